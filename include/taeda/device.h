@@ -1,0 +1,27 @@
+// Where a tensor lives. `meta` tensors have shape, dtype and no data: operators on them compute shapes only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace taeda {
+
+enum class DeviceType : uint8_t { kCPU, kMeta, kCUDA };
+
+struct Device {
+  DeviceType type = DeviceType::kCPU;
+  int8_t index = -1;  // -1: the current device of that type
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
+  // Parses "cpu", "meta", "cuda", "cuda:1"; RuntimeError otherwise.
+  static Device parse(std::string_view text);
+  constexpr bool is_cpu() const { return type == DeviceType::kCPU; }
+  constexpr bool is_meta() const { return type == DeviceType::kMeta; }
+  friend constexpr bool operator==(Device a, Device b) = default;
+};
+
+std::string to_text(Device device);
+
+}  // namespace taeda

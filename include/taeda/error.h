@@ -1,0 +1,93 @@
+// Errors: every failed precondition in taeda is a C++ exception derived from taeda::Error.
+//
+// TD_CHECK(cond, "softmax: dim {} out of range [{}, {}]", dim, lo, hi) raises RuntimeError when cond is false;
+// the variants below raise the type that PyTorch raises in Python for the same mistake. A message names the
+// operator, the argument, what was expected and what was given. Nothing is formatted unless the check fails.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace taeda {
+
+// The Python exception type that an error becomes. Order is part of the binding layer's table.
+enum class ErrorKind : uint8_t {
+  kRuntime,
+  kValue,
+  kIndex,
+  kType,
+  kNotImplemented,
+  kAttribute,
+  kOutOfMemory,  // torch.OutOfMemoryError, a RuntimeError
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+namespace detail {
+
+std::string to_text(bool value);
+std::string to_text(int64_t value);
+std::string to_text(uint64_t value);
+std::string to_text(double value);
+inline std::string to_text(std::string_view value) { return std::string(value); }
+
+// How a value of any printable type becomes text: numbers and strings here, other types by an
+// ADL-found to_text(T) beside their definition.
+template <class T>
+std::string text_of(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return to_text(static_cast<bool>(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(to_text(value));
+  } else if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_signed_v<T>) return to_text(static_cast<int64_t>(value));
+    else return to_text(static_cast<uint64_t>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return to_text(static_cast<double>(value));
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return std::string(std::string_view(value));
+  } else {
+    return to_text(value);
+  }
+}
+
+std::string format_parts(std::string_view format, std::initializer_list<std::string> args);
+[[noreturn]] void raise(ErrorKind kind, const std::string& message);
+
+}  // namespace detail
+
+// Replaces each "{}" of `format` by the next argument.
+template <class... Args>
+std::string format(std::string_view format, const Args&... args) {
+  return detail::format_parts(format, {detail::text_of(args)...});
+}
+
+template <class... Args>
+[[noreturn, gnu::noinline, gnu::cold]] void fail(ErrorKind kind, std::string_view message, const Args&... args) {
+  detail::raise(kind, taeda::format(message, args...));
+}
+
+}  // namespace taeda
+
+#define TD_CHECK_AS(kind, cond, ...) \
+  do {                               \
+    if (!(cond)) [[unlikely]]        \
+      ::taeda::fail(kind, __VA_ARGS__); \
+  } while (false)
+
+#define TD_CHECK(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kRuntime, cond, __VA_ARGS__)
+#define TD_CHECK_VALUE(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kValue, cond, __VA_ARGS__)
+#define TD_CHECK_INDEX(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kIndex, cond, __VA_ARGS__)
+#define TD_CHECK_TYPE(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kType, cond, __VA_ARGS__)
+#define TD_CHECK_IMPLEMENTED(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kNotImplemented, cond, __VA_ARGS__)

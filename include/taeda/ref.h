@@ -1,0 +1,77 @@
+// Reference counting: RefCounted is the base of shared objects, Ref<T> the owning pointer to one.
+//
+// Counts are atomic; the object dies with its last Ref. A class that needs to know when it becomes shared
+// (TensorImpl, whose Python object must then stay alive) overloads retain/release, found by ADL.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace taeda {
+
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+  virtual ~RefCounted() = default;
+  uint32_t use_count() const { return refs_.load(std::memory_order_relaxed); }
+
+ private:
+  friend void retain(const RefCounted* object) { object->refs_.fetch_add(1, std::memory_order_relaxed); }
+  friend void release(const RefCounted* object) {
+    if (object->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) object->last_release();
+  }
+  // Called with the count at zero; deep structures override it to avoid recursion.
+  virtual void last_release() const { delete this; }
+
+  mutable std::atomic<uint32_t> refs_{0};
+};
+
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  explicit Ref(T* object) : object_(object) {
+    if (object_) retain(object_);
+  }
+  Ref(const Ref& other) : Ref(other.object_) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <class U>
+    requires std::is_convertible_v<U*, T*>
+  Ref(Ref<U> other) : object_(other.detach()) {}
+  ~Ref() {
+    if (object_) release(object_);
+  }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+
+  // Takes over a count that the caller owns.
+  static Ref adopt(T* object) {
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }
+  // Gives the count to the caller.
+  T* detach() { return std::exchange(object_, nullptr); }
+
+  T* get() const { return object_; }
+  T& operator*() const { return *object_; }
+  T* operator->() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+template <class T, class... Args>
+Ref<T> make_ref(Args&&... args) {
+  return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace taeda

@@ -1,0 +1,172 @@
+// SmallVector<T, N>: a vector of trivially copyable values whose first N live inside the object.
+// Span<T>: a borrowed range; it owns nothing and must not outlive what it points at.
+//
+// Shapes and strides are DimVector (5 dimensions without a heap allocation) and are passed as IntSpan.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace taeda {
+
+template <class T>
+class Span {
+ public:
+  using value_type = std::remove_const_t<T>;
+  constexpr Span() = default;
+  constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
+  constexpr Span(std::initializer_list<value_type> list)
+    requires std::is_const_v<T>
+      : data_(list.begin()), size_(list.size()) {}
+  // Any contiguous container with data() and size().
+  template <class C>
+    requires requires(C& c) { static_cast<T*>(c.data()); c.size(); }
+  constexpr Span(C&& container) : data_(container.data()), size_(container.size()) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + size_; }
+  constexpr T& operator[](size_t i) const { return data_[i]; }
+  constexpr T& front() const { return data_[0]; }
+  constexpr T& back() const { return data_[size_ - 1]; }
+  constexpr Span slice(size_t start, size_t count) const { return {data_ + start, count}; }
+  std::vector<value_type> vec() const { return {begin(), end()}; }
+
+  friend bool operator==(Span a, Span b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+using IntSpan = Span<const int64_t>;
+
+// "[2, 3]", as PyTorch writes shapes in messages.
+std::string to_text(IntSpan values);
+
+template <class T, size_t N>
+class SmallVector {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  using value_type = T;
+  SmallVector() = default;
+  explicit SmallVector(size_t count, T value = T()) { resize(count, value); }
+  SmallVector(const T* first, const T* last) { assign(first, last); }
+  SmallVector(std::initializer_list<T> list) { assign(list.begin(), list.end()); }
+  SmallVector(Span<const T> span) { assign(span.begin(), span.end()); }
+  SmallVector(const SmallVector& other) { assign(other.begin(), other.end()); }
+  SmallVector(SmallVector&& other) noexcept { steal(other); }
+  ~SmallVector() { release(); }
+
+  SmallVector& operator=(const SmallVector& other) {
+    if (this != &other) assign(other.begin(), other.end());
+    return *this;
+  }
+  SmallVector& operator=(SmallVector&& other) noexcept {
+    if (this != &other) {
+      release();
+      steal(other);
+    }
+    return *this;
+  }
+
+  void assign(const T* first, const T* last) {
+    const size_t count = static_cast<size_t>(last - first);
+    if (count > capacity_) grow(count, /*keep=*/false);
+    if (count) std::memmove(data_, first, count * sizeof(T));
+    size_ = static_cast<uint32_t>(count);
+  }
+  void resize(size_t count, T value = T()) {
+    if (count > capacity_) grow(count, /*keep=*/true);
+    for (size_t i = size_; i < count; i++) data_[i] = value;
+    size_ = static_cast<uint32_t>(count);
+  }
+  void push_back(T value) {
+    if (size_ == capacity_) grow(size_ + 1, /*keep=*/true);
+    data_[size_++] = value;
+  }
+  void pop_back() { size_--; }
+  void clear() { size_ = 0; }
+  void insert(size_t at, T value) {
+    push_back(value);
+    std::rotate(data_ + at, data_ + size_ - 1, data_ + size_);
+  }
+  void erase(size_t at) {
+    std::memmove(data_ + at, data_ + at + 1, (size_ - at - 1) * sizeof(T));
+    size_--;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  T& front() { return data_[0]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& front() const { return data_[0]; }
+  const T& back() const { return data_[size_ - 1]; }
+
+  friend bool operator==(const SmallVector& a, const SmallVector& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  void grow(size_t count, bool keep) {
+    const size_t capacity = std::max<size_t>(count, 2 * static_cast<size_t>(capacity_));
+    T* fresh = new T[capacity];
+    if (keep && size_) std::memcpy(static_cast<void*>(fresh), data_, size_ * sizeof(T));
+    release();
+    data_ = fresh;
+    capacity_ = static_cast<uint32_t>(capacity);
+  }
+  void release() {
+    if (data_ != inline_) delete[] data_;
+    data_ = inline_;
+    capacity_ = N;
+  }
+  void steal(SmallVector& other) {
+    if (other.data_ == other.inline_) {
+      data_ = inline_;
+      capacity_ = N;
+      std::memcpy(static_cast<void*>(inline_), other.inline_, other.size_ * sizeof(T));
+    } else {
+      data_ = other.data_;
+      capacity_ = other.capacity_;
+      other.data_ = other.inline_;
+      other.capacity_ = N;
+    }
+    size_ = other.size_;
+    other.size_ = 0;
+  }
+
+  T* data_ = inline_;
+  uint32_t size_ = 0;
+  uint32_t capacity_ = N;
+  T inline_[N];
+};
+
+using DimVector = SmallVector<int64_t, 5>;
+
+template <class T, size_t N>
+bool operator==(const SmallVector<T, N>& a, Span<const T> b) {
+  return Span<const T>(a) == b;
+}
+template <class T, size_t N>
+bool operator==(Span<const T> a, const SmallVector<T, N>& b) {
+  return a == Span<const T>(b);
+}
+
+}  // namespace taeda

@@ -1,0 +1,58 @@
+// Storage: a run of bytes on a device and the way to give them back.
+//
+// Shared by all views of a tensor, with one version counter that in-place operators advance. NumPy arrays, DLPack
+// capsules and mapped files are storages whose deleter drops the foreign owner: nothing is copied.
+// Storages of up to 64 bytes keep their data inside the object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "taeda/device.h"
+#include "taeda/ref.h"
+
+namespace taeda {
+
+class Storage final : public RefCounted {
+ public:
+  using Deleter = void (*)(void* context);
+
+  // Uninitialised memory from the device's allocator; OutOfMemoryError when there is none. `meta` has no memory.
+  static Ref<Storage> allocate(int64_t nbytes, Device device);
+  // Foreign memory; `deleter(context)` runs once when the last reference goes, on any thread.
+  static Ref<Storage> wrap(void* data, int64_t nbytes, Device device, Deleter deleter, void* context);
+
+  ~Storage() override;
+
+  void* data() const { return data_; }
+  int64_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool resizable() const { return deleter_ == nullptr || owned_; }
+  bool writable() const { return writable_; }
+  void set_read_only() { writable_ = false; }
+
+  // Replaces the memory by one of `nbytes`, keeping what fits; RuntimeError for foreign memory.
+  // Tensors on this storage must refresh their data pointer.
+  void resize(int64_t nbytes);
+
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+  static void* operator new(size_t size);
+  static void* operator new(size_t size, size_t extra);
+  static void operator delete(void* object);
+
+ private:
+  Storage() = default;
+
+  void* data_ = nullptr;
+  int64_t nbytes_ = 0;
+  Deleter deleter_ = nullptr;
+  void* context_ = nullptr;
+  std::atomic<uint32_t> version_{0};
+  Device device_;
+  bool owned_ = false;  // memory from our allocator (or inline), not foreign
+  bool writable_ = true;
+};
+
+}  // namespace taeda

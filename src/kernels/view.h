@@ -1,0 +1,27 @@
+// View: what a kernel sees of a tensor: memory, element type, sizes and strides. It owns nothing.
+//
+// Kernels live below tensors: they take Views that the caller has checked against the operator's contract, allocate
+// nothing that outlives the call, and never look at autograd.
+#pragma once
+
+#include "taeda/dtype.h"
+#include "taeda/small_vector.h"
+
+namespace taeda {
+
+struct View {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  IntSpan sizes;
+  IntSpan strides;  // in elements
+  int64_t numel = 0;
+  bool present = false;  // false: an optional argument that was not given
+
+  int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+}  // namespace taeda
