@@ -1,0 +1,60 @@
+# The front door to taeda: `make` builds it, `make test` tests it, `make help` lists the rest.
+# Everything is idempotent; the first run of any target installs what is missing.
+BUILD := build
+BUILD_ASAN := build-asan
+JOBS ?= $(shell nproc)
+PY := .venv/bin/python
+READY := .venv/.ready
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
+  -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+
+.DEFAULT_GOAL := build
+.PHONY: build setup test demo lint format bench asan wheel docs clean help
+
+$(READY): tools/bootstrap.sh tools/requirements.txt
+	@tools/bootstrap.sh
+
+setup: ## install what building and testing need (apt packages, Python packages into .venv)
+	@tools/bootstrap.sh
+
+$(BUILD)/build.ninja: | $(READY)
+	$(CONFIGURE) -B $(BUILD) -Wno-dev
+
+build: $(READY) $(BUILD)/build.ninja ## build the library, the Python package and the C++ tests
+	@ninja -C $(BUILD) -j $(JOBS)
+
+test: build ## run all tests; the last line reads "N passed, N failed"
+	@$(PY) tools/run_tests.py --build $(BUILD)
+
+demo: build ## train a convolutional network on Fashion-MNIST and write a report page
+	@$(PY) examples/fashion_mnist.py
+
+lint: build ## formatting, types, layering, the operator table
+	@$(PY) tools/lint.py --build $(BUILD)
+
+format: $(READY) ## apply clang-format and ruff
+	@$(PY) tools/lint.py --fix
+
+bench: build ## compare with PyTorch; writes docs/benchmarks.md
+	@$(PY) bench/run.py
+
+$(BUILD_ASAN)/build.ninja: | $(READY)
+	$(CONFIGURE) -B $(BUILD_ASAN) -Wno-dev -DTAEDA_SANITIZE=address,undefined
+
+asan: $(READY) $(BUILD_ASAN)/build.ninja ## run the tests under the address and undefined-behaviour sanitizers
+	@ninja -C $(BUILD_ASAN) -j $(JOBS)
+	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize
+
+wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
+	@$(PY) tools/make_wheel.py
+
+docs: build ## API reference in docs/api, coverage and benchmark tables
+	@$(PY) tools/make_docs.py
+
+clean: ## remove everything that was built (.venv stays)
+	rm -rf $(BUILD) $(BUILD_ASAN) dist docs/api runs
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile

@@ -1,0 +1,26 @@
+# The libraries that libtaeda stands on (why these: DEPENDENCIES in ARCHITECTURE.md).
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(dnnl CONFIG REQUIRED)
+
+# Highway: Debian's package; only its small run-time dispatch library is linked.
+find_path(TAEDA_HWY_INCLUDE hwy/highway.h REQUIRED)
+find_library(TAEDA_HWY_LIBRARY hwy REQUIRED)
+add_library(hwy_library INTERFACE IMPORTED)
+set_target_properties(hwy_library PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES ${TAEDA_HWY_INCLUDE}
+  INTERFACE_LINK_LIBRARIES ${TAEDA_HWY_LIBRARY})
+
+# OpenBLAS: the wheel `scipy-openblas32`, whose names start with scipy_ (scipy_cblas_dgemm, ...).
+execute_process(
+  COMMAND ${Python_EXECUTABLE} -c "import scipy_openblas32 as b; print(b.get_include_dir(), b.get_lib_dir(), sep=';')"
+  OUTPUT_VARIABLE openblas_dirs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+list(GET openblas_dirs 0 openblas_include)
+list(GET openblas_dirs 1 openblas_lib)
+add_library(openblas SHARED IMPORTED)
+set_target_properties(openblas PROPERTIES
+  IMPORTED_LOCATION ${openblas_lib}/libscipy_openblas.so
+  IMPORTED_NO_SONAME OFF
+  INTERFACE_INCLUDE_DIRECTORIES ${openblas_include})

@@ -1,0 +1,34 @@
+# How the compiler and the linker are called: caching, a fast linker, warnings, sanitizers.
+
+set(TAEDA_SANITIZE "" CACHE STRING "sanitizers to build with, such as address,undefined")
+
+# ccache makes a second build of the same text take seconds. The precompiled header's own time stamp
+# must not count, hence the sloppiness.
+find_program(TAEDA_CCACHE ccache)
+if(TAEDA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TAEDA_CCACHE})
+endif()
+
+find_program(TAEDA_MOLD mold)
+if(TAEDA_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-Wall -Wextra -Werror -fpch-preprocess)
+# gcc 12's flow analysis of inlined std:: code cries wolf at these.
+add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
+  -Wno-stringop-overread -Wno-restrict -Wno-missing-field-initializers -Wno-psabi)
+# A call from one function of the library to another is a direct one.
+add_compile_options(-fno-semantic-interposition)
+add_link_options(-Wl,-Bsymbolic-functions)
+
+if(TAEDA_SANITIZE)
+  add_compile_options(-fsanitize=${TAEDA_SANITIZE} -fno-omit-frame-pointer -g1)
+  # vptr needs the type information of Python's C types, which have none.
+  add_compile_options(-fno-sanitize=vptr)
+  add_link_options(-fsanitize=${TAEDA_SANITIZE})
+else()
+  # A forgotten symbol is a link error here, not an import error at the user's.
+  add_link_options(-Wl,--no-undefined)
+endif()

@@ -1,0 +1,153 @@
+"""Runs the C++ tests (GoogleTest) and the Python tests (pytest) and adds up their counts.
+
+The last line printed reads `N passed, N failed`, followed by `, N skipped` where tests were
+skipped; the exit status is 0 only when nothing failed and something passed. A test program that
+dies without a report counts as one failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# pytest's own closing line, which would compete with ours.
+PYTEST_SUMMARY = re.compile(r"^=*\s*(\d+ (passed|failed|skipped|errors?)|no tests ran).* in [\d.]+s")
+# What runs under the sanitizers, which make Python some five times slower.
+SANITIZED = ["tests/smoke", "tests/python", "tests/autograd", "tests/ops"]
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, other: Counts) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+
+
+def died(what: str, status: int) -> Counts:
+    how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+    return Counts(failed=1, failures=[f"{what} {how} without a report"])
+
+
+def run_gtest(build: Path, env: dict[str, str]) -> Counts:
+    binary = build / "taeda_tests"
+    if not binary.exists():
+        return Counts(failed=1, failures=[f"{binary.name} was not built"])
+    report = build / "test-results" / "gtest.json"
+    report.unlink(missing_ok=True)
+    command = [str(binary), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+    status = subprocess.run(command, cwd=ROOT, env=env).returncode
+    if not report.exists():
+        return died(binary.name, status)
+    counts = Counts()
+    for suite in json.loads(report.read_text())["testsuites"]:
+        for case in suite["testsuite"]:
+            name = f"{suite['name']}.{case['name']}"
+            if case.get("failures"):
+                counts.failed += 1
+                counts.failures.append(f"C++ {name}")
+            elif case.get("result") == "SKIPPED":
+                counts.skipped += 1
+            elif case.get("status") == "RUN":
+                counts.passed += 1
+    if status != 0 and counts.failed == 0:
+        counts.add(died(binary.name, status))
+    return counts
+
+
+def run_pytest(build: Path, env: dict[str, str], paths: list[str], extra: list[str]) -> Counts:
+    report = build / "test-results" / "pytest.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *extra, *paths]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if not PYTEST_SUMMARY.match(line):
+            print(line, end="", flush=True)
+    status = process.wait()
+    if not report.exists():
+        return died("pytest", status)
+    counts = Counts()
+    for case in ElementTree.parse(report).iter("testcase"):
+        outcomes = {child.tag for child in case}
+        if outcomes & {"failure", "error"}:
+            counts.failed += 1
+            counts.failures.append(f"{case.get('classname')}::{case.get('name')}")
+        elif "skipped" in outcomes:
+            counts.skipped += 1
+        else:
+            counts.passed += 1
+    # 5 means that pytest found no test, which the C++ tests may make up for.
+    if status not in (0, 5) and counts.failed == 0:
+        counts.add(died("pytest", status))
+    return counts
+
+
+def test_environment(build: Path, sanitize: bool) -> dict[str, str]:
+    env = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
+    if sanitize:
+        env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
+        env["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
+        # One block from the system for each tensor, so that overruns are seen.
+        env["TAEDA_ALLOCATOR"] = "system"
+    return env
+
+
+def sanitizer_libraries() -> str:
+    """What an uninstrumented Python must load first."""
+    names = ["libasan.so", "libubsan.so", "libstdc++.so"]
+    paths = [
+        subprocess.check_output(["g++", f"-print-file-name={name}"], text=True).strip()
+        for name in names
+    ]
+    return ":".join(paths)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--sanitize", action="store_true", help="the build has sanitizers in it")
+    parser.add_argument("--only", choices=["cpp", "python"])
+    parser.add_argument("rest", nargs="*", help="paths and options for pytest")
+    args = parser.parse_args()
+    build = args.build.resolve()
+    (build / "test-results").mkdir(parents=True, exist_ok=True)
+    env = test_environment(build, args.sanitize)
+
+    total = Counts()
+    if args.only != "python":
+        total.add(run_gtest(build, env))
+    if args.only != "cpp":
+        paths = ["tests"]
+        if args.sanitize:
+            env["LD_PRELOAD"] = sanitizer_libraries()
+            paths = [path for path in SANITIZED if (ROOT / path).exists()]
+        extra = [option for option in args.rest if option.startswith("-")]
+        named = [path for path in args.rest if not path.startswith("-")]
+        total.add(run_pytest(build, env, named or paths, extra))
+
+    for name in total.failures:
+        print(f"FAILED {name}")
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
+    return 0 if total.failed == 0 and total.passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
