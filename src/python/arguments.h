@@ -1,0 +1,298 @@
+// Parsing of Python calls: table-driven, for METH_FASTCALL | METH_KEYWORDS functions with overloads.
+//
+// Each Python name has a static table: its overloads in order of preference, each a list of Params. A binding is
+//
+//   static Param kAddParams[] = {{"self", Kind::kTensor}, {"other", Kind::kTensorOrNumber},
+//                                {"alpha", Kind::kScalar, "1", Param::kKeywordOnly},
+//                                {"out", Kind::kTensor, "None", Param::kKeywordOnly | Param::kNone}};
+//   static const Signature kAddSignatures[] = {{kAddParams}};
+//   static const Function kAdd = {"add", "torch.add", kAddSignatures, 1, /*method=*/false};
+//
+//   PyObject* py_add(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+//     TD_PYTHON_TRY
+//     Arguments a(kAdd, self, args, nargs, kwnames);
+//     if (a.overridden()) return a.call_override();
+//     auto&& x = a.tensor(0); auto&& y = a.tensor_or_number(1); auto&& alpha = a.scalar(2, Scalar(1));
+//     return wrap(unlocked(a, [&] { return taeda::add(x, y, alpha); }));
+//     TD_PYTHON_CATCH(nullptr)
+//   }
+//
+// The constructor chooses the first overload that accepts the types (`overload()` is its index) and borrows the
+// argument objects; the getters convert. A getter's `fallback` is the value when the argument was not given. Nothing is
+// allocated for positional tensors and numbers. Failures are Python exceptions with PyTorch's texts.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "src/python/common.h"
+#include "src/python/objects.h"
+#include "src/python/tensor_object.h"
+
+namespace taeda::python {
+
+enum class Kind : uint8_t {
+  kTensor,
+  kTensorOrNumber,  // a number becomes a 0-d tensor that promotes as a number
+  kTensors,         // sequence of tensors
+  kOptTensors,      // sequence of tensors and Nones
+  kScalar,
+  kInt,
+  kInts,
+  kFloat,
+  kFloats,
+  kBool,
+  kStr,
+  kDType,
+  kDevice,
+  kMemoryFormat,
+  kLayout,
+  kGenerator,
+  kObject,
+};
+
+struct Param {
+  enum Flags : uint8_t {
+    kNone = 1,  // None is accepted: the "?" of the schema
+    kKeywordOnly = 2,
+  };
+  const char* name;
+  Kind kind;
+  const char* default_text = nullptr;  // as messages show it; null: required
+  uint8_t flags = 0;
+  uint8_t repeat = 0;  // kInts, kFloats: the N of int[N]: one number stands for N; 0: only sequences (and varargs)
+  PyObject* interned = nullptr;  // filled on first use
+};
+
+struct Signature {
+  Param* params;
+  int count;
+  int positional;  // how many may be given by position
+  int required;    // how many of those have no default
+
+  template <int N>
+  constexpr Signature(Param (&params)[N]) : params(params), count(N), positional(0), required(0) {
+    for (int i = 0; i < N; i++) {
+      if (params[i].flags & Param::kKeywordOnly) break;
+      positional = i + 1;
+      if (!params[i].default_text) required = i + 1;
+    }
+  }
+  constexpr Signature() : params(nullptr), count(0), positional(0), required(0) {}  // takes no arguments
+};
+
+struct Function {
+  const char* name;       // "add"
+  const char* qualified;  // "torch.add", "Tensor.add", "nn.functional.relu": what __torch_function__ receives
+  const Signature* signatures;
+  int count;
+  bool method;  // `self` is params[0] of every signature, given by the call; else params[0] "self" is called "input"
+};
+
+// An integer list converted from Python, usable where an IntSpan or OptInts is expected.
+class IntList {
+ public:
+  IntList(IntSpan values) : values_(values) {}
+  IntList(std::nullopt_t) : present_(false) {}
+  IntList(OptInts values) : present_(values.has_value()) {
+    if (values) values_ = DimVector(*values);
+  }
+  operator IntSpan() const { return values_; }
+  operator OptInts() const { return present_ ? OptInts(IntSpan(values_)) : std::nullopt; }
+  DimVector& values() { return values_; }
+
+ private:
+  DimVector values_;
+  bool present_ = true;
+};
+
+// The same for floats.
+class FloatList {
+ public:
+  using Values = Span<const double>;
+  FloatList(Values values) : values_(values.vec()) {}
+  FloatList(std::nullopt_t) : present_(false) {}
+  operator Values() const { return values_; }
+  operator std::optional<Values>() const { return present_ ? std::optional<Values>(Values(values_)) : std::nullopt; }
+  std::vector<double>& values() { return values_; }
+
+ private:
+  std::vector<double> values_;
+  bool present_ = true;
+};
+
+// A tensor that is borrowed from a Python object or made from a number.
+class TensorArgument {
+ public:
+  explicit TensorArgument(const Tensor& borrowed) : borrowed_(&borrowed) {}
+  explicit TensorArgument(const Scalar& number) : borrowed_(nullptr), made_(number) {}
+  operator const Tensor&() const { return borrowed_ ? *borrowed_ : made_; }
+  const Tensor& get() const { return *this; }
+
+ private:
+  const Tensor* borrowed_;
+  Tensor made_;
+};
+
+// Conversions of single objects, for hand-written bindings. The `can_be_` forms look at types only.
+bool can_be_scalar(PyObject* object);
+Scalar to_scalar(PyObject* object);
+bool can_be_int(PyObject* object);
+int64_t to_int(PyObject* object);
+bool can_be_float(PyObject* object);
+double to_float(PyObject* object);
+// A NumPy scalar (numpy.generic); never imports NumPy.
+bool is_numpy_scalar(PyObject* object);
+bool is_numpy_array(PyObject* object);
+DimVector to_ints(PyObject* object);
+
+class Arguments {
+ public:
+  static constexpr int kMaxParams = 24;
+
+  Arguments(const Function& function, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
+      : function_(function), self_(self), args_(args), nargs_(nargs), kwnames_(kwnames) {
+    if (torch_function_modes != 0) [[unlikely]] overridden_ = true;
+    parse();
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  int overload() const { return overload_; }
+  // Whether a mode or an argument's __torch_function__ must handle this call.
+  bool overridden() const { return overridden_; }
+  PyObject* call_override();
+
+  // The argument's object (borrowed); null when it was not given.
+  PyObject* object(int i) const { return values_[i]; }
+  bool given(int i) const { return values_[i] != nullptr; }
+  // Given, and not None.
+  bool present(int i) const { return values_[i] && values_[i] != Py_None; }
+  // A new reference to argument i: what in-place and out= calls return.
+  PyObject* return_argument(int i) const { return new_ref(values_[i]); }
+
+  const Tensor& tensor(int i) const { return tensor_of(values_[i]); }
+  // Tensor?: undefined for None.
+  const Tensor& opt_tensor(int i) const { return present(i) ? tensor_of(values_[i]) : undefined_tensor; }
+  TensorArgument tensor_or_number(int i) const {
+    if (is_tensor(values_[i])) return TensorArgument(tensor_of(values_[i]));
+    return TensorArgument(to_scalar(values_[i]));
+  }
+  // Tensor[] and Tensor?[]
+  TensorList tensors(int i) const;
+
+  Scalar scalar(int i) const { return to_scalar(values_[i]); }
+  Scalar scalar(int i, const Scalar& fallback) const { return given(i) ? to_scalar(values_[i]) : fallback; }
+  OptScalar opt_scalar(int i, const OptScalar& fallback = {}) const {
+    return given(i) ? present(i) ? OptScalar(to_scalar(values_[i])) : OptScalar() : fallback;
+  }
+  int64_t integer(int i) const { return to_int(values_[i]); }
+  int64_t integer(int i, int64_t fallback) const { return given(i) ? to_int(values_[i]) : fallback; }
+  OptInt opt_integer(int i, OptInt fallback = {}) const {
+    return given(i) ? present(i) ? OptInt(to_int(values_[i])) : OptInt() : fallback;
+  }
+  IntList ints(int i) const { return given(i) ? to_int_list(i) : IntList(IntSpan()); }
+  IntList ints(int i, IntSpan fallback) const { return given(i) ? to_int_list(i) : IntList(fallback); }
+  IntList opt_ints(int i, OptInts fallback = {}) const { return given(i) ? to_int_list(i) : IntList(fallback); }
+  double real(int i) const { return to_float(values_[i]); }
+  double real(int i, double fallback) const { return given(i) ? to_float(values_[i]) : fallback; }
+  OptDouble opt_real(int i, OptDouble fallback = {}) const {
+    return given(i) ? present(i) ? OptDouble(to_float(values_[i])) : OptDouble() : fallback;
+  }
+  FloatList reals(int i) const { return to_float_list(i); }
+  FloatList opt_reals(int i) const { return present(i) ? to_float_list(i) : FloatList(std::nullopt); }
+  bool boolean(int i) const { return to_bool(values_[i]); }
+  bool boolean(int i, bool fallback) const { return given(i) ? to_bool(values_[i]) : fallback; }
+  OptBool opt_boolean(int i, OptBool fallback = {}) const {
+    return given(i) ? present(i) ? OptBool(to_bool(values_[i])) : OptBool() : fallback;
+  }
+  std::string_view text(int i) const { return utf8(values_[i]); }
+  std::string_view text(int i, std::string_view fallback) const { return given(i) ? utf8(values_[i]) : fallback; }
+  std::optional<std::string_view> opt_text(int i, std::optional<std::string_view> fallback = {}) const {
+    if (!given(i)) return fallback;
+    return present(i) ? std::optional(utf8(values_[i])) : std::nullopt;
+  }
+  DType dtype(int i) const { return to_dtype(values_[i]); }
+  DType dtype(int i, DType fallback) const { return present(i) ? to_dtype(values_[i]) : fallback; }
+  OptDType opt_dtype(int i) const { return present(i) ? OptDType(to_dtype(values_[i])) : OptDType(); }
+  Device device(int i) const { return to_device(values_[i]); }
+  OptDevice opt_device(int i) const { return present(i) ? OptDevice(to_device(values_[i])) : OptDevice(); }
+  MemoryFormat memory_format(int i) const { return reinterpret_cast<MemoryFormatObject*>(values_[i])->value; }
+  MemoryFormat memory_format(int i, MemoryFormat fallback) const { return present(i) ? memory_format(i) : fallback; }
+  OptMemoryFormat opt_memory_format(int i, OptMemoryFormat fallback = {}) const {
+    return given(i) ? present(i) ? OptMemoryFormat(memory_format(i)) : OptMemoryFormat() : fallback;
+  }
+  Generator* generator(int i) const {
+    return present(i) ? reinterpret_cast<GeneratorObject*>(values_[i])->generator : nullptr;
+  }
+
+  // Whether the tensors are large enough for releasing the GIL to pay.
+  bool large() const;
+
+  // > 0 while a TorchFunctionMode is active on this thread.
+  static thread_local int torch_function_modes;
+
+ private:
+  enum class Match : uint8_t { kNo, kYes };
+
+  void parse() {
+    const Signature& first = function_.signatures[0];
+    if (!kwnames_ && fits_positionally(first)) [[likely]] return;
+    parse_slowly();
+  }
+  // All arguments by position, none beyond the signature's: the hot path.
+  bool fits_positionally(const Signature& signature) {
+    const int shift = function_.method;
+    const int given = static_cast<int>(nargs_) + shift;
+    if (given > signature.positional || given < signature.required) return false;
+    if (shift) {
+      values_[0] = self_;
+      if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]] return false;
+    }
+    for (int i = shift; i < given; i++) {
+      PyObject* value = args_[i - shift];
+      const Param& param = signature.params[i];
+      const bool plain_tensor = Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
+      if (!plain_tensor && !accepts(param, value)) return false;
+      values_[i] = value;
+    }
+    for (int i = given; i < signature.count; i++) values_[i] = nullptr;
+    return true;
+  }
+  bool accepts(const Param& param, PyObject* value);
+  bool accepts_slowly(const Param& param, PyObject* value);
+  bool overrides(PyObject* value);
+  bool accepts_elements(const Param& param, PyObject* sequence);
+  void parse_slowly();
+  bool match(const Signature& signature, bool raise);
+  [[noreturn]] void fail_combination();
+  std::string given_text() const;
+  const char* shown_name(const Param& param) const;
+  IntList to_int_list(int i) const;
+  FloatList to_float_list(int i) const;
+  static bool to_bool(PyObject* object) {
+    return object == Py_True ? true : object == Py_False ? false : PyObject_IsTrue(object) > 0;
+  }
+
+  static const Tensor undefined_tensor;
+
+  const Function& function_;
+  PyObject* self_;
+  PyObject* const* args_;
+  Py_ssize_t nargs_;
+  PyObject* kwnames_;
+  int overload_ = 0;
+  int varargs_ = -1;  // the parameter that takes all positional arguments as one list: x.view(2, 3)
+  bool overridden_ = false;
+  PyObject* values_[kMaxParams];
+};
+
+// Runs `call` and returns its result, without the GIL when the arguments are large.
+template <class F>
+auto unlocked(const Arguments& arguments, F&& call) {
+  if (!arguments.large()) [[likely]] return call();
+  GilRelease release;
+  return call();
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,20 @@
+// What the Tensor type asks of autograd's bindings (src/python/autograd_*.cc).
+#pragma once
+
+#include "src/python/common.h"
+#include "taeda/tensor.h"
+
+namespace taeda::python {
+
+// Adds the autograd types and functions (Node, Function's base, engine entry points, grad modes) to the module.
+void add_autograd(PyObject* module);
+
+// x.grad_fn: the Python object of the node that made `tensor`, or None. New reference.
+PyObject* grad_fn_object(const Tensor& tensor);
+// x.register_hook(hook): returns a handle with remove().
+PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook);
+// x._backward_hooks and what else of Python hangs on a tensor's autograd record, for the garbage collector.
+int traverse_autograd(const Tensor& tensor, visitproc visit, void* arg);
+void clear_autograd(const Tensor& tensor);
+
+}  // namespace taeda::python
