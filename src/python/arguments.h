@@ -25,9 +25,9 @@
 #include <optional>
 #include <string_view>
 
-#include "src/python/common.h"
-#include "src/python/objects.h"
-#include "src/python/tensor_object.h"
+#include "python/common.h"
+#include "python/objects.h"
+#include "python/tensor_object.h"
 
 namespace taeda::python {
 

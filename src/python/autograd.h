@@ -1,7 +1,7 @@
 // What the Tensor type asks of autograd's bindings (src/python/autograd_*.cc).
 #pragma once
 
-#include "src/python/common.h"
+#include "python/common.h"
 #include "taeda/tensor.h"
 
 namespace taeda::python {

@@ -1,7 +1,7 @@
 // What the generated bindings provide to the module: groups of functions, each for one place in Python.
 #pragma once
 
-#include "src/python/common.h"
+#include "python/common.h"
 
 namespace taeda::python {
 

@@ -4,7 +4,7 @@
 // and hash by value; Size is a tuple with numel().
 #pragma once
 
-#include "src/python/common.h"
+#include "python/common.h"
 #include "taeda/tensor.h"
 
 namespace taeda::python {

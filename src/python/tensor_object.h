@@ -6,7 +6,7 @@
 // once they can be part of a cycle (attributes, hooks, a subclass).
 #pragma once
 
-#include "src/python/common.h"
+#include "python/common.h"
 #include "taeda/tensor.h"
 
 namespace taeda::python {

@@ -3,9 +3,9 @@
 
 #include <tuple>
 
-#include "src/python/common.h"
-#include "src/python/objects.h"
-#include "src/python/tensor_object.h"
+#include "python/common.h"
+#include "python/objects.h"
+#include "python/tensor_object.h"
 
 namespace taeda::python {
 
