@@ -16,6 +16,8 @@ if(TAEDA_MOLD)
 endif()
 
 add_compile_options(-Wall -Wextra -Werror -fpch-preprocess)
+# No silent fused multiply-add: compensated sums and exact products rely on it; kernels ask for it by name.
+add_compile_options(-ffp-contract=off -fno-math-errno)
 # gcc 12's flow analysis of inlined std:: code cries wolf at these.
 add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
   -Wno-stringop-overread -Wno-restrict -Wno-missing-field-initializers -Wno-psabi)

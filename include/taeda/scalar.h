@@ -3,6 +3,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -35,7 +36,8 @@ class Scalar {
   bool is_float() const { return kind_ == Kind::kFloat; }
   bool is_complex() const { return kind_ == Kind::kComplex; }
 
-  // The value as T; a complex value with a nonzero imaginary part as a real type is a RuntimeError.
+  // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real type, and for a number
+  // outside an integer type's range (for unsigned types, negative numbers wrap around as in PyTorch).
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
@@ -45,8 +47,8 @@ class Scalar {
       if (is_complex()) [[unlikely]] check_real();
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return T(to<float>());
       else if constexpr (std::is_same_v<T, bool>) return is_integral() ? int_ != 0 : real_ != 0;
+      else if constexpr (std::is_integral_v<T>) return narrow<T>(is_integral() ? int_ : to_int64());
       else if (is_integral()) return static_cast<T>(int_);
-      else if constexpr (std::is_integral_v<T>) return static_cast<T>(to_int64());
       else return static_cast<T>(real_);
     }
   }
@@ -72,6 +74,16 @@ class Scalar {
   void check_real() const {
     TD_CHECK(imag_ == 0, "value cannot be converted to a real type without overflow: imaginary part is {}", imag_);
   }
+  template <class T>
+  T narrow(int64_t value) const {
+    if constexpr (sizeof(T) < sizeof(int64_t)) {
+      constexpr int64_t hi = static_cast<int64_t>(std::numeric_limits<T>::max());
+      constexpr int64_t lo = std::is_signed_v<T> ? -hi - 1 : -hi;
+      if (value < lo || value > hi) [[unlikely]] fail_overflow(sizeof(T), std::is_signed_v<T>);
+    }
+    return static_cast<T>(value);
+  }
+  [[noreturn]] void fail_overflow(size_t bytes, bool is_signed) const;
   int64_t to_int64() const;  // truncates; RuntimeError where the value does not fit
 
   union {

@@ -20,9 +20,13 @@ class Span {
   using value_type = std::remove_const_t<T>;
   constexpr Span() = default;
   constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
+  // For arguments only: the list lives until the end of the full expression.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
   constexpr Span(std::initializer_list<value_type> list)
     requires std::is_const_v<T>
       : data_(list.begin()), size_(list.size()) {}
+#pragma GCC diagnostic pop
   // Any contiguous container with data() and size().
   template <class C>
     requires requires(C& c) { static_cast<T*>(c.data()); c.size(); }

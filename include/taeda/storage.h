@@ -27,7 +27,7 @@ class Storage final : public RefCounted {
   void* data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return deleter_ == nullptr || owned_; }
+  bool resizable() const { return owned_; }
   bool writable() const { return writable_; }
   void set_read_only() { writable_ = false; }
 
@@ -39,7 +39,6 @@ class Storage final : public RefCounted {
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
   static void* operator new(size_t size);
-  static void* operator new(size_t size, size_t extra);
   static void operator delete(void* object);
 
  private:

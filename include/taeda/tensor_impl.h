@@ -82,7 +82,7 @@ class TensorImpl {
   void* python_object() const { return python_; }
   // Ties `object` to this tensor. The caller's C++ reference now belongs to the Python object. Called with the GIL.
   void attach_python(void* object);
-  // Called by the Python object's deallocator, which owns the last reference.
+  // Unties the Python object. Called by its deallocator, which owns the last reference and must still release it.
   void detach_python();
 
   static void* operator new(size_t size);

@@ -1,0 +1,65 @@
+#include "taeda/storage.h"
+
+#include <cstring>
+
+#include "base/block_list.h"
+#include "core/allocator.h"
+#include "taeda/error.h"
+
+namespace taeda {
+namespace {
+
+// A storage and, in its upper half, the data of small ones.
+constexpr size_t kBlockBytes = 128;
+constexpr int64_t kInlineBytes = 64;
+static_assert(sizeof(Storage) <= kBlockBytes - kInlineBytes);
+using Blocks = BlockList<detail::BlockClass::kStorage, kBlockBytes>;
+
+void* inline_data(Storage* storage) { return reinterpret_cast<char*>(storage) + (kBlockBytes - kInlineBytes); }
+
+}  // namespace
+
+void* Storage::operator new(size_t) { return Blocks::take(); }
+void Storage::operator delete(void* object) { Blocks::give(object); }
+
+Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
+  TD_CHECK(nbytes >= 0, "Storage: expected a size of at least 0 bytes, got {}", nbytes);
+  TD_CHECK_IMPLEMENTED(device.is_cpu() || device.is_meta(), "Storage: no memory for device {}", device);
+  Ref<Storage> storage(new Storage);
+  storage->device_ = device;
+  storage->nbytes_ = nbytes;
+  storage->owned_ = true;
+  if (device.is_cpu()) storage->data_ = nbytes <= kInlineBytes ? inline_data(storage.get()) : allocate_cpu(nbytes);
+  return storage;
+}
+
+Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter deleter, void* context) {
+  Ref<Storage> storage(new Storage);
+  storage->device_ = device;
+  storage->data_ = data;
+  storage->nbytes_ = nbytes;
+  storage->deleter_ = deleter;
+  storage->context_ = context;
+  return storage;
+}
+
+Storage::~Storage() {
+  if (deleter_) deleter_(context_);
+  else if (owned_ && data_ && data_ != inline_data(this)) release_cpu(data_);
+}
+
+void Storage::resize(int64_t nbytes) {
+  TD_CHECK(nbytes >= 0, "Storage.resize_: expected a size of at least 0 bytes, got {}", nbytes);
+  TD_CHECK(owned_, "Trying to resize storage that is not resizable");
+  if (device_.is_cpu()) {
+    void* fresh = nbytes <= kInlineBytes ? inline_data(this) : allocate_cpu(nbytes);
+    if (fresh != data_) {
+      std::memcpy(fresh, data_, static_cast<size_t>(nbytes < nbytes_ ? nbytes : nbytes_));
+      if (data_ != inline_data(this)) release_cpu(data_);
+      data_ = fresh;
+    }
+  }
+  nbytes_ = nbytes;
+}
+
+}  // namespace taeda

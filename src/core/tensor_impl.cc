@@ -1,0 +1,81 @@
+#include "taeda/tensor_impl.h"
+
+#include "base/block_list.h"
+
+namespace taeda {
+namespace {
+
+constexpr size_t kBlockBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
+using Blocks = BlockList<detail::BlockClass::kTensor, kBlockBytes>;
+
+KeySet device_key(Device device) {
+  switch (device.type) {
+    case DeviceType::kCPU: return Key::kCPU;
+    case DeviceType::kMeta: return Key::kMeta;
+    case DeviceType::kCUDA: return Key::kCUDA;
+  }
+  return {};
+}
+
+void ignore(void*) {}
+
+}  // namespace
+
+thread_local ThreadModes thread_modes;
+PythonHooks python_hooks{ignore, ignore};
+
+TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, Device device)
+    : storage(std::move(storage)), keys(device_key(device)), dtype(dtype), device(device) {}
+
+TensorImpl::~TensorImpl() = default;
+
+void* TensorImpl::operator new(size_t) { return Blocks::take(); }
+void TensorImpl::operator delete(void* object) { Blocks::give(object); }
+
+void TensorImpl::set_layout(IntSpan new_sizes, IntSpan new_strides, int64_t new_offset) {
+  sizes = new_sizes;
+  strides = new_strides;
+  offset = new_offset;
+  int64_t expected = 1;
+  contiguous = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] != 1 && strides[i] != expected) contiguous = false;
+    expected *= sizes[i];
+  }
+  numel = expected;
+  if (numel == 0) contiguous = true;
+  refresh_data();
+}
+
+void TensorImpl::set_contiguous_layout(IntSpan new_sizes) {
+  sizes = new_sizes;
+  strides.resize(sizes.size());
+  int64_t elements = 1, stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    elements *= sizes[i];
+    stride *= sizes[i] > 1 ? sizes[i] : 1;  // PyTorch's strides of empty tensors stay positive
+  }
+  numel = elements;
+  offset = 0;
+  contiguous = true;
+  refresh_data();
+}
+
+void TensorImpl::refresh_data() {
+  void* base = storage ? storage->data() : nullptr;
+  data = base && numel > 0 ? static_cast<char*>(base) + offset * item_size(dtype) : nullptr;
+}
+
+void TensorImpl::attach_python(void* object) {
+  python_ = object;
+  const uint32_t old = refs_.fetch_or(kHasPython, std::memory_order_acq_rel);
+  if (old > 1) python_hooks.incref(object);
+}
+
+void TensorImpl::detach_python() {
+  refs_.fetch_and(~kHasPython, std::memory_order_acq_rel);
+  python_ = nullptr;
+}
+
+}  // namespace taeda
