@@ -1,28 +1,290 @@
 #include "base/parallel.h"
 
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/cpus.h"
+#include "base/fork.h"
 #include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
+// Regions that can be open at once; a caller that finds no slot runs its chunks alone.
+constexpr int kSlots = 8;
+constexpr int kMaxRanges = 64;
+constexpr int kMaxHooks = 16;
+// How long an idle worker looks for work before it sleeps: longer than the gap between two operators of a training
+// step, short enough that an idle process burns nothing.
+constexpr auto kSpin = std::chrono::microseconds(50);
+
 thread_local bool in_region = false;
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+void futex_wake(std::atomic<uint32_t>& word, int count) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+// One parallel_for, on its caller's stack. Each participant begins with a range of chunks of its own, so that
+// successive operators on the same tensor find their part in the same core's cache, then helps with the others'.
+class Job {
+ public:
+  Job(int64_t begin, int64_t end, int64_t chunk, detail::ChunkFn fn, const void* context, int threads)
+      : begin_(begin), end_(end), chunk_(chunk), fn_(fn), context_(context) {
+    const int64_t chunks = (end - begin + chunk - 1) / chunk;
+    ranges_ = static_cast<int>(std::min<int64_t>({chunks, threads, kMaxRanges}));
+    for (int r = 0; r < ranges_; r++) {
+      range_[r].next.store(chunks * r / ranges_, std::memory_order_relaxed);
+      range_[r].end = chunks * (r + 1) / ranges_;
+    }
+    max_workers_ = static_cast<int>(std::min<int64_t>(chunks, threads)) - 1;
+  }
+
+  int max_workers() const { return max_workers_; }
+
+  // Participant 0 is the caller.
+  void work(int participant) {
+    for (int i = 0; i < ranges_; i++) {
+      Range& range = range_[(participant + i) % ranges_];
+      if (range.next.load(std::memory_order_relaxed) >= range.end) continue;
+      for (int64_t c; (c = range.next.fetch_add(1, std::memory_order_relaxed)) < range.end;) {
+        if (failed_.load(std::memory_order_relaxed)) return;
+        run(c);
+      }
+    }
+  }
+
+  void rethrow() {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void run(int64_t c) {
+    const int64_t from = begin_ + c * chunk_;
+    try {
+      fn_(context_, from, std::min(end_, from + chunk_));
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+
+  struct alignas(64) Range {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+
+  const int64_t begin_, end_, chunk_;
+  const detail::ChunkFn fn_;
+  const void* const context_;
+  int ranges_, max_workers_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  Range range_[kMaxRanges];
+};
+
+// Where a caller shows its job to the workers. A worker counts itself in before it looks at `job`, and the caller
+// waits for the count to reach zero after it has taken the job down, so no worker touches a job that has ended.
+struct alignas(64) Slot {
+  std::atomic<bool> taken{false};
+  std::atomic<Job*> job{nullptr};
+  std::atomic<int> visitors{0};
+};
+
+struct Hooks {
+  std::atomic<int> count{0};
+  void (*hook[kMaxHooks])() = {};
+};
+Hooks hooks;
+
+// Sets a thread-local flag while chunks run.
+class RegionScope {
+ public:
+  RegionScope() : saved_(in_region) { in_region = true; }
+  ~RegionScope() { in_region = saved_; }
+
+ private:
+  bool saved_;
+};
+
+class Pool {
+ public:
+  // False when there is no free slot or no worker: the caller then runs alone.
+  bool run(Job& job) {
+    if (workers_.load(std::memory_order_acquire) < job.max_workers()) grow(job.max_workers());
+    if (workers_.load(std::memory_order_relaxed) == 0) return false;
+    Slot* slot = take_slot();
+    if (!slot) return false;
+    slot->job.store(&job);  // sequentially consistent, as all that pairs with a worker's count or sleep
+    epoch_.fetch_add(1);
+    if (sleepers_.load() > 0) futex_wake(epoch_, job.max_workers());
+    job.work(0);
+    slot->job.store(nullptr);
+    for (int spins = 0; slot->visitors.load() > 0; spins++) {
+      if (spins < 2000) pause_cpu();
+      else sched_yield();
+    }
+    slot->taken.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  Slot* take_slot() {
+    for (Slot& slot : slots_) {
+      if (!slot.taken.load(std::memory_order_relaxed) && !slot.taken.exchange(true, std::memory_order_acquire)) return &slot;
+    }
+    return nullptr;
+  }
+
+  void grow(int workers) {
+    std::lock_guard<std::mutex> lock(grow_mutex_);
+    // Signals are for the program's own threads: a handler (Python's for Ctrl-C) must not run on a worker.
+    sigset_t all, saved;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    for (int index = workers_.load(); index < workers; index++) {
+      try {
+        std::thread([this, index] { live(index); }).detach();
+      } catch (const std::system_error&) {
+        break;  // no more threads to be had: fewer workers do the same work
+      }
+      workers_.store(index + 1, std::memory_order_release);
+    }
+    pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+  }
+
+  // Worker threads are never joined: they sleep until the process ends.
+  [[noreturn]] void live(int index) {
+    in_region = true;
+    int hooks_run = 0;
+    while (true) {
+      const uint32_t seen = epoch_.load();
+      for (Slot& slot : slots_) visit(slot, index, hooks_run);
+      wait_for_work(seen);
+    }
+  }
+
+  void visit(Slot& slot, int index, int& hooks_run) {
+    if (!slot.job.load(std::memory_order_relaxed)) return;
+    slot.visitors.fetch_add(1);
+    if (Job* job = slot.job.load(); job && index < job->max_workers()) {
+      for (; hooks_run < hooks.count.load(std::memory_order_acquire); hooks_run++) hooks.hook[hooks_run]();
+      job->work(index + 1);
+    }
+    slot.visitors.fetch_sub(1);
+  }
+
+  void wait_for_work(uint32_t seen) {
+    const auto deadline = std::chrono::steady_clock::now() + kSpin;
+    do {
+      for (int i = 0; i < 64; i++) {
+        if (epoch_.load(std::memory_order_relaxed) != seen) return;
+        pause_cpu();
+      }
+    } while (std::chrono::steady_clock::now() < deadline);
+    sleepers_.fetch_add(1);
+    while (epoch_.load() == seen) futex_wait(epoch_, seen);
+    sleepers_.fetch_sub(1);
+  }
+
+  Slot slots_[kSlots];
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // counts published jobs
+  alignas(64) std::atomic<int> sleepers_{0};
+  std::atomic<int> workers_{0};
+  std::mutex grow_mutex_;
+};
+
+// The process's pool. A forked child has none of its parent's threads: it forgets the pool (whose memory other
+// regions of the parent may still be using at the moment of the fork) and makes a new one when it first needs it.
+std::atomic<Pool*> the_pool{nullptr};
+std::atomic<int> thread_setting{0};
+
+Pool& make_pool() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); }); });
+  Pool* fresh = new Pool;
+  Pool* none = nullptr;
+  if (the_pool.compare_exchange_strong(none, fresh)) return *fresh;
+  delete fresh;
+  return *none;
+}
+
+Pool& pool() {
+  Pool* existing = the_pool.load(std::memory_order_acquire);
+  return existing ? *existing : make_pool();
+}
+
+int default_threads() {
+  for (const char* name : {"TAEDA_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    if (const char* text = std::getenv(name)) {
+      const int threads = std::atoi(text);
+      if (threads > 0) return std::min(threads, 4096);
+    }
+  }
+  return available_cpus();
+}
 
 }  // namespace
 
-int available_cpus() { return 1; }
-int get_num_threads() { return 1; }
-void set_num_threads(int threads) { TD_CHECK(threads > 0, "set_num_threads: expected a positive number, got {}", threads); }
+int get_num_threads() {
+  int threads = thread_setting.load(std::memory_order_relaxed);
+  if (threads == 0) {
+    int unset = 0;
+    threads = default_threads();
+    if (!thread_setting.compare_exchange_strong(unset, threads)) threads = unset;
+  }
+  return threads;
+}
+
+void set_num_threads(int threads) {
+  TD_CHECK(threads > 0, "set_num_threads: expected a positive number of threads, got {}", threads);
+  thread_setting.store(std::min(threads, 4096));
+}
+
 bool in_parallel_region() { return in_region; }
-void add_worker_start_hook(void (*)()) {}
+
+void add_worker_start_hook(void (*hook)()) {
+  static std::mutex& mutex = *new std::mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  const int count = hooks.count.load();
+  TD_CHECK(count < kMaxHooks, "add_worker_start_hook: at most {} hooks", kMaxHooks);
+  hooks.hook[count] = hook;
+  hooks.count.store(count + 1, std::memory_order_release);
+}
 
 void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, const void* context) {
-  const bool outer = in_region;
-  struct Restore {
-    bool value;
-    ~Restore() { in_region = value; }
-  } restore{outer};
-  in_region = true;
-  for (int64_t at = begin; at < end; at += chunk) fn(context, at, at + chunk < end ? at + chunk : end);
+  const int threads = in_region ? 1 : get_num_threads();
+  if (threads > 1) {
+    Job job(begin, end, chunk, fn, context, threads);
+    bool done;
+    {
+      RegionScope scope;
+      done = pool().run(job);
+    }
+    if (done) return job.rethrow();
+  }
+  for (int64_t at = begin; at < end; at += chunk) fn(context, at, std::min(end, at + chunk));
 }
 
 }  // namespace taeda

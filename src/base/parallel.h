@@ -32,13 +32,11 @@ inline int64_t chunk_length(int64_t n, int64_t grain) {
 int get_num_threads();
 // Takes effect for regions that begin afterwards; RuntimeError below 1.
 void set_num_threads(int threads);
-// The CPUs that this process may use: affinity mask and cgroup quota.
-int available_cpus();
 // Whether the calling thread is inside a chunk, where parallel_for runs inline.
 bool in_parallel_region();
 
-// Runs `hook` at the start of every worker thread, and at once on no thread: libraries with thread pools of their own
-// (oneDNN's OpenMP) are told here to use one thread per worker. Register during start-up, before the first region.
+// Runs `hook` once on every worker thread, before its next chunk: libraries with thread pools of their own (oneDNN's
+// OpenMP) are told here to use one thread per worker. Calling threads are no workers.
 void add_worker_start_hook(void (*hook)());
 
 namespace detail {

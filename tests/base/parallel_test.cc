@@ -1,0 +1,192 @@
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/cpus.h"
+#include "taeda/error.h"
+
+namespace taeda {
+namespace {
+
+// Gives the test `threads` threads, whatever the machine has.
+class Threads {
+ public:
+  explicit Threads(int threads) : saved_(get_num_threads()) { set_num_threads(threads); }
+  ~Threads() { set_num_threads(saved_); }
+
+ private:
+  int saved_;
+};
+
+std::set<std::pair<int64_t, int64_t>> splits(int64_t n, int64_t grain) {
+  std::mutex mutex;
+  std::set<std::pair<int64_t, int64_t>> seen;
+  parallel_for(0, n, grain, [&](int64_t begin, int64_t end) {
+    std::lock_guard<std::mutex> lock(mutex);
+    EXPECT_TRUE(seen.insert({begin, end}).second);
+  });
+  return seen;
+}
+
+TEST(Parallel, EveryIndexOnceAndTheSameSplitsForAnyThreadCount) {
+  for (const int64_t n : {0, 1, 7, 8, 9, 1000, 100003}) {
+    for (const int64_t grain : {1, 8, 4096}) {
+      std::set<std::pair<int64_t, int64_t>> first;
+      for (const int threads : {1, 2, 5}) {
+        Threads scope(threads);
+        const auto seen = splits(n, grain);
+        int64_t at = 0;
+        for (const auto& [begin, end] : seen) {
+          EXPECT_EQ(begin, at);
+          at = end;
+        }
+        EXPECT_EQ(at, n);
+        if (threads == 1) first = seen;
+        else EXPECT_EQ(seen, first);
+      }
+    }
+  }
+}
+
+TEST(Parallel, WorkersTakePart) {
+  Threads scope(3);
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  std::atomic<int> inside{0};
+  // Every chunk waits until two threads are inside at once, which one thread alone could not achieve.
+  parallel_for(0, 2, 1, [&](int64_t, int64_t) {
+    inside++;
+    while (inside.load() < 2) std::this_thread::yield();
+    std::lock_guard<std::mutex> lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(ids.size(), 2u);
+}
+
+TEST(Parallel, NestedRunsInline) {
+  Threads scope(4);
+  std::atomic<int64_t> sum{0};
+  parallel_for(0, 16, 1, [&](int64_t begin, int64_t end) {
+    EXPECT_TRUE(in_parallel_region());
+    const std::thread::id outer = std::this_thread::get_id();
+    for (int64_t i = begin; i < end; i++) {
+      parallel_for(0, 100, 1, [&](int64_t from, int64_t to) {
+        EXPECT_EQ(std::this_thread::get_id(), outer);
+        for (int64_t j = from; j < to; j++) sum += i * j;
+      });
+    }
+  });
+  EXPECT_EQ(sum.load(), 120 * 4950);
+  EXPECT_FALSE(in_parallel_region());
+}
+
+TEST(Parallel, ExceptionsReachTheCaller) {
+  for (const int threads : {1, 4}) {
+    Threads scope(threads);
+    for (int round = 0; round < 50; round++) {
+      try {
+        parallel_for(0, 1000, 1, [&](int64_t begin, int64_t) { TD_CHECK_INDEX(begin != 500, "bad index {}", begin); });
+        FAIL();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kIndex);
+        EXPECT_STREQ(error.what(), "bad index 500");
+      }
+      EXPECT_FALSE(in_parallel_region());
+    }
+    EXPECT_FALSE(splits(100, 1).empty());  // the pool still works
+  }
+}
+
+TEST(Parallel, ManyCallersAtOnce) {
+  Threads scope(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 12; t++) {
+    callers.emplace_back([&] {
+      std::vector<int> hits(1000);
+      for (int round = 0; round < 200; round++) {
+        parallel_for(0, 1000, 16, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; i++) hits[i]++;
+        });
+        for (int h : hits) wrong += h != round + 1;
+      }
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Parallel, ChildrenOfForkHaveAPoolOfTheirOwn) {
+  Threads scope(3);
+  std::atomic<bool> stop{false};
+  // Another thread keeps regions open, so that forks hit the pool at any moment.
+  std::thread busy([&] {
+    while (!stop) parallel_for(0, 64, 1, [](int64_t, int64_t) {});
+  });
+  for (int round = 0; round < 40; round++) {
+    splits(64, 1);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a hang dies by a signal
+      std::atomic<int64_t> sum{0};
+      for (int i = 0; i < 20; i++) parallel_for(0, 100, 1, [&](int64_t begin, int64_t) { sum += begin; });
+      _exit(sum.load() == 20 * 4950 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
+  stop = true;
+  busy.join();
+}
+
+std::atomic<int> hook_calls{0};
+thread_local bool hooked = false;
+
+TEST(Parallel, WorkersRunStartHooksFirst) {
+  Threads scope(3);
+  splits(100, 1);  // workers exist before the hook does
+  add_worker_start_hook([] {
+    hooked = true;
+    hook_calls++;
+  });
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int round = 0; round < 100; round++) {
+    parallel_for(0, 64, 1, [&](int64_t, int64_t) {
+      EXPECT_TRUE(hooked || std::this_thread::get_id() == caller);
+    });
+  }
+  EXPECT_LE(hook_calls.load(), 11);  // at most once a worker
+}
+
+TEST(Cpus, Cgroups) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "taeda_cgroup_test";
+  fs::create_directories(root / "pods" / "one");
+  fs::create_directories(root / "cpu" / "docker");
+  std::ofstream(root / "pods" / "cpu.max") << "250000 100000\n";
+  std::ofstream(root / "pods" / "one" / "cpu.max") << "max 100000\n";
+  std::ofstream(root / "cpu" / "docker" / "cpu.cfs_quota_us") << "400000\n";
+  std::ofstream(root / "cpu" / "docker" / "cpu.cfs_period_us") << "100000\n";
+  EXPECT_EQ(cgroup_cpu_limit("0::/pods/one\n", root), 3);
+  EXPECT_EQ(cgroup_cpu_limit("4:cpuacct,cpu:/docker\n3:cpuset:/pods\n", root), 4);
+  EXPECT_EQ(cgroup_cpu_limit("0::/elsewhere\n", root), 0);
+  EXPECT_EQ(cgroup_cpu_limit("", root), 0);
+  fs::remove_all(root);
+  EXPECT_GE(available_cpus(), 1);
+}
+
+}  // namespace
+}  // namespace taeda
