@@ -1,0 +1,15 @@
+// What generated bindings include: argument parsing, results, and the operators.
+#pragma once
+
+#include "python/arguments.h"
+#include "python/wrap.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+
+// The five arguments of factory functions from index `first` on: dtype, layout, device, pin_memory, requires_grad.
+TensorOptions tensor_options(const Arguments& arguments, int first);
+// A tuple of exactly `count` tensors given as out=.
+TensorList output_tensors(const Arguments& arguments, int i, size_t count);
+
+}  // namespace taeda::python
