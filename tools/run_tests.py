@@ -19,7 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # pytest's own closing line, which would compete with ours.
-PYTEST_SUMMARY = re.compile(r"^=*\s*(\d+ (passed|failed|skipped|errors?)|no tests ran).* in [\d.]+s")
+PYTEST_SUMMARY = re.compile(
+    r"^=*\s*(\d+ (passed|failed|skipped|errors?)|no tests ran).* in [\d.]+s"
+)
 # What runs under the sanitizers, which make Python some five times slower.
 SANITIZED = ["tests/smoke", "tests/python", "tests/autograd", "tests/ops"]
 
