@@ -1,0 +1,504 @@
+"""Backward nodes, the autograd layer and the forward-mode layer of every dispatched operator.
+
+A node class holds what its formulas use: saved tensors, saved scalars, and only the sizes or dtype of a tensor whose
+values no formula reads. Gradients come from, in this order: the entry's ``grad`` formulas; for a pointwise functor, the
+functor evaluated on dual numbers (a generated operator ``NAME_gradI``); for a kernel with a definition, replaying
+``expr``. Forward mode uses the same sources.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, field
+
+from .cpp import Table, internal_names, internal_parameters, names, parameters, translator
+from .expr import Translator, Value, metadata_only, names_used, type_of
+from .schema import Argument, SchemaError, Signature
+from .table import Op
+
+FACT_TYPES = {"sizes": ("DimVector", "N"), "dtype": ("DType", "D"), "dim": ("int64_t", "I"), "numel": ("int64_t", "I"),
+              "strides": ("DimVector", "N"), "storage_offset": ("int64_t", "I"),
+              "device": ("Device", "V"), "is_complex": ("bool", "B")}
+
+
+def add_dual_operators(ops: list[Op]) -> list[Op]:
+    """Entries for the derivatives of pointwise functors that give no formula, and for their derivatives in turn.
+
+    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, whose own gradient in ``gy`` is itself and
+    in ``self`` is ``gelu_grad0_grad1``. Two levels suffice for second derivatives; a third raises.
+    """
+    out = list(ops)
+    for op in ops:
+        if op.body == "pointwise" and op.grad is None:
+            first = _dual_operators(op, level=1)
+            out += first
+            for derived in first:
+                out += _dual_operators(derived, level=2)
+    return out
+
+
+def _dual_operators(op: Op, level: int) -> list[Op]:
+    derived = []
+    tensors = op.sig.tensor_args
+    grads: dict[str, str] = {}
+    scalars = [a for a in op.sig.args if not a.is_tensor]
+    call_scalars = "".join(f", {a.name}={a.name}" for a in scalars)
+    for i, arg in enumerate(tensors):
+        gy = Argument(f"gy{level}", "Tensor")
+        plain = [Argument(a.name, a.type) for a in tensors]
+        keyword = [Argument(a.name, a.type, a.default, True) for a in scalars]
+        name = f"{op.name}_grad{i}"
+        sig = Signature(name, op.sig.overload, [gy, *plain, *keyword], op.sig.returns, f"{name}, derived from {op.sig.text}")
+        functors = {k: f"Grad<{v}, {i}>" for k, v in op.functors.items()}
+        entry = Op(sig, op.file, op.line, "pointwise", functors if isinstance(op.source, dict) else functors[""], [],
+                   types="inexact" if op.types in ("all", "numeric", "inexact") else "floating")
+        if level == 2:
+            entry.jvp = "none"
+            entry.grad = {"gy2": f"{sig.ident}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"}
+        if level == 1 or i > 0:
+            derived.append(entry)
+        call = f"{sig.ident if sig.overload == '' else name}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"
+        if level == 2 and i == 0:  # linear in gy1
+            call = f"{op.name}(gy, {', '.join(a.name for a in tensors[1:])}{call_scalars})"
+        grads[arg.name] = call
+    op.grad = grads
+    return derived
+
+
+@dataclass
+class Saved:
+    """What one node keeps."""
+
+    tensors: list[str] = field(default_factory=list)  # argument names
+    lists: list[str] = field(default_factory=list)  # tensor-list arguments
+    results: list[str] = field(default_factory=list)
+    facts: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
+    values: list[Argument] = field(default_factory=list)
+
+
+def node_name(op: Op, table: Table) -> str:
+    base = op.node or "".join(part.capitalize() for part in op.name.strip("_").split("_"))
+    return f"{base}Backward{table.overload_index(op)}"
+
+
+def class_name(op: Op) -> str:
+    return "".join(part.capitalize() for part in op.ident.split("_")) + ("Inplace" if op.ident.endswith("_") else "") + "Node"
+
+
+def gradient_groups(op: Op) -> list[tuple[list[str], str]]:
+    """Each formula with the arguments whose gradients it gives, in the order of its results."""
+    return [([p.strip() for p in key.split(",")], str(text)) for key, text in (op.grad or {}).items()]
+
+
+def replays(op: Op) -> bool:
+    return op.grad is None and op.expr is not None
+
+
+def differentiable_args(op: Op) -> list[str]:
+    if replays(op):
+        return [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    return [name for names_, _ in gradient_groups(op) for name in names_]
+
+
+def find_saved(op: Op) -> Saved:
+    saved = Saved()
+    if replays(op):
+        saved.tensors = [a.name for a in op.sig.args if a.is_tensor]
+        saved.lists = [a.name for a in op.sig.args if a.is_tensor_list]
+        saved.values = [a for a in op.sig.args if not a.is_tensor and not a.is_tensor_list]
+        return saved
+    texts = [text for _, text in gradient_groups(op)]
+    used = set().union(*(names_used(t) for t in texts)) if texts else set()
+    for a in op.sig.args:
+        if a.name not in used:
+            continue
+        if a.is_tensor_list:
+            saved.lists.append(a.name)
+        elif a.is_tensor:
+            facts: set[str] | None = set()
+            for text in texts:
+                found = metadata_only(text, a.name)
+                facts = None if found is None or facts is None else facts | found
+            if facts is None:
+                saved.tensors.append(a.name)
+            elif facts:
+                saved.facts[a.name] = facts
+        else:
+            saved.values.append(a)
+    for r in op.sig.returns:
+        if r.name not in used or r.name in [a.name for a in op.sig.args]:
+            continue
+        facts = set()
+        for text in texts:
+            found = metadata_only(text, r.name)
+            facts = None if found is None or facts is None else facts | found
+        if facts is None:
+            saved.results.append(r.name)
+        elif facts:
+            saved.facts[r.name] = facts
+    return saved
+
+
+class _FactRewriter(ast.NodeTransformer):
+    """Turns ``x.sizes()`` into the saved value ``x__sizes`` where x itself is not saved."""
+
+    def __init__(self, facts: dict[str, set[str]]):
+        self.facts = facts
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        func = node.func
+        if (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+                and func.attr in self.facts.get(func.value.id, ())):
+            return ast.Name(f"{func.value.id}__{func.attr}", ast.Load())
+        return self.generic_visit(node)
+
+
+def rewrite_facts(text: str, facts: dict[str, set[str]]) -> str:
+    return ast.unparse(_FactRewriter(facts).visit(ast.parse(text.strip())))
+
+
+def gy_names(op: Op) -> list[str]:
+    returns = op.sig.returns
+    return ["gy"] if len(returns) == 1 else [f"gy_{r.name}" for r in returns]
+
+
+def _edges(op: Op) -> list[Argument]:
+    """Tensor arguments with a place among the node's next edges (lists take one place an element)."""
+    wanted = set(differentiable_args(op))
+    return [a for a in op.sig.args if a.name in wanted]
+
+
+def _needs(op: Op) -> dict[str, str]:
+    """argument -> C++ condition in apply(): is its gradient wanted?"""
+    edges = _edges(op)
+    if len(edges) == 1 and edges[0].is_tensor_list:
+        return {edges[0].name: "true"}
+    out, offset = {}, "0"
+    for a in edges:
+        if a.is_tensor_list:
+            out[a.name] = f"should_compute_any({offset}, {a.name}_count)"
+            offset = f"{offset} + {a.name}_count"
+        else:
+            out[a.name] = f"should_compute({offset})"
+            offset = offset + " + 1" if "_count" in offset else str(int(offset) + 1)
+    return out
+
+
+def _offsets(op: Op) -> dict[str, str]:
+    out, offset = {}, "0"
+    for a in _edges(op):
+        out[a.name] = offset
+        if a.is_tensor_list:
+            offset = f"{offset} + {a.name}_count"
+        else:
+            offset = offset + " + 1" if "_count" in offset else str(int(offset) + 1)
+    return out
+
+
+def node_lines(op: Op, table: Table) -> list[str]:
+    saved, cls, title = find_saved(op), class_name(op), node_name(op, table)
+    lines = [f"struct {cls} final : Node {{"]
+    lines += [f"  SavedTensor {t}_;" for t in [*saved.tensors, *saved.results]]
+    lines += [f"  std::vector<SavedTensor> {t}_;" for t in saved.lists]
+    for tensor, facts in saved.facts.items():
+        lines += [f"  {FACT_TYPES[f][0]} {tensor}__{f};" for f in sorted(facts)]
+    lines += [f"  {a.stored_type} {a.name};" for a in saved.values]
+    lines += [f"  size_t {a.name}_count = 0;" for a in _edges(op) if a.is_tensor_list]
+    if len(op.sig.returns) > 1:
+        lines.append(f"  ResultFacts result_facts[{len(op.sig.returns)}];")
+    lines.append(f'  const char* name() const override {{ return "{title}"; }}')
+    lines.append("  void release_saved() override {")
+    lines += [f"    {t}_.reset();" for t in [*saved.tensors, *saved.results]]
+    lines += [f"    for (auto& t : {t}_) t.reset();" for t in saved.lists]
+    lines += ["  }", "  TensorList apply(TensorList&& grads) override;", "};"]
+    return lines
+
+
+def _unpacked_env(op: Op, saved: Saved) -> tuple[list[str], dict[str, Value]]:
+    """Statements that unpack the saved values in apply(), and the names they make."""
+    lines, env = [], {}
+    for name in saved.tensors:
+        lines.append(f"  const Tensor {name} = {name}_.unpack(*this);")
+        env[name] = Value(name, "T")
+    for name in saved.results:
+        lines.append(f"  const Tensor {name} = {name}_.unpack(*this);")
+        env[name] = Value(name, "T")
+    for name in saved.lists:
+        lines.append(f"  const TensorList {name} = unpack_all({name}_, *this);")
+        env[name] = Value(name, "L")
+    for tensor, facts in saved.facts.items():
+        for f in facts:
+            env[f"{tensor}__{f}"] = Value(f"{tensor}__{f}", FACT_TYPES[f][1])
+    for a in saved.values:
+        env[a.name] = Value(a.name, type_of(a.type))
+    return lines, env
+
+
+def apply_lines(op: Op, table: Table) -> list[str]:
+    saved, cls = find_saved(op), class_name(op)
+    offsets, needs = _offsets(op), _needs(op)
+    total = " + ".join("1" if a.is_tensor else f"{a.name}_count" for a in _edges(op)) or "0"
+    lines = [f"TensorList {cls}::apply(TensorList&& grads) {{", f"  TensorList out({total});"]
+    for i, gy in enumerate(gy_names(op)):
+        lines.append(f"  [[maybe_unused]] Tensor {gy} = std::move(grads[{i}]);")
+    defined = " && ".join(f"!{gy}.defined()" for gy in gy_names(op))
+    lines.append(f"  if ({defined}) return out;")
+    if replays(op):
+        return lines + _replay_apply(op, saved) + ["}"]
+    if len(op.sig.returns) > 1:
+        used = set().union(*(names_used(t) for _, t in gradient_groups(op)))
+        lines += [f"  if (!{gy}.defined()) {gy} = result_facts[{i}].zeros();"
+                  for i, gy in enumerate(gy_names(op)) if gy in used]
+    unpack, env = _unpacked_env(op, saved)
+    lines += unpack
+    for gy, r in zip(gy_names(op), op.sig.returns):
+        env[gy] = Value(gy, "L" if r.type == "Tensor[]" else "T")
+    for targets, text in gradient_groups(op):
+        t = Translator(table.overloads, f"{op.where}: grad of {op.name}", env)
+        t.needs = lambda name: needs[name]
+        value = t.expression(rewrite_facts(text, saved.facts))
+        condition = " || ".join(needs[n] for n in targets)
+        if len(targets) == 1 and op.sig.arg(targets[0]).is_tensor_list:
+            name = targets[0]
+            lines.append(f"  {{ TensorList part = {value.cpp};")
+            lines.append(f"    for (size_t i = 0; i < part.size() && i < {name}_count; i++) out[{offsets[name]} + i] = std::move(part[i]); }}")
+        elif len(targets) == 1:
+            cpp = "Tensor()" if value.type == "0" else f"Tensor({value.cpp})" if value.type != "T" else value.cpp
+            lines.append(f"  if ({condition}) out[{offsets[targets[0]]}] = {cpp};")
+        else:
+            lines.append(f"  if ({condition}) {{")
+            lines.append(f"    auto parts = {value.cpp};")
+            for i, name in enumerate(targets):
+                lines.append(f"    if ({needs[name]}) out[{offsets[name]}] = std::move(std::get<{i}>(parts));")
+            lines.append("  }")
+    return [*lines, "  return out;", "}"]
+
+
+def _replay_apply(op: Op, saved: Saved) -> list[str]:
+    """The gradient of a kernel without formulas: differentiate its definition at the saved inputs."""
+    unpack, _ = _unpacked_env(op, saved)
+    inputs = ", ".join(saved.tensors)
+    fresh = ", ".join(f"in[{saved.tensors.index(a.name)}]" if a.is_tensor else a.name for a in op.sig.args)
+    if saved.lists:
+        raise SchemaError(f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'")
+    one = len(op.sig.returns) == 1
+    result = "TensorList{y}" if one else "TensorList{" + ", ".join(f"std::get<{i}>(y)" for i in range(len(op.sig.returns))) + "}"
+    opt = [f"    [[maybe_unused]] const auto& {a.name}_ = {a.name};" for a in ()]
+    return [
+        *unpack, *opt,
+        f"  return autograd::replay(TensorList{{{inputs}}}, TensorList{{{', '.join(gy_names(op))}}}, [&](const TensorList& in) {{",
+        f"    auto y = definition::{op.ident}({_stored_call(op, fresh)});",
+        f"    return {result};",
+        "  });",
+    ]
+
+
+def _stored_call(op: Op, text: str) -> str:
+    """Stored optional int lists become views again."""
+    parts = text.split(", ")
+    return ", ".join(f"expr::opt_ints({p})" if a.type in ("int[]?", "dims?") else p for p, a in zip(parts, op.sig.args))
+
+
+def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
+    """Statements that fill a node: before the call its inputs, after it its results."""
+    results = {r.name for r in op.sig.returns}
+    lines = []
+    if not after:
+        for name in saved.tensors:
+            lines.append(f"node->{name}_ = SavedTensor::input({name});")
+        for name in saved.lists:
+            lines.append(f"node->{name}_ = save_all({name});")
+        for a in saved.values:
+            lines.append(f"node->{a.name} = stored({a.name});")
+    else:
+        for i, r in enumerate(op.sig.returns):
+            if r.name in saved.results:
+                value = "result" if len(op.sig.returns) == 1 else f"std::get<{i}>(result)"
+                lines.append(f"node->{r.name}_ = SavedTensor::output({value}, node);")
+    for tensor, facts in saved.facts.items():
+        if (tensor in results) != after:
+            continue
+        source = tensor
+        if after:
+            k = [r.name for r in op.sig.returns].index(tensor)
+            source = "result" if len(op.sig.returns) == 1 else f"std::get<{k}>(result)"
+        for f in sorted(facts):
+            value = f"{source}.{f}()"
+            if f in ("sizes", "strides"):
+                value = f"DimVector({value})"
+            if not after and op.sig.arg(tensor).optional:
+                value = f"({source}.defined() ? {value} : {FACT_TYPES[f][0]}{{}})"
+            lines.append(f"node->{tensor}__{f} = {value};")
+    return lines
+
+
+def layer_lines(op: Op, table: Table) -> list[str]:
+    """autograd_layer::IDENT: records a node when gradients are wanted, then calls below."""
+    ret, ident = op.sig.return_cpp, op.ident
+    lines = [f"{ret} autograd_layer::{ident}([[maybe_unused]] {internal_parameters(op)}) {{"]
+    below = f"redispatch::{ident}({internal_names(op, keys='keys - KeySet(Key::kAutograd)')})"
+    edges = _edges(op)
+    inplace = op.body == "pointwise" and "inplace" in op.variants
+    target = op.sig.args[0].name if op.mutates else "into"
+    writes = op.mutates or inplace
+    tensors = [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    if not edges and not writes and not op.view:
+        if op.grad is None and not op.expr:
+            wanted = ", ".join(a.name for a in tensors)
+            return [*lines, f"  if (needs_grad({wanted})) return autograd::not_differentiable(\"{op.name}\", {below});",
+                    f"  return {below};", "}"]
+        return [*lines, f"  return {below};", "}"]
+    wanted = ", ".join(a.name for a in edges)
+    if writes and edges and edges[0].name != op.sig.args[0].name:
+        wanted = f"{op.sig.args[0].name}, {wanted}"
+    lines.append(f"  const bool needs = {f'needs_grad({wanted})' if wanted else 'false'};")
+    if op.mutates:
+        lines.append(f'  autograd::check_inplace("{op.name}", {target}, needs);')
+    elif inplace:
+        lines.append(f'  if (into.defined()) autograd::check_inplace("{op.name}_", into, needs);')
+    below_guarded = f"[&] {{ const ExcludeKeys below(KeySet(Key::kAutograd)); return {below}; }}()"
+    lines.append(f"  if (!needs) return {below_guarded};")
+    if op.grad == {} and not op.view:
+        if op.mutates or inplace:
+            lines.append(f"  return autograd::not_differentiable_inplace(\"{op.name}\", {below_guarded});")
+        return [*lines, "}"]
+    saved, cls = find_saved(op), class_name(op)
+    lines.append(f"  const Ref<{cls}> node = make_ref<{cls}>();")
+    pieces = ", ".join(a.name for a in edges)
+    lines.append(f"  node->set_next_edges(autograd::edges({pieces}));")
+    for a in edges:
+        if a.is_tensor_list:
+            lines.append(f"  node->{a.name}_count = {a.name}.size();")
+    save = _save_lines(op, saved, after=False)
+    if writes and not op.mutates:
+        first = op.sig.args[0].name
+        if first in saved.tensors:  # the old value is gone after an in-place call: keep a copy of it
+            save = [line.replace(f"SavedTensor::input({first})",
+                                 f"SavedTensor::input(into.defined() ? autograd::copy_for_backward({first}) : {first})") for line in save]
+    elif op.mutates and op.sig.args[0].name in saved.tensors:
+        first = op.sig.args[0].name
+        save = [line.replace(f"SavedTensor::input({first})", f"SavedTensor::input(autograd::copy_for_backward({first}))") for line in save]
+    lines += ["  " + line for line in save]
+    lines.append(f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} result = {below_guarded};")
+    lines += _history_lines(op, inplace)
+    lines += ["  " + line for line in _save_lines(op, saved, after=True)]
+    return [*lines, "  return result;", "}"]
+
+
+def _history_lines(op: Op, inplace: bool) -> list[str]:
+    returns = op.sig.returns
+    if op.mutates:
+        return ["  rebase_history(result, node);"]
+    if inplace:
+        return ["  if (into.defined()) rebase_history(result, node);", "  else set_history(result, node);"]
+    if len(returns) == 1:
+        return ["  set_history(result, node);"]
+    lines = []
+    for i in range(len(returns)):
+        lines.append(f"  set_history(std::get<{i}>(result), node, {i});")
+        lines.append(f"  node->result_facts[{i}] = ResultFacts(std::get<{i}>(result));")
+    return lines
+
+
+def forward_lines(op: Op, table: Table) -> list[str]:
+    """forward_layer::IDENT: computes the result below and its tangent beside it."""
+    ret, ident = op.sig.return_cpp, op.ident
+    head = [f"{ret} forward_layer::{ident}([[maybe_unused]] {internal_parameters(op)}) {{"]
+    below_call = f"redispatch::{ident}({internal_names(op, keys='keys - KeySet(Key::kForward)')})"
+    below = f"[&] {{ const ExcludeKeys below(KeySet(Key::kForward)); return {below_call}; }}()"
+    tensors = [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    if op.grad == {}:
+        return [*head, f"  return {below};", "}"]
+    if op.jvp == "none" or len(op.sig.returns) > 1 and not op.expr or op.sig.returns[0].type != "Tensor" and not op.expr:
+        return [*head, f"  return autograd::no_forward_rule(\"{op.name}\", {below});", "}"]
+    if op.expr and op.jvp is None or op.jvp == "replay":
+        return [*head, f"  return definition::{ident}({names(op.sig)});", "}"]
+    into = op.body == "pointwise" and "inplace" in op.variants
+    primal = [f"  const Tensor {a.name}_p = autograd::primal({a.name});" for a in tensors if a.is_tensor]
+    primal += [f"  const TensorList {a.name}_p = autograd::primals({a.name});" for a in tensors if a.is_tensor_list]
+    tangents = [f"  [[maybe_unused]] const Tensor {a.name}_t = autograd::tangent({a.name});" for a in tensors if a.is_tensor]
+    tangents += [f"  [[maybe_unused]] const TensorList {a.name}_t = autograd::tangents_or_zeros({a.name});"
+                 for a in tensors if a.is_tensor_list]
+    lines = [*head, *tangents, *primal]
+    if into or op.mutates:
+        target = op.sig.args[0].name
+        lines.append(f"  const bool writes = {'true' if op.mutates else 'into.defined()'};")
+        lines.append(f"  if (writes) {target}_p_copy_guard: ;" if False else "")
+    t = translator(op, table)
+    env = dict(t.env)
+    for a in tensors:
+        env[a.name] = Value(f"{a.name}_p", "T" if a.is_tensor else "L")
+        env[f"{a.name}_t"] = Value(f"{a.name}_t", "T" if a.is_tensor else "L")
+    env["result"] = Value("result_p", "T")
+    body = _tangent_body(op, table, env, tensors)
+    if body is None:
+        return [*head, f"  return autograd::no_forward_rule(\"{op.name}\", {below});", "}"]
+    result_first = "result" in _jvp_names(op)
+    if (into or op.mutates) and not result_first:
+        # the formula needs the values from before the write
+        lines += body
+        lines.append(f"  {ret} result = {below};")
+    else:
+        lines.append(f"  {ret} result = {below};")
+        lines.append("  const Tensor result_p = autograd::primal(result);")
+        lines += body
+    lines.append("  autograd::set_tangent(result, tangent);")
+    return [*(line for line in lines if line), "  return result;", "}"]
+
+
+def _jvp_names(op: Op) -> set[str]:
+    if isinstance(op.jvp, str) and op.jvp not in ("linear",):
+        return names_used(op.jvp)
+    if op.jvp == "linear" or op.view:
+        return set()
+    return set().union(set(), *(names_used(text) for _, text in gradient_groups(op)))
+
+
+def _tangent_body(op: Op, table: Table, env: dict[str, Value], tensors: list[Argument]) -> list[str] | None:
+    """Statements that define ``tangent``; None where no rule exists."""
+    where = f"{op.where}: jvp of {op.name}"
+    guard = "  const ExcludeKeys no_forward(KeySet(Key::kForward));"
+    if op.jvp == "linear" or op.view:
+        first = tensors[0]
+        args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
+        if first.is_tensor_list:
+            return ["  Tensor tangent;", f"  if (autograd::any_tangent({first.name})) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}"]
+        return ["  Tensor tangent;", f"  if ({first.name}_t.defined()) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}"]
+    if isinstance(op.jvp, str):
+        t = Translator(table.overloads, where, env)
+        value = t.expression(op.jvp)
+        fill = [f"  const Tensor {a.name}_tz = {a.name}_t.defined() || !{a.name}.defined() ? {a.name}_t : op::zeros_like({a.name}_p, {{}}, {{}});"
+                for a in tensors if a.is_tensor and f"{a.name}_t" in names_used(op.jvp)]
+        text = value.cpp
+        for a in tensors:
+            text = text.replace(f"{a.name}_t", f"{a.name}_tz") if a.is_tensor else text
+        return [*fill, "  Tensor tangent;", f"  {{ {guard.strip()} tangent = {text}; }}"]
+    if op.body != "pointwise":
+        return None
+    lines = ["  Tensor tangent;", "  {", "  " + guard]
+    for targets, text in gradient_groups(op):
+        name = targets[0]
+        inner = dict(env)
+        inner["gy"] = Value("gy", "T")
+        value = Translator(table.overloads, where, inner).expression(text)
+        cpp = value.cpp if value.type == "T" else "Tensor()"
+        lines.append(f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
+                     f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({cpp})); }}")
+    return [*lines, "  }"]
+
+
+def source_file(ops: list[Op], table: Table) -> str:
+    out = ['#include "ops/generated.h"', '#include "autograd/layer.h"', "namespace taeda {"]
+    for op in ops:
+        if not op.dispatched:
+            continue
+        out.append(f"// {op.where}: {op.sig.text}")
+        if _edges(op):
+            out += ["namespace {", *node_lines(op, table), *apply_lines(op, table), "}  // namespace"]
+        out += layer_lines(op, table)
+        out += forward_lines(op, table)
+    return "\n".join([*out, "}  // namespace taeda", ""])
+
+
+__all__ = ["add_dual_operators", "source_file", "node_name", "copy", "parameters"]

@@ -1,0 +1,472 @@
+"""C++ of the operators themselves: declarations, contracts, device functions, dispatch tables, variants.
+
+For every entry a function ``op::IDENT`` is generated; the public overloads and Tensor methods call it. A dispatched
+operator's ``op::IDENT`` wraps dimensions, collects keys and jumps through a constant table; its device function checks
+the contract, allocates and launches. A composite's ``op::IDENT`` is its translated ``expr``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from .expr import Translator, Value, type_of
+from .schema import Argument, Signature
+from .table import Op
+
+TYPE_MASKS = {
+    "all": "kAll", "numeric": "kNumeric", "real": "kReal", "inexact": "kInexact", "floating": "kFloating",
+    "integral": "kIntegral", "integral_bool": "kIntegralBool", "bool": "kBool",
+}
+
+
+class Table:
+    """The loaded operators, findable by name."""
+
+    def __init__(self, ops: list[Op]):
+        self.ops = ops
+        self._by_name: dict[str, list[Op]] = defaultdict(list)
+        for op in ops:
+            self._by_name[op.name].append(op)
+
+    def overloads(self, name: str) -> list[Signature]:
+        found = [op.sig for op in self._by_name.get(name, [])]
+        if not found and name.endswith("_") and name[:-1] in self._by_name:
+            found = [inplace_signature(op) for op in self._by_name[name[:-1]] if "inplace" in op.variants]
+        return found
+
+    def overload_index(self, op: Op) -> int:
+        return self._by_name[op.name].index(op)
+
+
+def inplace_signature(op: Op) -> Signature:
+    """The signature of NAME_ for an entry NAME."""
+    args = [Argument(**{**a.__dict__, "mutated": i == 0}) for i, a in enumerate(op.sig.args)]
+    return Signature(op.name + "_", op.sig.overload, args, op.sig.returns, op.sig.text)
+
+
+def parameters(sig: Signature, defaults: bool = False) -> str:
+    parts = []
+    for a in sig.args:
+        text = f"{a.cpp_type} {a.name}"
+        if defaults and a.cpp_default is not None:
+            text += f" = {a.cpp_default}"
+        parts.append(text)
+    return ", ".join(parts)
+
+
+def names(sig: Signature) -> str:
+    return ", ".join(a.name for a in sig.args)
+
+
+def environment(sig: Signature) -> dict[str, Value]:
+    return {a.name: Value(a.name, type_of(a.type)) for a in sig.args}
+
+
+def internal_parameters(op: Op) -> str:
+    """Parameters of the functions behind the dispatch table."""
+    into = "const Tensor& into, " if op.body == "pointwise" else ""
+    return "KeySet keys, " + into + parameters(op.sig)
+
+
+def internal_names(op: Op, keys: str = "keys", into: str = "into") -> str:
+    middle = [into] if op.body == "pointwise" else []
+    return ", ".join([keys, *middle, *(a.name for a in op.sig.args)])
+
+
+def public_header(table: Table) -> str:
+    """taeda/ops.h: one overload set a name, and namespace op with one name an overload."""
+    unique, overloads = [], []
+    for op in table.ops:
+        unique.append(f"{op.sig.return_cpp} {op.ident}({parameters(op.sig)});")
+        shown = _defaults_that_stay_unique(op, table)
+        doc = (op.doc.strip().splitlines() or [""])[0]
+        overloads.append(
+            f"// {doc}\ninline {op.sig.return_cpp} {op.name}({parameters(op.sig, shown)}) "
+            f"{{ return op::{op.ident}({names(op.sig)}); }}"
+        )
+        if "inplace" in op.variants:
+            unique.append(f"Tensor {op.ident}_inplace({parameters(op.sig)});")
+            overloads.append(
+                f"inline Tensor {op.name}_({parameters(op.sig, shown)}) {{ return op::{op.ident}_inplace({names(op.sig)}); }}"
+            )
+        if "out" in op.variants:
+            outs = ", ".join(f"const Tensor& {o}" for o in out_names(op))
+            unique.append(f"{op.sig.return_cpp} {op.ident}_out({parameters(op.sig)}{', ' if op.sig.args else ''}{outs});")
+    return _lines(
+        "// Every operator as a free function; defined by the table in ops/.",
+        "#pragma once",
+        '#include "taeda/tensor.h"',
+        "namespace taeda {",
+        "// One name an overload, for generated code and for callers who want no overload resolution.",
+        "namespace op {",
+        *unique,
+        "}  // namespace op",
+        *overloads,
+        "}  // namespace taeda",
+    )
+
+
+def out_names(op: Op) -> list[str]:
+    return ["out"] if len(op.sig.returns) == 1 else [f"out_{r.name}" for r in op.sig.returns]
+
+
+def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
+    """Defaults are declared unless another overload would then be called by the same arguments."""
+    required = [a.cpp_type for a in op.sig.args if a.default is None]
+    for other in table.overloads(op.name):
+        if other.ident != op.ident and [a.cpp_type for a in other.args if a.default is None] == required:
+            return other.args[len(required):] == [] or table.overloads(op.name)[0].ident == op.ident
+    return True
+
+
+def methods_include(table: Table) -> str:
+    """taeda/tensor_methods.inc, included inside class Tensor."""
+    out = ["// Generated from ops/: operators whose first argument is `self`."]
+    for op in table.ops:
+        if not op.sig.args or not any(p.startswith("Tensor.") for p in op.python) or not op.sig.args[0].is_tensor:
+            continue
+        rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
+        shown = _defaults_that_stay_unique(op, table)
+        out.append(f"{op.sig.return_cpp} {op.name}({parameters(rest, shown)}) const;")
+        if "inplace" in op.variants:
+            out.append(f"Tensor {op.name}_({parameters(rest, shown)}) const;")
+    return "\n".join(out) + "\n"
+
+
+def method_definitions(table: Table) -> list[str]:
+    """Out-of-line bodies of the methods, split into a few files."""
+    out = []
+    for op in table.ops:
+        if not op.sig.args or not any(p.startswith("Tensor.") for p in op.python) or not op.sig.args[0].is_tensor:
+            continue
+        rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
+        call = ", ".join(["*this", *(a.name for a in rest.args)])
+        out.append(f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}")
+        if "inplace" in op.variants:
+            out.append(f"Tensor Tensor::{op.name}_({parameters(rest)}) const {{ return op::{op.ident}_inplace({call}); }}")
+    return out
+
+
+def implementation_header(table: Table) -> str:
+    """Declares what people write by hand: `cpp` functions and kernels."""
+    impl, kernels = [], set()
+    for op in table.ops:
+        if op.body == "cpp":
+            impl.append(f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});  // {op.where}")
+        if op.body == "kernel":
+            kernels.add(f"void {op.source}({kernel_parameters(op)});  // {op.where}")
+    return _lines(
+        "#pragma once",
+        '#include "kernels/view.h"',
+        '#include "taeda/tensor.h"',
+        "namespace taeda::impl {", *impl, "}",
+        "namespace taeda::cpu {", *sorted(kernels), "}",
+    )
+
+
+def kernels_header(table: Table) -> str:
+    kernels = sorted({f"void {op.source}({kernel_parameters(op)});  // {op.where}"
+                      for op in table.ops if op.body == "kernel"})
+    return _lines(
+        "// The kernels that the table names: what src/kernels/cpu must define.",
+        "#pragma once", "#include <optional>", '#include "kernels/view.h"', '#include "taeda/scalar.h"',
+        "namespace taeda {", "class Generator;",
+        "using OptInt = std::optional<int64_t>;", "using OptDouble = std::optional<double>;",
+        "using OptBool = std::optional<bool>;", "using OptScalar = std::optional<Scalar>;",
+        "using OptDType = std::optional<DType>;", "using OptInts = std::optional<IntSpan>;",
+        "}", "namespace taeda::cpu {", *kernels, "}",
+    )
+
+
+def impl_name(op: Op) -> str:
+    return op.source if isinstance(op.source, str) else op.ident
+
+
+def kernel_parameters(op: Op) -> str:
+    parts = [] if op.mutates else [f"const View& {r.name}" for r in op.sig.returns]
+    for a in op.sig.args:
+        kind = "const View&" if a.is_tensor else "Span<const View>" if a.is_tensor_list else a.cpp_type
+        parts.append(f"{kind} {a.name}")
+    return ", ".join(parts)
+
+
+def handlers_header(table: Table) -> str:
+    """What the layers of one dispatched operator call of each other."""
+    out = []
+    for op in table.ops:
+        if not op.dispatched:
+            continue
+        params = internal_parameters(op)
+        out.append(f"namespace redispatch {{ {op.sig.return_cpp} {op.ident}({params}); }}")
+        out.append(f"namespace autograd_layer {{ {op.sig.return_cpp} {op.ident}({params}); }}")
+        out.append(f"namespace forward_layer {{ {op.sig.return_cpp} {op.ident}({params}); }}")
+    for op in table.ops:
+        if op.expr and op.body != "expr":
+            out.append(f"namespace definition {{ {op.sig.return_cpp} {op.ident}({parameters(op.sig)}); }}")
+    return _lines("#pragma once", '#include "taeda/keys.h"', '#include "taeda/tensor.h"', "namespace taeda {", *out, "}")
+
+
+# --- bodies ---
+
+
+def translator(op: Op, table: Table) -> Translator:
+    return Translator(table.overloads, f"{op.where}: {op.name}", environment(op.sig))
+
+
+def composite_body(op: Op, table: Table, text: str) -> str:
+    t = translator(op, table)
+    return t.body(text, [r.cpp_type for r in op.sig.returns])
+
+
+def contract_lines(op: Op, table: Table) -> list[str]:
+    """Checks in front of the device code, in the order: definedness, devices, dtypes, the entry's own."""
+    lines = []
+    first = next((a.name for a in op.sig.args if a.type == "Tensor"), None)
+    for a in op.sig.args:
+        if a.is_tensor_list and a.type == "Tensor[]":
+            lines.append(f'contract::list_defined("{op.name}", "{a.name}", {a.name});')
+        elif a.is_tensor and first and a.name != first and op.body != "pointwise":
+            lines.append(f'contract::same_device("{op.name}", "{a.name}", {first}.device(), {a.name});')
+    if op.body != "pointwise" and op.types != "all" and first:
+        lines.append(f'contract::types("{op.name}", contract::{TYPE_MASKS[op.types]}, {first}.dtype());')
+    for condition, message in op.check:
+        kind = "kRuntime"
+        for name, code in (("IndexError", "kIndex"), ("ValueError", "kValue"), ("TypeError", "kType"),
+                           ("RuntimeError", "kRuntime"), ("NotImplementedError", "kNotImplemented")):
+            if message.startswith(name + ":"):
+                kind, message = code, message.removeprefix(name + ":").strip()
+        t = translator(op, table)
+        text = t.message(message)
+        lines.append(f"TD_CHECK_AS(ErrorKind::{kind}, {t.condition(condition)}, {text});")
+    return lines
+
+
+def wrap_lines(op: Op) -> list[str]:
+    """Definedness of required tensors and wrapping of dims, in the entry function."""
+    lines = []
+    for a in op.sig.args:
+        if a.type == "Tensor":
+            lines.append(f'contract::defined("{op.name}", "{a.name}", {a.name});')
+    first = next((a for a in op.sig.args if a.is_tensor or a.is_tensor_list), None)
+    for a in op.sig.args:
+        if a.type not in ("dim", "dim?", "dims", "dims?") or first is None:
+            continue
+        ndim = f"{first.name}.dim()" if first.is_tensor else f"({first.name}.empty() ? 0 : {first.name}[0].dim())"
+        if a.type.startswith("dims"):
+            lines.append(f'const auto {a.name}_wrapped = contract::wrap_dims("{op.name}", {a.name}, {ndim});')
+            lines.append(f"{a.name} = {'expr::opt_ints' if a.optional else 'IntSpan'}({a.name}_wrapped);")
+        else:
+            lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")
+    return lines
+
+
+def keys_expression(op: Op) -> str:
+    parts = [f"dispatch::keys({a.name})" for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    return " | ".join(parts) if parts else "KeySet(Key::kCPU)"
+
+
+def device_function(op: Op, table: Table) -> list[str]:
+    lines = [f"static {op.sig.return_cpp} device_{op.ident}([[maybe_unused]] {internal_parameters(op)}) {{"]
+    lines += ["  " + line for line in contract_lines(op, table)]
+    if op.body == "pointwise":
+        lines += _pointwise_body(op)
+    elif op.body == "kernel":
+        lines += _kernel_body(op, table)
+    else:
+        call = f"impl::{impl_name(op)}({names(op.sig)})"
+        guard = "  const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
+        if op.mutates:
+            lines += [guard, f"  {call};", f"  {op.sig.args[0].name}.impl()->bump_version();",
+                      f"  return {op.sig.args[0].name};"]
+        elif op.view:
+            base = op.sig.args[0].name
+            lines += [f"  auto result = [&] {{ const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward); return {call}; }}();",
+                      f"  autograd::track_view(result, {base});", "  return result;"]
+        else:
+            lines += [guard, f"  return {call};"]
+    return [*lines, "}"]
+
+
+def _pointwise_body(op: Op) -> list[str]:
+    tensors = op.sig.tensor_args
+    inputs = ", ".join(f"&{a.name}" for a in tensors)
+    promote = {"same": "kSame", "float": "kFloat", "bool": "kBool", "real": "kReal"}[op.promote]
+    lines = [
+        f'  static constexpr pointwise::Info info{{"{op.name}", contract::{TYPE_MASKS[op.types]}, pointwise::Promote::{promote}}};',
+        f"  const Tensor* const inputs[] = {{{inputs}}};",
+    ]
+    functor = "nullptr"
+    if op.params:
+        fields = " ".join(f"{a.stored_type} {a.name};" for a in op.params)
+        values = ", ".join(a.name for a in op.params)
+        lines.append(f"  const struct {{ {fields} }} functor{{{values}}};")
+        functor = "&functor"
+    call = "pointwise::run(info, dense_{0}(), into, inputs, " + functor + ")"
+    chooser = op.selector
+    if chooser is None:
+        return [*lines, f"  return {call.format(op.ident)};"]
+    for value in op.functors:
+        if chooser.optional and value == "none":
+            test = f"!{chooser.name} || *{chooser.name} == \"none\""
+        else:
+            test = f'{"*" if chooser.optional else ""}{chooser.name} == "{value}"'
+        lines.append(f"  if ({test}) return {call.format(f'{op.ident}_{value}')};")
+    options = " or ".join(f"'{v}'" for v in op.functors)
+    shown = f"*{chooser.name}" if chooser.optional else chooser.name
+    lines.append(f"  fail(ErrorKind::kRuntime, \"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'\", {shown});")
+    return lines
+
+
+def _kernel_body(op: Op, table: Table) -> list[str]:
+    lines, views = [], []
+    t = translator(op, table)
+    device = next((f"{a.name}.device()" for a in op.sig.args if a.type == "Tensor"), None)
+    if device is None:
+        lists = [a.name for a in op.sig.args if a.is_tensor_list]
+        device = f"{lists[0]}[0].device()" if lists else "Device()"
+    outputs = []
+    if not op.mutates:
+        for r in op.sig.returns:
+            sizes, dtype = (t.expression(str(e)).cpp for e in op.out[r.name])
+            lines.append(f"  Tensor {r.name} = empty_tensor({sizes}, {dtype}, {device});")
+            outputs.append(r.name)
+            views.append(f"view_of({r.name})")
+    target = op.sig.args[0].name if op.mutates else ""
+    if not op.mutates:
+        lines.append(f"  if ({device}.is_meta()) return {_tuple(outputs)};")
+    else:
+        lines.append(f"  if ({device}.is_meta()) return {target};")
+    for a in op.sig.args:
+        if a.is_tensor_list:
+            lines.append(f"  const ViewList {a.name}_views({a.name}{', true' if a.name in op.contiguous else ''});")
+            views.append(f"{a.name}_views.span()")
+        elif a.is_tensor and a.name in op.contiguous:
+            lines.append(f"  const Tensor {a.name}_dense = dense_input({a.name});")
+            views.append(f"view_of({a.name}_dense)")
+        elif a.is_tensor:
+            views.append(f"view_of({a.name})")
+        else:
+            views.append(a.name)
+    lines.append(f"  cpu::{op.source}({', '.join(views)});")
+    if op.mutates:
+        lines += [f"  {target}.impl()->bump_version();", f"  return {target};"]
+    else:
+        lines.append(f"  return {_tuple(outputs)};")
+    return lines
+
+
+def _tuple(values: list[str]) -> str:
+    return values[0] if len(values) == 1 else "{" + ", ".join(values) + "}"
+
+
+def dispatch_lines(op: Op) -> list[str]:
+    """The constant table, redispatch, and the entry function op::IDENT with its variants."""
+    kind = f"{op.ident}_fn"
+    device = f"device_{op.ident}"
+    upper = (f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}")
+    if op.grad == {} and not op.mutates and not op.view and "inplace" not in op.variants:
+        upper = (device, device)
+    lines = [
+        f"using {kind} = {op.sig.return_cpp} (*)({internal_parameters(op)});",
+        f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{device}, {device}, {device}, {upper[0]}, {upper[1]}}};",
+        f"{op.sig.return_cpp} redispatch::{op.ident}({internal_parameters(op)}) {{",
+        f"  return table_{op.ident}[keys.highest()]({internal_names(op)});",
+        "}",
+    ]
+    entry_names = internal_names(op, into="Tensor()")
+    lines += [
+        f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{",
+        *("  " + line for line in wrap_lines(op)),
+        f"  const KeySet keys = dispatch::effective({keys_expression(op)});",
+        f"  return table_{op.ident}[keys.highest()]({entry_names});",
+        "}",
+    ]
+    if op.body == "pointwise":
+        if "inplace" in op.variants:
+            target = op.sig.args[0].name
+            lines += [
+                f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
+                *("  " + line for line in wrap_lines(op)),
+                f"  const KeySet keys = dispatch::effective({keys_expression(op)});",
+                f"  return table_{op.ident}[keys.highest()]({internal_names(op, into=target)});",
+                "}",
+            ]
+        if "out" in op.variants:
+            lines += [
+                f"Tensor op::{op.ident}_out({parameters(op.sig)}, const Tensor& out) {{",
+                *("  " + line for line in wrap_lines(op)),
+                f'  dispatch::check_out("{op.name}", out{"".join(", " + a.name for a in op.sig.tensor_args)});',
+                f"  const KeySet keys = dispatch::effective({keys_expression(op)}) & kDeviceKeys;",
+                f"  return table_{op.ident}[keys.highest()]({internal_names(op, into='out')});",
+                "}",
+            ]
+    return lines
+
+
+def copied_variants(op: Op) -> list[str]:
+    """In-place and out= forms of operators that have no writing form of their own: compute, then copy."""
+    if op.body == "pointwise":
+        return []
+    lines = []
+    if "inplace" in op.variants:
+        target = op.sig.args[0].name
+        lines += [f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
+                  f"  return op::copy_({target}, op::{op.ident}({names(op.sig)}), false);", "}"]
+    if "out" in op.variants:
+        outs = out_names(op)
+        comma = ", " if op.sig.args else ""
+        tensors = "".join(", " + a.name for a in op.sig.tensor_args)
+        lines += [f"{op.sig.return_cpp} op::{op.ident}_out({parameters(op.sig)}{comma}{', '.join(f'const Tensor& {o}' for o in outs)}) {{"]
+        for o in outs:
+            lines.append(f'  dispatch::check_out("{op.name}", {o}{tensors});')
+        lines += ["  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
+                  f"  const auto result = op::{op.ident}({names(op.sig)});"]
+        if len(outs) == 1:
+            lines += [f'  write_out("{op.name}", {outs[0]}, result);', f"  return {outs[0]};", "}"]
+        else:
+            for i, o in enumerate(outs):
+                lines.append(f'  write_out("{op.name}", {o}, std::get<{i}>(result));')
+            lines += [f"  return {{{', '.join(outs)}}};", "}"]
+    return lines
+
+
+def composite_lines(op: Op, table: Table) -> list[str]:
+    lines = [f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{"]
+    lines += ["  " + line for line in wrap_lines(op)]
+    lines += ["  " + line for line in contract_lines(op, table)]
+    if op.body == "cpp":
+        lines.append(f"  return impl::{impl_name(op)}({names(op.sig)});")
+    else:
+        lines.append(composite_body(op, table, op.source))
+    return [*lines, "}"]
+
+
+def operator_lines(op: Op, table: Table) -> list[str]:
+    lines = [f"// {op.where}: {op.sig.text}"]
+    if op.dispatched:
+        if op.body == "pointwise":
+            for value in op.functors:
+                lines.append(f"const DenseTable& dense_{op.ident}{'_' + value if value else ''}();")
+        lines += device_function(op, table) + dispatch_lines(op)
+    else:
+        lines += composite_lines(op, table)
+    lines += copied_variants(op)
+    if op.expr and op.body != "expr":
+        lines += [f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)}) {{",
+                  composite_body(op, table, op.expr), "}"]
+    return lines
+
+
+def source_file(ops: list[Op], table: Table) -> str:
+    out = ['#include "ops/generated.h"', "namespace taeda {"]
+    for op in ops:
+        out += operator_lines(op, table)
+    return _lines(*out, "}  // namespace taeda")
+
+
+def methods_file(lines: list[str]) -> str:
+    return _lines('#include "taeda/ops.h"', "namespace taeda {", *lines, "}  // namespace taeda")
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(parts) + "\n"

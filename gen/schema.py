@@ -1,0 +1,245 @@
+"""Operator signatures: PyTorch's schema language, parsed into plain data.
+
+``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`. Besides PyTorch's types
+there are ``dim`` and ``dims``: integers that name dimensions of the first tensor argument, whose range check and
+wrapping of negative values the generator writes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+# schema type -> C++ parameter type
+CPP_TYPES = {
+    "Tensor": "const Tensor&",
+    "Tensor?": "const Tensor&",
+    "Tensor[]": "TensorSpan",
+    "Tensor?[]": "TensorSpan",
+    "Scalar": "const Scalar&",
+    "Scalar?": "const OptScalar&",
+    "int": "int64_t",
+    "int?": "OptInt",
+    "int[]": "IntSpan",
+    "int[]?": "OptInts",
+    "dim": "int64_t",
+    "dim?": "OptInt",
+    "dims": "IntSpan",
+    "dims?": "OptInts",
+    "float": "double",
+    "float?": "OptDouble",
+    "float[]": "Span<const double>",
+    "float[]?": "std::optional<Span<const double>>",
+    "bool": "bool",
+    "bool?": "OptBool",
+    "str": "std::string_view",
+    "str?": "std::optional<std::string_view>",
+    "dtype": "DType",
+    "dtype?": "OptDType",
+    "device": "Device",
+    "device?": "OptDevice",
+    "memory_format": "MemoryFormat",
+    "memory_format?": "OptMemoryFormat",
+    "Generator?": "Generator*",
+    "options": "const TensorOptions&",  # dtype, layout, device, pin_memory, requires_grad of factory functions
+}
+
+# C++ parameter type -> the type that owns such a value beyond the call
+STORED_TYPES = {
+    "const Scalar&": "Scalar",
+    "const OptScalar&": "OptScalar",
+    "IntSpan": "DimVector",
+    "OptInts": "std::optional<DimVector>",
+    "std::string_view": "std::string",
+    "std::optional<std::string_view>": "std::optional<std::string>",
+    "Span<const double>": "std::vector<double>",
+    "std::optional<Span<const double>>": "std::optional<std::vector<double>>",
+}
+
+RETURN_TYPES = {
+    "Tensor": "Tensor",
+    "Tensor[]": "TensorList",
+    "int": "int64_t",
+    "int[]": "DimVector",
+    "bool": "bool",
+    "float": "double",
+    "Scalar": "Scalar",
+    "dtype": "DType",
+}
+
+
+class SchemaError(Exception):
+    """A table entry that cannot be understood; the message names the entry."""
+
+
+@dataclass
+class Argument:
+    name: str
+    type: str  # schema type without the N of int[N]
+    default: str | None = None  # Python source of the default
+    keyword_only: bool = False
+    mutated: bool = False  # Tensor(a!)
+    repeat: int = 0  # the N of int[N]: one int stands for N equal ones
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type in ("Tensor", "Tensor?")
+
+    @property
+    def is_tensor_list(self) -> bool:
+        return self.type in ("Tensor[]", "Tensor?[]")
+
+    @property
+    def optional(self) -> bool:
+        return self.type.endswith("?")
+
+    @property
+    def cpp_type(self) -> str:
+        return CPP_TYPES[self.type]
+
+    @property
+    def stored_type(self) -> str:
+        return STORED_TYPES.get(self.cpp_type, self.cpp_type)
+
+    @property
+    def cpp_default(self) -> str | None:
+        """The default as a C++ expression; None where the argument has none."""
+        if self.type == "options":
+            return "TensorOptions()"
+        if self.default is None:
+            return None
+        value = ast.literal_eval(self.default)
+        if value is None:
+            if self.is_tensor:
+                return "Tensor()"
+            return "nullptr" if self.type == "Generator?" else "std::nullopt"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            if self.type.startswith("memory_format"):
+                return f"MemoryFormat::k{value.title().replace('_', '')}"
+            return f'"{value}"'
+        if isinstance(value, (list, tuple)):
+            return cpp_int_list([str(v) for v in value])
+        if self.type.startswith(("int[]", "dims")):
+            return cpp_int_list([str(value)] * max(self.repeat, 1))
+        if self.type.startswith("Scalar"):
+            return f"Scalar({value})" if isinstance(value, float) else f"Scalar(int64_t{{{value}}})"
+        return str(value)
+
+
+def cpp_int_list(items: list[str]) -> str:
+    """A braced list that becomes an IntSpan for the duration of a call."""
+    return "IntSpan({" + ", ".join(f"int64_t{{{i}}}" for i in items) + "})" if items else "IntSpan()"
+
+
+@dataclass
+class Return:
+    type: str
+    name: str
+    mutated: bool = False
+
+    @property
+    def cpp_type(self) -> str:
+        return RETURN_TYPES[self.type]
+
+
+@dataclass
+class Signature:
+    name: str  # without the overload
+    overload: str
+    args: list[Argument]
+    returns: list[Return]
+    text: str = field(default="", repr=False)
+
+    @property
+    def ident(self) -> str:
+        """A C++ identifier of its own for each overload."""
+        return f"{self.name}_{self.overload}" if self.overload else self.name
+
+    @property
+    def return_cpp(self) -> str:
+        if len(self.returns) == 1:
+            return self.returns[0].cpp_type
+        return "std::tuple<" + ", ".join(r.cpp_type for r in self.returns) + ">"
+
+    @property
+    def mutates(self) -> bool:
+        return bool(self.args) and self.args[0].mutated
+
+    def arg(self, name: str) -> Argument:
+        for a in self.args:
+            if a.name == name:
+                return a
+        raise SchemaError(f"{self.text}: no argument called '{name}'")
+
+    @property
+    def tensor_args(self) -> list[Argument]:
+        return [a for a in self.args if a.is_tensor]
+
+
+_HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$", re.S)
+_ARG = re.compile(
+    r"^(?P<type>[A-Za-z_]+(?:\((?P<alias>[a-z]!?)\))?\??(?:\[(?P<n>\d*)\])?\??)\s+(?P<name>\w+)"
+    r"(?:\s*=\s*(?P<default>.+))?$",
+    re.S,
+)
+
+
+def _split(text: str) -> list[str]:
+    """Splits at the commas outside brackets and quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _parse_argument(text: str, keyword_only: bool, whole: str) -> Argument:
+    match = _ARG.match(text)
+    if not match:
+        raise SchemaError(f"{whole}: cannot read argument '{text}'")
+    kind = re.sub(r"\([a-z]!?\)", "", match["type"])
+    kind = re.sub(r"\[\d+\]", "[]", kind)
+    if kind not in CPP_TYPES:
+        raise SchemaError(f"{whole}: unknown type '{kind}' of argument '{match['name']}'")
+    mutated = bool(match["alias"]) and match["alias"].endswith("!")
+    repeat = int(match["n"]) if match["n"] else 0
+    return Argument(match["name"], kind, match["default"], keyword_only, mutated, repeat)
+
+
+def parse(text: str) -> Signature:
+    """Parses one schema line; SchemaError names the line and what is wrong with it."""
+    text = " ".join(text.split())
+    head = _HEAD.match(text)
+    if not head:
+        raise SchemaError(f"{text}: expected 'name(arguments) -> returns'")
+    name, overload, arg_text, return_text = head.groups()
+    args, keyword_only = [], False
+    for part in _split(arg_text):
+        if part == "*":
+            keyword_only = True
+        else:
+            args.append(_parse_argument(part, keyword_only, text))
+    return_text = return_text.strip()
+    items = _split(return_text[1:-1]) if return_text.startswith("(") else [return_text]
+    returns = []
+    for i, item in enumerate(items):
+        words = item.split()
+        kind = re.sub(r"\([a-z]!?\)", "", words[0])
+        if kind not in RETURN_TYPES:
+            raise SchemaError(f"{text}: unknown return type '{kind}'")
+        default_name = "result" if len(items) == 1 else f"result{i}"
+        returns.append(Return(kind, words[1] if len(words) > 1 else default_name, "!" in words[0]))
+    return Signature(name, overload or "", args, returns, text)

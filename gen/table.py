@@ -1,0 +1,217 @@
+"""The operator table: ops/*.yaml loaded, validated and resolved into :class:`Op` records.
+
+``KEYS`` lists every key that an entry may have; an unknown one is an error that names file and line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import schema
+from .schema import SchemaError, Signature
+
+BODIES = ("expr", "pointwise", "kernel", "cpp")
+KEYS = {
+    "op": "signature in PyTorch's schema language",
+    "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ...",
+    "doc": "documentation with an example",
+    "types": "dtypes that the tensor arguments may have",
+    "check": "the contract: conditions and their messages",
+    "promote": "how result and compute dtype follow from the arguments (pointwise)",
+    "variants": "which of inplace and out exist",
+    "grad": "gradient formulas by argument, or 'none'",
+    "jvp": "forward-mode rule: a formula, 'linear', 'replay' or 'none'",
+    "out": "sizes and dtype of each result of a kernel",
+    "contiguous": "tensor arguments that the kernel wants row-major",
+    "view": "results are views of the first argument",
+    "expr": "definition in terms of other operators",
+    "pointwise": "functor, or functors chosen by a string argument",
+    "kernel": "function on Views in src/kernels/cpu",
+    "cpp": "hand-written function on Tensors in src/ops",
+    "test": "inputs for the generated tests",
+    "node": "name of the backward node where it is not the operator's",
+}
+TYPE_SETS = ("all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool")
+PROMOTIONS = {
+    "same": "the promoted type of the arguments",
+    "float": "as same, integers becoming the default floating type",
+    "bool": "computed in the promoted type, bool result",
+    "real": "computed in the promoted type; complex arguments give real results",
+}
+
+
+@dataclass
+class Op:
+    sig: Signature
+    file: str
+    line: int
+    body: str  # one of BODIES
+    source: Any  # the value of that key
+    python: list[str]
+    doc: str = ""
+    types: str = "all"
+    check: list[tuple[str, str]] = field(default_factory=list)
+    promote: str = "same"
+    variants: list[str] = field(default_factory=list)
+    grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
+    jvp: Any = None
+    out: dict[str, list[str]] = field(default_factory=dict)
+    contiguous: list[str] = field(default_factory=list)
+    view: bool = False
+    expr: str | None = None  # the definition, also beside a kernel
+    test: dict[str, Any] = field(default_factory=dict)
+    node: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.sig.name
+
+    @property
+    def ident(self) -> str:
+        return self.sig.ident
+
+    @property
+    def where(self) -> str:
+        return f"ops/{self.file}:{self.line}"
+
+    @property
+    def mutates(self) -> bool:
+        return self.sig.mutates
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether calls go through a dispatch table; composites are plain functions over other operators."""
+        if self.body in ("pointwise", "kernel") or self.view:
+            return True
+        return self.body == "cpp" and self.grad is not None
+
+    @property
+    def functors(self) -> dict[str, str]:
+        """Value of the choosing string argument ('' when there is none) -> functor."""
+        return self.source if isinstance(self.source, dict) else {"": self.source}
+
+    @property
+    def selector(self) -> schema.Argument | None:
+        """The string argument that chooses among several functors."""
+        if self.body == "pointwise" and isinstance(self.source, dict):
+            return next(a for a in self.sig.args if a.type in ("str", "str?"))
+        return None
+
+    @property
+    def params(self) -> list[schema.Argument]:
+        """The non-tensor arguments that a pointwise functor holds, in schema order."""
+        chooser = self.selector
+        return [a for a in self.sig.args if not a.is_tensor and a is not chooser]
+
+    def fail(self, message: str) -> SchemaError:
+        return SchemaError(f"{self.where}: {self.sig.text}: {message}")
+
+
+class _LineLoader(yaml.SafeLoader):
+    """Remembers the line on which each mapping starts."""
+
+
+def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> dict:
+    mapping = loader.construct_mapping(node, deep=True)
+    mapping["__line__"] = node.start_mark.line + 1
+    return mapping
+
+
+_LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def _plain(value: Any) -> Any:
+    """Drops the line marks of nested mappings."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if k != "__line__"}
+    return [_plain(v) for v in value] if isinstance(value, list) else value
+
+
+def _checks(entry: dict, where: str) -> list[tuple[str, str]]:
+    checks = []
+    for item in _plain(entry.get("check", [])):
+        if isinstance(item, str):
+            checks.append((item, f"expected {item.replace('{', '').replace('}', '')}"))
+        elif isinstance(item, dict) and len(item) == 1:
+            checks.append(next((str(k), str(v)) for k, v in item.items()))
+        else:
+            raise SchemaError(f"{where}: a check is 'condition' or 'condition: message', got {item}")
+    return checks
+
+
+def _default_python(sig: Signature) -> list[str]:
+    method = bool(sig.args) and sig.args[0].name == "self"
+    names = [] if sig.mutates else [f"torch.{sig.name}"]
+    return names + ([f"Tensor.{sig.name}"] if method else [])
+
+
+def _build(entry: dict, file: str) -> Op:
+    line = entry.pop("__line__")
+    where = f"ops/{file}:{line}"
+    for key in entry:
+        if key not in KEYS:
+            raise SchemaError(f"{where}: unknown key '{key}'; known: {', '.join(KEYS)}")
+    if "op" not in entry:
+        raise SchemaError(f"{where}: an entry needs 'op'")
+    try:
+        sig = schema.parse(entry["op"])
+    except SchemaError as error:
+        raise SchemaError(f"{where}: {error}") from None
+    bodies = [b for b in BODIES if b in entry]
+    if "kernel" in bodies or "cpp" in bodies:
+        bodies = [b for b in bodies if b != "expr"]
+    if len(bodies) != 1:
+        raise SchemaError(f"{where}: {sig.name}: exactly one body of {BODIES} is needed, got {bodies}")
+    body = bodies[0]
+    grad = _plain(entry.get("grad"))
+    if grad == "none":
+        grad = {}
+    elif isinstance(grad, str):
+        grad = {sig.args[0].name: grad}
+    variants = ["inplace", "out"] if body == "pointwise" else ["out"]
+    if sig.mutates or entry.get("view") or not all(r.type == "Tensor" for r in sig.returns):
+        variants = []
+    op = Op(
+        sig, file, line, body, _plain(entry[body]), entry.get("python", _default_python(sig)),
+        doc=entry.get("doc", ""), types=entry.get("types", "all"), check=_checks(entry, where),
+        promote=entry.get("promote", "same"), variants=entry.get("variants", variants),
+        grad=grad, jvp=_plain(entry.get("jvp")), out=_plain(entry.get("out", {})),
+        contiguous=entry.get("contiguous", []), view=bool(entry.get("view", False)),
+        expr=entry.get("expr"), test=_plain(entry.get("test", {})), node=entry.get("node", ""),
+    )
+    _validate(op)
+    return op
+
+
+def _validate(op: Op) -> None:
+    if op.types not in TYPE_SETS:
+        raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
+    if op.promote not in PROMOTIONS:
+        raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
+    if op.body == "kernel" and not op.mutates:
+        missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
+        if missing:
+            raise op.fail(f"'out' must give sizes and dtype of {missing}")
+    for name in [*(op.grad or {}), *op.contiguous]:
+        op.sig.arg(name)
+    for variant in op.variants:
+        if variant not in ("inplace", "out"):
+            raise op.fail(f"variants are inplace and out, got '{variant}'")
+
+
+def load(folder: Path) -> list[Op]:
+    """All entries of all files, in file-name order; SchemaError on the first that is wrong."""
+    ops: list[Op] = []
+    seen: dict[str, Op] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        for entry in yaml.load(path.read_text(), _LineLoader) or []:
+            op = _build(entry, path.name)
+            if op.ident in seen:
+                raise op.fail(f"already defined at {seen[op.ident].where}")
+            seen[op.ident] = op
+            ops.append(op)
+    return ops
