@@ -1,0 +1,73 @@
+"""The source checks of tools/: they pass here, and they find what they are for."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+layers = tool("check_layers")
+lists = tool("check_operator_lists")
+
+
+def test_includes_point_one_way():
+    assert layers.check(ROOT) == []
+
+
+def test_no_file_lists_operators():
+    assert lists.check(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "place, line, message",
+    [
+        ("src/core/a.cc", '#include "ops/launch.h"', "src/core may not include src/ops"),
+        ("src/kernels/cpu/a.h", "#include <Python.h>", "only src/python may include Python.h"),
+        ("include/taeda/a.h", '#include "core/layout.h"', "includes only public headers"),
+        ("src/misc/a.cc", "", "src/misc is not one of the layers"),
+    ],
+)
+def test_layer_offences_are_found(tmp_path, place, line, message):
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    file.write_text(f"// text\n{line}\n")
+    (offence,) = layers.check(tmp_path)
+    assert message in offence
+
+
+@pytest.mark.parametrize(
+    "place, line",
+    [
+        ("src/ops/a.cc", '#include "core/layout.h"'),
+        ("src/python/a.cc", "#include <Python.h>"),
+        ("include/taeda/a.h", '#include "taeda/dtype.h"'),
+        ("src/core/a.cc", "#include <vector>"),
+    ],
+)
+def test_layer_rules_are_not_too_strict(tmp_path, place, line):
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    file.write_text(line)
+    assert layers.check(tmp_path) == []
+
+
+def test_a_list_of_operators_is_found(tmp_path):
+    names = [f"op{i}" for i in range(30)]
+    (tmp_path / "ops").mkdir()
+    table = "\n".join(f"- op: {name}(Tensor self) -> Tensor" for name in names)
+    (tmp_path / "ops" / "some.yaml").write_text(table)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "few.cc").write_text(", ".join(f'"{name}"' for name in names[:10]))
+    assert lists.check(tmp_path) == []
+    (tmp_path / "src" / "many.cc").write_text("\n".join(f"OP({name})" for name in names))
+    (offence,) = lists.check(tmp_path)
+    assert offence == "src/many.cc:1: lists 30 operators by hand"

@@ -1,0 +1,83 @@
+"""All static checks: `make lint`. With --fix, applies the formatters instead.
+
+C++: clang-format, and clang-tidy (where installed) on the files that differ from the last commit or
+the main branch. Python: ruff's rules and formatting, mypy. The project's own rules: includes point
+one way (check_layers.py), no list of operators outside the table (check_operator_lists.py), and the
+table itself, which the generator reads in full (unknown keys are errors).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+PYTHON_FOLDERS = ["gen", "tools", "bench", "examples", "tests", "python"]
+
+
+def tracked(*patterns: str) -> list[str]:
+    output = subprocess.check_output(["git", "ls-files", *patterns], cwd=ROOT, text=True)
+    return [name for name in output.split("\n") if name and (ROOT / name).exists()]
+
+
+def changed_sources() -> list[str]:
+    """C++ files that are changed, or differ from the main branch."""
+    names: set[str] = set()
+    for base in ("HEAD", "main", "origin/main"):
+        result = subprocess.run(
+            ["git", "diff", "--name-only", base, "--", "src/*.cc"],
+            cwd=ROOT, capture_output=True, text=True,
+        )  # fmt: skip
+        if result.returncode == 0:
+            names.update(result.stdout.split())
+    return sorted(name for name in names if (ROOT / name).exists())
+
+
+def run(title: str, command: list[str]) -> bool:
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    good = result.returncode == 0
+    print(f"{'ok    ' if good else 'FAILED'} {title}", flush=True)
+    if not good:
+        print(result.stdout.decode(errors="replace").rstrip())
+    return good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--fix", action="store_true", help="apply the formatters")
+    args = parser.parse_args()
+    python = [sys.executable]
+    cxx = tracked("*.cc", "*.h", "*.cuh")
+    folders = [folder for folder in PYTHON_FOLDERS if (ROOT / folder).exists()]
+    if args.fix:
+        done = [
+            run("clang-format", [str(BIN / "clang-format"), "-i", *cxx]),
+            run("ruff fixes", [*python, "-m", "ruff", "check", "--fix", "-q", *folders]),
+            run("ruff format", [*python, "-m", "ruff", "format", "-q", *folders]),
+        ]
+        return 0 if all(done) else 1
+
+    results = [
+        run("clang-format", [str(BIN / "clang-format"), "--dry-run", "-Werror", *cxx]),
+        run("ruff check", [*python, "-m", "ruff", "check", "-q", *folders]),
+        run("ruff format", [*python, "-m", "ruff", "format", "--check", "-q", *folders]),
+        run("mypy", [*python, "-m", "mypy", "--no-error-summary"]),
+        run("layers", [*python, "tools/check_layers.py"]),
+        run("operator lists", [*python, "tools/check_operator_lists.py"]),
+        run("operator table", [*python, "-m", "gen", "--check"]),
+    ]
+    sources = changed_sources()
+    if not shutil.which("clang-tidy"):
+        print("skip   clang-tidy: not installed (apt-get install clang-tidy)")
+    elif sources:
+        results.append(run("clang-tidy", ["clang-tidy", "-quiet", "-p", args.build, *sources]))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
