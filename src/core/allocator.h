@@ -1,12 +1,40 @@
-// CPU memory for storages: 64-byte aligned, uninitialised.
+// CPU memory for storages: 64-byte aligned, uninitialised, cached.
+//
+// Up to 1 MiB a block comes from the calling thread's own lists, by size class, without a lock. Behind them stands the
+// C library for blocks up to 32 KiB and the caching allocator above, whose segments are memory maps on huge pages
+// where the kernel gives them: large blocks are handed out again without being faulted in again. Segments that were
+// not used for ten seconds go back to the system, and all cached ones do before memory runs out.
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "core/memory_stats.h"
 
 namespace taeda {
 
 // OutOfMemoryError when the system has none. Zero bytes give null.
 void* allocate_cpu(int64_t nbytes);
-void release_cpu(void* memory);
+// `nbytes` as it was asked for.
+void release_cpu(void* memory, int64_t nbytes);
+
+// Gives cached memory back to the system: the caching allocator's and the calling thread's.
+void empty_cpu_cache();
+
+// Statistics of the caching allocator: blocks above 32 KiB, including those kept in threads' lists.
+MemoryStats cpu_memory_stats();
+void reset_cpu_peak_stats();
+std::vector<SegmentInfo> cpu_memory_snapshot();
+// Bytes of all CPU storages above 64 bytes that are alive, in rounded sizes.
+int64_t cpu_live_bytes();
+// At most this much is reserved by the caching allocator; 0: the machine's memory.
+void set_cpu_memory_limit(int64_t bytes);
+
+// For tests: the n-th storage allocation from now on raises OutOfMemoryError, once; 0 switches it off.
+void inject_cpu_allocation_failure(int64_t n);
+// How many allocations are left before the failure; 0 when it has happened or none is set.
+int64_t injected_cpu_failure_distance();
+// Counts an allocation towards the failure. Called by Storage for its inline data.
+void count_cpu_allocation(int64_t nbytes);
 
 }  // namespace taeda

@@ -17,6 +17,12 @@ using Blocks = BlockList<detail::BlockClass::kStorage, kBlockBytes>;
 
 void* inline_data(Storage* storage) { return reinterpret_cast<char*>(storage) + (kBlockBytes - kInlineBytes); }
 
+void* allocate_data(Storage* storage, int64_t nbytes) {
+  if (nbytes > kInlineBytes) return allocate_cpu(nbytes);
+  count_cpu_allocation(nbytes);
+  return inline_data(storage);
+}
+
 }  // namespace
 
 void* Storage::operator new(size_t) { return Blocks::take(); }
@@ -27,9 +33,9 @@ Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   TD_CHECK_IMPLEMENTED(device.is_cpu() || device.is_meta(), "Storage: no memory for device {}", device);
   Ref<Storage> storage(new Storage);
   storage->device_ = device;
-  storage->nbytes_ = nbytes;
   storage->owned_ = true;
-  if (device.is_cpu()) storage->data_ = nbytes <= kInlineBytes ? inline_data(storage.get()) : allocate_cpu(nbytes);
+  if (device.is_cpu()) storage->data_ = allocate_data(storage.get(), nbytes);
+  storage->nbytes_ = nbytes;
   return storage;
 }
 
@@ -45,17 +51,17 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
 
 Storage::~Storage() {
   if (deleter_) deleter_(context_);
-  else if (owned_ && data_ && data_ != inline_data(this)) release_cpu(data_);
+  else if (owned_ && data_ && data_ != inline_data(this)) release_cpu(data_, nbytes_);
 }
 
 void Storage::resize(int64_t nbytes) {
   TD_CHECK(nbytes >= 0, "Storage.resize_: expected a size of at least 0 bytes, got {}", nbytes);
   TD_CHECK(owned_, "Trying to resize storage that is not resizable");
   if (device_.is_cpu()) {
-    void* fresh = nbytes <= kInlineBytes ? inline_data(this) : allocate_cpu(nbytes);
+    void* fresh = allocate_data(this, nbytes);
     if (fresh != data_) {
       std::memcpy(fresh, data_, static_cast<size_t>(nbytes < nbytes_ ? nbytes : nbytes_));
-      if (data_ != inline_data(this)) release_cpu(data_);
+      if (data_ != inline_data(this)) release_cpu(data_, nbytes_);
       data_ = fresh;
     }
   }
