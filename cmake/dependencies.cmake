@@ -3,7 +3,6 @@
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(dnnl CONFIG REQUIRED)
 
 # Highway: Debian's package; only its small run-time dispatch library is linked.
 find_path(TAEDA_HWY_INCLUDE hwy/highway.h REQUIRED)
@@ -24,3 +23,9 @@ set_target_properties(openblas PROPERTIES
   IMPORTED_LOCATION ${openblas_lib}/libscipy_openblas.so
   IMPORTED_NO_SONAME OFF
   INTERFACE_INCLUDE_DIRECTORIES ${openblas_include})
+
+# oneDNN: the wheel `onednn-devel-cpu-gomp`, which puts its files below the prefix of the environment
+# that its neighbours in site-packages belong to.
+cmake_path(CONVERT "${openblas_lib}/../../../../.." TO_CMAKE_PATH_LIST python_prefix NORMALIZE)
+list(APPEND CMAKE_PREFIX_PATH ${python_prefix})
+find_package(dnnl CONFIG REQUIRED)

@@ -1,0 +1,53 @@
+# What is installed, which is what the wheel holds (component "wheel"):
+#   taeda/               the Python package and taeda._C
+#   taeda/lib/           libtaeda and one stripped copy of each library it needs
+#   taeda/include/       the public headers, generated ones included
+#   taeda/lib/cmake/     find_package(taeda)
+
+include(CMakePackageConfigHelpers)
+set(lib_dir taeda/lib)
+set(package_dir ${lib_dir}/cmake/taeda)
+
+# The old kind of run path also serves the libraries that libtaeda loads: libdnnl finds our libgomp.
+set_target_properties(taeda PROPERTIES INSTALL_RPATH "$ORIGIN")
+target_link_options(taeda PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS taeda EXPORT taedaTargets COMPONENT wheel LIBRARY DESTINATION ${lib_dir}
+  INCLUDES DESTINATION taeda/include)
+if(TARGET taeda_python)
+  set_target_properties(taeda_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
+  install(TARGETS taeda_python COMPONENT wheel LIBRARY DESTINATION taeda)
+endif()
+
+# Python files: the sources, and what the generator put beside them in the stage.
+install(DIRECTORY python/taeda/ DESTINATION taeda COMPONENT wheel
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/python/taeda/ DESTINATION taeda COMPONENT wheel
+  OPTIONAL FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
+
+install(DIRECTORY include/taeda ${CMAKE_BINARY_DIR}/generated/include/taeda
+  DESTINATION taeda/include COMPONENT wheel FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
+
+# The libraries underneath, under the names that the loader asks for.
+get_target_property(dnnl_path DNNL::dnnl IMPORTED_LOCATION_RELEASE)
+get_filename_component(dnnl_dir ${dnnl_path} DIRECTORY)
+get_target_property(openblas_path openblas IMPORTED_LOCATION)
+get_filename_component(hwy_dir ${TAEDA_HWY_LIBRARY} DIRECTORY)
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.so.1
+  OUTPUT_VARIABLE gomp_path OUTPUT_STRIP_TRAILING_WHITESPACE)
+find_program(TAEDA_STRIP strip REQUIRED)
+foreach(library ${dnnl_dir}/libdnnl.so.3 ${openblas_path} ${hwy_dir}/libhwy.so.1 ${gomp_path})
+  get_filename_component(name ${library} NAME)
+  file(REAL_PATH ${library} file)
+  install(PROGRAMS ${file} DESTINATION ${lib_dir} RENAME ${name} COMPONENT wheel)
+  install(CODE "execute_process(COMMAND ${TAEDA_STRIP} --strip-unneeded
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lib_dir}/${name}\" COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT wheel)
+endforeach()
+
+install(EXPORT taedaTargets NAMESPACE taeda:: DESTINATION ${package_dir} COMPONENT wheel)
+configure_package_config_file(cmake/taedaConfig.cmake.in ${CMAKE_BINARY_DIR}/taedaConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/taedaConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/taedaConfig.cmake ${CMAKE_BINARY_DIR}/taedaConfigVersion.cmake
+  DESTINATION ${package_dir} COMPONENT wheel)
