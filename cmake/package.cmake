@@ -44,6 +44,15 @@ foreach(library ${dnnl_dir}/libdnnl.so.3 ${openblas_path} ${hwy_dir}/libhwy.so.1
     COMPONENT wheel)
 endforeach()
 
+# Their licences.
+install(FILES THIRD_PARTY.md DESTINATION taeda/licenses COMPONENT wheel)
+install(FILES ${python_prefix}/share/doc/onednn/LICENSE RENAME oneDNN.txt
+  DESTINATION taeda/licenses COMPONENT wheel)
+install(FILES ${python_prefix}/share/doc/onednn/THIRD-PARTY-PROGRAMS RENAME oneDNN-third-party.txt
+  DESTINATION taeda/licenses COMPONENT wheel)
+file(GLOB openblas_license ${openblas_lib}/../../scipy_openblas32-*.dist-info/licenses/LICENSE.txt)
+install(FILES ${openblas_license} RENAME OpenBLAS.txt DESTINATION taeda/licenses COMPONENT wheel)
+
 install(EXPORT taedaTargets NAMESPACE taeda:: DESTINATION ${package_dir} COMPONENT wheel)
 configure_package_config_file(cmake/taedaConfig.cmake.in ${CMAKE_BINARY_DIR}/taedaConfig.cmake
   INSTALL_DESTINATION ${package_dir})

@@ -1,0 +1,247 @@
+"""What is measured inside a running process: each case makes a function of no arguments.
+
+The same lines run under taeda and under PyTorch: `make(name, torch)` gets the framework's module.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+Run = Callable[[], Any]
+CASES: dict[str, dict[str, Callable[[Any], Run]]] = {"tiny": {}, "large": {}}
+
+
+def case(suite: str, name: str) -> Callable[[Callable[[Any], Run]], Callable[[Any], Run]]:
+    def add(function: Callable[[Any], Run]) -> Callable[[Any], Run]:
+        CASES[suite][name] = function
+        return function
+
+    return add
+
+
+def make(suite: str, name: str, torch: Any) -> Run:
+    torch.manual_seed(0)
+    return CASES[suite][name](torch)
+
+
+# --- tiny tensors: what the language on top costs ----------------------------------------------
+
+
+def tiny(torch: Any) -> tuple[Any, Any]:
+    return torch.ones(2, 2), torch.ones(2, 2)
+
+
+@case("tiny", "a + b")
+def add(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: a + b
+
+
+@case("tiny", "a * 2.0")
+def mul_number(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a * 2.0
+
+
+@case("tiny", "a.view(-1)")
+def view(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.view(-1)
+
+
+@case("tiny", "a[0]")
+def index(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a[0]
+
+
+@case("tiny", "a.add_(b)")
+def add_(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: a.add_(b)
+
+
+@case("tiny", "relu(a)")
+def relu(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: torch.relu(a)
+
+
+@case("tiny", "a.sum()")
+def sum_(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.sum()
+
+
+@case("tiny", "zeros(2)")
+def zeros(torch: Any) -> Run:
+    return lambda: torch.zeros(2)
+
+
+@case("tiny", "a @ b")
+def matmul(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: a @ b
+
+
+@case("tiny", "(w * x).sum().backward()")
+def backward(torch: Any) -> Run:
+    x = torch.ones(2, 2)
+    w = torch.ones(2, 2, requires_grad=True)
+    return lambda: (w * x).sum().backward()
+
+
+def mlp_step(torch: Any, optimizer: Callable[[Any, Any], Any]) -> Run:
+    nn = importlib.import_module(f"{torch.__name__}.nn")
+    optim = importlib.import_module(f"{torch.__name__}.optim")
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    opt = optimizer(optim, model.parameters())
+    x, y = torch.randn(16, 8), torch.randint(0, 4, (16,))
+    loss_function = nn.CrossEntropyLoss()
+
+    def step() -> None:
+        loss = loss_function(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    return step
+
+
+@case("tiny", "MLP training step, SGD")
+def mlp_sgd(torch: Any) -> Run:
+    return mlp_step(torch, lambda optim, parameters: optim.SGD(parameters, lr=0.01))
+
+
+@case("tiny", "MLP training step, Adam")
+def mlp_adam(torch: Any) -> Run:
+    return mlp_step(torch, lambda optim, parameters: optim.Adam(parameters, lr=0.001))
+
+
+# --- large tensors: what the kernels cost ------------------------------------------------------
+
+MILLION = 1_000_000
+
+
+@case("large", "x + y, 1M floats")
+def add_large(torch: Any) -> Run:
+    x, y = torch.randn(MILLION), torch.randn(MILLION)
+    return lambda: x + y
+
+
+@case("large", "x + 1, 64 MB")
+def add_64mb(torch: Any) -> Run:
+    x = torch.ones(16 * 1024 * 1024)
+    return lambda: x + 1
+
+
+@case("large", "exp, 1M floats")
+def exp(torch: Any) -> Run:
+    x = torch.randn(MILLION)
+    return lambda: torch.exp(x)
+
+
+@case("large", "tanh, 1M floats")
+def tanh(torch: Any) -> Run:
+    x = torch.randn(MILLION)
+    return lambda: torch.tanh(x)
+
+
+@case("large", "gelu, 1M floats")
+def gelu(torch: Any) -> Run:
+    x = torch.randn(MILLION)
+    return lambda: torch.nn.functional.gelu(x)
+
+
+@case("large", "x[::2] + y.t(), 1000 x 1000")
+def strided(torch: Any) -> Run:
+    x, y = torch.randn(2000, 1000), torch.randn(1000, 1000)
+    return lambda: x[::2] + y.t()
+
+
+@case("large", "sum, 1M floats")
+def sum_large(torch: Any) -> Run:
+    x = torch.randn(MILLION)
+    return lambda: x.sum()
+
+
+@case("large", "sum over rows, 1000 x 1000")
+def sum_rows(torch: Any) -> Run:
+    x = torch.randn(1000, 1000)
+    return lambda: x.sum(0)
+
+
+@case("large", "argmax(1), 1000 x 1000")
+def argmax(torch: Any) -> Run:
+    x = torch.randn(1000, 1000)
+    return lambda: x.argmax(1)
+
+
+@case("large", "sort, 100k floats")
+def sort(torch: Any) -> Run:
+    x = torch.randn(100_000)
+    return lambda: torch.sort(x)
+
+
+@case("large", "softmax(1), 1000 x 1000")
+def softmax(torch: Any) -> Run:
+    x = torch.randn(1000, 1000)
+    return lambda: torch.softmax(x, 1)
+
+
+@case("large", "layer_norm, 1000 x 1000")
+def layer_norm(torch: Any) -> Run:
+    x = torch.randn(1000, 1000)
+    return lambda: torch.nn.functional.layer_norm(x, (1000,))
+
+
+@case("large", "dropout, 1M floats")
+def dropout(torch: Any) -> Run:
+    x = torch.randn(MILLION)
+    return lambda: torch.nn.functional.dropout(x, 0.5)
+
+
+@case("large", "randn, 1M floats")
+def randn(torch: Any) -> Run:
+    return lambda: torch.randn(MILLION)
+
+
+@case("large", "x @ y, 512 x 512")
+def matmul_large(torch: Any) -> Run:
+    x, y = torch.randn(512, 512), torch.randn(512, 512)
+    return lambda: x @ y
+
+
+@case("large", "x @ y, 512 x 512, float64")
+def matmul_double(torch: Any) -> Run:
+    x = torch.randn(512, 512, dtype=torch.float64)
+    return lambda: x @ x
+
+
+@case("large", "conv2d 3x3, 16 x 64 x 28 x 28")
+def conv2d(torch: Any) -> Run:
+    x, w = torch.randn(16, 64, 28, 28), torch.randn(64, 64, 3, 3)
+    return lambda: torch.nn.functional.conv2d(x, w, padding=1)
+
+
+@case("large", "max_pool2d, 16 x 64 x 28 x 28")
+def max_pool2d(torch: Any) -> Run:
+    x = torch.randn(16, 64, 28, 28)
+    return lambda: torch.nn.functional.max_pool2d(x, 2)
+
+
+@case("large", "embedding, 4096 rows of 256")
+def embedding(torch: Any) -> Run:
+    table, rows = torch.randn(10_000, 256), torch.randint(0, 10_000, (4096,))
+    return lambda: torch.nn.functional.embedding(rows, table)
+
+
+@case("large", "AdamW step, 25 MB of weights")
+def adamw(torch: Any) -> Run:
+    optim = importlib.import_module(f"{torch.__name__}.optim")
+    weights = [torch.randn(512, 512, requires_grad=True) for _ in range(25)]
+    for w in weights:
+        w.grad = torch.randn(512, 512)
+    return optim.AdamW(weights, lr=1e-4).step

@@ -1,0 +1,264 @@
+"""taeda against PyTorch, in one interleaved run: `make bench`.
+
+    python bench/run.py [--suite tiny] [--repetitions 9]
+
+Each measurement of one framework is followed by one of the other, in separate processes that wait
+while the other works; a row shows the medians and their ratio, so that a busy machine slows both.
+The results go to docs/benchmarks.json (suites that were not run keep their older results, with
+their date) and from there to docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import cases
+import table
+
+ROOT = Path(__file__).resolve().parent.parent
+FRAMEWORKS = ("taeda", "torch")
+SUITES = ["import", "tiny", "large", "demo", "size", "build"]
+# Runs in a fresh interpreter: seconds, resident megabytes and modules of one import.
+IMPORT = """
+import sys, time
+before = len(sys.modules)
+start = time.perf_counter()
+import {0}
+seconds = time.perf_counter() - start
+rss = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
+print(seconds, int(rss.split()[1]) / 1024, len(sys.modules) - before)
+"""
+
+Row = dict[str, Any]
+
+
+class Worker:
+    """A process that times cases of one framework when asked."""
+
+    def __init__(self, framework: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "bench" / "worker.py"), framework],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def ask(self, suite: str, name: str, loops: int, threads: int) -> float | str:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{suite}\t{name}\t{loops}\t{threads}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer:
+            return f"error: the process died with status {self.process.wait()}"
+        return answer if answer.startswith("error") else float(answer)
+
+    def close(self) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def thread_counts() -> list[int]:
+    return [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+
+
+def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: Any) -> Row:
+    """Medians of both, and their ratio; `spread` is half the range of the middle half, relative."""
+    a, b = statistics.median(ours), statistics.median(theirs)
+    result = {"name": name, "unit": unit, "taeda": a, "torch": b, "ratio": a / b}
+    if len(ours) >= 4:
+        quarters = [statistics.quantiles(values, n=4) for values in (ours, theirs)]
+        result["spread"] = max((q[2] - q[0]) / 2 / q[1] for q in quarters)
+    return result | more
+
+
+def measure_cases(suite: str, repetitions: int) -> list[Row]:
+    rows = []
+    workers = {name: Worker(name) for name in FRAMEWORKS}
+    for threads in thread_counts():
+        for name in cases.CASES[suite]:
+            loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0, threads) for f in FRAMEWORKS}
+            errors = {f: n for f, n in loops.items() if isinstance(n, str)}
+            if errors:
+                rows.append({"name": name, "threads": threads, "error": errors})
+                print(f"  {name}: {errors}", flush=True)
+                for framework in errors:
+                    if workers[framework].process.poll() is not None:
+                        workers[framework] = Worker(framework)
+                continue
+            times: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+            for _ in range(repetitions):
+                for f in FRAMEWORKS:
+                    took = workers[f].ask(suite, name, int(loops[f]), threads)
+                    assert isinstance(took, float), took
+                    times[f].append(took / loops[f] * 1e6)
+            rows.append(row(name, "us", times["taeda"], times["torch"], threads=threads))
+            print(f"  {table.line(rows[-1])}", flush=True)
+    for worker in workers.values():
+        worker.close()
+    return rows
+
+
+def measure_import(repetitions: int) -> list[Row]:
+    found: dict[str, list[list[float]]] = {f: [] for f in FRAMEWORKS}
+    for _ in range(repetitions):
+        for f in FRAMEWORKS:
+            command = [sys.executable, "-c", IMPORT.format(f)]
+            output = subprocess.check_output(command, text=True)
+            found[f].append([float(value) for value in output.split()])
+    rows = []
+    for i, (name, unit) in enumerate([("time", "ms"), ("memory", "MB"), ("modules", "")]):
+        scale = 1000 if i == 0 else 1
+        ours, theirs = ([values[i] * scale for values in found[f]] for f in FRAMEWORKS)
+        rows.append(row(f"import: {name}", unit, ours, theirs))
+        print(f"  {table.line(rows[-1])}", flush=True)
+    return rows
+
+
+def measure_demo(repetitions: int) -> list[Row]:
+    rows = []
+    for threads in thread_counts():
+        rates: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+        for _ in range(min(repetitions, 3)):
+            for f in FRAMEWORKS:
+                rates[f].append(demo_rate(f, threads))
+        # A ratio of times, as everywhere: below 1 is faster than PyTorch.
+        ours, theirs = ([1e6 / rate for rate in rates[f]] for f in FRAMEWORKS)
+        rows.append(row("Fashion-MNIST training, an image", "us", ours, theirs, threads=threads))
+        print(f"  {table.line(rows[-1])}", flush=True)
+    return rows
+
+
+def demo_rate(framework: str, threads: int) -> float:
+    """Training images a second of the demo, on part of the images."""
+    cpus = sorted(os.sched_getaffinity(0))[-threads:]
+    command = ["taskset", "-c", ",".join(map(str, cpus)), sys.executable]
+    with tempfile.TemporaryDirectory() as folder:
+        command += [str(ROOT / "examples" / "fashion_mnist.py"), "--framework", framework]
+        command += ["--limit", "12800", "--epochs", "1", "--out", folder]
+        output = subprocess.check_output(command, text=True)
+    match = re.search(r"test accuracy [\d.]+, (\d+) images/s", output)
+    assert match, output
+    return float(match[1])
+
+
+def measure_size(_: int) -> list[Row]:
+    rows = []
+    wheels = list((ROOT / "dist").glob("taeda-*.whl"))
+    torch_folder = Path(sysconfig.get_path("purelib")) / "torch"
+    if not wheels:
+        print("  no wheel in dist/: run `make wheel` first")
+        return rows
+    import zipfile
+
+    with zipfile.ZipFile(wheels[0]) as archive:
+        unpacked = sum(item.file_size for item in archive.infolist()) / 1e6
+    torch_disk = sum(f.stat().st_size for f in torch_folder.rglob("*") if f.is_file()) / 1e6
+    # PyTorch's wheel is not kept after installing it; its size is that of the published CPU build.
+    rows.append(row("wheel", "MB", [wheels[0].stat().st_size / 1e6], [192.0]))
+    rows.append(row("installed", "MB", [unpacked], [torch_disk]))
+    return rows
+
+
+def measure_build(_: int) -> list[Row]:
+    """A clean build without a compiler cache, and what a small C++ program takes to compile."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        configure = ["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", folder, "-Wno-dev"]
+        configure += [f"-DPython_EXECUTABLE={sys.executable}", "-DTAEDA_CCACHE="]
+        for command in (configure, ["ninja", "-C", folder, "-j", "2"]):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        minutes = (time.perf_counter() - start) / 60
+    rows.append({"name": "clean build, two cores", "unit": "min", "taeda": minutes})
+    includes = [ROOT / "include", ROOT / "build" / "generated" / "include"]
+    ours = [compile_seconds(ROOT / "examples" / "cpp" / "hello.cc", includes) for _ in range(3)]
+    torch_include = Path(sysconfig.get_path("purelib")) / "torch" / "include"
+    torch_includes = [torch_include, torch_include / "torch" / "csrc" / "api" / "include"]
+    name, unit = "C++ hello world, compiling", "s"
+    if torch_include.exists():
+        theirs = [compile_seconds(ROOT / "bench" / "hello_torch.cc", torch_includes)]
+        rows.append(row(name, unit, ours, theirs))
+    else:
+        rows.append({"name": name, "unit": unit, "taeda": statistics.median(ours)})
+    return rows
+
+
+def compile_seconds(source: Path, includes: list[Path]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["g++", "-std=c++20", "-O2", "-c", str(source), "-o", f"{folder}/hello.o"]
+        command += [f"-I{path}" for path in includes]
+        start = time.perf_counter()
+        subprocess.run(command, check=True)
+        return time.perf_counter() - start
+
+
+def machine() -> str:
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{model}, {len(os.sched_getaffinity(0))} cores"
+
+
+def versions() -> dict[str, str]:
+    code = "import {0}; print({0}.__version__)"
+    return {
+        f: subprocess.check_output([sys.executable, "-c", code.format(f)], text=True).strip()
+        for f in FRAMEWORKS
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", action="append", choices=SUITES, help="default: all but build")
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    args = parser.parse_args()
+    if not shutil.which("taskset"):
+        sys.exit("taskset (util-linux) is needed")
+    try:
+        found = versions()
+    except subprocess.CalledProcessError:
+        sys.exit("both taeda and PyTorch must be installed in .venv for a comparison")
+
+    args.out.mkdir(exist_ok=True)
+    path = args.out / "benchmarks.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    measures = {
+        "import": measure_import,
+        "tiny": lambda n: measure_cases("tiny", n),
+        "large": lambda n: measure_cases("large", n),
+        "demo": measure_demo,
+        "size": measure_size,
+        "build": measure_build,
+    }
+    for suite in args.suite or [name for name in SUITES if name != "build"]:
+        print(f"{suite}:", flush=True)
+        rows = measures[suite](args.repetitions)
+        results[suite] = {
+            "date": datetime.date.today().isoformat(),
+            "machine": machine(),
+            "versions": found,
+            "rows": rows,
+        }
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        (args.out / "benchmarks.md").write_text(table.page(results))
+    table.update_readme(ROOT / "README.md", results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

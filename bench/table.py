@@ -1,0 +1,116 @@
+"""The benchmark tables, in Markdown, made from docs/benchmarks.json."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+TITLES = {
+    "import": "Importing",
+    "tiny": "Tiny tensors (2 x 2): what a call costs",
+    "large": "Larger tensors: what the kernels cost",
+    "demo": "Training the demo's network",
+    "size": "Size",
+    "build": "Building",
+}
+# The largest ratio that this project accepts; a row above it is marked.
+TARGETS = {"import: time": 0.15, "tiny": 0.5, "demo": 1.0}
+
+
+def amount(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    if unit == "us" and value < 1:
+        value, unit = value * 1000, "ns"
+    elif unit == "us" and value >= 1000:
+        value, unit = value / 1000, "ms"
+    digits = 0 if value >= 100 or not unit else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {unit}".strip()
+
+
+def line(row: Row) -> str:
+    threads = f" ({row['threads']} threads)" if row.get("threads", 1) > 1 else ""
+    ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
+    ours, theirs = amount(row.get("taeda"), row["unit"]), amount(row.get("torch"), row["unit"])
+    return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}"
+
+
+def mark(suite: str, row: Row) -> str:
+    target = TARGETS.get(row["name"], TARGETS.get(suite))
+    missed = target is not None and row["ratio"] > target
+    return f"**{row['ratio']:.2f}** (target {target:g})" if missed else f"{row['ratio']:.2f}"
+
+
+def markdown(suite: str, rows: list[Row]) -> str:
+    threads = any("threads" in row for row in rows)
+    lines = [
+        f"| |{' threads |' if threads else ''} taeda | PyTorch | ratio |",
+        f"|---|{'---:|' if threads else ''}---:|---:|---:|",
+    ]
+    for row in rows:
+        count = f" {row['threads']} |" if threads else ""
+        name = f"`{row['name']}`" if suite == "tiny" and "step" not in row["name"] else row["name"]
+        if "error" in row:
+            why = "; ".join(f"{who}: {what}" for who, what in row["error"].items())
+            lines.append(f"| {name} |{count} | | {why.replace('|', '/')} |")
+            continue
+        ours = amount(row["taeda"], row["unit"])
+        theirs = amount(row.get("torch"), row["unit"])
+        ratio = mark(suite, row) if "ratio" in row else ""
+        lines.append(f"| {name} |{count} {ours} | {theirs} | {ratio} |")
+    return "\n".join(lines)
+
+
+def page(results: dict[str, Any]) -> str:
+    text = """# taeda against PyTorch
+
+Made by `make bench` (bench/run.py). Both frameworks run on the same machine in one interleaved run:
+a measurement of one, then one of the other, in processes of their own on the same cores. The
+figures are medians; a ratio below 1 means that taeda takes less. A ratio above what the project
+asks of itself is set in bold, with the target.
+"""
+    for suite, title in TITLES.items():
+        if suite not in results:
+            continue
+        result = results[suite]
+        names = result["versions"]
+        text += (
+            f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
+            f"PyTorch {names['torch']}.\n\n{markdown(suite, result['rows'])}\n"
+        )
+    return text
+
+
+def summary(results: dict[str, Any]) -> str:
+    """The rows that the README shows."""
+    rows: list[str] = ["| | taeda | PyTorch | ratio |", "|---|---:|---:|---:|"]
+    for suite in ("import", "tiny", "demo", "size", "build"):
+        for row in results.get(suite, {}).get("rows", []):
+            if "error" in row or row["name"] == "import: modules":
+                continue
+            if suite == "tiny" and row["threads"] != 1:
+                continue
+            threads = (
+                f", {row['threads']} thread{'s'[: row['threads'] - 1]}" if suite == "demo" else ""
+            )
+            ratio = mark(suite, row) if "ratio" in row else ""
+            ours = amount(row["taeda"], row["unit"])
+            theirs = amount(row.get("torch"), row["unit"])
+            rows.append(f"| {row['name']}{threads} | {ours} | {theirs} | {ratio} |")
+    if not any(suite in results for suite in TITLES):
+        return "Nothing was measured yet."
+    last = results[max(results, key=lambda suite: results[suite]["date"])]
+    where = f"Measured {last['date']} on {last['machine']}"
+    return f"{where}, against PyTorch {last['versions']['torch']}.\n\n" + "\n".join(rows)
+
+
+def replace_between(text: str, name: str, new: str) -> str:
+    """`text` with what stands between the markers `name` replaced by `new`."""
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    return re.sub(pattern, lambda match: f"{match[1]}{new}\n{match[2]}", text, flags=re.S)
+
+
+def update_readme(path: Path, results: dict[str, Any]) -> None:
+    path.write_text(replace_between(path.read_text(), "benchmarks", summary(results)))

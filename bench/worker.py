@@ -1,0 +1,68 @@
+"""One framework in one process, told through its standard input what to time.
+
+    python bench/worker.py taeda
+
+A line `SUITE\\tCASE\\tLOOPS\\tTHREADS` is answered by the seconds that LOOPS calls took; LOOPS 0
+prepares the case and answers how many calls take about 40 ms. What cannot run answers `error WHY`.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import cases
+
+
+def seconds(run: Callable[[], Any], loops: int) -> float:
+    gc.disable()
+    start = time.perf_counter()
+    for _ in range(loops):
+        run()
+    took = time.perf_counter() - start
+    gc.enable()
+    return took
+
+
+def loops_for(run: Callable[[], Any], target: float = 0.04) -> int:
+    loops = 1
+    while True:
+        took = seconds(run, loops)
+        if took > target / 4 or loops >= 1 << 22:
+            return max(1, round(loops * target / max(took, 1e-9)))
+        loops *= 4
+
+
+def main() -> None:
+    framework = sys.argv[1]
+    cpus = sorted(os.sched_getaffinity(0))
+    torch = importlib.import_module(framework)
+    prepared: dict[tuple[str, str, int], Callable[[], Any]] = {}
+    for line in sys.stdin:
+        suite, name, loops_text, threads_text = line.rstrip("\n").split("\t")
+        loops, threads = int(loops_text), int(threads_text)
+        os.sched_setaffinity(0, cpus[-threads:])
+        torch.set_num_threads(threads)
+        key = (suite, name, threads)
+        try:
+            if key not in prepared:
+                prepared.clear()
+                prepared[key] = cases.make(suite, name, torch)
+            answer: object = (
+                loops_for(prepared[key]) if loops == 0 else seconds(prepared[key], loops)
+            )
+        except Exception as error:
+            prepared.clear()
+            answer = (
+                f"error {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            )
+        print(answer, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The scripts of examples/ run as a user runs them, on part of the data, and learn."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
+
+
+def run(*command, cwd=None, timeout=300):
+    """The lines a script prints; fails with its output when it fails."""
+    result = subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True, text=True, timeout=timeout, cwd=cwd, env=dict(os.environ),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.strip().split("\n")
+
+
+@pytest.fixture(autouse=True)
+def needs_images():
+    if not FASHION_MNIST.exists():
+        pytest.importorskip("sklearn")
+
+
+def test_listing1_learns():
+    lines = run(EXAMPLES / "paper_listing1.py", "--quick")
+    untrained = float(lines[-4].split()[-1])
+    trained = float(lines[-1].split()[-1])
+    assert untrained < 0.35
+    assert trained > 0.7
+
+
+def test_listing2_learns(tmp_path):
+    lines = run(EXAMPLES / "paper_listing2.py", "--quick", "--out", tmp_path)
+    distances = [float(line.split()[-1]) for line in lines if "distance" in line]
+    assert distances[-1] < 0.8 * distances[0]
+    assert (tmp_path / "samples.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_trains_saves_and_reports(tmp_path):
+    lines = run(EXAMPLES / "fashion_mnist.py", "--limit", 6400, "--epochs", 1, "--out", tmp_path)
+    match = re.fullmatch(r"test accuracy (0\.\d{4}), \d+ images/s, report (.+)", lines[-1])
+    assert match, lines[-1]
+    assert float(match[1]) > 0.6
+    assert any("a new process loads" in line and line.endswith("the same") for line in lines)
+    page = Path(match[2]).read_text()
+    assert page.count("<svg") == 4
+    assert page.count("data:image/png;base64,") >= 60
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_demo_goes_on_from_a_checkpoint(tmp_path):
+    common = [EXAMPLES / "fashion_mnist.py", "--limit", 1280, "--out", tmp_path]
+    run(*common, "--epochs", 1)
+    lines = run(*common, "--epochs", 2, "--resume")
+    assert any("going on after epoch 1" in line for line in lines)
+    assert any(line.startswith("epoch 2/2") for line in lines)
+    assert not any(line.startswith("epoch 1/2") for line in lines)
+
+
+def test_demo_runs_on_torch(tmp_path):
+    pytest.importorskip("torch")
+    common = [EXAMPLES / "fashion_mnist.py", "--limit", 1280, "--epochs", 1]
+    lines = run(*common, "--framework", "torch", "--out", tmp_path)
+    assert lines[-1].startswith("test accuracy 0.")
+
+
+PROGRAM = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import optim
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.randn(256, 4)
+y = (x.sum(1, keepdim=True) > 0).float()
+loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = optim.SGD(net.parameters(), lr=0.5)
+for _ in range(10):
+    for batch, target in loader:
+        loss = F.binary_cross_entropy_with_logits(net(batch), target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+right = ((net(x) > 0).float() == y).float().mean().item()
+print(torch.__name__, sys.argv[1:], __name__, right > 0.95)
+"""
+
+
+def test_an_unmodified_program_runs(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    lines = run("-m", "taeda", script, "--flag", "3")
+    assert lines[-1] == "taeda ['--flag', '3'] __main__ True"

@@ -1,0 +1,56 @@
+"""What the wheel holds. Runs where `make wheel` has made one."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+DIST = Path(__file__).resolve().parents[2] / "dist"
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    found = list(DIST.glob("taeda-*.whl"))
+    if not found:
+        pytest.skip("no wheel in dist/ (make wheel)")
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def names(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+def test_size(wheel):
+    assert wheel.stat().st_size <= 25e6
+    with zipfile.ZipFile(wheel) as archive:
+        assert sum(item.file_size for item in archive.infolist()) <= 80e6
+
+
+def test_each_library_once(names):
+    libraries = [name for name in names if ".so" in name.rsplit("/", 1)[-1]]
+    inside = sorted(name for name in libraries if name.startswith("taeda/lib/"))
+    stems = [name.rsplit("/", 1)[-1].split(".so")[0] for name in inside]
+    assert stems == ["libdnnl", "libgomp", "libhwy", "libscipy_openblas", "libtaeda"]
+    assert [name for name in libraries if name not in inside] == [
+        name for name in names if name.startswith("taeda/_C") and ".so" in name
+    ]
+
+
+def test_python_and_cpp_interfaces(names):
+    for expected in (
+        "taeda/__init__.py",
+        "taeda/__main__.py",
+        "taeda/nn/__init__.py",
+        "taeda/include/taeda/taeda.h",
+        "taeda/include/taeda/tensor.h",
+        "taeda/include/taeda/ops.h",
+        "taeda/lib/cmake/taeda/taedaConfig.cmake",
+    ):
+        assert expected in names
+
+
+def test_licences_of_what_is_inside(names):
+    for expected in ("oneDNN.txt", "OpenBLAS.txt", "THIRD_PARTY.md"):
+        assert f"taeda/licenses/{expected}" in names
