@@ -12,20 +12,14 @@ set_target_properties(hwy_library PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${TAEDA_HWY_INCLUDE}
   INTERFACE_LINK_LIBRARIES ${TAEDA_HWY_LIBRARY})
 
-# OpenBLAS: the wheel `scipy-openblas32`, whose names start with scipy_ (scipy_cblas_dgemm, ...).
+# OpenBLAS: the wheel `scipy-openblas32`, whose names start with scipy_ (scipy_cblas_dgemm, ...). It is
+# opened at run time, beside libtaeda.so or, in a build folder, here.
 execute_process(
-  COMMAND ${Python_EXECUTABLE} -c "import scipy_openblas32 as b; print(b.get_include_dir(), b.get_lib_dir(), sep=';')"
-  OUTPUT_VARIABLE openblas_dirs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-list(GET openblas_dirs 0 openblas_include)
-list(GET openblas_dirs 1 openblas_lib)
-add_library(openblas SHARED IMPORTED)
-set_target_properties(openblas PROPERTIES
-  IMPORTED_LOCATION ${openblas_lib}/libscipy_openblas.so
-  IMPORTED_NO_SONAME OFF
-  INTERFACE_INCLUDE_DIRECTORIES ${openblas_include})
+  COMMAND ${Python_EXECUTABLE} -c "import scipy_openblas32 as b; print(b.get_lib_dir())"
+  OUTPUT_VARIABLE TAEDA_OPENBLAS_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
 # oneDNN: the wheel `onednn-devel-cpu-gomp`, which puts its files below the prefix of the environment
 # that its neighbours in site-packages belong to.
-cmake_path(CONVERT "${openblas_lib}/../../../../.." TO_CMAKE_PATH_LIST python_prefix NORMALIZE)
+cmake_path(CONVERT "${TAEDA_OPENBLAS_FOLDER}/../../../../.." TO_CMAKE_PATH_LIST python_prefix NORMALIZE)
 list(APPEND CMAKE_PREFIX_PATH ${python_prefix})
 find_package(dnnl CONFIG REQUIRED)

@@ -30,7 +30,7 @@ install(DIRECTORY include/taeda ${CMAKE_BINARY_DIR}/generated/include/taeda
 # The libraries underneath, under the names that the loader asks for.
 get_target_property(dnnl_path DNNL::dnnl IMPORTED_LOCATION_RELEASE)
 get_filename_component(dnnl_dir ${dnnl_path} DIRECTORY)
-get_target_property(openblas_path openblas IMPORTED_LOCATION)
+set(openblas_path ${TAEDA_OPENBLAS_FOLDER}/libscipy_openblas.so)
 get_filename_component(hwy_dir ${TAEDA_HWY_LIBRARY} DIRECTORY)
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.so.1
   OUTPUT_VARIABLE gomp_path OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -1,0 +1,77 @@
+#include "kernels/cpu/blas.h"
+
+#include <sched.h>
+
+#include <string>
+
+#include "base/dynamic_library.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+// OpenBLAS starts one thread for each CPU that it sees while it is being loaded. Seeing one, it starts none.
+class OneCpu {
+ public:
+  OneCpu() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof(saved_), &saved_) != 0) return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+      if (!CPU_ISSET(cpu, &saved_)) continue;
+      CPU_SET(cpu, &one);
+      break;
+    }
+    pinned_ = sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OneCpu() {
+    if (pinned_) sched_setaffinity(0, sizeof(saved_), &saved_);
+  }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+
+ private:
+  cpu_set_t saved_;
+  bool pinned_ = false;
+};
+
+const DynamicLibrary& openblas() {
+  static const DynamicLibrary library = [] {
+    const OneCpu one_cpu;
+    auto opened = DynamicLibrary::open("libscipy_openblas.so", TAEDA_OPENBLAS_FOLDER);
+    TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
+    void (*set_num_threads)(int);
+    opened.load(set_num_threads, "scipy_openblas_set_num_threads");
+    set_num_threads(1);
+    return opened;
+  }();
+  return library;
+}
+
+Blas load_blas() {
+  const DynamicLibrary& library = openblas();
+  Blas table;
+  library.load(table.sgemm, "scipy_cblas_sgemm");
+  library.load(table.dgemm, "scipy_cblas_dgemm");
+  library.load(table.cgemm, "scipy_cblas_cgemm");
+  library.load(table.zgemm, "scipy_cblas_zgemm");
+  library.load(table.sgemv, "scipy_cblas_sgemv");
+  library.load(table.dgemv, "scipy_cblas_dgemv");
+  return table;
+}
+
+}  // namespace
+
+const Blas& blas() {
+  static const Blas table = load_blas();
+  return table;
+}
+
+void* lapack(const char* name) {
+  void* routine = openblas().find(("scipy_" + std::string(name) + "_").c_str());
+  TD_CHECK(routine, "OpenBLAS has no routine {}", name);
+  return routine;
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,18 @@
+// The two ways in which a convolution is computed; convolution.cc chooses.
+#pragma once
+
+#include "kernels/cpu/conv_array.h"
+
+namespace taeda::cpu {
+
+// oneDNN: p.x, p.w, p.y are f32 or bf16 and not empty.
+void onednn_conv_forward(const ConvProblem& p, const View& bias);
+void onednn_conv_input_gradient(const ConvProblem& p);
+void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+
+// Windows unfolded into a matrix, then a matrix product; any numeric type, any sizes.
+void unfolded_conv_forward(const ConvProblem& p, const View& bias);
+void unfolded_conv_input_gradient(const ConvProblem& p);
+void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+
+}  // namespace taeda::cpu

@@ -1,0 +1,204 @@
+// Convolutions of the types that oneDNN does not take: the windows of a sample are unfolded into a matrix
+// (channels * kernel) x (positions), and a matrix product does the rest. Samples are dealt out to threads.
+#include <algorithm>
+#include <complex>
+
+#include "base/parallel.h"
+#include "kernels/cpu/conv_backends.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/scratch.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+// The sizes of one group of one sample, two-dimensional problems having depth one.
+struct Windows {
+  int64_t channels;            // of the group
+  int64_t in[3], kernel[3], out[3];
+  int64_t stride[3], padding[3], dilation[3];
+  int64_t in_strides[3], channel_stride;
+  int64_t rows() const { return channels * kernel[0] * kernel[1] * kernel[2]; }
+  int64_t positions() const { return out[0] * out[1] * out[2]; }
+};
+
+Windows windows_of(const ConvProblem& p) {
+  Windows s{};
+  s.channels = p.w.sizes[1];
+  s.channel_stride = p.x.strides[1];
+  for (size_t i = 0, skip = 3 - p.spatial(); i < 3; i++) {
+    const bool real = i >= skip;
+    const size_t d = real ? i - skip : 0;
+    s.in[i] = real ? p.x.sizes[d + 2] : 1;
+    s.kernel[i] = real ? p.w.sizes[d + 2] : 1;
+    s.out[i] = real ? p.y.sizes[d + 2] : 1;
+    s.stride[i] = real ? p.stride[d] : 1;
+    s.padding[i] = real ? p.padding[d] : 0;
+    s.dilation[i] = real ? p.dilation[d] : 1;
+    s.in_strides[i] = real ? p.x.strides[d + 2] : 0;
+  }
+  return s;
+}
+
+// Calls line(row of the unfolded matrix, offset of its input line, first column, depth and height inside) for every
+// line of output positions along the width.
+template <class Line>
+void for_each_line(const Windows& s, const Line& line) {
+  int64_t row = 0;
+  for (int64_t c = 0; c < s.channels; c++)
+    for (int64_t kd = 0; kd < s.kernel[0]; kd++)
+      for (int64_t kh = 0; kh < s.kernel[1]; kh++)
+        for (int64_t kw = 0; kw < s.kernel[2]; kw++, row++)
+          for (int64_t od = 0; od < s.out[0]; od++)
+            for (int64_t oh = 0; oh < s.out[1]; oh++) {
+              const int64_t d = od * s.stride[0] + kd * s.dilation[0] - s.padding[0];
+              const int64_t h = oh * s.stride[1] + kh * s.dilation[1] - s.padding[1];
+              const bool inside = d >= 0 && d < s.in[0] && h >= 0 && h < s.in[1];
+              const int64_t offset = c * s.channel_stride + d * s.in_strides[0] + h * s.in_strides[1];
+              line(row, (od * s.out[1] + oh) * s.out[2], inside, offset, kw * s.dilation[2] - s.padding[2]);
+            }
+}
+
+template <class T>
+void unfold_windows(const Windows& s, const T* x, T* matrix) {
+  const int64_t positions = s.positions();
+  for_each_line(s, [&](int64_t row, int64_t column, bool inside, int64_t offset, int64_t first) {
+    T* out = matrix + row * positions + column;
+    for (int64_t ow = 0; ow < s.out[2]; ow++) {
+      const int64_t w = first + ow * s.stride[2];
+      out[ow] = inside && w >= 0 && w < s.in[2] ? x[offset + w * s.in_strides[2]] : T(0);
+    }
+  });
+}
+
+// The adjoint: adds the matrix back to where it was read. `x` starts at zero.
+template <class T>
+void fold_windows(const Windows& s, const T* matrix, T* x) {
+  const int64_t positions = s.positions();
+  for_each_line(s, [&](int64_t row, int64_t column, bool inside, int64_t offset, int64_t first) {
+    if (!inside) return;
+    const T* in = matrix + row * positions + column;
+    for (int64_t ow = 0; ow < s.out[2]; ow++) {
+      const int64_t w = first + ow * s.stride[2];
+      if (w < 0 || w >= s.in[2]) continue;
+      T& target = x[offset + w * s.in_strides[2]];
+      target = static_cast<T>(target + in[ow]);
+    }
+  });
+}
+
+template <class F>
+void with_type(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kUInt8: return f(uint8_t{});
+    case DType::kInt8: return f(int8_t{});
+    case DType::kInt16: return f(int16_t{});
+    case DType::kInt32: return f(int32_t{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kFloat32: return f(float{});
+    case DType::kFloat64: return f(double{});
+    case DType::kComplex64: return f(std::complex<float>{});
+    case DType::kComplex128: return f(std::complex<double>{});
+    default: fail(ErrorKind::kNotImplemented, "convolution: not implemented for '{}'", scalar_type_name(dtype));
+  }
+}
+
+// Row-major copies of the weights' group matrices (o / groups) x (c * kernel).
+template <class T>
+Scratch<T> pack_weights(const ConvArray& w) {
+  Scratch<T> packed(w.numel());
+  const T* data = reinterpret_cast<const T*>(w.data);
+  DimVector index(w.sizes.size());
+  for (int64_t i = 0; i < w.numel(); i++) {
+    int64_t at = 0;
+    for (size_t d = 0; d < index.size(); d++) at += index[d] * w.strides[d];
+    packed[i] = data[at];
+    for (size_t d = index.size(); d-- > 0 && ++index[d] == w.sizes[d];) index[d] = 0;
+  }
+  return packed;
+}
+
+// (o / groups) x (positions) of one sample's group of y. Its positions must be evenly spaced.
+template <class T>
+Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_t channels, int64_t positions) {
+  T* data = reinterpret_cast<T*>(y.data) + sample * y.strides[0] + channel * y.strides[1];
+  return {data, channels, positions, y.strides[1], y.strides[y.strides.size() - 1]};
+}
+
+}  // namespace
+
+void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
+  const Windows s = windows_of(p);
+  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
+  with_type(p.x.dtype, [&]<class T>(T) {
+    const Scratch<T> weights = pack_weights<T>(p.w);
+    parallel_for(0, p.y.sizes[0] * p.groups, 1, [&](int64_t begin, int64_t end) {
+      const Scratch<T> matrix(rows * positions);
+      for (int64_t i = begin; i < end; i++) {
+        const int64_t sample = i / p.groups, group = i % p.groups;
+        const T* x = reinterpret_cast<const T*>(p.x.data) + sample * p.x.strides[0] +
+                     group * s.channels * s.channel_stride;
+        unfold_windows(s, x, matrix.data());
+        Matrix d;
+        if (bias.present) d = {bias.as<T>() + group * out * bias.strides[0], out, positions, bias.strides[0], 0};
+        gemm(p.x.dtype, output_matrix<T>(p.y, sample, group * out, out, positions),
+             {weights.data() + group * out * rows, out, rows, rows, 1}, {matrix.data(), rows, positions, positions, 1},
+             1, bias.present ? 1 : 0, d);
+      }
+    });
+  });
+}
+
+void unfolded_conv_input_gradient(const ConvProblem& p) {
+  const Windows s = windows_of(p);
+  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
+  with_type(p.x.dtype, [&]<class T>(T) {
+    const Scratch<T> weights = pack_weights<T>(p.w);
+    parallel_for(0, p.x.sizes[0], 1, [&](int64_t begin, int64_t end) {
+      const Scratch<T> matrix(rows * positions);
+      for (int64_t i = begin; i < end; i++) {
+        T* x = reinterpret_cast<T*>(p.x.data) + i * p.x.strides[0];
+        std::fill_n(x, p.x.numel() / p.x.sizes[0], T(0));
+        for (int64_t group = 0; group < p.groups; group++) {
+          gemm(p.x.dtype, {matrix.data(), rows, positions, positions, 1},
+               transposed(Matrix{weights.data() + group * out * rows, out, rows, rows, 1}),
+               output_matrix<T>(p.y, i, group * out, out, positions));
+          fold_windows(s, matrix.data(), x + group * s.channels * s.channel_stride);
+        }
+      }
+    });
+  });
+}
+
+void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+  const Windows s = windows_of(p);
+  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(), n = p.y.sizes[0];
+  with_type(p.x.dtype, [&]<class T>(T) {
+    // One group a task, its samples in order: the same sums whatever the number of threads.
+    parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
+      const Scratch<T> matrix(rows * positions);
+      for (int64_t group = begin; group < end; group++) {
+        T* gw = reinterpret_cast<T*>(p.w.data) + group * out * rows;
+        std::fill_n(gw, out * rows, T(0));
+        for (int64_t i = 0; i < n; i++) {
+          const T* x = reinterpret_cast<const T*>(p.x.data) + i * p.x.strides[0] + group * s.channels * s.channel_stride;
+          unfold_windows(s, x, matrix.data());
+          parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1}, output_matrix<T>(p.y, i, group * out, out, positions),
+                        transposed(Matrix{matrix.data(), rows, positions, positions, 1}), 1, 1);
+        }
+      }
+    });
+    if (!bias_gradient.present) return;
+    for (int64_t o = 0; o < p.y.sizes[1]; o++) {
+      T total{};
+      for (int64_t i = 0; i < n; i++) {
+        const Matrix y = output_matrix<T>(p.y, i, o, 1, positions);
+        for (int64_t j = 0; j < positions; j++) total = static_cast<T>(total + static_cast<const T*>(y.data)[j * y.col_stride]);
+      }
+      bias_gradient.as<T>()[o * bias_gradient.strides[0]] = total;
+    }
+  });
+}
+
+}  // namespace taeda::cpu

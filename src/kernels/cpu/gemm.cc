@@ -1,0 +1,351 @@
+#include "kernels/cpu/gemm.h"
+
+#include <dnnl.h>
+
+#include <algorithm>
+#include <complex>
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/cpu/blas.h"
+#include "kernels/cpu/onednn_scope.h"
+#include "kernels/cpu/scratch.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+// Below this many multiplications OpenBLAS starts faster than oneDNN, above it is a few per cent slower.
+constexpr int64_t kSmallProduct = 80 * 80 * 80;
+// BLAS counts in 32 bits.
+constexpr int64_t kMaxBlasSize = int64_t{1} << 30;
+
+template <class T>
+struct Typed {
+  T* data;
+  int64_t rows, cols, row_stride, col_stride;
+  T* at(int64_t i, int64_t j) const { return data + i * row_stride + j * col_stride; }
+};
+template <class T>
+Typed<T> typed(const Matrix& m) {
+  return {static_cast<T*>(m.data), m.rows, m.cols, m.row_stride, m.col_stride};
+}
+
+template <class T>
+Typed<T> flipped(const Typed<T>& m) {
+  return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+}
+
+template <class T>
+Typed<T> tile(const Typed<T>& m, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  return {m.at(row, col), rows, cols, m.row_stride, m.col_stride};
+}
+
+template <class T>
+bool row_major(const Typed<T>& m) {
+  return (m.col_stride == 1 || m.cols <= 1) && (m.rows <= 1 || m.row_stride >= m.cols);
+}
+template <class T>
+bool blas_layout(const Typed<T>& m) {
+  const bool fits = m.row_stride < kMaxBlasSize && m.col_stride < kMaxBlasSize;
+  return fits && (row_major(m) || row_major(flipped(m)));
+}
+
+// A row-major copy in `to`, converting.
+template <class To, class From>
+void pack(To* to, const Typed<From>& m) {
+  for (int64_t i = 0; i < m.rows; i++) {
+    for (int64_t j = 0; j < m.cols; j++) to[i * m.cols + j] = static_cast<To>(*m.at(i, j));
+  }
+}
+template <class To, class From>
+void parallel_pack(To* to, const Typed<From>& m) {
+  const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(m.cols, 1));
+  parallel_for(0, m.rows, grain, [&](int64_t begin, int64_t end) {
+    pack(to + begin * m.cols, tile(m, begin, end - begin, 0, m.cols));
+  });
+}
+
+// An operand as BLAS takes it: row-major or transposed, with a leading dimension.
+template <class T>
+struct Operand {
+  const T* data;
+  bool transpose;
+  int64_t ld;
+};
+template <class T>
+Operand<T> operand(const Typed<T>& m) {
+  if (row_major(m)) return {m.data, false, m.rows <= 1 ? std::max<int64_t>(m.cols, 1) : m.row_stride};
+  return {m.data, true, m.cols <= 1 ? std::max<int64_t>(m.rows, 1) : m.col_stride};
+}
+
+BlasTranspose code(bool transpose) { return transpose ? BlasTranspose::kTranspose : BlasTranspose::kNone; }
+
+void call_gemm(const Operand<float>& a, const Operand<float>& b, int64_t m, int64_t n, int64_t k, float alpha,
+               float beta, float* c, int64_t ldc) {
+  if (m * n * k <= kSmallProduct) {
+    blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
+                 static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), beta, c,
+                 static_cast<int>(ldc));
+    return;
+  }
+  const OneThread one_thread;
+  const dnnl_status_t status = dnnl_sgemm(a.transpose ? 'T' : 'N', b.transpose ? 'T' : 'N', m, n, k, alpha, a.data,
+                                          a.ld, b.data, b.ld, beta, c, ldc);
+  TD_CHECK(status == dnnl_success, "matrix product of {}x{} and {}x{}: oneDNN failed with status {}", m, k, k, n,
+           static_cast<int64_t>(status));
+}
+void call_gemm(const Operand<double>& a, const Operand<double>& b, int64_t m, int64_t n, int64_t k, double alpha,
+               double beta, double* c, int64_t ldc) {
+  blas().dgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
+               static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), beta, c,
+               static_cast<int>(ldc));
+}
+template <class R>
+void call_gemm(const Operand<std::complex<R>>& a, const Operand<std::complex<R>>& b, int64_t m, int64_t n, int64_t k,
+               std::complex<R> alpha, std::complex<R> beta, std::complex<R>* c, int64_t ldc) {
+  const auto fn = sizeof(R) == 4 ? blas().cgemm : blas().zgemm;
+  fn(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
+     static_cast<int>(k), &alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), &beta, c,
+     static_cast<int>(ldc));
+}
+
+template <class T>
+void scale(const Typed<T>& c, T beta) {
+  for (int64_t i = 0; i < c.rows; i++) {
+    for (int64_t j = 0; j < c.cols; j++) *c.at(i, j) = beta == T(0) ? T(0) : static_cast<T>(beta * *c.at(i, j));
+  }
+}
+
+// A matrix times a column: BLAS's gemv reads the matrix once, its gemm packs it first.
+template <class T>
+bool try_gemv(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    if (c.cols != 1 || b.row_stride < 1 || c.row_stride < 1 || b.row_stride >= kMaxBlasSize ||
+        c.row_stride >= kMaxBlasSize)
+      return false;
+    const Operand<T> m = operand(a);
+    const int rows = static_cast<int>(m.transpose ? a.cols : a.rows);
+    const int cols = static_cast<int>(m.transpose ? a.rows : a.cols);
+    const auto call = [&](auto fn) {
+      fn(BlasOrder::kRowMajor, code(m.transpose), rows, cols, alpha, m.data, static_cast<int>(m.ld), b.data,
+         static_cast<int>(b.row_stride), beta, c.data, static_cast<int>(c.row_stride));
+    };
+    if constexpr (std::is_same_v<T, float>) call(blas().sgemv);
+    else call(blas().dgemv);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  if (m == 0 || n == 0) return;
+  if (k == 0) return scale(c, beta);
+  if (m > kMaxBlasSize || n > kMaxBlasSize || k > kMaxBlasSize) {  // halve the longest side
+    const int64_t longest = std::max({m, n, k}), half = longest / 2;
+    if (longest == m) {
+      blas_gemm(tile(c, 0, half, 0, n), tile(a, 0, half, 0, k), b, alpha, beta);
+      blas_gemm(tile(c, half, m - half, 0, n), tile(a, half, m - half, 0, k), b, alpha, beta);
+    } else if (longest == n) {
+      blas_gemm(tile(c, 0, m, 0, half), a, tile(b, 0, k, 0, half), alpha, beta);
+      blas_gemm(tile(c, 0, m, half, n - half), a, tile(b, 0, k, half, n - half), alpha, beta);
+    } else {
+      blas_gemm(c, tile(a, 0, m, 0, half), tile(b, 0, half, 0, n), alpha, beta);
+      blas_gemm(c, tile(a, 0, m, half, k - half), tile(b, half, k - half, 0, n), alpha, T(1));
+    }
+    return;
+  }
+  if (!blas_layout(a)) {
+    const Scratch<T> packed(m * k);
+    pack(packed.data(), a);
+    return blas_gemm(c, {packed.data(), m, k, k, 1}, b, alpha, beta);
+  }
+  if (!blas_layout(b)) {
+    const Scratch<T> packed(k * n);
+    pack(packed.data(), b);
+    return blas_gemm(c, a, {packed.data(), k, n, n, 1}, alpha, beta);
+  }
+  if (!blas_layout(c)) {
+    const Scratch<T> packed(m * n);
+    if (beta != T(0)) pack(packed.data(), c);
+    blas_gemm({packed.data(), m, n, n, 1}, a, b, alpha, beta);
+    for (int64_t i = 0; i < m; i++) {
+      for (int64_t j = 0; j < n; j++) *c.at(i, j) = packed[i * n + j];
+    }
+    return;
+  }
+  if (try_gemv(c, a, b, alpha, beta)) return;
+  if (m == 1 && try_gemv(flipped(c), flipped(b), flipped(a), alpha, beta)) return;
+  if (!row_major(c)) return blas_gemm(flipped(c), flipped(b), flipped(a), alpha, beta);
+  call_gemm(operand(a), operand(b), m, n, k, alpha, beta, c.data, m == 1 ? std::max<int64_t>(n, 1) : c.row_stride);
+}
+
+// Integers have no library; products of 64 columns at a time keep the running sums in registers.
+template <class T>
+void integer_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
+  using U = std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;  // wraps without undefined behaviour
+  constexpr int64_t kWidth = 64;
+  for (int64_t j0 = 0; j0 < c.cols; j0 += kWidth) {
+    const int64_t width = std::min(kWidth, c.cols - j0);
+    for (int64_t i = 0; i < c.rows; i++) {
+      U sums[kWidth] = {};
+      for (int64_t p = 0; p < a.cols; p++) {
+        const U x = static_cast<U>(*a.at(i, p));
+        const T* row = b.at(p, j0);
+        if (b.col_stride == 1) {
+          for (int64_t j = 0; j < width; j++) sums[j] += x * static_cast<U>(row[j]);
+        } else {
+          for (int64_t j = 0; j < width; j++) sums[j] += x * static_cast<U>(row[j * b.col_stride]);
+        }
+      }
+      for (int64_t j = 0; j < width; j++) {
+        T* out = c.at(i, j0 + j);
+        const U old = beta == 0 ? U(0) : static_cast<U>(beta) * static_cast<U>(*out);
+        *out = static_cast<T>(old + static_cast<U>(alpha) * sums[j]);
+      }
+    }
+  }
+}
+
+// C = D
+template <class T>
+void fill_from(const Typed<T>& c, const Typed<T>& d) {
+  if (c.row_stride == 1 && c.col_stride != 1) return fill_from(flipped(c), flipped(d));
+  for (int64_t i = 0; i < c.rows; i++) {
+    if (c.col_stride == 1 && d.col_stride == 1) {
+      std::copy_n(d.at(i, 0), c.cols, c.at(i, 0));
+    } else {
+      for (int64_t j = 0; j < c.cols; j++) *c.at(i, j) = *d.at(i, j);
+    }
+  }
+}
+
+template <class T>
+void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta, const Typed<T>& d) {
+  if (d.data && beta != T(0)) fill_from(c, d);
+  if constexpr (std::is_integral_v<T>) integer_gemm(c, a, b, alpha, beta);
+  else blas_gemm(c, a, b, alpha, beta);
+}
+
+// Half precision: operands widen to f32 once, the product is rounded once.
+template <class T, class Product>
+void widened_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
+                  const Typed<T>& d, const Product& product) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  const Scratch<float> wide_a(m * k), wide_b(k * n), wide_c(m * n);
+  parallel_pack(wide_a.data(), a);
+  parallel_pack(wide_b.data(), b);
+  if (beta != 0) parallel_pack(wide_c.data(), d.data ? d : c);
+  product(Typed<float>{wide_c.data(), m, n, n, 1}, Typed<float>{wide_a.data(), m, k, k, 1},
+          Typed<float>{wide_b.data(), k, n, n, 1}, alpha, beta, Typed<float>{});
+  const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(n, 1));
+  parallel_for(0, m, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      for (int64_t j = 0; j < n; j++) *c.at(i, j) = T(wide_c[i * n + j]);
+    }
+  });
+}
+
+// The side of a tile of C: long enough to reuse what it reads, short enough for several tiles.
+constexpr int64_t kTile = 256;
+constexpr int64_t kMinTile = 64;
+constexpr int64_t kTileWork = int64_t{1} << 20;  // multiplications that are worth another tile
+
+struct Tiling {
+  int64_t rows, cols;
+};
+Tiling choose_tiles(int64_t m, int64_t n, int64_t k) {
+  Tiling t{m, n};
+  const auto halve = [](int64_t v) { return ((v + 1) / 2 + 15) / 16 * 16; };
+  while (t.rows * t.cols > 0 && static_cast<double>(t.rows) * t.cols * k >= 2.0 * kTileWork) {
+    const bool small = t.rows <= kTile && t.cols <= kTile;
+    const bool enough = ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols) >= 8;
+    if (small && enough) break;
+    if (std::max(t.rows, t.cols) < 2 * kMinTile) break;
+    if (t.rows >= t.cols) t.rows = halve(t.rows);
+    else t.cols = halve(t.cols);
+  }
+  return t;
+}
+
+template <class T>
+void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta, const Typed<T>& d) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  if (m == 0 || n == 0) return;
+  const Tiling t = choose_tiles(m, n, k);
+  const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
+  if (across * down == 1) return typed_gemm(c, a, b, alpha, beta, d);
+  if constexpr (!std::is_integral_v<T>) {  // pack once, not once a tile
+    if (!blas_layout(a)) {
+      const Scratch<T> packed(m * k);
+      parallel_pack(packed.data(), a);
+      return tiled_gemm(c, {packed.data(), m, k, k, 1}, b, alpha, beta, d);
+    }
+    if (!blas_layout(b)) {
+      const Scratch<T> packed(k * n);
+      parallel_pack(packed.data(), b);
+      return tiled_gemm(c, a, {packed.data(), k, n, n, 1}, alpha, beta, d);
+    }
+  }
+  parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t row = i / across * t.rows, col = i % across * t.cols;
+      const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
+      typed_gemm(tile(c, row, rows, col, cols), tile(a, row, rows, 0, k), tile(b, 0, k, col, cols), alpha, beta,
+                 d.data ? tile(d, row, rows, col, cols) : d);
+    }
+  });
+}
+
+template <class F>
+void with_type(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kUInt8: return f(uint8_t{});
+    case DType::kInt8: return f(int8_t{});
+    case DType::kInt16: return f(int16_t{});
+    case DType::kInt32: return f(int32_t{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kFloat16: return f(Half{});
+    case DType::kBFloat16: return f(BFloat16{});
+    case DType::kFloat32: return f(float{});
+    case DType::kFloat64: return f(double{});
+    case DType::kComplex64: return f(std::complex<float>{});
+    case DType::kComplex128: return f(std::complex<double>{});
+    default: fail(ErrorKind::kRuntime, "matrix product: not implemented for '{}'", scalar_type_name(dtype));
+  }
+}
+
+template <bool kParallel>
+void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
+                   const Scalar& beta, const Matrix& d) {
+  with_type(dtype, [&]<class T>(T) {
+    const auto product = []<class U>(const Typed<U>& out, const Typed<U>& x, const Typed<U>& y, U s, U t, const Typed<U>& z) {
+      if constexpr (kParallel) tiled_gemm(out, x, y, s, t, z);
+      else typed_gemm(out, x, y, s, t, z);
+    };
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      widened_gemm(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(), beta.to<float>(), typed<T>(d),
+                   product);
+    } else {
+      product(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<T>(), beta.to<T>(), typed<T>(d));
+    }
+  });
+}
+
+}  // namespace
+
+void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha, const Scalar& beta,
+          const Matrix& d) {
+  dispatch_gemm<false>(dtype, c, a, b, alpha, beta, d);
+}
+
+void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
+                   const Scalar& beta, const Matrix& d) {
+  dispatch_gemm<true>(dtype, c, a, b, alpha, beta, d);
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,35 @@
+// Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another matrix is given.
+//
+// f32 goes to OpenBLAS (small) or oneDNN, f64 and complex to OpenBLAS, f16 and bf16 are computed in f32 and rounded once,
+// integers wrap around. With beta = 0 D is not read. Either stride of A, B and C may be the long one; matrices without
+// a unit stride are packed first.
+#pragma once
+
+#include "kernels/view.h"
+#include "taeda/scalar.h"
+
+namespace taeda::cpu {
+
+struct Matrix {
+  void* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t row_stride = 0;  // in elements
+  int64_t col_stride = 0;
+};
+
+// The matrix in the last two dimensions of a view.
+inline Matrix matrix_of(const View& v) {
+  const int64_t n = v.ndim();
+  return {v.data, v.sizes[n - 2], v.sizes[n - 1], v.strides[n - 2], v.strides[n - 1]};
+}
+inline Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
+
+// On the calling thread. D has C's rows and columns; its strides may be 0 (a bias).
+void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha = 1,
+          const Scalar& beta = 0, const Matrix& d = {});
+// C is cut into tiles whose shape depends on the sizes alone; the pool computes them.
+void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha = 1,
+                   const Scalar& beta = 0, const Matrix& d = {});
+
+}  // namespace taeda::cpu

@@ -1,0 +1,87 @@
+// What the oneDNN adapters share: the engine, a bounded cache of compiled primitives, execution on this thread.
+//
+// Creating a primitive costs from 5 us (found in oneDNN's own cache) to 10 ms (compiled); finding one here costs a hash
+// of its key. Primitives keep no state: one may run on several threads at once, each with its own scratchpad.
+#pragma once
+
+#include <dnnl.hpp>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/cpu/onednn_scope.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/view.h"
+
+namespace taeda::cpu::onednn {
+
+dnnl::engine& engine();
+dnnl::stream& stream();  // this thread's
+
+dnnl::memory::data_type type_of(DType dtype);
+dnnl::memory::dims dims_of(IntSpan values);
+// A memory with the view's sizes and strides.
+dnnl::memory::desc desc_of(const View& v);
+
+inline dnnl::memory memory_at(const dnnl::memory::desc& desc, void* data) { return {desc, engine(), data}; }
+
+// A primitive and the size of its scratchpad.
+struct Compiled {
+  dnnl::primitive primitive;
+  size_t scratch_bytes = 0;
+  void run(std::unordered_map<int, dnnl::memory> arguments) const;
+};
+
+// Copies between layouts and element types.
+void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to, void* target);
+
+// A thread-safe map from integer keys to shared values that forgets the least recently used.
+template <class Value>
+class Cache {
+ public:
+  using Key = std::vector<int64_t>;
+  explicit Cache(size_t capacity) : capacity_(capacity) {}
+
+  // The value of `key`; make() builds it outside the lock when it is not there.
+  template <class Make>
+  std::shared_ptr<const Value> get(const Key& key, const Make& make) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = index_.find(key);
+      if (found != index_.end()) {
+        entries_.splice(entries_.begin(), entries_, found->second);
+        return found->second->second;
+      }
+    }
+    std::shared_ptr<const Value> value = make();
+    const std::lock_guard lock(mutex_);
+    const auto [position, fresh] = index_.try_emplace(key);
+    if (!fresh) return position->second->second;
+    entries_.emplace_front(key, value);
+    position->second = entries_.begin();
+    if (entries_.size() > capacity_) {
+      index_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    return value;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      uint64_t h = 0x9e3779b97f4a7c15u;
+      for (const int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccdu, h ^= h >> 29;
+      return h;
+    }
+  };
+  using Entry = std::pair<Key, std::shared_ptr<const Value>>;
+
+  size_t capacity_;
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // most recently used first
+  std::unordered_map<Key, typename std::list<Entry>::iterator, Hash> index_;
+};
+
+}  // namespace taeda::cpu::onednn
