@@ -18,7 +18,8 @@ DynamicLibrary DynamicLibrary::open(std::string_view file_name, std::string_view
   DynamicLibrary library;
   for (const std::string& folder : {library_folder(), std::string(build_folder), std::string()}) {
     const bool system = folder.empty();
-    const std::string path = system ? std::string(file_name) : folder + "/" + std::string(file_name);
+    const std::string path =
+        system ? std::string(file_name) : folder + "/" + std::string(file_name);
     library.handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library.handle_) {
       library.path_ = path;
@@ -31,7 +32,9 @@ DynamicLibrary DynamicLibrary::open(std::string_view file_name, std::string_view
   return library;
 }
 
-void* DynamicLibrary::find(const char* name) const { return handle_ ? dlsym(handle_, name) : nullptr; }
+void* DynamicLibrary::find(const char* name) const {
+  return handle_ ? dlsym(handle_, name) : nullptr;
+}
 
 void* DynamicLibrary::require(const char* name) const {
   TD_CHECK(is_open(), "cannot open library: {}", error_);

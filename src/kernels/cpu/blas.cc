@@ -11,7 +11,8 @@ namespace taeda::cpu {
 
 namespace {
 
-// OpenBLAS starts one thread for each CPU that it sees while it is being loaded. Seeing one, it starts none.
+// OpenBLAS starts one thread for each CPU that it sees while it is being loaded. Seeing one, it
+// starts none.
 class OneCpu {
  public:
   OneCpu() {

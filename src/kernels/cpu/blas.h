@@ -1,7 +1,9 @@
-// OpenBLAS, opened when first needed: double precision and complex products, small single-precision ones, LAPACK.
+// OpenBLAS, opened when first needed: double precision and complex products, small single-precision
+// ones, LAPACK.
 //
-// It is the build of the PyPI package scipy-openblas32 (names start with scipy_, 32-bit integers) and runs each call
-// on the calling thread: taeda's own pool splits the work. Calls from several threads at once are safe.
+// It is the build of the PyPI package scipy-openblas32 (names start with scipy_, 32-bit integers)
+// and runs each call on the calling thread: taeda's own pool splits the work. Calls from several
+// threads at once are safe.
 #pragma once
 
 #include <complex>
@@ -15,13 +17,14 @@ enum class BlasTranspose : int { kNone = 111, kTranspose = 112 };
 
 struct Blas {
   template <class T>
-  using Gemm = void(BlasOrder, BlasTranspose, BlasTranspose, int m, int n, int k, T alpha, const T* a, int lda,
-                    const T* b, int ldb, T beta, T* c, int ldc);
-  using ComplexGemm = void(BlasOrder, BlasTranspose, BlasTranspose, int m, int n, int k, const void* alpha,
-                           const void* a, int lda, const void* b, int ldb, const void* beta, void* c, int ldc);
+  using Gemm = void(BlasOrder, BlasTranspose, BlasTranspose, int m, int n, int k, T alpha,
+                    const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
+  using ComplexGemm = void(BlasOrder, BlasTranspose, BlasTranspose, int m, int n, int k,
+                           const void* alpha, const void* a, int lda, const void* b, int ldb,
+                           const void* beta, void* c, int ldc);
   template <class T>
-  using Gemv = void(BlasOrder, BlasTranspose, int m, int n, T alpha, const T* a, int lda, const T* x, int incx,
-                    T beta, T* y, int incy);
+  using Gemv = void(BlasOrder, BlasTranspose, int m, int n, T alpha, const T* a, int lda,
+                    const T* x, int incx, T beta, T* y, int incy);
 
   Gemm<float>* sgemm;
   Gemm<double>* dgemm;
@@ -34,7 +37,8 @@ struct Blas {
 // RuntimeError saying where it was looked for when OpenBLAS cannot be opened.
 const Blas& blas();
 
-// A LAPACK routine by its Fortran name without prefix and underscore ("dgetrf"); RuntimeError when there is none.
+// A LAPACK routine by its Fortran name without prefix and underscore ("dgetrf"); RuntimeError when
+// there is none.
 void* lapack(const char* name);
 
 }  // namespace taeda::cpu

@@ -1,6 +1,7 @@
-// Convolutions by oneDNN. The batch (and where it is short, the channels) is cut into parts that fit the second-level
-// cache; a thread takes a part, brings it into the blocked layout that the compiled kernel wants, runs it and writes the
-// result back, so that the layout changes never touch main memory. How it is cut depends on the sizes alone.
+// Convolutions by oneDNN. The batch (and where it is short, the channels) is cut into parts that
+// fit the second-level cache; a thread takes a part, brings it into the blocked layout that the
+// compiled kernel wants, runs it and writes the result back, so that the layout changes never touch
+// main memory. How it is cut depends on the sizes alone.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -40,16 +41,19 @@ ConvArray with_groups(const ConvArray& w, int64_t groups) {
 
 bool channels_last(const ConvArray& a) { return a.sizes[1] > 1 && a.strides[1] == 1; }
 
-memory::desc any_layout(const memory::desc& d) { return {d.get_dims(), d.get_data_type(), memory::format_tag::any}; }
+memory::desc any_layout(const memory::desc& d) {
+  return {d.get_dims(), d.get_data_type(), memory::format_tag::any};
+}
 
 template <class Descriptor>
 Compiled compile(const Descriptor& pd) {
   return {typename std::conditional_t<
               std::is_same_v<Descriptor, dnnl::convolution_forward::primitive_desc>,
               std::type_identity<dnnl::convolution_forward>,
-              std::conditional_t<std::is_same_v<Descriptor, dnnl::convolution_backward_data::primitive_desc>,
-                                 std::type_identity<dnnl::convolution_backward_data>,
-                                 std::type_identity<dnnl::convolution_backward_weights>>>::type(pd),
+              std::conditional_t<
+                  std::is_same_v<Descriptor, dnnl::convolution_backward_data::primitive_desc>,
+                  std::type_identity<dnnl::convolution_backward_data>,
+                  std::type_identity<dnnl::convolution_backward_weights>>>::type(pd),
           static_cast<size_t>(pd.scratchpad_desc().get_size())};
 }
 
@@ -61,7 +65,8 @@ std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias)
   plan->user_w = onednn::desc_of(with_groups(p.w, p.groups).view());
   plan->user_y = onednn::desc_of(p.y.view());
   const bool last = channels_last(p.x) || channels_last(p.y);
-  // With a few input channels the blocked kernels waste most lanes of the gradient; the plain ones do not.
+  // With a few input channels the blocked kernels waste most lanes of the gradient; the plain ones
+  // do not.
   const bool plain = kind == Kind::kInputGradient && p.x.sizes[1] / p.groups <= 4 && p.groups == 1;
   const bool fixed = last || plain;
   const memory::desc x = fixed ? plan->user_x : any_layout(plan->user_x);
@@ -79,20 +84,23 @@ std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias)
 
   const dnnl::convolution_forward::primitive_desc forward(
       onednn::engine(), dnnl::prop_kind::forward_training, algorithm, x,
-      kind == Kind::kWeightGradient ? any_layout(plan->user_w) : w, bias, y, stride, dilation, before, after,
-      attributes);
+      kind == Kind::kWeightGradient ? any_layout(plan->user_w) : w, bias, y, stride, dilation,
+      before, after, attributes);
   if (kind == Kind::kForward) {
     plan->x = forward.src_desc(), plan->w = forward.weights_desc(), plan->y = forward.dst_desc();
     plan->kernel = compile(forward);
   } else if (kind == Kind::kInputGradient) {
-    const dnnl::convolution_backward_data::primitive_desc backward(onednn::engine(), algorithm, x, w, y, stride,
-                                                                   dilation, before, after, forward, attributes);
-    plan->x = backward.diff_src_desc(), plan->w = backward.weights_desc(), plan->y = backward.diff_dst_desc();
+    const dnnl::convolution_backward_data::primitive_desc backward(
+        onednn::engine(), algorithm, x, w, y, stride, dilation, before, after, forward, attributes);
+    plan->x = backward.diff_src_desc(), plan->w = backward.weights_desc(),
+    plan->y = backward.diff_dst_desc();
     plan->kernel = compile(backward);
   } else {
     const dnnl::convolution_backward_weights::primitive_desc backward(
-        onednn::engine(), algorithm, x, w, bias, y, stride, dilation, before, after, forward, attributes);
-    plan->x = backward.src_desc(), plan->w = backward.diff_weights_desc(), plan->y = backward.diff_dst_desc();
+        onednn::engine(), algorithm, x, w, bias, y, stride, dilation, before, after, forward,
+        attributes);
+    plan->x = backward.src_desc(), plan->w = backward.diff_weights_desc(),
+    plan->y = backward.diff_dst_desc();
     plan->kernel = compile(backward);
   }
   plan->bias = bias;
@@ -103,10 +111,11 @@ std::shared_ptr<const Plan> find_plan(Kind kind, const ConvProblem& p, bool has_
   static onednn::Cache<Plan> cache(1024);
   std::vector<int64_t> key;
   key.reserve(64);
-  key.insert(key.end(), {static_cast<int64_t>(kind), static_cast<int64_t>(p.x.dtype), p.groups, has_bias,
-                         static_cast<int64_t>(p.spatial())});
+  key.insert(key.end(), {static_cast<int64_t>(kind), static_cast<int64_t>(p.x.dtype), p.groups,
+                         has_bias, static_cast<int64_t>(p.spatial())});
   for (const ConvArray* a : {&p.x, &p.w, &p.y}) append(key, *a);
-  for (const DimVector* v : {&p.stride, &p.padding, &p.dilation}) key.insert(key.end(), v->begin(), v->end());
+  for (const DimVector* v : {&p.stride, &p.padding, &p.dilation})
+    key.insert(key.end(), v->begin(), v->end());
   return cache.get(key, [&] { return build_plan(kind, p, has_bias); });
 }
 
@@ -114,7 +123,10 @@ std::shared_ptr<const Plan> find_plan(Kind kind, const ConvProblem& p, bool has_
 class Staged {
  public:
   Staged(const memory::desc& user, void* data, const memory::desc& wanted)
-      : user_(user), wanted_(wanted), data_(data), same_(user == wanted),
+      : user_(user),
+        wanted_(wanted),
+        data_(data),
+        same_(user == wanted),
         copy_(same_ ? 0 : static_cast<int64_t>(wanted.get_size())) {}
   void* data() const { return same_ ? data_ : copy_.data(); }
   memory get() const { return onednn::memory_at(wanted_, data()); }
@@ -132,26 +144,30 @@ class Staged {
   Scratch<char> copy_;
 };
 
-// How a convolution is cut: `samples` of the batch and `channels` of the cut channel dimension a part.
+// How a convolution is cut: `samples` of the batch and `channels` of the cut channel dimension a
+// part.
 struct Parts {
   int64_t samples, batch_parts;
   int64_t channels, channel_parts;
   int64_t count() const { return batch_parts * channel_parts; }
 };
 
-constexpr double kMinPartWork = 2e6;               // multiplications that are worth a part
-constexpr int64_t kPartBytes = int64_t{768} << 10;  // activations of a part: about the second-level cache
+constexpr double kMinPartWork = 2e6;  // multiplications that are worth a part
+constexpr int64_t kPartBytes = int64_t{768}
+                               << 10;  // activations of a part: about the second-level cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Cuts `channels`, in multiples of `unit`, into as many parts as the work is worth when the batch alone gives few.
+// Cuts `channels`, in multiples of `unit`, into as many parts as the work is worth when the batch
+// alone gives few.
 void cut_channels(Parts& parts, const ConvProblem& p, int64_t channels, int64_t unit) {
   parts.channels = channels;
   parts.channel_parts = 1;
   constexpr int64_t kEnough = 8;
   const double part_work = p.work_per_sample() * static_cast<double>(parts.samples);
   if (parts.batch_parts >= kEnough) return;
-  int64_t wanted = std::min<int64_t>(ceil_div(kEnough, parts.batch_parts), static_cast<int64_t>(part_work / (4 * kMinPartWork)));
+  int64_t wanted = std::min<int64_t>(ceil_div(kEnough, parts.batch_parts),
+                                     static_cast<int64_t>(part_work / (4 * kMinPartWork)));
   wanted = std::min(wanted, channels / unit);
   if (wanted <= 1) return;
   parts.channels = ceil_div(ceil_div(channels, wanted), unit) * unit;
@@ -162,7 +178,8 @@ Parts cut(const ConvProblem& p, int64_t channels, int64_t unit) {
   const int64_t n = p.samples();
   const int64_t bytes = std::max<int64_t>(1, (p.x.nbytes() + p.y.nbytes()) / n);
   int64_t samples = std::max<int64_t>(1, std::min(kPartBytes / bytes, ceil_div(n, 8)));
-  samples = std::max(samples, static_cast<int64_t>(std::min(1e9, kMinPartWork / std::max(1.0, p.work_per_sample()))));
+  samples = std::max(samples, static_cast<int64_t>(std::min(
+                                  1e9, kMinPartWork / std::max(1.0, p.work_per_sample()))));
   samples = std::min(samples, n);
   Parts parts{samples, ceil_div(n, samples), 0, 1};
   cut_channels(parts, p, channels, unit);
@@ -177,7 +194,8 @@ ConvProblem batch_part(const ConvProblem& p, int64_t start, int64_t length) {
   return part;
 }
 
-// Cutting output channels, input channels (one group only), or groups with all three arrays' channels.
+// Cutting output channels, input channels (one group only), or groups with all three arrays'
+// channels.
 ConvProblem cut_groups(const ConvProblem& p, int64_t start, int64_t length) {
   ConvProblem part = p;
   const int64_t out = p.w.sizes[0] / p.groups, in = p.w.sizes[1];
@@ -210,10 +228,13 @@ std::vector<float> read_bias(const View& bias) {
   return out;
 }
 
-// Forward and input gradient: every part reads the same weights and writes a part of the result of its own.
+// Forward and input gradient: every part reads the same weights and writes a part of the result of
+// its own.
 void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
   const bool by_group = p.groups > 1;
-  const int64_t channels = by_group ? p.groups : kind == Kind::kForward ? p.y.sizes[1] : p.x.sizes[1];
+  const int64_t channels = by_group                 ? p.groups
+                           : kind == Kind::kForward ? p.y.sizes[1]
+                                                    : p.x.sizes[1];
   const Parts parts = cut(p, channels, by_group ? 1 : 16);
   const int64_t tail = p.samples() - (parts.batch_parts - 1) * parts.samples;
   const std::vector<float> bias_values = bias.present ? read_bias(bias) : std::vector<float>();
@@ -236,8 +257,10 @@ void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
       for (int v = 0; v < 2; v++) {
         if (v == 0 ? parts.batch_parts == 1 && has_tail : !has_tail) continue;
         Weights& mine = weights[static_cast<size_t>(i)];
-        mine.plan[v] = find_plan(kind, batch_part(part, 0, v == 0 ? parts.samples : tail), bias.present);
-        mine.staged[v] = std::make_unique<Staged>(mine.plan[v]->user_w, part.w.data, mine.plan[v]->w);
+        mine.plan[v] =
+            find_plan(kind, batch_part(part, 0, v == 0 ? parts.samples : tail), bias.present);
+        mine.staged[v] =
+            std::make_unique<Staged>(mine.plan[v]->user_w, part.w.data, mine.plan[v]->w);
         mine.staged[v]->load();
       }
     }
@@ -255,43 +278,56 @@ void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
       const Staged x(plan.user_x, part.x.data, plan.x), y(plan.user_y, part.y.data, plan.y);
       if (kind == Kind::kForward) {
         x.load();
-        std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y.get()}};
+        std::unordered_map<int, memory> arguments{
+            {DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y.get()}};
         const int64_t first = by_group ? start * (p.w.sizes[0] / p.groups) : start;
         if (bias.present)
-          arguments.emplace(DNNL_ARG_BIAS, onednn::memory_at(plan.bias, const_cast<float*>(bias_values.data() + first)));
+          arguments.emplace(
+              DNNL_ARG_BIAS,
+              onednn::memory_at(plan.bias, const_cast<float*>(bias_values.data() + first)));
         plan.kernel.run(std::move(arguments));
         y.store();
       } else {
         y.load();
-        plan.kernel.run({{DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, x.get()}});
+        plan.kernel.run(
+            {{DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_SRC, x.get()}});
         x.store();
       }
     }
   });
 }
 
-constexpr int64_t kWeightBytes = int64_t{32} << 20;  // what partial weight gradients may take together
+constexpr int64_t kWeightBytes = int64_t{32}
+                                 << 20;  // what partial weight gradients may take together
 
-// The weight gradient: every part gives a partial sum over its samples; they are added in the order of the batch.
+// The weight gradient: every part gives a partial sum over its samples; they are added in the order
+// of the batch.
 class WeightGradient {
  public:
   WeightGradient(const ConvProblem& p, const View& bias_gradient)
-      : p_(p), gb_(bias_gradient), by_group_(p.groups > 1), channels_(by_group_ ? p.groups : p.y.sizes[1]) {
+      : p_(p),
+        gb_(bias_gradient),
+        by_group_(p.groups > 1),
+        channels_(by_group_ ? p.groups : p.y.sizes[1]) {
     const int64_t n = p.samples();
-    const int64_t most = std::clamp<int64_t>(kWeightBytes / std::max<int64_t>(1, p.w.numel() * 4), 1, 16);
+    const int64_t most =
+        std::clamp<int64_t>(kWeightBytes / std::max<int64_t>(1, p.w.numel() * 4), 1, 16);
     const double worth = p.work_per_sample() * static_cast<double>(n) / kMinPartWork;
-    parts_.samples = ceil_div(n, std::clamp<int64_t>(static_cast<int64_t>(std::min(worth, 1e9)), 1, std::min(n, most)));
+    parts_.samples = ceil_div(
+        n, std::clamp<int64_t>(static_cast<int64_t>(std::min(worth, 1e9)), 1, std::min(n, most)));
     parts_.batch_parts = ceil_div(n, parts_.samples);
     cut_channels(parts_, p, channels_, by_group_ ? 1 : 16);
     for (int64_t c = 0; c < parts_.channel_parts; c++) {
       plans_.push_back(find_plan(Kind::kWeightGradient, part(c, 0), gb_.present));
-      floats_ = std::max(floats_, static_cast<int64_t>(plans_.back()->w.get_size() / sizeof(float)));
+      floats_ =
+          std::max(floats_, static_cast<int64_t>(plans_.back()->w.get_size() / sizeof(float)));
     }
     bias_floats_ = gb_.present ? ceil_div(p.y.sizes[1], 16) * 16 : 0;
   }
 
   void run() const {
-    const Scratch<float> partial(floats_ * parts_.count()), partial_bias(bias_floats_ * parts_.count());
+    const Scratch<float> partial(floats_ * parts_.count()),
+        partial_bias(bias_floats_ * parts_.count());
     parallel_for(0, parts_.count(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++)
         run_part(i, partial.data() + i * floats_, partial_bias.data() + i * bias_floats_);
@@ -306,7 +342,8 @@ class WeightGradient {
  private:
   ConvProblem part(int64_t c, int64_t b) const {
     const int64_t start = c * parts_.channels, first = b * parts_.samples;
-    return batch_part(channel_part(Kind::kWeightGradient, p_, start, std::min(parts_.channels, channels_ - start)),
+    return batch_part(channel_part(Kind::kWeightGradient, p_, start,
+                                   std::min(parts_.channels, channels_ - start)),
                       first, std::min(parts_.samples, p_.samples() - first));
   }
 
@@ -314,8 +351,9 @@ class WeightGradient {
     const int64_t c = i / parts_.batch_parts, b = i % parts_.batch_parts;
     const ConvProblem mine = part(c, b);
     const Plan& usual = *plans_[static_cast<size_t>(c)];
-    const auto plan = mine.samples() == parts_.samples ? plans_[static_cast<size_t>(c)]
-                                                       : find_plan(Kind::kWeightGradient, mine, gb_.present);
+    const auto plan = mine.samples() == parts_.samples
+                          ? plans_[static_cast<size_t>(c)]
+                          : find_plan(Kind::kWeightGradient, mine, gb_.present);
     const Staged x(plan->user_x, mine.x.data, plan->x), y(plan->user_y, mine.y.data, plan->y);
     // A shorter last part may compute in another layout: it is stored in the usual one.
     const Staged w(usual.w, weights, plan->w);
@@ -341,13 +379,16 @@ class WeightGradient {
   }
 
   void add_bias(int64_t c, const float* parts) const {
-    const int64_t start = c * parts_.channels, first = by_group_ ? start * (p_.w.sizes[0] / p_.groups) : start;
+    const int64_t start = c * parts_.channels,
+                  first = by_group_ ? start * (p_.w.sizes[0] / p_.groups) : start;
     for (int64_t i = 0; i < part(c, 0).y.sizes[1]; i++) {
       float total = 0;
       for (int64_t b = 0; b < parts_.batch_parts; b++) total += parts[b * bias_floats_ + i];
       const int64_t at = (first + i) * gb_.strides[0];
-      if (gb_.dtype == DType::kFloat32) gb_.as<float>()[at] = total;
-      else gb_.as<BFloat16>()[at] = BFloat16(total);
+      if (gb_.dtype == DType::kFloat32)
+        gb_.as<float>()[at] = total;
+      else
+        gb_.as<BFloat16>()[at] = BFloat16(total);
     }
   }
 
@@ -368,13 +409,15 @@ bool onednn_convolves(DType dtype) {
   static const bool fast = [] {
     using dnnl::cpu_isa;
     const cpu_isa isa = dnnl::get_effective_cpu_isa();
-    return isa == cpu_isa::avx512_core_bf16 || isa == cpu_isa::avx512_core_fp16 || isa == cpu_isa::avx512_core_amx ||
-           isa == cpu_isa::avx512_core_amx_fp16;
+    return isa == cpu_isa::avx512_core_bf16 || isa == cpu_isa::avx512_core_fp16 ||
+           isa == cpu_isa::avx512_core_amx || isa == cpu_isa::avx512_core_amx_fp16;
   }();
   return fast;
 }
 
-void onednn_conv_forward(const ConvProblem& p, const View& bias) { run_parts(Kind::kForward, p, bias); }
+void onednn_conv_forward(const ConvProblem& p, const View& bias) {
+  run_parts(Kind::kForward, p, bias);
+}
 void onednn_conv_input_gradient(const ConvProblem& p) { run_parts(Kind::kInputGradient, p, {}); }
 
 void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {

@@ -1,5 +1,6 @@
-// Convolutions of the types that oneDNN does not take: the windows of a sample are unfolded into a matrix
-// (channels * kernel) x (positions), and a matrix product does the rest. Samples are dealt out to threads.
+// Convolutions of the types that oneDNN does not take: the windows of a sample are unfolded into a
+// matrix (channels * kernel) x (positions), and a matrix product does the rest. Samples are dealt
+// out to threads.
 #include <algorithm>
 #include <complex>
 
@@ -15,7 +16,7 @@ namespace {
 
 // The sizes of one group of one sample, two-dimensional problems having depth one.
 struct Windows {
-  int64_t channels;            // of the group
+  int64_t channels;  // of the group
   int64_t in[3], kernel[3], out[3];
   int64_t stride[3], padding[3], dilation[3];
   int64_t in_strides[3], channel_stride;
@@ -41,8 +42,8 @@ Windows windows_of(const ConvProblem& p) {
   return s;
 }
 
-// Calls line(row of the unfolded matrix, offset of its input line, first column, depth and height inside) for every
-// line of output positions along the width.
+// Calls line(row of the unfolded matrix, offset of its input line, first column, depth and height
+// inside) for every line of output positions along the width.
 template <class Line>
 void for_each_line(const Windows& s, const Line& line) {
   int64_t row = 0;
@@ -55,8 +56,10 @@ void for_each_line(const Windows& s, const Line& line) {
               const int64_t d = od * s.stride[0] + kd * s.dilation[0] - s.padding[0];
               const int64_t h = oh * s.stride[1] + kh * s.dilation[1] - s.padding[1];
               const bool inside = d >= 0 && d < s.in[0] && h >= 0 && h < s.in[1];
-              const int64_t offset = c * s.channel_stride + d * s.in_strides[0] + h * s.in_strides[1];
-              line(row, (od * s.out[1] + oh) * s.out[2], inside, offset, kw * s.dilation[2] - s.padding[2]);
+              const int64_t offset =
+                  c * s.channel_stride + d * s.in_strides[0] + h * s.in_strides[1];
+              line(row, (od * s.out[1] + oh) * s.out[2], inside, offset,
+                   kw * s.dilation[2] - s.padding[2]);
             }
 }
 
@@ -91,16 +94,27 @@ void fold_windows(const Windows& s, const T* matrix, T* x) {
 template <class F>
 void with_type(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::kUInt8: return f(uint8_t{});
-    case DType::kInt8: return f(int8_t{});
-    case DType::kInt16: return f(int16_t{});
-    case DType::kInt32: return f(int32_t{});
-    case DType::kInt64: return f(int64_t{});
-    case DType::kFloat32: return f(float{});
-    case DType::kFloat64: return f(double{});
-    case DType::kComplex64: return f(std::complex<float>{});
-    case DType::kComplex128: return f(std::complex<double>{});
-    default: fail(ErrorKind::kNotImplemented, "convolution: not implemented for '{}'", scalar_type_name(dtype));
+    case DType::kUInt8:
+      return f(uint8_t{});
+    case DType::kInt8:
+      return f(int8_t{});
+    case DType::kInt16:
+      return f(int16_t{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    case DType::kComplex64:
+      return f(std::complex<float>{});
+    case DType::kComplex128:
+      return f(std::complex<double>{});
+    default:
+      fail(ErrorKind::kNotImplemented, "convolution: not implemented for '{}'",
+           scalar_type_name(dtype));
   }
 }
 
@@ -121,7 +135,8 @@ Scratch<T> pack_weights(const ConvArray& w) {
 
 // (o / groups) x (positions) of one sample's group of y. Its positions must be evenly spaced.
 template <class T>
-Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_t channels, int64_t positions) {
+Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_t channels,
+                     int64_t positions) {
   T* data = reinterpret_cast<T*>(y.data) + sample * y.strides[0] + channel * y.strides[1];
   return {data, channels, positions, y.strides[1], y.strides[y.strides.size() - 1]};
 }
@@ -141,10 +156,11 @@ void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
                      group * s.channels * s.channel_stride;
         unfold_windows(s, x, matrix.data());
         Matrix d;
-        if (bias.present) d = {bias.as<T>() + group * out * bias.strides[0], out, positions, bias.strides[0], 0};
+        if (bias.present)
+          d = {bias.as<T>() + group * out * bias.strides[0], out, positions, bias.strides[0], 0};
         gemm(p.x.dtype, output_matrix<T>(p.y, sample, group * out, out, positions),
-             {weights.data() + group * out * rows, out, rows, rows, 1}, {matrix.data(), rows, positions, positions, 1},
-             1, bias.present ? 1 : 0, d);
+             {weights.data() + group * out * rows, out, rows, rows, 1},
+             {matrix.data(), rows, positions, positions, 1}, 1, bias.present ? 1 : 0, d);
       }
     });
   });
@@ -173,7 +189,8 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
 
 void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
   const Windows s = windows_of(p);
-  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(), n = p.y.sizes[0];
+  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(),
+                n = p.y.sizes[0];
   with_type(p.x.dtype, [&]<class T>(T) {
     // One group a task, its samples in order: the same sums whatever the number of threads.
     parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
@@ -182,9 +199,11 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
         T* gw = reinterpret_cast<T*>(p.w.data) + group * out * rows;
         std::fill_n(gw, out * rows, T(0));
         for (int64_t i = 0; i < n; i++) {
-          const T* x = reinterpret_cast<const T*>(p.x.data) + i * p.x.strides[0] + group * s.channels * s.channel_stride;
+          const T* x = reinterpret_cast<const T*>(p.x.data) + i * p.x.strides[0] +
+                       group * s.channels * s.channel_stride;
           unfold_windows(s, x, matrix.data());
-          parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1}, output_matrix<T>(p.y, i, group * out, out, positions),
+          parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1},
+                        output_matrix<T>(p.y, i, group * out, out, positions),
                         transposed(Matrix{matrix.data(), rows, positions, positions, 1}), 1, 1);
         }
       }
@@ -194,7 +213,8 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
       T total{};
       for (int64_t i = 0; i < n; i++) {
         const Matrix y = output_matrix<T>(p.y, i, o, 1, positions);
-        for (int64_t j = 0; j < positions; j++) total = static_cast<T>(total + static_cast<const T*>(y.data)[j * y.col_stride]);
+        for (int64_t j = 0; j < positions; j++)
+          total = static_cast<T>(total + static_cast<const T*>(y.data)[j * y.col_stride]);
       }
       bias_gradient.as<T>()[o * bias_gradient.strides[0]] = total;
     }

@@ -15,8 +15,15 @@ void insert_height(ConvArray& a) {
 
 }  // namespace
 
-ConvProblem::ConvProblem(const View& x_view, const View& w_view, const View& y_view, const ConvGeometry& g)
-    : x(x_view), w(w_view), y(y_view), stride(g.stride), padding(g.padding), dilation(g.dilation), groups(g.groups) {
+ConvProblem::ConvProblem(const View& x_view, const View& w_view, const View& y_view,
+                         const ConvGeometry& g)
+    : x(x_view),
+      w(w_view),
+      y(y_view),
+      stride(g.stride),
+      padding(g.padding),
+      dilation(g.dilation),
+      groups(g.groups) {
   if (stride.size() == 1) {
     for (ConvArray* a : {&x, &w, &y}) insert_height(*a);
     stride.insert(0, 1);
@@ -34,31 +41,40 @@ double ConvProblem::work_per_sample() const {
 DimVector ConvProblem::padding_after() const {
   DimVector after;
   for (size_t i = 0; i < spatial(); i++) {
-    const int64_t covered = (y.sizes[i + 2] - 1) * stride[i] + (w.sizes[i + 2] - 1) * dilation[i] + 1;
+    const int64_t covered =
+        (y.sizes[i + 2] - 1) * stride[i] + (w.sizes[i + 2] - 1) * dilation[i] + 1;
     after.push_back(covered - x.sizes[i + 2] - padding[i]);
   }
   return after;
 }
 
-void convolution_forward(const View& y, const View& x, const View& w, const View& b, const ConvGeometry& g) {
+void convolution_forward(const View& y, const View& x, const View& w, const View& b,
+                         const ConvGeometry& g) {
   if (y.numel == 0) return;
   const ConvProblem p(x, w, y, g);
-  if (onednn_convolves(x.dtype) && x.numel > 0) onednn_conv_forward(p, b);
-  else unfolded_conv_forward(p, b);
+  if (onednn_convolves(x.dtype) && x.numel > 0)
+    onednn_conv_forward(p, b);
+  else
+    unfolded_conv_forward(p, b);
 }
 
-void convolution_input_gradient(const View& gx, const View& gy, const View& w, const ConvGeometry& g) {
+void convolution_input_gradient(const View& gx, const View& gy, const View& w,
+                                const ConvGeometry& g) {
   if (gx.numel == 0) return;
   const ConvProblem p(gx, w, gy, g);
-  if (onednn_convolves(gx.dtype) && gy.numel > 0) onednn_conv_input_gradient(p);
-  else unfolded_conv_input_gradient(p);
+  if (onednn_convolves(gx.dtype) && gy.numel > 0)
+    onednn_conv_input_gradient(p);
+  else
+    unfolded_conv_input_gradient(p);
 }
 
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
-  if (onednn_convolves(x.dtype) && x.numel > 0 && gy.numel > 0) onednn_conv_weight_gradient(p, gb);
-  else unfolded_conv_weight_gradient(p, gb);
+  if (onednn_convolves(x.dtype) && x.numel > 0 && gy.numel > 0)
+    onednn_conv_weight_gradient(p, gb);
+  else
+    unfolded_conv_weight_gradient(p, gb);
 }
 
 }  // namespace taeda::cpu

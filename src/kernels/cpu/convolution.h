@@ -1,10 +1,11 @@
-// Convolution (cross-correlation) of batches in one to three spatial dimensions, and its two adjoints.
+// Convolution (cross-correlation) of batches in one to three spatial dimensions, and its two
+// adjoints.
 //
 //   y[n, o, p] = b[o] + sum over c, k of x[n, c, p * stride + k * dilation - padding] * w[o, c, k]
 //
-// Views: x (n, c, spatial...), w (o, c / groups, kernel...), y (n, o, spatial...). x and y are row-major or
-// channels-last, without overlapping elements; w may have any strides. f32 and bf16 run on oneDNN, every other type as
-// a matrix product over unfolded windows.
+// Views: x (n, c, spatial...), w (o, c / groups, kernel...), y (n, o, spatial...). x and y are
+// row-major or channels-last, without overlapping elements; w may have any strides. f32 and bf16
+// run on oneDNN, every other type as a matrix product over unfolded windows.
 #pragma once
 
 #include "kernels/view.h"
@@ -18,9 +19,11 @@ struct ConvGeometry {
   int64_t groups = 1;
 };
 
-void convolution_forward(const View& y, const View& x, const View& w, const View& b, const ConvGeometry& g);
+void convolution_forward(const View& y, const View& x, const View& w, const View& b,
+                         const ConvGeometry& g);
 // gx: the gradient of x; also a transposed convolution of gy.
-void convolution_input_gradient(const View& gx, const View& gy, const View& w, const ConvGeometry& g);
+void convolution_input_gradient(const View& gx, const View& gy, const View& w,
+                                const ConvGeometry& g);
 // gw: the gradient of w; gb of b, when present.
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g);

@@ -16,7 +16,8 @@ namespace taeda::cpu {
 
 namespace {
 
-// Below this many multiplications OpenBLAS starts faster than oneDNN, above it is a few per cent slower.
+// Below this many multiplications OpenBLAS starts faster than oneDNN, above it is a few per cent
+// slower.
 constexpr int64_t kSmallProduct = 80 * 80 * 80;
 // BLAS counts in 32 bits.
 constexpr int64_t kMaxBlasSize = int64_t{1} << 30;
@@ -76,45 +77,51 @@ struct Operand {
 };
 template <class T>
 Operand<T> operand(const Typed<T>& m) {
-  if (row_major(m)) return {m.data, false, m.rows <= 1 ? std::max<int64_t>(m.cols, 1) : m.row_stride};
+  if (row_major(m))
+    return {m.data, false, m.rows <= 1 ? std::max<int64_t>(m.cols, 1) : m.row_stride};
   return {m.data, true, m.cols <= 1 ? std::max<int64_t>(m.rows, 1) : m.col_stride};
 }
 
-BlasTranspose code(bool transpose) { return transpose ? BlasTranspose::kTranspose : BlasTranspose::kNone; }
+BlasTranspose code(bool transpose) {
+  return transpose ? BlasTranspose::kTranspose : BlasTranspose::kNone;
+}
 
-void call_gemm(const Operand<float>& a, const Operand<float>& b, int64_t m, int64_t n, int64_t k, float alpha,
-               float beta, float* c, int64_t ldc) {
+void call_gemm(const Operand<float>& a, const Operand<float>& b, int64_t m, int64_t n, int64_t k,
+               float alpha, float beta, float* c, int64_t ldc) {
   if (m * n * k <= kSmallProduct) {
-    blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
-                 static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), beta, c,
-                 static_cast<int>(ldc));
+    blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
+                 static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
+                 b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
     return;
   }
   const OneThread one_thread;
-  const dnnl_status_t status = dnnl_sgemm(a.transpose ? 'T' : 'N', b.transpose ? 'T' : 'N', m, n, k, alpha, a.data,
-                                          a.ld, b.data, b.ld, beta, c, ldc);
-  TD_CHECK(status == dnnl_success, "matrix product of {}x{} and {}x{}: oneDNN failed with status {}", m, k, k, n,
+  const dnnl_status_t status = dnnl_sgemm(a.transpose ? 'T' : 'N', b.transpose ? 'T' : 'N', m, n, k,
+                                          alpha, a.data, a.ld, b.data, b.ld, beta, c, ldc);
+  TD_CHECK(status == dnnl_success,
+           "matrix product of {}x{} and {}x{}: oneDNN failed with status {}", m, k, k, n,
            static_cast<int64_t>(status));
 }
-void call_gemm(const Operand<double>& a, const Operand<double>& b, int64_t m, int64_t n, int64_t k, double alpha,
-               double beta, double* c, int64_t ldc) {
-  blas().dgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
-               static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), beta, c,
-               static_cast<int>(ldc));
+void call_gemm(const Operand<double>& a, const Operand<double>& b, int64_t m, int64_t n, int64_t k,
+               double alpha, double beta, double* c, int64_t ldc) {
+  blas().dgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
+               static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
+               b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
 }
 template <class R>
-void call_gemm(const Operand<std::complex<R>>& a, const Operand<std::complex<R>>& b, int64_t m, int64_t n, int64_t k,
-               std::complex<R> alpha, std::complex<R> beta, std::complex<R>* c, int64_t ldc) {
+void call_gemm(const Operand<std::complex<R>>& a, const Operand<std::complex<R>>& b, int64_t m,
+               int64_t n, int64_t k, std::complex<R> alpha, std::complex<R> beta,
+               std::complex<R>* c, int64_t ldc) {
   const auto fn = sizeof(R) == 4 ? blas().cgemm : blas().zgemm;
-  fn(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m), static_cast<int>(n),
-     static_cast<int>(k), &alpha, a.data, static_cast<int>(a.ld), b.data, static_cast<int>(b.ld), &beta, c,
-     static_cast<int>(ldc));
+  fn(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
+     static_cast<int>(n), static_cast<int>(k), &alpha, a.data, static_cast<int>(a.ld), b.data,
+     static_cast<int>(b.ld), &beta, c, static_cast<int>(ldc));
 }
 
 template <class T>
 void scale(const Typed<T>& c, T beta) {
   for (int64_t i = 0; i < c.rows; i++) {
-    for (int64_t j = 0; j < c.cols; j++) *c.at(i, j) = beta == T(0) ? T(0) : static_cast<T>(beta * *c.at(i, j));
+    for (int64_t j = 0; j < c.cols; j++)
+      *c.at(i, j) = beta == T(0) ? T(0) : static_cast<T>(beta * *c.at(i, j));
   }
 }
 
@@ -129,11 +136,13 @@ bool try_gemv(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, 
     const int rows = static_cast<int>(m.transpose ? a.cols : a.rows);
     const int cols = static_cast<int>(m.transpose ? a.rows : a.cols);
     const auto call = [&](auto fn) {
-      fn(BlasOrder::kRowMajor, code(m.transpose), rows, cols, alpha, m.data, static_cast<int>(m.ld), b.data,
-         static_cast<int>(b.row_stride), beta, c.data, static_cast<int>(c.row_stride));
+      fn(BlasOrder::kRowMajor, code(m.transpose), rows, cols, alpha, m.data, static_cast<int>(m.ld),
+         b.data, static_cast<int>(b.row_stride), beta, c.data, static_cast<int>(c.row_stride));
     };
-    if constexpr (std::is_same_v<T, float>) call(blas().sgemv);
-    else call(blas().dgemv);
+    if constexpr (std::is_same_v<T, float>)
+      call(blas().sgemv);
+    else
+      call(blas().dgemv);
     return true;
   } else {
     return false;
@@ -181,13 +190,16 @@ void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha,
   if (try_gemv(c, a, b, alpha, beta)) return;
   if (m == 1 && try_gemv(flipped(c), flipped(b), flipped(a), alpha, beta)) return;
   if (!row_major(c)) return blas_gemm(flipped(c), flipped(b), flipped(a), alpha, beta);
-  call_gemm(operand(a), operand(b), m, n, k, alpha, beta, c.data, m == 1 ? std::max<int64_t>(n, 1) : c.row_stride);
+  call_gemm(operand(a), operand(b), m, n, k, alpha, beta, c.data,
+            m == 1 ? std::max<int64_t>(n, 1) : c.row_stride);
 }
 
 // Integers have no library; products of 64 columns at a time keep the running sums in registers.
 template <class T>
 void integer_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
-  using U = std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;  // wraps without undefined behaviour
+  using U =
+      std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;  // wraps without
+                                                                              // undefined behaviour
   constexpr int64_t kWidth = 64;
   for (int64_t j0 = 0; j0 < c.cols; j0 += kWidth) {
     const int64_t width = std::min(kWidth, c.cols - j0);
@@ -225,10 +237,13 @@ void fill_from(const Typed<T>& c, const Typed<T>& d) {
 }
 
 template <class T>
-void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta, const Typed<T>& d) {
+void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
+                const Typed<T>& d) {
   if (d.data && beta != T(0)) fill_from(c, d);
-  if constexpr (std::is_integral_v<T>) integer_gemm(c, a, b, alpha, beta);
-  else blas_gemm(c, a, b, alpha, beta);
+  if constexpr (std::is_integral_v<T>)
+    integer_gemm(c, a, b, alpha, beta);
+  else
+    blas_gemm(c, a, b, alpha, beta);
 }
 
 // Half precision: operands widen to f32 once, the product is rounded once.
@@ -266,14 +281,17 @@ Tiling choose_tiles(int64_t m, int64_t n, int64_t k) {
     const bool enough = ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols) >= 8;
     if (small && enough) break;
     if (std::max(t.rows, t.cols) < 2 * kMinTile) break;
-    if (t.rows >= t.cols) t.rows = halve(t.rows);
-    else t.cols = halve(t.cols);
+    if (t.rows >= t.cols)
+      t.rows = halve(t.rows);
+    else
+      t.cols = halve(t.cols);
   }
   return t;
 }
 
 template <class T>
-void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta, const Typed<T>& d) {
+void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
+                const Typed<T>& d) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   const Tiling t = choose_tiles(m, n, k);
@@ -295,8 +313,8 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
     for (int64_t i = begin; i < end; i++) {
       const int64_t row = i / across * t.rows, col = i % across * t.cols;
       const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
-      typed_gemm(tile(c, row, rows, col, cols), tile(a, row, rows, 0, k), tile(b, 0, k, col, cols), alpha, beta,
-                 d.data ? tile(d, row, rows, col, cols) : d);
+      typed_gemm(tile(c, row, rows, col, cols), tile(a, row, rows, 0, k), tile(b, 0, k, col, cols),
+                 alpha, beta, d.data ? tile(d, row, rows, col, cols) : d);
     }
   });
 }
@@ -304,32 +322,48 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
 template <class F>
 void with_type(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::kUInt8: return f(uint8_t{});
-    case DType::kInt8: return f(int8_t{});
-    case DType::kInt16: return f(int16_t{});
-    case DType::kInt32: return f(int32_t{});
-    case DType::kInt64: return f(int64_t{});
-    case DType::kFloat16: return f(Half{});
-    case DType::kBFloat16: return f(BFloat16{});
-    case DType::kFloat32: return f(float{});
-    case DType::kFloat64: return f(double{});
-    case DType::kComplex64: return f(std::complex<float>{});
-    case DType::kComplex128: return f(std::complex<double>{});
-    default: fail(ErrorKind::kRuntime, "matrix product: not implemented for '{}'", scalar_type_name(dtype));
+    case DType::kUInt8:
+      return f(uint8_t{});
+    case DType::kInt8:
+      return f(int8_t{});
+    case DType::kInt16:
+      return f(int16_t{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    case DType::kFloat16:
+      return f(Half{});
+    case DType::kBFloat16:
+      return f(BFloat16{});
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    case DType::kComplex64:
+      return f(std::complex<float>{});
+    case DType::kComplex128:
+      return f(std::complex<double>{});
+    default:
+      fail(ErrorKind::kRuntime, "matrix product: not implemented for '{}'",
+           scalar_type_name(dtype));
   }
 }
 
 template <bool kParallel>
-void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
-                   const Scalar& beta, const Matrix& d) {
+void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
+                   const Scalar& alpha, const Scalar& beta, const Matrix& d) {
   with_type(dtype, [&]<class T>(T) {
-    const auto product = []<class U>(const Typed<U>& out, const Typed<U>& x, const Typed<U>& y, U s, U t, const Typed<U>& z) {
-      if constexpr (kParallel) tiled_gemm(out, x, y, s, t, z);
-      else typed_gemm(out, x, y, s, t, z);
+    const auto product = []<class U>(const Typed<U>& out, const Typed<U>& x, const Typed<U>& y, U s,
+                                     U t, const Typed<U>& z) {
+      if constexpr (kParallel)
+        tiled_gemm(out, x, y, s, t, z);
+      else
+        typed_gemm(out, x, y, s, t, z);
     };
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      widened_gemm(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(), beta.to<float>(), typed<T>(d),
-                   product);
+      widened_gemm(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(), beta.to<float>(),
+                   typed<T>(d), product);
     } else {
       product(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<T>(), beta.to<T>(), typed<T>(d));
     }
@@ -338,14 +372,23 @@ void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
 
 }  // namespace
 
-void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha, const Scalar& beta,
-          const Matrix& d) {
+void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
+          const Scalar& beta, const Matrix& d) {
   dispatch_gemm<false>(dtype, c, a, b, alpha, beta, d);
 }
 
-void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
-                   const Scalar& beta, const Matrix& d) {
+void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
+                   const Scalar& alpha, const Scalar& beta, const Matrix& d) {
   dispatch_gemm<true>(dtype, c, a, b, alpha, beta, d);
+}
+
+void sum_elements(DType dtype, void* sum, const void* values, int64_t count) {
+  with_type(dtype, [&]<class T>(T) {
+    T total{};
+    for (int64_t i = 0; i < count; i++)
+      total = static_cast<T>(total + static_cast<const T*>(values)[i]);
+    *static_cast<T*>(sum) = total;
+  });
 }
 
 }  // namespace taeda::cpu

@@ -1,8 +1,9 @@
-// Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another matrix is given.
+// Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another
+// matrix is given.
 //
-// f32 goes to OpenBLAS (small) or oneDNN, f64 and complex to OpenBLAS, f16 and bf16 are computed in f32 and rounded once,
-// integers wrap around. With beta = 0 D is not read. Either stride of A, B and C may be the long one; matrices without
-// a unit stride are packed first.
+// f32 goes to OpenBLAS (small) or oneDNN, f64 and complex to OpenBLAS, f16 and bf16 are computed in
+// f32 and rounded once, integers wrap around. With beta = 0 D is not read. Either stride of A, B
+// and C may be the long one; matrices without a unit stride are packed first.
 #pragma once
 
 #include "kernels/view.h"
@@ -23,13 +24,18 @@ inline Matrix matrix_of(const View& v) {
   const int64_t n = v.ndim();
   return {v.data, v.sizes[n - 2], v.sizes[n - 1], v.strides[n - 2], v.strides[n - 1]};
 }
-inline Matrix transposed(const Matrix& m) { return {m.data, m.cols, m.rows, m.col_stride, m.row_stride}; }
+inline Matrix transposed(const Matrix& m) {
+  return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+}
 
 // On the calling thread. D has C's rows and columns; its strides may be 0 (a bias).
 void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha = 1,
           const Scalar& beta = 0, const Matrix& d = {});
 // C is cut into tiles whose shape depends on the sizes alone; the pool computes them.
-void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha = 1,
-                   const Scalar& beta = 0, const Matrix& d = {});
+void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
+                   const Scalar& alpha = 1, const Scalar& beta = 0, const Matrix& d = {});
+
+// *sum = values[0] + ... + values[count - 1], in that order.
+void sum_elements(DType dtype, void* sum, const void* values, int64_t count);
 
 }  // namespace taeda::cpu

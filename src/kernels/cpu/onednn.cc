@@ -17,23 +17,29 @@ dnnl::stream& stream() {
 
 dnnl::memory::data_type type_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return dnnl::memory::data_type::f32;
-    case DType::kBFloat16: return dnnl::memory::data_type::bf16;
-    case DType::kFloat16: return dnnl::memory::data_type::f16;
-    default: fail(ErrorKind::kNotImplemented, "oneDNN has no type {}", dtype);
+    case DType::kFloat32:
+      return dnnl::memory::data_type::f32;
+    case DType::kBFloat16:
+      return dnnl::memory::data_type::bf16;
+    case DType::kFloat16:
+      return dnnl::memory::data_type::f16;
+    default:
+      fail(ErrorKind::kNotImplemented, "oneDNN has no type {}", dtype);
   }
 }
 
 dnnl::memory::dims dims_of(IntSpan values) { return {values.begin(), values.end()}; }
 
-dnnl::memory::desc desc_of(const View& v) { return {dims_of(v.sizes), type_of(v.dtype), dims_of(v.strides)}; }
+dnnl::memory::desc desc_of(const View& v) {
+  return {dims_of(v.sizes), type_of(v.dtype), dims_of(v.strides)};
+}
 
 void Compiled::run(std::unordered_map<int, dnnl::memory> arguments) const {
   const OneThread one_thread;
   const Scratch<char> scratch(static_cast<int64_t>(scratch_bytes));
   if (scratch_bytes > 0) {
-    const dnnl::memory::desc desc({static_cast<dnnl::memory::dim>(scratch_bytes)}, dnnl::memory::data_type::u8,
-                                  dnnl::memory::format_tag::a);
+    const dnnl::memory::desc desc({static_cast<dnnl::memory::dim>(scratch_bytes)},
+                                  dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
     arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_at(desc, scratch.data()));
   }
   primitive.execute(stream(), arguments);
@@ -56,7 +62,8 @@ void append(std::vector<int64_t>& key, const dnnl::memory::desc& desc) {
 
 }  // namespace
 
-void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to, void* target) {
+void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to,
+             void* target) {
   static Cache<Compiled> cache(1024);
   std::vector<int64_t> key;
   key.reserve(64);
@@ -69,7 +76,8 @@ void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::mem
     const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
     return std::make_shared<Compiled>(Compiled{dnnl::reorder(pd), pd.scratchpad_desc().get_size()});
   });
-  compiled->run({{DNNL_ARG_FROM, memory_at(from, const_cast<void*>(source))}, {DNNL_ARG_TO, memory_at(to, target)}});
+  compiled->run({{DNNL_ARG_FROM, memory_at(from, const_cast<void*>(source))},
+                 {DNNL_ARG_TO, memory_at(to, target)}});
 }
 
 }  // namespace taeda::cpu::onednn

@@ -1,7 +1,9 @@
-// What the oneDNN adapters share: the engine, a bounded cache of compiled primitives, execution on this thread.
+// What the oneDNN adapters share: the engine, a bounded cache of compiled primitives, execution on
+// this thread.
 //
-// Creating a primitive costs from 5 us (found in oneDNN's own cache) to 10 ms (compiled); finding one here costs a hash
-// of its key. Primitives keep no state: one may run on several threads at once, each with its own scratchpad.
+// Creating a primitive costs from 5 us (found in oneDNN's own cache) to 10 ms (compiled); finding
+// one here costs a hash of its key. Primitives keep no state: one may run on several threads at
+// once, each with its own scratchpad.
 #pragma once
 
 #include <dnnl.hpp>
@@ -25,7 +27,9 @@ dnnl::memory::dims dims_of(IntSpan values);
 // A memory with the view's sizes and strides.
 dnnl::memory::desc desc_of(const View& v);
 
-inline dnnl::memory memory_at(const dnnl::memory::desc& desc, void* data) { return {desc, engine(), data}; }
+inline dnnl::memory memory_at(const dnnl::memory::desc& desc, void* data) {
+  return {desc, engine(), data};
+}
 
 // A primitive and the size of its scratchpad.
 struct Compiled {
@@ -35,7 +39,8 @@ struct Compiled {
 };
 
 // Copies between layouts and element types.
-void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to, void* target);
+void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to,
+             void* target);
 
 // A thread-safe map from integer keys to shared values that forgets the least recently used.
 template <class Value>
@@ -72,7 +77,8 @@ class Cache {
   struct Hash {
     size_t operator()(const Key& key) const {
       uint64_t h = 0x9e3779b97f4a7c15u;
-      for (const int64_t v : key) h = (h ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccdu, h ^= h >> 29;
+      for (const int64_t v : key)
+        h = (h ^ static_cast<uint64_t>(v)) * 0xff51afd7ed558ccdu, h ^= h >> 29;
       return h;
     }
   };

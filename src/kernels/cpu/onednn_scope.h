@@ -1,7 +1,8 @@
-// OneThread: while it lives, oneDNN on this thread uses this thread only (taeda's pool splits the work).
+// OneThread: while it lives, oneDNN on this thread uses this thread only (taeda's pool splits the
+// work).
 //
-// oneDNN's CPU build asks OpenMP how many threads to use; OpenMP keeps that number per thread, and other libraries
-// of the process may rely on it, so it is put back.
+// oneDNN's CPU build asks OpenMP how many threads to use; OpenMP keeps that number per thread, and
+// other libraries of the process may rely on it, so it is put back.
 #pragma once
 
 #include <omp.h>

@@ -9,7 +9,9 @@ template <class T>
 class Scratch {
  public:
   explicit Scratch(int64_t count)
-      : storage_(count > 0 ? Storage::allocate(count * static_cast<int64_t>(sizeof(T)), DeviceType::kCPU) : nullptr) {}
+      : storage_(count > 0
+                     ? Storage::allocate(count * static_cast<int64_t>(sizeof(T)), DeviceType::kCPU)
+                     : nullptr) {}
   T* data() const { return storage_ ? static_cast<T*>(storage_->data()) : nullptr; }
   T& operator[](int64_t i) const { return data()[i]; }
 

@@ -1,0 +1,12 @@
+// The part of the matrix product kernels that operators call beside the table's own kernels.
+#pragma once
+
+#include "kernels/view.h"
+
+namespace taeda::cpu {
+
+// result = input weight^T + bias. input: (rows, in_features); weight: (out_features, in_features);
+// bias, when present, broadcasts to (rows, out_features).
+void linear_rows(const View& result, const View& input, const View& weight, const View& bias);
+
+}  // namespace taeda::cpu

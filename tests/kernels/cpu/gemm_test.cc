@@ -1,0 +1,130 @@
+#include "kernels/cpu/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <limits>
+#include <random>
+
+#include "base/parallel.h"
+
+namespace taeda::cpu {
+namespace {
+
+template <class T>
+struct Values {
+  std::vector<T> data;
+  Matrix matrix;
+};
+
+// Random values in a matrix with the given order of memory; unused elements are NaN.
+template <class T>
+Values<T> random_matrix(int64_t rows, int64_t cols, bool transposed_memory, int64_t gap,
+                        std::mt19937& rng) {
+  const int64_t ld = (transposed_memory ? rows : cols) + gap,
+                lines = transposed_memory ? cols : rows;
+  Values<T> v;
+  v.data.assign(static_cast<size_t>(ld * lines + 1), T(std::numeric_limits<float>::quiet_NaN()));
+  v.matrix = {v.data.data(), rows, cols, transposed_memory ? 1 : ld, transposed_memory ? ld : 1};
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < cols; j++)
+      v.data[static_cast<size_t>(i * v.matrix.row_stride + j * v.matrix.col_stride)] =
+          T(uniform(rng));
+  }
+  return v;
+}
+
+template <class T>
+T& at(const Matrix& m, int64_t i, int64_t j) {
+  return static_cast<T*>(m.data)[i * m.row_stride + j * m.col_stride];
+}
+
+template <class T>
+using Wide = std::conditional_t<std::is_convertible_v<T, float>, double, std::complex<double>>;
+
+template <class T>
+void check_product(int64_t m, int64_t n, int64_t k, bool ta, bool tb, bool tc, double tolerance) {
+  std::mt19937 rng(1);
+  const auto a = random_matrix<T>(m, k, ta, 3, rng), b = random_matrix<T>(k, n, tb, 0, rng);
+  const auto c = random_matrix<T>(m, n, tc, 2, rng), d = random_matrix<T>(m, n, false, 1, rng);
+  using W = Wide<T>;
+  for (const bool with_d : {false, true}) {
+    if (!with_d) {  // beta = 0 must not read C
+      for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+          at<T>(c.matrix, i, j) = T(std::numeric_limits<float>::quiet_NaN());
+    }
+    parallel_gemm(kDTypeOf<T>, c.matrix, a.matrix, b.matrix, 0.5, with_d ? 2.0 : 0.0,
+                  with_d ? d.matrix : Matrix{});
+    for (int64_t i = 0; i < m; i++) {
+      for (int64_t j = 0; j < n; j++) {
+        W sum = 0;
+        for (int64_t p = 0; p < k; p++) sum += W(at<T>(a.matrix, i, p)) * W(at<T>(b.matrix, p, j));
+        sum *= 0.5;
+        if (with_d) sum += 2.0 * W(at<T>(d.matrix, i, j));
+        ASSERT_LE(std::abs(W(at<T>(c.matrix, i, j)) - sum),
+                  tolerance * std::max<double>(1, std::abs(sum)))
+            << m << "x" << k << " times " << k << "x" << n << " at " << i << "," << j << " layout "
+            << ta << tb << tc;
+      }
+    }
+  }
+}
+
+template <class T>
+void check_all_layouts(double tolerance) {
+  const int64_t shapes[][3] = {{1, 1, 1},  {2, 2, 2},     {3, 5, 7},    {1, 9, 33},
+                               {17, 1, 5}, {130, 67, 40}, {5, 300, 20}, {4, 4, 0}};
+  for (const auto& s : shapes)
+    for (int layout = 0; layout < 8; layout++)
+      check_product<T>(s[0], s[1], s[2], layout & 1, layout & 2, layout & 4, tolerance);
+}
+
+TEST(Gemm, Float32) { check_all_layouts<float>(1e-5); }
+TEST(Gemm, Float64) { check_all_layouts<double>(1e-13); }
+TEST(Gemm, Complex) {
+  check_all_layouts<std::complex<float>>(1e-5);
+  check_all_layouts<std::complex<double>>(1e-13);
+}
+TEST(Gemm, HalfPrecision) {
+  check_all_layouts<BFloat16>(1e-2);
+  check_all_layouts<Half>(2e-3);
+}
+TEST(Gemm, LargeEnoughForTiles) {
+  check_product<float>(300, 410, 200, false, true, false, 1e-4);
+  check_product<float>(700, 30, 100, true, false, true, 1e-4);
+}
+
+TEST(Gemm, IntegersWrapAround) {
+  std::vector<int8_t> a{100, 100}, b{2, 3}, c{0};
+  gemm(DType::kInt8, {c.data(), 1, 1, 1, 1}, {a.data(), 1, 2, 2, 1}, {b.data(), 2, 1, 1, 1});
+  EXPECT_EQ(c[0], static_cast<int8_t>(500));
+  std::vector<int64_t> x{1, 2, 3, 4}, y{5, 6, 7, 8}, z(4, 100);
+  gemm(DType::kInt64, {z.data(), 2, 2, 2, 1}, {x.data(), 2, 2, 2, 1}, {y.data(), 2, 2, 1, 2}, 2, 1);
+  EXPECT_EQ(z, (std::vector<int64_t>{100 + 2 * 17, 100 + 2 * 23, 100 + 2 * 39, 100 + 2 * 53}));
+}
+
+TEST(Gemm, StridesWithoutUnit) {
+  std::vector<float> a{1, 0, 2, 0, 3, 0, 4, 0}, c(4);
+  const Matrix spread{a.data(), 2, 2, 4, 2}, repeated{a.data(), 2, 2, 0, 2};
+  gemm(DType::kFloat32, {c.data(), 2, 2, 2, 1}, spread, repeated);
+  EXPECT_EQ(c, (std::vector<float>{3, 6, 7, 14}));
+}
+
+TEST(Gemm, SameBitsForAnyNumberOfThreads) {
+  std::mt19937 rng(2);
+  const auto a = random_matrix<float>(333, 257, false, 0, rng),
+             b = random_matrix<float>(257, 401, false, 0, rng);
+  std::vector<float> one(333 * 401), two(333 * 401);
+  const int threads = get_num_threads();
+  set_num_threads(1);
+  parallel_gemm(DType::kFloat32, {one.data(), 333, 401, 401, 1}, a.matrix, b.matrix);
+  set_num_threads(4);
+  parallel_gemm(DType::kFloat32, {two.data(), 333, 401, 401, 1}, a.matrix, b.matrix);
+  set_num_threads(threads);
+  EXPECT_EQ(one, two);
+}
+
+}  // namespace
+}  // namespace taeda::cpu
