@@ -23,6 +23,13 @@ class RefCounted {
   friend void release(const RefCounted* object) {
     if (object->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) object->last_release();
   }
+  // Takes a reference unless the last one is gone already: for tables of objects that they do not own.
+  friend bool try_retain(const RefCounted* object) {
+    uint32_t count = object->refs_.load(std::memory_order_relaxed);
+    while (count != 0)
+      if (object->refs_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
   // Called with the count at zero; deep structures override it to avoid recursion.
   virtual void last_release() const { delete this; }
 

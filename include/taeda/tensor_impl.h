@@ -60,7 +60,8 @@ class TensorImpl {
   Ref<VersionCounter> own_version;              // null: the storage's counter
   std::unique_ptr<AutogradMetaBase> autograd;   // null until needed
   Ref<TensorImpl> view_base;                    // for differentiable views: the tensor that owns the history
-  uint32_t view_flags = 0;                      // autograd/view.h
+  uint32_t view_flags = 0;                      // autograd/meta.h
+  uint32_t view_version = 0;                    // the version that a view's history stands for
 
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
   uint32_t version() const {

@@ -26,8 +26,8 @@ struct LocalBlocks {
 // Half of an over-long list moves to the shared pool.
 inline constexpr uint32_t kMaxLocalBlocks = 512;
 
-enum class BlockClass : uint8_t { kStorage, kTensor };
-inline constexpr int kNumBlockClasses = 2;
+enum class BlockClass : uint8_t { kStorage, kTensor, kAutogradMeta, kSmallNode, kLargeNode };
+inline constexpr int kNumBlockClasses = 5;
 
 extern thread_local LocalBlocks local_blocks[kNumBlockClasses] __attribute__((tls_model("initial-exec")));
 

@@ -1,0 +1,84 @@
+// SavedTensor: a tensor that a backward node keeps.
+//
+// Saving is a reference and a version number; unpacking checks that the tensor was not written in between. A result of
+// the node's own operator is saved as an alias without history, so that the node does not keep itself alive, and gets
+// the node as its history when unpacked. Hooks (saved_tensors_hooks) may keep something else instead, on disk say.
+#pragma once
+
+#include "autograd/node.h"
+
+namespace taeda::autograd {
+
+// What saved_tensors_hooks(pack, unpack) installs.
+class SavedTensorHooks : public RefCounted {
+ public:
+  virtual Ref<RefCounted> pack(const Tensor& tensor) = 0;
+  virtual Tensor unpack(RefCounted& packed) = 0;
+};
+
+// The calling thread's stack of hooks; the last one applies.
+void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks);
+void pop_saved_tensor_hooks();
+// RuntimeError with `message` when hooks are pushed or used until enabled again.
+void disable_saved_tensor_hooks(std::string message);
+void enable_saved_tensor_hooks();
+bool saved_tensor_hooks_enabled();
+
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  SavedTensor(SavedTensor&&) noexcept = default;
+  SavedTensor& operator=(SavedTensor&&) noexcept = default;
+
+  // An argument of the operator. Undefined tensors are fine and come back undefined.
+  static SavedTensor input(const Tensor& tensor) {
+    SavedTensor saved;
+    if (tensor.defined()) saved.save(tensor, /*is_output=*/false);
+    return saved;
+  }
+  // A result of the operator, after set_history or rebase_history.
+  template <class N>
+  static SavedTensor output(const Tensor& tensor, const Ref<N>&) {
+    SavedTensor saved;
+    if (tensor.defined()) saved.save(tensor, /*is_output=*/true);
+    return saved;
+  }
+
+  // The tensor. RuntimeError when it was modified since, or when it was released. `node` is the node that keeps it.
+  Tensor unpack(Node& node) const;
+  // Forgets the tensor; unpack() raises from now on.
+  void reset();
+  // For grad_fn._raw_saved_x.register_hooks(pack, unpack).
+  void register_hooks(Ref<SavedTensorHooks> hooks);
+  bool defined() const { return state_ != State::kUndefined; }
+
+ private:
+  enum class State : uint8_t { kUndefined, kSaved, kReleased };
+  struct Hooked;
+  void save(const Tensor& tensor, bool is_output);
+  void check_version(const Tensor& tensor, const Node& node) const;
+  void attach_history(const Tensor& alias, Node& node) const;
+
+  Ref<TensorImpl> tensor_;
+  Ref<RefCounted> hooked_;  // a Hooked
+  uint32_t version_ = 0;
+  uint32_t output_nr_ = 0;
+  State state_ = State::kUndefined;
+  bool is_output_ = false;      // tensor_ is an alias whose history is the node that keeps it
+  bool requires_grad_ = false;
+};
+
+inline std::vector<SavedTensor> save_all(TensorSpan tensors) {
+  std::vector<SavedTensor> saved;
+  saved.reserve(tensors.size());
+  for (const Tensor& t : tensors) saved.push_back(SavedTensor::input(t));
+  return saved;
+}
+inline TensorList unpack_all(const std::vector<SavedTensor>& saved, Node& node) {
+  TensorList tensors;
+  tensors.reserve(saved.size());
+  for (const SavedTensor& s : saved) tensors.push_back(s.unpack(node));
+  return tensors;
+}
+
+}  // namespace taeda::autograd
