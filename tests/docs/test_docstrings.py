@@ -1,0 +1,69 @@
+"""Every example in a docstring runs and prints what it says."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+import taeda
+
+MODULES = [
+    "taeda",
+    "taeda.Tensor",
+    "taeda.nn",
+    "taeda.nn.functional",
+    "taeda.nn.init",
+    "taeda.optim",
+    "taeda.optim.lr_scheduler",
+    "taeda.utils.data",
+    "taeda.autograd",
+    "taeda.linalg",
+]
+
+
+def resolve(path):
+    found = taeda
+    for part in path.split(".")[1:]:
+        if not hasattr(found, part):
+            found = importlib.import_module(f"{found.__name__}.{part}")
+        else:
+            found = getattr(found, part)
+    return found
+
+
+def documented(owner):
+    """Names and docstrings of an owner's public members, and of the methods of its classes."""
+    for name in dir(owner):
+        if name.startswith("_"):
+            continue
+        value = getattr(owner, name, None)
+        yield name, inspect.getdoc(value)
+        if isinstance(value, type) and value.__module__.startswith("taeda"):
+            for method, function in vars(value).items():
+                yield f"{name}.{method}", inspect.getdoc(function)
+
+
+def collect():
+    seen = set()
+    for path in MODULES:
+        try:
+            owner = resolve(path)
+        except ImportError:
+            continue
+        for name, doc in documented(owner):
+            if isinstance(doc, str) and ">>>" in doc and doc not in seen:
+                seen.add(doc)
+                yield pytest.param(doc, id=f"{path}.{name}")
+
+
+@pytest.mark.parametrize("doc", collect())
+def test_example(doc):
+    taeda.manual_seed(0)
+    test = doctest.DocTestParser().get_doctest(
+        doc, {"torch": taeda, "taeda": taeda}, "doc", None, 0
+    )
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    output = []
+    result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=output.append)
+    assert result.failed == 0, "".join(output)
+    assert result.attempted > 0

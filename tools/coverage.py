@@ -1,0 +1,157 @@
+"""How much of PyTorch's interface taeda has: writes docs/coverage.md and the README's table.
+
+Two lists are looked up, name by name, in the built package: tools/data/usage.csv, the names that
+public PyTorch programs use with the number of programs that use each, and tools/data/operators.csv,
+PyTorch's own operators by group. A name counts as there when it can be reached; that it also does
+what PyTorch's does is what the tests are for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from table import replace_between  # noqa: E402
+
+# What the first component of a name in usage.csv stands for.
+OWNERS = {
+    "Tensor": "Tensor",
+    "Module": "nn.Module",
+    "Optimizer": "optim.Optimizer",
+    "GradScaler": "amp.GradScaler",
+    "LRScheduler": "optim.lr_scheduler.LRScheduler",
+}
+KINDS = {
+    "function": "functions",
+    "method": "Tensor methods",
+    "module": "nn layers and Module methods",
+    "optim": "optimizers and schedules",
+    "data": "data loading",
+    "class": "other classes",
+    "other": "other names",
+}
+
+
+def lookup(package: Any, name: str) -> bool:
+    """Whether `name` (such as nn.Module.parameters) can be reached from the package."""
+    found = package
+    walked = package.__name__
+    for part in name.split("."):
+        walked = f"{walked}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(walked)
+            except ImportError:
+                return False
+        except Exception:
+            return False
+    return True
+
+
+def resolve(package: Any, api: str) -> bool:
+    first, _, rest = api.partition(".")
+    if first == "torch":
+        return lookup(package, rest) if rest else True
+    return lookup(package, f"{OWNERS[first]}.{rest}")
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with open(ROOT / "tools" / "data" / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def operator_exists(package: Any, name: str) -> bool:
+    return lookup(package, name) or lookup(package, f"Tensor.{name}")
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({100 * part / max(whole, 1):.0f} %)"
+
+
+def summary(package: Any) -> str:
+    usage = read("usage.csv")
+    have = {row["api"]: resolve(package, row["api"]) for row in usage}
+    lines = ["| names that public PyTorch programs use | in taeda |", "|---|---:|"]
+    callables = [row["api"] for row in usage if row["kind"] in ("function", "method")]
+    for title, names in (
+        ("the 250 most used functions and Tensor methods", callables[:250]),
+        ("the 500 most used functions and Tensor methods", callables[:500]),
+        *(
+            (title, [row["api"] for row in usage if row["kind"] == kind])
+            for kind, title in KINDS.items()
+        ),
+    ):
+        lines.append(f"| {title} | {percent(sum(have[name] for name in names), len(names))} |")
+    operators = read("operators.csv")
+    there = sum(operator_exists(package, row["name"]) for row in operators)
+    lines.append(f"| PyTorch's public operators | {percent(there, len(operators))} |")
+    return "\n".join(lines)
+
+
+def page(package: Any) -> str:
+    usage, operators = read("usage.csv"), read("operators.csv")
+    text = f"""# Coverage of PyTorch's interface
+
+Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
+be reached; whether it does what PyTorch's does is what the tests say.
+
+{summary(package)}
+
+## PyTorch's operators by group
+
+| group | there | missing |
+|---|---:|---|
+"""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for row in operators:
+        groups[row["group"]].append(row["name"])
+    for group, names in sorted(groups.items()):
+        missing = sorted(name for name in names if not operator_exists(package, name))
+        listed = ", ".join(f"`{name}`" for name in missing) or "none"
+        text += f"| {group} | {len(names) - len(missing)} of {len(names)} | {listed} |\n"
+    text += (
+        "\n## Names that programs use and taeda lacks\n\nThe number of programs is in brackets.\n"
+    )
+    for kind, title in KINDS.items():
+        missing_rows = [
+            row for row in usage if row["kind"] == kind and not resolve(package, row["api"])
+        ]
+        listed = ", ".join(f"`{row['api']}` ({row['programs']})" for row in missing_rows)
+        text += f"\n### {title[0].upper()}{title[1:]}\n\n{listed or 'None.'}\n"
+    return text
+
+
+def write(package: Any) -> None:
+    """Refreshes docs/coverage.md and the README's table."""
+    (ROOT / "docs" / "coverage.md").write_text(page(package))
+    readme = ROOT / "README.md"
+    readme.write_text(replace_between(readme.read_text(), "coverage", summary(package)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--missing", type=int, help="only print the first N functions missing")
+    parser.add_argument("--package", default="taeda")
+    args = parser.parse_args()
+    package = importlib.import_module(args.package)
+    if args.missing:
+        rows = [row for row in read("usage.csv") if row["kind"] in ("function", "method")]
+        for i, row in enumerate(rows[: args.missing]):
+            if not resolve(package, row["api"]):
+                print(f"{i + 1:4d} {row['programs']:>4} {row['api']}")
+        return 0
+    write(package)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
