@@ -50,7 +50,7 @@ install(FILES ${python_prefix}/share/doc/onednn/LICENSE RENAME oneDNN.txt
   DESTINATION taeda/licenses COMPONENT wheel)
 install(FILES ${python_prefix}/share/doc/onednn/THIRD-PARTY-PROGRAMS RENAME oneDNN-third-party.txt
   DESTINATION taeda/licenses COMPONENT wheel)
-file(GLOB openblas_license ${openblas_lib}/../../scipy_openblas32-*.dist-info/licenses/LICENSE.txt)
+file(GLOB openblas_license ${TAEDA_OPENBLAS_FOLDER}/../../scipy_openblas32-*.dist-info/licenses/LICENSE.txt)
 install(FILES ${openblas_license} RENAME OpenBLAS.txt DESTINATION taeda/licenses COMPONENT wheel)
 
 install(EXPORT taedaTargets NAMESPACE taeda:: DESTINATION ${package_dir} COMPONENT wheel)
