@@ -39,8 +39,9 @@ void give_to_shared(int which, uint32_t keep) {
   shared.head[which] = first;
 }
 
-// Hands the lists back when the thread ends. Blocks that come back later on this thread (from destructors that run
-// after this one) go to the shared pool one by one: `registered` is false again.
+// Hands the lists back when the thread ends. Blocks that come back later on this thread (from
+// destructors that run after this one) go to the shared pool one by one: `registered` is false
+// again.
 struct ThreadEnd {
   ~ThreadEnd() {
     for (int which = 0; which < kNumBlockClasses; which++) {
@@ -104,8 +105,10 @@ void trim_blocks(BlockClass which_class) {
   const int which = static_cast<int>(which_class);
   LocalBlocks& local = local_blocks[which];
   register_thread(local);
-  if (!local.registered) give_to_shared(which, 0);
-  else if (local.count >= kMaxLocalBlocks) give_to_shared(which, kMaxLocalBlocks / 2);
+  if (!local.registered)
+    give_to_shared(which, 0);
+  else if (local.count >= kMaxLocalBlocks)
+    give_to_shared(which, kMaxLocalBlocks / 2);
 }
 
 }  // namespace taeda::detail

@@ -1,9 +1,10 @@
-// BlockList<kBytes>: fixed-size memory blocks from thread-local free lists, for objects made and dropped by every
-// operator call (TensorImpl, Storage).
+// BlockList<kBytes>: fixed-size memory blocks from thread-local free lists, for objects made and
+// dropped by every operator call (TensorImpl, Storage).
 //
-// Taking and giving back are a few instructions without a lock. Blocks are 64-byte aligned and cut from slabs that
-// return to no one: a list that grows too long, and the lists of threads that end, feed a shared pool. Usable at any
-// moment: while thread-local objects are being destroyed, and during static destruction.
+// Taking and giving back are a few instructions without a lock. Blocks are 64-byte aligned and cut
+// from slabs that return to no one: a list that grows too long, and the lists of threads that end,
+// feed a shared pool. Usable at any moment: while thread-local objects are being destroyed, and
+// during static destruction.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,8 @@ inline constexpr uint32_t kMaxLocalBlocks = 512;
 enum class BlockClass : uint8_t { kStorage, kTensor, kAutogradMeta, kSmallNode, kLargeNode };
 inline constexpr int kNumBlockClasses = 5;
 
-extern thread_local LocalBlocks local_blocks[kNumBlockClasses] __attribute__((tls_model("initial-exec")));
+extern thread_local LocalBlocks local_blocks[kNumBlockClasses]
+    __attribute__((tls_model("initial-exec")));
 
 void* take_block_slow(BlockClass which, size_t bytes);
 void trim_blocks(BlockClass which);
@@ -62,7 +64,8 @@ struct BlockList {
     auto* block = static_cast<detail::FreeBlock*>(memory);
     block->next = local.head;
     local.head = block;
-    if (++local.count >= detail::kMaxLocalBlocks || !local.registered) [[unlikely]] detail::trim_blocks(kWhich);
+    if (++local.count >= detail::kMaxLocalBlocks || !local.registered) [[unlikely]]
+      detail::trim_blocks(kWhich);
   }
 };
 

@@ -11,7 +11,8 @@ namespace taeda {
 namespace {
 
 int affinity_cpus() {
-  // Machines with more CPUs than cpu_set_t has bits need a larger set: grow until the kernel accepts it.
+  // Machines with more CPUs than cpu_set_t has bits need a larger set: grow until the kernel
+  // accepts it.
   for (int cpus = 1024; cpus <= 1 << 16; cpus *= 4) {
     cpu_set_t* set = CPU_ALLOC(cpus);
     if (!set) break;
@@ -77,7 +78,8 @@ int cgroup_cpu_limit(std::string_view proc_cgroup, const std::string& root) {
     std::string path(line.substr(second + 1));
     if (path == "/") path.clear();
     int here = 0;
-    if (controllers.empty()) here = quota_of_path(root, path, /*v2=*/true);
+    if (controllers.empty())
+      here = quota_of_path(root, path, /*v2=*/true);
     else if (lists_cpu(controllers)) {
       here = quota_of_path(root + "/cpu", path, /*v2=*/false);
       if (here == 0) here = quota_of_path(root + "/cpu,cpuacct", path, /*v2=*/false);

@@ -11,7 +11,8 @@ std::string to_text(bool value) { return value ? "True" : "False"; }
 std::string to_text(int64_t value) { return std::to_string(value); }
 std::string to_text(uint64_t value) { return std::to_string(value); }
 
-// The shortest text that reads back as the same number, as Python's repr but without a trailing ".0".
+// The shortest text that reads back as the same number, as Python's repr but without a trailing
+// ".0".
 std::string to_text(double value) {
   char buffer[32];
   const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);

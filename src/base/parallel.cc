@@ -26,8 +26,8 @@ namespace {
 constexpr int kSlots = 8;
 constexpr int kMaxRanges = 64;
 constexpr int kMaxHooks = 16;
-// How long an idle worker looks for work before it sleeps: longer than the gap between two operators of a training
-// step, short enough that an idle process burns nothing.
+// How long an idle worker looks for work before it sleeps: longer than the gap between two
+// operators of a training step, short enough that an idle process burns nothing.
 constexpr auto kSpin = std::chrono::microseconds(50);
 
 thread_local bool in_region = false;
@@ -47,11 +47,13 @@ void futex_wake(std::atomic<uint32_t>& word, int count) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-// One parallel_for, on its caller's stack. Each participant begins with a range of chunks of its own, so that
-// successive operators on the same tensor find their part in the same core's cache, then helps with the others'.
+// One parallel_for, on its caller's stack. Each participant begins with a range of chunks of its
+// own, so that successive operators on the same tensor find their part in the same core's cache,
+// then helps with the others'.
 class Job {
  public:
-  Job(int64_t begin, int64_t end, int64_t chunk, detail::ChunkFn fn, const void* context, int threads)
+  Job(int64_t begin, int64_t end, int64_t chunk, detail::ChunkFn fn, const void* context,
+      int threads)
       : begin_(begin), end_(end), chunk_(chunk), fn_(fn), context_(context) {
     const int64_t chunks = (end - begin + chunk - 1) / chunk;
     ranges_ = static_cast<int>(std::min<int64_t>({chunks, threads, kMaxRanges}));
@@ -104,8 +106,9 @@ class Job {
   Range range_[kMaxRanges];
 };
 
-// Where a caller shows its job to the workers. A worker counts itself in before it looks at `job`, and the caller
-// waits for the count to reach zero after it has taken the job down, so no worker touches a job that has ended.
+// Where a caller shows its job to the workers. A worker counts itself in before it looks at `job`,
+// and the caller waits for the count to reach zero after it has taken the job down, so no worker
+// touches a job that has ended.
 struct alignas(64) Slot {
   std::atomic<bool> taken{false};
   std::atomic<Job*> job{nullptr};
@@ -136,14 +139,17 @@ class Pool {
     if (workers_.load(std::memory_order_relaxed) == 0) return false;
     Slot* slot = take_slot();
     if (!slot) return false;
-    slot->job.store(&job);  // sequentially consistent, as all that pairs with a worker's count or sleep
+    slot->job.store(
+        &job);  // sequentially consistent, as all that pairs with a worker's count or sleep
     epoch_.fetch_add(1);
     if (sleepers_.load() > 0) futex_wake(epoch_, job.max_workers());
     job.work(0);
     slot->job.store(nullptr);
     for (int spins = 0; slot->visitors.load() > 0; spins++) {
-      if (spins < 2000) pause_cpu();
-      else sched_yield();
+      if (spins < 2000)
+        pause_cpu();
+      else
+        sched_yield();
     }
     slot->taken.store(false, std::memory_order_release);
     return true;
@@ -152,14 +158,17 @@ class Pool {
  private:
   Slot* take_slot() {
     for (Slot& slot : slots_) {
-      if (!slot.taken.load(std::memory_order_relaxed) && !slot.taken.exchange(true, std::memory_order_acquire)) return &slot;
+      if (!slot.taken.load(std::memory_order_relaxed) &&
+          !slot.taken.exchange(true, std::memory_order_acquire))
+        return &slot;
     }
     return nullptr;
   }
 
   void grow(int workers) {
     std::lock_guard<std::mutex> lock(grow_mutex_);
-    // Signals are for the program's own threads: a handler (Python's for Ctrl-C) must not run on a worker.
+    // Signals are for the program's own threads: a handler (Python's for Ctrl-C) must not run on a
+    // worker.
     sigset_t all, saved;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &saved);
@@ -189,7 +198,8 @@ class Pool {
     if (!slot.job.load(std::memory_order_relaxed)) return;
     slot.visitors.fetch_add(1);
     if (Job* job = slot.job.load(); job && index < job->max_workers()) {
-      for (; hooks_run < hooks.count.load(std::memory_order_acquire); hooks_run++) hooks.hook[hooks_run]();
+      for (; hooks_run < hooks.count.load(std::memory_order_acquire); hooks_run++)
+        hooks.hook[hooks_run]();
       job->work(index + 1);
     }
     slot.visitors.fetch_sub(1);
@@ -215,8 +225,9 @@ class Pool {
   std::mutex grow_mutex_;
 };
 
-// The process's pool. A forked child has none of its parent's threads: it forgets the pool (whose memory other
-// regions of the parent may still be using at the moment of the fork) and makes a new one when it first needs it.
+// The process's pool. A forked child has none of its parent's threads: it forgets the pool (whose
+// memory other regions of the parent may still be using at the moment of the fork) and makes a new
+// one when it first needs it.
 std::atomic<Pool*> the_pool{nullptr};
 std::atomic<int> thread_setting{0};
 
@@ -273,7 +284,8 @@ void add_worker_start_hook(void (*hook)()) {
   hooks.count.store(count + 1, std::memory_order_release);
 }
 
-void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, const void* context) {
+void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn,
+                        const void* context) {
   const int threads = in_region ? 1 : get_num_threads();
   if (threads > 1) {
     Job job(begin, end, chunk, fn, context, threads);

@@ -2,21 +2,24 @@
 //
 //   parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) { ... });
 //
-// The range is cut into chunks whose boundaries depend on its length and on `grain` alone, never on the number of
-// threads, so that a kernel which reduces chunk by chunk gives the same bits on every machine. Chunks are multiples of
-// `grain` (except the last) and run in any order on the calling thread and the pool's workers. A range of at most
-// `grain` is one chunk and runs inline. Nested calls run inline on their worker. The first exception that a chunk
-// throws is rethrown in the caller once all running chunks have ended; chunks not yet begun are skipped.
+// The range is cut into chunks whose boundaries depend on its length and on `grain` alone, never on
+// the number of threads, so that a kernel which reduces chunk by chunk gives the same bits on every
+// machine. Chunks are multiples of `grain` (except the last) and run in any order on the calling
+// thread and the pool's workers. A range of at most `grain` is one chunk and runs inline. Nested
+// calls run inline on their worker. The first exception that a chunk throws is rethrown in the
+// caller once all running chunks have ended; chunks not yet begun are skipped.
 //
-// May be called from several threads at once, and in a forked child (which builds its own workers when it needs them).
-// An empty region costs well under a microsecond while the workers are awake: they spin briefly before they sleep.
+// May be called from several threads at once, and in a forked child (which builds its own workers
+// when it needs them). An empty region costs well under a microsecond while the workers are awake:
+// they spin briefly before they sleep.
 #pragma once
 
 #include <cstdint>
 
 namespace taeda {
 
-// At most this many chunks: enough to balance 100 threads, few enough that claiming them costs nothing.
+// At most this many chunks: enough to balance 100 threads, few enough that claiming them costs
+// nothing.
 inline constexpr int64_t kMaxChunks = 1024;
 
 // The length of every chunk but the last.
@@ -27,16 +30,18 @@ inline int64_t chunk_length(int64_t n, int64_t grain) {
   return grains_a_chunk * grain;
 }
 
-// Threads that take part in a region, the caller included. The default is what the affinity mask and the cgroup's
-// CPU quota allow, or the environment variables TAEDA_NUM_THREADS or OMP_NUM_THREADS.
+// Threads that take part in a region, the caller included. The default is what the affinity mask
+// and the cgroup's CPU quota allow, or the environment variables TAEDA_NUM_THREADS or
+// OMP_NUM_THREADS.
 int get_num_threads();
 // Takes effect for regions that begin afterwards; RuntimeError below 1.
 void set_num_threads(int threads);
 // Whether the calling thread is inside a chunk, where parallel_for runs inline.
 bool in_parallel_region();
 
-// Runs `hook` once on every worker thread, before its next chunk: libraries with thread pools of their own (oneDNN's
-// OpenMP) are told here to use one thread per worker. Calling threads are no workers.
+// Runs `hook` once on every worker thread, before its next chunk: libraries with thread pools of
+// their own (oneDNN's OpenMP) are told here to use one thread per worker. Calling threads are no
+// workers.
 void add_worker_start_hook(void (*hook)());
 
 namespace detail {
@@ -55,7 +60,10 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& fn) {
   }
   detail::run_chunks(
       begin, end, chunk,
-      [](const void* context, int64_t from, int64_t to) { (*static_cast<const F*>(context))(from, to); }, &fn);
+      [](const void* context, int64_t from, int64_t to) {
+        (*static_cast<const F*>(context))(from, to);
+      },
+      &fn);
 }
 
 }  // namespace taeda

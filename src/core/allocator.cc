@@ -16,9 +16,9 @@ namespace taeda {
 namespace {
 
 constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kMaxMalloc = 32 << 10;   // up to here the C library supplies what the lists lack
-constexpr int64_t kMaxCached = 1 << 20;    // up to here threads keep lists
-constexpr int64_t kListBudget = 8 << 20;   // bytes that one thread keeps
+constexpr int64_t kMaxMalloc = 32 << 10;  // up to here the C library supplies what the lists lack
+constexpr int64_t kMaxCached = 1 << 20;   // up to here threads keep lists
+constexpr int64_t kListBudget = 8 << 20;  // bytes that one thread keeps
 constexpr auto kIdle = std::chrono::seconds(10);
 
 struct CpuDevice {
@@ -44,13 +44,17 @@ struct CpuDevice {
   std::string name() const { return "CPU"; }
 };
 
-std::atomic<bool> forked{false};  // this process is a child and still has its parent's cached segments
+std::atomic<bool> forked{
+    false};  // this process is a child and still has its parent's cached segments
 
-int64_t system_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+int64_t system_memory() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
 
 struct Cache {
   Cache() {
-    // Never more than the machine's memory: an error, after everything cached is given back, beats being killed.
+    // Never more than the machine's memory: an error, after everything cached is given back, beats
+    // being killed.
     allocator.set_limit(system_memory());
     protect_over_fork(allocator.mutex());
     pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
@@ -81,8 +85,10 @@ void release_idle_segments() {
 }
 
 void* allocate_large(int64_t nbytes) {
-  // A child would copy its parent's free pages one by one when it writes to them; fresh ones are cheaper.
-  if (forked.load(std::memory_order_relaxed) && forked.exchange(false)) cache().allocator.empty_cache();
+  // A child would copy its parent's free pages one by one when it writes to them; fresh ones are
+  // cheaper.
+  if (forked.load(std::memory_order_relaxed) && forked.exchange(false))
+    cache().allocator.empty_cache();
   release_idle_segments();
   return cache().allocator.allocate(nbytes);
 }
@@ -121,14 +127,14 @@ struct FreeBlock {
 struct ThreadLists {
   FreeBlock* head[kClasses] = {};
   uint32_t count[kClasses] = {};
-  int64_t bytes = 0;       // in the lists
+  int64_t bytes = 0;  // in the lists
   bool registered = false;
   bool ended = false;
 };
 thread_local ThreadLists lists __attribute__((tls_model("initial-exec")));
 
-// Live bytes: each thread counts what it allocates less what it releases, without sharing a cache line. Counters of
-// ended threads are added to `ended`.
+// Live bytes: each thread counts what it allocates less what it releases, without sharing a cache
+// line. Counters of ended threads are added to `ended`.
 struct alignas(64) Counter {
   std::atomic<int64_t> live{0};
   Counter* next = nullptr;
@@ -148,7 +154,8 @@ thread_local Counter* counter __attribute__((tls_model("initial-exec"))) = nullp
 
 void count_live(int64_t bytes) {
   if (counter) [[likely]] {
-    counter->live.store(counter->live.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    counter->live.store(counter->live.load(std::memory_order_relaxed) + bytes,
+                        std::memory_order_relaxed);
   } else {
     counters().ended.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -158,12 +165,15 @@ void* take_from_source(int which) {
   const int64_t bytes = class_bytes(which);
   if (bytes > kMaxMalloc) return allocate_large(bytes);
   void* memory = std::aligned_alloc(64, static_cast<size_t>(bytes));
-  TD_CHECK_AS(ErrorKind::kOutOfMemory, memory != nullptr, "CPU out of memory. Tried to allocate {}", bytes_text(bytes));
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, memory != nullptr, "CPU out of memory. Tried to allocate {}",
+              bytes_text(bytes));
   return memory;
 }
 void give_to_source(void* memory, int which) {
-  if (class_bytes(which) > kMaxMalloc) cache().allocator.release(memory);
-  else std::free(memory);
+  if (class_bytes(which) > kMaxMalloc)
+    cache().allocator.release(memory);
+  else
+    std::free(memory);
 }
 
 void flush_lists() {
@@ -210,9 +220,11 @@ void register_thread() {
 }
 
 void release_to_lists(void* memory, int which) {
-  if (!lists.registered) [[unlikely]] register_thread();
+  if (!lists.registered) [[unlikely]]
+    register_thread();
   const int64_t bytes = class_bytes(which);
-  if (!lists.registered || lists.count[which] >= max_list(which) || lists.bytes + bytes > kListBudget) {
+  if (!lists.registered || lists.count[which] >= max_list(which) ||
+      lists.bytes + bytes > kListBudget) {
     return give_to_source(memory, which);
   }
   auto* block = static_cast<FreeBlock*>(memory);
@@ -227,7 +239,8 @@ std::atomic<int64_t> failure_distance{0};
 }  // namespace
 
 void count_cpu_allocation(int64_t nbytes) {
-  if (failure_distance.load(std::memory_order_relaxed) <= 0) [[likely]] return;
+  if (failure_distance.load(std::memory_order_relaxed) <= 0) [[likely]]
+    return;
   TD_CHECK_AS(ErrorKind::kOutOfMemory, failure_distance.fetch_sub(1) != 1,
               "CPU out of memory. Tried to allocate {} (injected failure)", bytes_text(nbytes));
 }
@@ -241,7 +254,8 @@ void* allocate_cpu(int64_t nbytes) {
     return memory;
   }
   const int which = size_class(nbytes);
-  if (!lists.registered) [[unlikely]] register_thread();
+  if (!lists.registered) [[unlikely]]
+    register_thread();
   void* memory;
   if (FreeBlock* block = lists.head[which]) [[likely]] {
     lists.head[which] = block->next;
@@ -274,7 +288,9 @@ void empty_cpu_cache() {
 MemoryStats cpu_memory_stats() { return cache().allocator.stats(); }
 void reset_cpu_peak_stats() { cache().allocator.reset_peak_stats(); }
 std::vector<SegmentInfo> cpu_memory_snapshot() { return cache().allocator.snapshot(); }
-void set_cpu_memory_limit(int64_t bytes) { cache().allocator.set_limit(bytes > 0 ? bytes : system_memory()); }
+void set_cpu_memory_limit(int64_t bytes) {
+  cache().allocator.set_limit(bytes > 0 ? bytes : system_memory());
+}
 
 int64_t cpu_live_bytes() {
   Counters& all = counters();

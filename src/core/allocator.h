@@ -1,9 +1,10 @@
 // CPU memory for storages: 64-byte aligned, uninitialised, cached.
 //
-// Up to 1 MiB a block comes from the calling thread's own lists, by size class, without a lock. Behind them stands the
-// C library for blocks up to 32 KiB and the caching allocator above, whose segments are memory maps on huge pages
-// where the kernel gives them: large blocks are handed out again without being faulted in again. Segments that were
-// not used for ten seconds go back to the system, and all cached ones do before memory runs out.
+// Up to 1 MiB a block comes from the calling thread's own lists, by size class, without a lock.
+// Behind them stands the C library for blocks up to 32 KiB and the caching allocator above, whose
+// segments are memory maps on huge pages where the kernel gives them: large blocks are handed out
+// again without being faulted in again. Segments that were not used for ten seconds go back to the
+// system, and all cached ones do before memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ int64_t cpu_live_bytes();
 // At most this much is reserved by the caching allocator; 0: the machine's memory.
 void set_cpu_memory_limit(int64_t bytes);
 
-// For tests: the n-th storage allocation from now on raises OutOfMemoryError, once; 0 switches it off.
+// For tests: the n-th storage allocation from now on raises OutOfMemoryError, once; 0 switches it
+// off.
 void inject_cpu_allocation_failure(int64_t n);
 // How many allocations are left before the failure; 0 when it has happened or none is set.
 int64_t injected_cpu_failure_distance();

@@ -1,13 +1,16 @@
-// CachingAllocator<Device>: keeps the device's memory instead of giving it back, and hands it out again.
+// CachingAllocator<Device>: keeps the device's memory instead of giving it back, and hands it out
+// again.
 //
-// Blocks are multiples of 512 bytes, cut from segments: requests of up to 1 MiB from segments of 2 MiB (the small
-// pool), up to 10 MiB from segments of 20 MiB, larger ones from a segment of their own size. A request takes the
-// smallest free block that fits; what is left over becomes a free block, and freed neighbours merge again. Blocks
-// belong to the stream they were allocated for and are reused by it at once: the stream's own order keeps that safe.
-// record_stream() says that another stream uses a block too; once freed it waits until that stream has passed an event.
+// Blocks are multiples of 512 bytes, cut from segments: requests of up to 1 MiB from segments of 2
+// MiB (the small pool), up to 10 MiB from segments of 20 MiB, larger ones from a segment of their
+// own size. A request takes the smallest free block that fits; what is left over becomes a free
+// block, and freed neighbours merge again. Blocks belong to the stream they were allocated for and
+// are reused by it at once: the stream's own order keeps that safe. record_stream() says that
+// another stream uses a block too; once freed it waits until that stream has passed an event.
 //
-// When the device has no more (or the limit is reached), cached segments are released, oldest first; then pending
-// streams are waited for and everything free goes back; only then OutOfMemoryError is raised.
+// When the device has no more (or the limit is reached), cached segments are released, oldest
+// first; then pending streams are waited for and everything free goes back; only then
+// OutOfMemoryError is raised.
 //
 // All methods may be called from any thread; one lock guards them. `Device` provides:
 //   using Event = ...;                             // default-constructible, movable
@@ -146,7 +149,8 @@ class CachingAllocator {
     for (const auto& [address, segment] : segments_) {
       SegmentInfo info{address, segment->bytes, segment->stream, segment->small, {}};
       for (const Block* b = segment->first; b; b = b->next) {
-        info.blocks.push_back({b->address, b->bytes, b->state == BlockInfo::State::kFree ? 0 : b->requested, b->state});
+        info.blocks.push_back({b->address, b->bytes,
+                               b->state == BlockInfo::State::kFree ? 0 : b->requested, b->state});
       }
       result.push_back(std::move(info));
     }
@@ -210,7 +214,8 @@ class CachingAllocator {
     const int64_t size = segment_bytes(bytes);
     char* memory = device_allocate(size);
     if (!memory) {
-      // Room by giving back cached segments: first no more than needed, then all that can be made free.
+      // Room by giving back cached segments: first no more than needed, then all that can be made
+      // free.
       stats_.collections++;
       if (release_free_segments(size) >= size) memory = device_allocate(size);
       if (!memory) {
@@ -239,8 +244,8 @@ class CachingAllocator {
   [[noreturn]] void out_of_memory(int64_t nbytes) {
     stats_.out_of_memory++;
     fail(ErrorKind::kOutOfMemory,
-         "{} out of memory. Tried to allocate {}. {} are in use, {} are reserved but free{}", device_.name(),
-         bytes_text(nbytes), bytes_text(stats_.allocated_bytes.current),
+         "{} out of memory. Tried to allocate {}. {} are in use, {} are reserved but free{}",
+         device_.name(), bytes_text(nbytes), bytes_text(stats_.allocated_bytes.current),
          bytes_text(stats_.reserved_bytes.current - stats_.allocated_bytes.current),
          limit_ > 0 ? format("; the limit is {}", bytes_text(limit_)) : std::string());
   }
@@ -269,7 +274,8 @@ class CachingAllocator {
     }
     block->state = BlockInfo::State::kFree;
     blocks.insert(block);
-    if (!block->previous && !block->next) block->segment->last_use = std::chrono::steady_clock::now();
+    if (!block->previous && !block->next)
+      block->segment->last_use = std::chrono::steady_clock::now();
   }
 
   static void absorb_next(Block* block) {
@@ -306,16 +312,18 @@ class CachingAllocator {
     put_free(block);
   }
 
-  // Gives wholly free segments back, the longest unused first, until `wanted` bytes are released; those used
-  // after `before` stay. Returns the bytes released.
-  int64_t release_free_segments(int64_t wanted,
-                                std::chrono::steady_clock::time_point before = std::chrono::steady_clock::time_point::max()) {
+  // Gives wholly free segments back, the longest unused first, until `wanted` bytes are released;
+  // those used after `before` stay. Returns the bytes released.
+  int64_t release_free_segments(int64_t wanted, std::chrono::steady_clock::time_point before =
+                                                    std::chrono::steady_clock::time_point::max()) {
     std::vector<Segment*> candidates;
     for (const auto& [address, segment] : segments_) {
       const Block* b = segment->first;
-      if (!b->next && b->state == BlockInfo::State::kFree && segment->last_use < before) candidates.push_back(segment.get());
+      if (!b->next && b->state == BlockInfo::State::kFree && segment->last_use < before)
+        candidates.push_back(segment.get());
     }
-    std::sort(candidates.begin(), candidates.end(), [](const Segment* a, const Segment* b) { return a->last_use < b->last_use; });
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Segment* a, const Segment* b) { return a->last_use < b->last_use; });
     int64_t released = 0;
     for (Segment* segment : candidates) {
       if (released >= wanted) break;

@@ -9,10 +9,18 @@ struct Names {
   std::string_view text, scalar;
 };
 constexpr Names kNames[kNumDTypes] = {
-    {"bool", "Bool"},       {"uint8", "Byte"},        {"int8", "Char"},
-    {"int16", "Short"},     {"int32", "Int"},         {"int64", "Long"},
-    {"float16", "Half"},    {"bfloat16", "BFloat16"}, {"float32", "Float"},
-    {"float64", "Double"},  {"complex64", "ComplexFloat"}, {"complex128", "ComplexDouble"},
+    {"bool", "Bool"},
+    {"uint8", "Byte"},
+    {"int8", "Char"},
+    {"int16", "Short"},
+    {"int32", "Int"},
+    {"int64", "Long"},
+    {"float16", "Half"},
+    {"bfloat16", "BFloat16"},
+    {"float32", "Float"},
+    {"float64", "Double"},
+    {"complex64", "ComplexFloat"},
+    {"complex128", "ComplexDouble"},
 };
 
 constexpr DType promote(DType a, DType b) {
@@ -31,7 +39,8 @@ struct PromoteTable {
 constexpr PromoteTable make_table() {
   PromoteTable table{};
   for (int a = 0; a < kNumDTypes; a++)
-    for (int b = 0; b < kNumDTypes; b++) table.entry[a][b] = promote(static_cast<DType>(a), static_cast<DType>(b));
+    for (int b = 0; b < kNumDTypes; b++)
+      table.entry[a][b] = promote(static_cast<DType>(a), static_cast<DType>(b));
   return table;
 }
 constexpr PromoteTable kPromote = make_table();
@@ -43,7 +52,9 @@ std::atomic<DType> the_default_dtype{DType::kFloat32};
 std::string_view to_text(DType t) { return kNames[static_cast<int>(t)].text; }
 std::string_view scalar_type_name(DType t) { return kNames[static_cast<int>(t)].scalar; }
 
-DType promote_types(DType a, DType b) { return kPromote.entry[static_cast<int>(a)][static_cast<int>(b)]; }
+DType promote_types(DType a, DType b) {
+  return kPromote.entry[static_cast<int>(a)][static_cast<int>(b)];
+}
 
 bool can_cast(DType from, DType to) {
   if (is_complex(from) && !is_complex(to)) return false;

@@ -43,7 +43,8 @@ DimVector contiguous_strides(IntSpan sizes) {
   DimVector strides(sizes.size());
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
-    TD_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension {}: {}", sizes[i], sizes);
+    TD_CHECK(sizes[i] >= 0, "Trying to create tensor with negative dimension {}: {}", sizes[i],
+             sizes);
     strides[i] = stride;
     TD_CHECK(!__builtin_mul_overflow(stride, std::max<int64_t>(sizes[i], 1), &stride) || i == 0,
              "Stride calculation overflowed with sizes={}", sizes);
@@ -118,8 +119,8 @@ bool is_dense_layout(IntSpan sizes, IntSpan strides) {
 
 DimVector preserved_strides(IntSpan sizes, IntSpan strides) {
   if (is_dense_layout(sizes, strides)) return DimVector(strides);
-  // Insertion sort from the innermost dimension: broadcast dimensions (stride 0) compare equal to everything, so
-  // they stay where they are; equal strides put the larger size outside.
+  // Insertion sort from the innermost dimension: broadcast dimensions (stride 0) compare equal to
+  // everything, so they stay where they are; equal strides put the larger size outside.
   SmallVector<int, 5> order;
   for (size_t i = sizes.size(); i-- > 0;) order.push_back(static_cast<int>(i));
   const auto outside = [&](int a, int b) {  // 1: a belongs outside b, -1: inside, 0: either
@@ -155,8 +156,9 @@ DimVector broadcast_shapes(IntSpan a, IntSpan b) {
     const int64_t size_a = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t size_b = i < b.size() ? b[b.size() - 1 - i] : 1;
     TD_CHECK(size_a == size_b || size_a == 1 || size_b == 1,
-             "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}", size_a,
-             size_b, ndim - 1 - i);
+             "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton "
+             "dimension {}",
+             size_a, size_b, ndim - 1 - i);
     result[ndim - 1 - i] = size_a == 1 ? size_b : size_a;
   }
   return result;
@@ -172,7 +174,8 @@ bool is_expandable_to(IntSpan sizes, IntSpan target) {
 }
 
 int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
-  TD_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: {} and {}", strides, sizes);
+  TD_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: {} and {}",
+           strides, sizes);
   TD_CHECK(offset >= 0, "Tensor: invalid storage offset {}", offset);
   const int64_t numel = checked_numel(sizes);
   for (int64_t stride : strides) {
@@ -190,7 +193,8 @@ int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DTy
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   TD_CHECK_INDEX(dim >= -range && dim < range,
-                 "Dimension out of range (expected to be in range of [{}, {}], but got {})", -range, range - 1, dim);
+                 "Dimension out of range (expected to be in range of [{}, {}], but got {})", -range,
+                 range - 1, dim);
   return dim < 0 ? dim + range : dim;
 }
 
@@ -230,17 +234,20 @@ Range memory_range(const Tensor& t) {
 
 MemoryOverlap memory_overlap(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0 || b.numel() == 0 || !a.data_ptr() || !b.data_ptr()) return MemoryOverlap::kNo;
-  const bool same_layout = a.sizes() == b.sizes() && a.strides() == b.strides() && a.itemsize() == b.itemsize();
+  const bool same_layout =
+      a.sizes() == b.sizes() && a.strides() == b.strides() && a.itemsize() == b.itemsize();
   if (a.data_ptr() == b.data_ptr() && same_layout) return MemoryOverlap::kFull;
   const Range range_a = memory_range(a), range_b = memory_range(b);
   if (range_a.end <= range_b.begin || range_b.end <= range_a.begin) return MemoryOverlap::kNo;
-  const bool dense_a = is_dense_layout(a.sizes(), a.strides()), dense_b = is_dense_layout(b.sizes(), b.strides());
+  const bool dense_a = is_dense_layout(a.sizes(), a.strides()),
+             dense_b = is_dense_layout(b.sizes(), b.strides());
   if (dense_a && dense_b) {
     // The same elements in another order (x and its transpose) still differ element by element.
     return MemoryOverlap::kPartial;
   }
   if (a.itemsize() != b.itemsize()) return MemoryOverlap::kUnknown;
-  // Interleaved views (even and odd columns) are apart when the distance is no multiple of the strides' common divisor.
+  // Interleaved views (even and odd columns) are apart when the distance is no multiple of the
+  // strides' common divisor.
   int64_t divisor = 0;
   for (const Tensor* t : {&a, &b}) {
     for (int64_t d = 0; d < t->dim(); d++) {
@@ -255,13 +262,15 @@ MemoryOverlap memory_overlap(const Tensor& a, const Tensor& b) {
 void check_no_internal_overlap(const Tensor& written) {
   if (written.impl()->contiguous) return;
   TD_CHECK(internal_overlap(written.sizes(), written.strides()) != Overlap::kYes,
-           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+           "unsupported operation: more than one element of the written-to tensor refers to a "
+           "single memory location. "
            "Please clone() the tensor before performing the operation.");
 }
 
 void check_no_partial_overlap(const Tensor& written, const Tensor& read) {
   TD_CHECK(memory_overlap(written, read) != MemoryOverlap::kPartial,
-           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+           "unsupported operation: some elements of the input tensor and the written-to tensor "
+           "refer to a single memory "
            "location. Please clone() the tensor before performing the operation.");
 }
 

@@ -1,5 +1,5 @@
-// Arithmetic on sizes and strides, checked for overflow: nothing here wraps around, whatever integers users pass.
-// Messages are PyTorch's.
+// Arithmetic on sizes and strides, checked for overflow: nothing here wraps around, whatever
+// integers users pass. Messages are PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,17 @@ bool is_contiguous_layout(IntSpan sizes, IntSpan strides);
 bool is_channels_last_layout(IntSpan sizes, IntSpan strides);
 // Whether the elements fill their memory range without gaps or overlap, in any order of dimensions.
 bool is_dense_layout(IntSpan sizes, IntSpan strides);
-// Strides for a fresh tensor that keep the order of dimensions of an existing one (PyTorch's preserve_format):
-// its own strides where it is dense, else the same order made dense.
+// Strides for a fresh tensor that keep the order of dimensions of an existing one (PyTorch's
+// preserve_format): its own strides where it is dense, else the same order made dense.
 DimVector preserved_strides(IntSpan sizes, IntSpan strides);
 
-// The common shape; RuntimeError "The size of tensor a (3) must match the size of tensor b (4) ...".
+// The common shape; RuntimeError "The size of tensor a (3) must match the size of tensor b (4)
+// ...".
 DimVector broadcast_shapes(IntSpan a, IntSpan b);
 bool is_expandable_to(IntSpan sizes, IntSpan target);
 
-// Bytes from the start of the storage up to the end of the last element that this layout reaches; 0 for no elements.
-// RuntimeError for negative sizes, strides or offset, and on overflow.
+// Bytes from the start of the storage up to the end of the last element that this layout reaches; 0
+// for no elements. RuntimeError for negative sizes, strides or offset, and on overflow.
 int64_t storage_bytes_needed(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype);
 
 // dim in [-ndim, ndim) as one in [0, ndim); IndexError otherwise. Zero dimensions count as one.
@@ -47,11 +48,13 @@ int64_t wrap_dim(int64_t dim, int64_t ndim);
 enum class Overlap : uint8_t { kNo, kYes, kUnknown };
 Overlap internal_overlap(IntSpan sizes, IntSpan strides);
 
-// How two tensors' memory relates: kFull is the same elements in the same order (in-place use is safe).
+// How two tensors' memory relates: kFull is the same elements in the same order (in-place use is
+// safe).
 enum class MemoryOverlap : uint8_t { kNo, kFull, kPartial, kUnknown };
 MemoryOverlap memory_overlap(const Tensor& a, const Tensor& b);
 
-// RuntimeError when a tensor about to be written has elements that share memory (an expanded tensor).
+// RuntimeError when a tensor about to be written has elements that share memory (an expanded
+// tensor).
 void check_no_internal_overlap(const Tensor& written);
 // RuntimeError when `written` overlaps `read` other than fully.
 void check_no_partial_overlap(const Tensor& written, const Tensor& read);

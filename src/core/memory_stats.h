@@ -20,14 +20,15 @@ struct MemoryStats {
   Level pending_bytes;    // freed, but streams still work on them
   Level blocks;           // in use
   Level segments;
-  int64_t allocations = 0;          // calls, ever
-  int64_t device_allocations = 0;   // calls to the device, ever
+  int64_t allocations = 0;         // calls, ever
+  int64_t device_allocations = 0;  // calls to the device, ever
   int64_t device_releases = 0;
-  int64_t collections = 0;          // times that the cache was released to make room
-  int64_t out_of_memory = 0;        // OutOfMemoryErrors raised
+  int64_t collections = 0;    // times that the cache was released to make room
+  int64_t out_of_memory = 0;  // OutOfMemoryErrors raised
 
   void reset_peaks() {
-    for (Level* level : {&allocated_bytes, &requested_bytes, &reserved_bytes, &pending_bytes, &blocks, &segments}) {
+    for (Level* level : {&allocated_bytes, &requested_bytes, &reserved_bytes, &pending_bytes,
+                         &blocks, &segments}) {
       level->peak = level->current;
     }
   }

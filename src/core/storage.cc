@@ -15,7 +15,9 @@ constexpr int64_t kInlineBytes = 64;
 static_assert(sizeof(Storage) <= kBlockBytes - kInlineBytes);
 using Blocks = BlockList<detail::BlockClass::kStorage, kBlockBytes>;
 
-void* inline_data(Storage* storage) { return reinterpret_cast<char*>(storage) + (kBlockBytes - kInlineBytes); }
+void* inline_data(Storage* storage) {
+  return reinterpret_cast<char*>(storage) + (kBlockBytes - kInlineBytes);
+}
 
 void* allocate_data(Storage* storage, int64_t nbytes) {
   if (nbytes > kInlineBytes) return allocate_cpu(nbytes);
@@ -30,7 +32,8 @@ void Storage::operator delete(void* object) { Blocks::give(object); }
 
 Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   TD_CHECK(nbytes >= 0, "Storage: expected a size of at least 0 bytes, got {}", nbytes);
-  TD_CHECK_IMPLEMENTED(device.is_cpu() || device.is_meta(), "Storage: no memory for device {}", device);
+  TD_CHECK_IMPLEMENTED(device.is_cpu() || device.is_meta(), "Storage: no memory for device {}",
+                       device);
   Ref<Storage> storage(new Storage);
   storage->device_ = device;
   storage->owned_ = true;
@@ -39,7 +42,8 @@ Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   return storage;
 }
 
-Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter deleter, void* context) {
+Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter deleter,
+                           void* context) {
   Ref<Storage> storage(new Storage);
   storage->device_ = device;
   storage->data_ = data;
@@ -50,8 +54,10 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
 }
 
 Storage::~Storage() {
-  if (deleter_) deleter_(context_);
-  else if (owned_ && data_ && data_ != inline_data(this)) release_cpu(data_, nbytes_);
+  if (deleter_)
+    deleter_(context_);
+  else if (owned_ && data_ && data_ != inline_data(this))
+    release_cpu(data_, nbytes_);
 }
 
 void Storage::resize(int64_t nbytes) {

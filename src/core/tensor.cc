@@ -5,13 +5,18 @@
 namespace taeda {
 namespace {
 
-// A number keeps its full precision; `wrapped_number` tells type promotion that only its category counts.
+// A number keeps its full precision; `wrapped_number` tells type promotion that only its category
+// counts.
 DType storage_dtype(const Scalar& number) {
   switch (number.kind()) {
-    case Scalar::Kind::kBool: return DType::kBool;
-    case Scalar::Kind::kInt: return DType::kInt64;
-    case Scalar::Kind::kFloat: return DType::kFloat64;
-    case Scalar::Kind::kComplex: return DType::kComplex128;
+    case Scalar::Kind::kBool:
+      return DType::kBool;
+    case Scalar::Kind::kInt:
+      return DType::kInt64;
+    case Scalar::Kind::kFloat:
+      return DType::kFloat64;
+    case Scalar::Kind::kComplex:
+      return DType::kComplex128;
   }
   return DType::kFloat64;
 }
@@ -27,15 +32,24 @@ T read(const void* data) {
 
 Tensor::Tensor(const Scalar& number) {
   const DType dtype = storage_dtype(number);
-  impl_ = Ref<TensorImpl>(new TensorImpl(Storage::allocate(item_size(dtype), DeviceType::kCPU), dtype, DeviceType::kCPU));
+  impl_ = Ref<TensorImpl>(new TensorImpl(Storage::allocate(item_size(dtype), DeviceType::kCPU),
+                                         dtype, DeviceType::kCPU));
   impl_->wrapped_number = true;
   impl_->numel = 1;
   impl_->data = impl_->storage->data();
   switch (dtype) {
-    case DType::kBool: *static_cast<bool*>(impl_->data) = number.to_bool(); break;
-    case DType::kInt64: *static_cast<int64_t*>(impl_->data) = number.to_int(); break;
-    case DType::kFloat64: *static_cast<double*>(impl_->data) = number.to_double(); break;
-    default: *static_cast<std::complex<double>*>(impl_->data) = number.to_complex(); break;
+    case DType::kBool:
+      *static_cast<bool*>(impl_->data) = number.to_bool();
+      break;
+    case DType::kInt64:
+      *static_cast<int64_t*>(impl_->data) = number.to_int();
+      break;
+    case DType::kFloat64:
+      *static_cast<double*>(impl_->data) = number.to_double();
+      break;
+    default:
+      *static_cast<std::complex<double>*>(impl_->data) = number.to_complex();
+      break;
   }
 }
 
@@ -51,10 +65,14 @@ int64_t Tensor::stride(int64_t dim) const {
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {
-    case MemoryFormat::kContiguous: return impl_->contiguous;
-    case MemoryFormat::kChannelsLast: return dim() == 4 && is_channels_last_layout(sizes(), strides());
-    case MemoryFormat::kChannelsLast3d: return dim() == 5 && is_channels_last_layout(sizes(), strides());
-    case MemoryFormat::kPreserve: break;
+    case MemoryFormat::kContiguous:
+      return impl_->contiguous;
+    case MemoryFormat::kChannelsLast:
+      return dim() == 4 && is_channels_last_layout(sizes(), strides());
+    case MemoryFormat::kChannelsLast3d:
+      return dim() == 5 && is_channels_last_layout(sizes(), strides());
+    case MemoryFormat::kPreserve:
+      break;
   }
   fail(ErrorKind::kRuntime, "is_contiguous: preserve_format names no layout to compare with");
 }
@@ -66,18 +84,30 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK_IMPLEMENTED(device().is_cpu(), "item() for device {}", device());
   const void* data = impl_->data;
   switch (dtype()) {
-    case DType::kBool: return Scalar(read<uint8_t>(data) != 0);
-    case DType::kUInt8: return Scalar(read<uint8_t>(data));
-    case DType::kInt8: return Scalar(read<int8_t>(data));
-    case DType::kInt16: return Scalar(read<int16_t>(data));
-    case DType::kInt32: return Scalar(read<int32_t>(data));
-    case DType::kInt64: return Scalar(read<int64_t>(data));
-    case DType::kFloat16: return Scalar(static_cast<float>(read<Half>(data)));
-    case DType::kBFloat16: return Scalar(static_cast<float>(read<BFloat16>(data)));
-    case DType::kFloat32: return Scalar(read<float>(data));
-    case DType::kFloat64: return Scalar(read<double>(data));
-    case DType::kComplex64: return Scalar(std::complex<double>(read<std::complex<float>>(data)));
-    case DType::kComplex128: return Scalar(read<std::complex<double>>(data));
+    case DType::kBool:
+      return Scalar(read<uint8_t>(data) != 0);
+    case DType::kUInt8:
+      return Scalar(read<uint8_t>(data));
+    case DType::kInt8:
+      return Scalar(read<int8_t>(data));
+    case DType::kInt16:
+      return Scalar(read<int16_t>(data));
+    case DType::kInt32:
+      return Scalar(read<int32_t>(data));
+    case DType::kInt64:
+      return Scalar(read<int64_t>(data));
+    case DType::kFloat16:
+      return Scalar(static_cast<float>(read<Half>(data)));
+    case DType::kBFloat16:
+      return Scalar(static_cast<float>(read<BFloat16>(data)));
+    case DType::kFloat32:
+      return Scalar(read<float>(data));
+    case DType::kFloat64:
+      return Scalar(read<double>(data));
+    case DType::kComplex64:
+      return Scalar(std::complex<double>(read<std::complex<float>>(data)));
+    case DType::kComplex128:
+      return Scalar(read<std::complex<double>>(data));
   }
   return {};
 }

@@ -10,9 +10,12 @@ using Blocks = BlockList<detail::BlockClass::kTensor, kBlockBytes>;
 
 KeySet device_key(Device device) {
   switch (device.type) {
-    case DeviceType::kCPU: return Key::kCPU;
-    case DeviceType::kMeta: return Key::kMeta;
-    case DeviceType::kCUDA: return Key::kCUDA;
+    case DeviceType::kCPU:
+      return Key::kCPU;
+    case DeviceType::kMeta:
+      return Key::kMeta;
+    case DeviceType::kCUDA:
+      return Key::kCUDA;
   }
   return {};
 }

@@ -53,8 +53,10 @@ TEST(Parallel, EveryIndexOnceAndTheSameSplitsForAnyThreadCount) {
           at = end;
         }
         EXPECT_EQ(at, n);
-        if (threads == 1) first = seen;
-        else EXPECT_EQ(seen, first);
+        if (threads == 1)
+          first = seen;
+        else
+          EXPECT_EQ(seen, first);
       }
     }
   }
@@ -65,7 +67,8 @@ TEST(Parallel, WorkersTakePart) {
   std::mutex mutex;
   std::set<std::thread::id> ids;
   std::atomic<int> inside{0};
-  // Every chunk waits until two threads are inside at once, which one thread alone could not achieve.
+  // Every chunk waits until two threads are inside at once, which one thread alone could not
+  // achieve.
   parallel_for(0, 2, 1, [&](int64_t, int64_t) {
     inside++;
     while (inside.load() < 2) std::this_thread::yield();
@@ -97,7 +100,9 @@ TEST(Parallel, ExceptionsReachTheCaller) {
     Threads scope(threads);
     for (int round = 0; round < 50; round++) {
       try {
-        parallel_for(0, 1000, 1, [&](int64_t begin, int64_t) { TD_CHECK_INDEX(begin != 500, "bad index {}", begin); });
+        parallel_for(0, 1000, 1, [&](int64_t begin, int64_t) {
+          TD_CHECK_INDEX(begin != 500, "bad index {}", begin);
+        });
         FAIL();
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::kIndex);
@@ -141,7 +146,8 @@ TEST(Parallel, ChildrenOfForkHaveAPoolOfTheirOwn) {
     if (child == 0) {
       alarm(20);  // a hang dies by a signal
       std::atomic<int64_t> sum{0};
-      for (int i = 0; i < 20; i++) parallel_for(0, 100, 1, [&](int64_t begin, int64_t) { sum += begin; });
+      for (int i = 0; i < 20; i++)
+        parallel_for(0, 100, 1, [&](int64_t begin, int64_t) { sum += begin; });
       _exit(sum.load() == 20 * 4950 ? 0 : 1);
     }
     int status = 0;

@@ -24,7 +24,8 @@ TEST(CpuAllocator, BlocksAreAlignedApartAndKeepTheirBytes) {
   std::vector<Live> live;
   const int64_t before = cpu_live_bytes();
   const auto check = [](const Live& block) {
-    for (const int64_t at : {int64_t{0}, block.bytes / 2, block.bytes - 1}) ASSERT_EQ(block.memory[at], block.mark);
+    for (const int64_t at : {int64_t{0}, block.bytes / 2, block.bytes - 1})
+      ASSERT_EQ(block.memory[at], block.mark);
   };
   for (int op = 0; op < 20000; op++) {
     if (rng() % 2 || live.empty()) {
@@ -83,7 +84,8 @@ TEST(CpuAllocator, ImpossibleSizesRaiseOutOfMemory) {
 TEST(CpuAllocator, TheNthAllocationFails) {
   for (const int64_t bytes : {8, 1000, 5 << 20}) {
     inject_cpu_allocation_failure(3);
-    const auto a = Storage::allocate(bytes, DeviceType::kCPU), b = Storage::allocate(bytes, DeviceType::kCPU);
+    const auto a = Storage::allocate(bytes, DeviceType::kCPU),
+               b = Storage::allocate(bytes, DeviceType::kCPU);
     EXPECT_EQ(injected_cpu_failure_distance(), 1);
     EXPECT_THROW(Storage::allocate(bytes, DeviceType::kCPU), Error);
     EXPECT_EQ(injected_cpu_failure_distance(), 0);
@@ -97,7 +99,8 @@ TEST(CpuAllocator, BlocksReleasedByOtherThreads) {
   for (int t = 0; t < 4; t++) {
     threads.emplace_back([t] {
       std::vector<Ref<Storage>> mine;
-      for (int i = 0; i < 2000; i++) mine.push_back(Storage::allocate(100 + 977 * ((i * 7 + t) % 90), DeviceType::kCPU));
+      for (int i = 0; i < 2000; i++)
+        mine.push_back(Storage::allocate(100 + 977 * ((i * 7 + t) % 90), DeviceType::kCPU));
       std::thread([&] { mine.resize(500); }).join();
     });
   }

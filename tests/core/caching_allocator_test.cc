@@ -8,8 +8,8 @@
 namespace taeda {
 namespace {
 
-// A device with a budget of address space and streams that run late: work queued on a stream happens when the test
-// says so, and an event passes once the work queued before it is done.
+// A device with a budget of address space and streams that run late: work queued on a stream
+// happens when the test says so, and an event passes once the work queued before it is done.
 struct SimulatedDevice {
   struct Event {
     int64_t stream = 0, position = 0;
@@ -103,7 +103,8 @@ TEST(CachingAllocator, CollectsBeforeOutOfMemory) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kOutOfMemory);
     EXPECT_STREQ(error.what(),
-                 "Simulated out of memory. Tried to allocate 30.00 MiB. 80.00 MiB are in use, 0 bytes are reserved but free");
+                 "Simulated out of memory. Tried to allocate 30.00 MiB. 80.00 MiB are in use, 0 "
+                 "bytes are reserved but free");
   }
   a.release(q);
   EXPECT_NE(a.allocate(100 * kMiB), nullptr);  // usable after the error
@@ -144,8 +145,8 @@ TEST(CachingAllocator, RejectsForeignPointersAndAbsurdSizes) {
   EXPECT_EQ(a.allocate(0), nullptr);
 }
 
-// Random operations on three streams. Kernels of an allocation mark its memory when they run; marks only ever grow,
-// unless memory was lent again while an earlier owner's kernel had still to run.
+// Random operations on three streams. Kernels of an allocation mark its memory when they run; marks
+// only ever grow, unless memory was lent again while an earlier owner's kernel had still to run.
 TEST(CachingAllocator, RandomOperationsAgreeWithAModel) {
   for (int seed = 0; seed < 20; seed++) {
     std::mt19937 rng(seed);
@@ -163,7 +164,9 @@ TEST(CachingAllocator, RandomOperationsAgreeWithAModel) {
     for (int op = 0; op < 3000; op++) {
       const int what = draw(10);
       if (what < 4) {
-        const int64_t bytes = 1 + (draw(8) == 0 ? draw(30 * kMiB) : draw(3) == 0 ? draw(3 * kMiB) : draw(5000));
+        const int64_t bytes = 1 + (draw(8) == 0   ? draw(30 * kMiB)
+                                   : draw(3) == 0 ? draw(3 * kMiB)
+                                                  : draw(5000));
         const int64_t stream = draw(3);
         char* address;
         try {
@@ -182,7 +185,8 @@ TEST(CachingAllocator, RandomOperationsAgreeWithAModel) {
         const Live block = live[draw(static_cast<int>(live.size()))];
         const int64_t stream = draw(2) ? block.stream : draw(3);
         if (stream != block.stream) a.record_stream(block.address, stream);
-        // As programs must, a foreign stream first waits for what the block's own stream has been given so far.
+        // As programs must, a foreign stream first waits for what the block's own stream has been
+        // given so far.
         SimulatedDevice::Event own = device.record_event(block.stream);
         device.launch(stream, [&marks, &violations, block, stream, own, device]() mutable {
           if (stream != block.stream) device.wait_event(own);

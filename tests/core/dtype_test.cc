@@ -14,9 +14,10 @@ namespace {
 // Rows and columns in the order of DType; from torch.promote_types.
 TEST(DType, PromotionIsTorchs) {
   const char* expected[kNumDTypes] = {
-      "b u i s w l h B f d c C", "u u s s w l h B f d c C", "i s i s w l h B f d c C", "s s s s w l h B f d c C",
-      "w w w w w l h B f d c C", "l l l l l l h B f d c C", "h h h h h h h f f d c C", "B B B B B B f B f d c C",
-      "f f f f f f f f f d c C", "d d d d d d d d d d C C", "c c c c c c c c c C c C", "C C C C C C C C C C C C"};
+      "b u i s w l h B f d c C", "u u s s w l h B f d c C", "i s i s w l h B f d c C",
+      "s s s s w l h B f d c C", "w w w w w l h B f d c C", "l l l l l l h B f d c C",
+      "h h h h h h h f f d c C", "B B B B B B f B f d c C", "f f f f f f f f f d c C",
+      "d d d d d d d d d d C C", "c c c c c c c c c C c C", "C C C C C C C C C C C C"};
   const std::string_view letters = "buiswlhBfdcC";
   for (int a = 0; a < kNumDTypes; a++) {
     for (int b = 0; b < kNumDTypes; b++) {
@@ -41,12 +42,14 @@ TEST(DType, HalfRoundsLikeIeee) {
     Half h;
     h.bits = static_cast<uint16_t>(bits);
     const float f = h;
-    if (std::isnan(f)) EXPECT_TRUE(std::isnan(static_cast<float>(Half(f))));
-    else EXPECT_EQ(Half(f).bits, h.bits);
+    if (std::isnan(f))
+      EXPECT_TRUE(std::isnan(static_cast<float>(Half(f))));
+    else
+      EXPECT_EQ(Half(f).bits, h.bits);
   }
   EXPECT_EQ(Half(65519.f).bits, 0x7bff);
   EXPECT_EQ(Half(65520.f).bits, 0x7c00);
-  EXPECT_EQ(Half(0x1p-25f).bits, 0);            // ties to even
+  EXPECT_EQ(Half(0x1p-25f).bits, 0);  // ties to even
   EXPECT_EQ(Half(0x1.000002p-25f).bits, 1);
   EXPECT_EQ(BFloat16(std::numeric_limits<float>::infinity()).bits, 0x7f80);
 }
@@ -55,7 +58,8 @@ TEST(Device, Parse) {
   EXPECT_EQ(Device::parse("cpu"), Device(DeviceType::kCPU));
   EXPECT_EQ(Device::parse("cuda:1"), Device(DeviceType::kCUDA, 1));
   EXPECT_EQ(to_text(Device::parse("cuda:1")), "cuda:1");
-  for (const char* bad : {"", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:01", "cuda:999"}) EXPECT_THROW(Device::parse(bad), Error) << bad;
+  for (const char* bad : {"", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:01", "cuda:999"})
+    EXPECT_THROW(Device::parse(bad), Error) << bad;
 }
 
 }  // namespace

@@ -56,9 +56,11 @@ TEST(Layout, MemoryOverlap) {
   EXPECT_EQ(memory_overlap(all, view_of(storage, {10}, {1}, 0)), MemoryOverlap::kFull);
   EXPECT_EQ(memory_overlap(all, view_of(storage, {10}, {1}, 10)), MemoryOverlap::kNo);
   EXPECT_EQ(memory_overlap(all, view_of(storage, {10}, {1}, 1)), MemoryOverlap::kPartial);
-  EXPECT_EQ(memory_overlap(view_of(storage, {5}, {2}, 0), view_of(storage, {5}, {2}, 1)), MemoryOverlap::kNo);
-  EXPECT_EQ(memory_overlap(view_of(storage, {5, 4}, {5, 1}, 0), view_of(storage, {5, 4}, {5, 1}, 1)),
-            MemoryOverlap::kUnknown);
+  EXPECT_EQ(memory_overlap(view_of(storage, {5}, {2}, 0), view_of(storage, {5}, {2}, 1)),
+            MemoryOverlap::kNo);
+  EXPECT_EQ(
+      memory_overlap(view_of(storage, {5, 4}, {5, 1}, 0), view_of(storage, {5, 4}, {5, 1}, 1)),
+      MemoryOverlap::kUnknown);
 }
 
 TEST(Layout, WrapDim) {
@@ -69,7 +71,8 @@ TEST(Layout, WrapDim) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kIndex);
-    EXPECT_STREQ(error.what(), "Dimension out of range (expected to be in range of [-3, 2], but got 3)");
+    EXPECT_STREQ(error.what(),
+                 "Dimension out of range (expected to be in range of [-3, 2], but got 3)");
   }
 }
 

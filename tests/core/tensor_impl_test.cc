@@ -18,7 +18,8 @@ TEST(Tensor, WrappedNumberKeepsPrecision) {
 }
 
 TEST(Tensor, LayoutAndContiguity) {
-  Ref<TensorImpl> impl(new TensorImpl(Storage::allocate(4 * 120, DeviceType::kCPU), DType::kFloat32, DeviceType::kCPU));
+  Ref<TensorImpl> impl(new TensorImpl(Storage::allocate(4 * 120, DeviceType::kCPU), DType::kFloat32,
+                                      DeviceType::kCPU));
   impl->set_contiguous_layout({2, 3, 4, 5});
   const Tensor x(impl);
   EXPECT_EQ(x.numel(), 120);
@@ -47,7 +48,8 @@ TEST(Storage, WrapCallsTheDeleterOnce) {
   int deleted = 0;
   char memory[8];
   {
-    const Ref<Storage> storage = Storage::wrap(memory, 8, DeviceType::kCPU, [](void* n) { ++*static_cast<int*>(n); }, &deleted);
+    const Ref<Storage> storage = Storage::wrap(
+        memory, 8, DeviceType::kCPU, [](void* n) { ++*static_cast<int*>(n); }, &deleted);
     const Ref<Storage> second = storage;
     EXPECT_THROW(storage->resize(100), Error);
   }
@@ -67,7 +69,8 @@ TEST(PythonTie, IncrefOnlyWhenSharedBothWays) {
   static int count = 0;
   const PythonHooks saved = python_hooks;
   python_hooks = {[](void*) { count++; }, [](void*) { count--; }};
-  auto* impl = new TensorImpl(Storage::allocate(4, DeviceType::kCPU), DType::kFloat32, DeviceType::kCPU);
+  auto* impl =
+      new TensorImpl(Storage::allocate(4, DeviceType::kCPU), DType::kFloat32, DeviceType::kCPU);
   retain(impl);  // the Python object's reference
   int python = 0;
   impl->attach_python(&python);
