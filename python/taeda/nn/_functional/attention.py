@@ -1,0 +1,305 @@
+"""Multi-head attention as a function. https://arxiv.org/abs/1706.03762"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import taeda
+from taeda import Tensor
+
+from .dropout import dropout
+from .raw import fallback, raw
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+_linear = raw("linear")
+
+
+@fallback
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(q k^T * scale + mask) v`` over the last two dimensions.
+
+    ``attn_mask`` is added, or, if boolean, says which keys take part.
+    """
+    length, source = query.size(-2), key.size(-2)
+    scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    if enable_gqa:
+        repeats = query.size(-3) // key.size(-3)
+        key = key.repeat_interleave(repeats, -3)
+        value = value.repeat_interleave(repeats, -3)
+    scores = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                "is_causal=True"
+            )
+        attn_mask = taeda.ones((length, source), dtype=taeda.bool, device=query.device).tril()
+    if attn_mask is not None:
+        if attn_mask.dtype == taeda.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        else:
+            scores = scores + attn_mask
+    weights = dropout(scores.softmax(-1), dropout_p, training=dropout_p > 0.0)
+    return weights @ value
+
+
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: object,
+    other_name: str,
+    target_type: object,
+    check_other: bool = True,
+) -> Tensor | None:
+    """A mask as numbers to add: -inf where a boolean mask is true."""
+    if mask is None:
+        return None
+    if mask.dtype != taeda.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} "
+            "is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
+    if mask.dtype == taeda.bool:
+        zeros = taeda.zeros(mask.shape, dtype=target_type, device=mask.device)
+        return zeros.masked_fill_(mask, float("-inf"))
+    return mask
+
+
+def _none_or_dtype(tensor: Tensor | None) -> object:
+    return None if tensor is None else tensor.dtype
+
+
+def _check_shapes(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> bool:
+    """Whether the input has a batch dimension; AssertionError if the shapes do not fit together."""
+    batched = query.dim() == 3
+    if query.dim() not in (2, 3):
+        raise AssertionError(
+            "query should be unbatched 2D or batched 3D tensor but received "
+            f"{query.dim()}-D query tensor"
+        )
+    kind, ndim = ("batched (3-D)", 3) if batched else ("unbatched (2-D)", 2)
+    if key.dim() != ndim or value.dim() != ndim:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {ndim}-D but found "
+            f"{key.dim()}-D and {value.dim()}-D tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != ndim - 1:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {ndim - 1}-D but "
+            f"found {key_padding_mask.dim()}-D tensor instead"
+        )
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(
+                f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                f"{attn_mask.dim()}-D tensor instead"
+            )
+        if not batched and attn_mask.dim() == 3:
+            expected = (num_heads, query.shape[0], key.shape[0])
+            if tuple(attn_mask.shape) != expected:
+                raise AssertionError(
+                    f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}"
+                )
+    return batched
+
+
+def _project(
+    q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The projections of query, key and value by one packed weight (3e, e)."""
+    if k is v and q is k:
+        return tuple(_linear(q, weight, bias).chunk(3, -1))
+    w_q, w_k, w_v = weight.chunk(3)
+    b_q, b_k, b_v = (None, None, None) if bias is None else bias.chunk(3)
+    return _linear(q, w_q, b_q), _linear(k, w_k, b_k), _linear(v, w_v, b_v)
+
+
+def _pad_keys(mask: Tensor | None) -> Tensor | None:
+    """A mask with one more key, which takes part."""
+    if mask is None:
+        return None
+    return taeda.cat([mask, mask.new_zeros((*mask.shape[:-1], 1))], dim=-1)
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """The computation of ``nn.MultiheadAttention``.
+
+    Query ``(l, n, e)``, key and value ``(s, n, .)``, or without the batch dimension. Returns the
+    output ``(l, n, e)`` and the weights ``(n, l, s)`` (per head unless averaged), or None.
+    """
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        same = key is value, query is key
+        query, key_in, value_in = query.unsqueeze(1), key, value
+        key = query if same[1] else key_in.unsqueeze(1)
+        value = key if same[0] else value_in.unsqueeze(1)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, embed_dim = query.shape
+    source = key.shape[0]
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. "
+            "You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+    if embed_dim != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+        )
+    head_dim = embed_dim // num_heads
+    if head_dim * num_heads != embed_dim:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
+            )
+        b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
+        for name, weight in zip("qkv", (q_proj_weight, k_proj_weight, v_proj_weight)):
+            if weight is None:
+                raise AssertionError(
+                    f"use_separate_proj_weight is True but {name}_proj_weight is None"
+                )
+        q = _linear(query, q_proj_weight, b_q)
+        k = _linear(key, k_proj_weight, b_k)
+        v = _linear(value, v_proj_weight, b_v)
+    else:
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias)
+    if attn_mask is not None:
+        if attn_mask.dim() == 2:
+            if tuple(attn_mask.shape) != (length, source):
+                raise RuntimeError(
+                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
+                    f"{(length, source)}."
+                )
+            attn_mask = attn_mask.unsqueeze(0)
+        elif tuple(attn_mask.shape) != (batch * num_heads, length, source):
+            raise RuntimeError(
+                f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                f"{(batch * num_heads, length, source)}."
+            )
+    if bias_k is not None and bias_v is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("bias cannot be added to static key or value.")
+        k = taeda.cat([k, bias_k.repeat(1, batch, 1)])
+        v = taeda.cat([v, bias_v.repeat(1, batch, 1)])
+        attn_mask, key_padding_mask = _pad_keys(attn_mask), _pad_keys(key_padding_mask)
+    elif bias_k is not None or bias_v is not None:
+        raise AssertionError("bias_k and bias_v must be given together")
+    heads = batch * num_heads
+    q = q.view(length, heads, head_dim).transpose(0, 1)
+    k = _static(static_k, heads, head_dim, "static_k", k)
+    v = _static(static_v, heads, head_dim, "static_v", v)
+    if add_zero_attn:
+        k = taeda.cat([k, k.new_zeros((heads, 1, head_dim))], dim=1)
+        v = taeda.cat([v, v.new_zeros((heads, 1, head_dim))], dim=1)
+        attn_mask, key_padding_mask = _pad_keys(attn_mask), _pad_keys(key_padding_mask)
+    source = k.size(1)
+    if key_padding_mask is not None:
+        if tuple(key_padding_mask.shape) != (batch, source):
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(batch, source)}, "
+                f"but got {key_padding_mask.shape}"
+            )
+        padding = key_padding_mask.view(batch, 1, 1, source)
+        padding = padding.expand(-1, num_heads, -1, -1).reshape(heads, 1, source)
+        attn_mask = padding if attn_mask is None else attn_mask + padding
+    if not training:
+        dropout_p = 0.0
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
+        weights = (scores if attn_mask is None else attn_mask + scores).softmax(-1)
+        if dropout_p > 0.0:
+            weights = dropout(weights, dropout_p)
+        output = (weights @ v).transpose(0, 1).contiguous().view(length * batch, embed_dim)
+        output = _linear(output, out_proj_weight, out_proj_bias).view(length, batch, embed_dim)
+        weights = weights.view(batch, num_heads, length, source)
+        if average_attn_weights:
+            weights = weights.mean(1)
+        if batched:
+            return output, weights
+        return output.squeeze(1), weights.squeeze(0)
+    if attn_mask is not None:
+        if attn_mask.size(0) == 1 and attn_mask.dim() == 3:
+            attn_mask = attn_mask.unsqueeze(0)
+        else:
+            attn_mask = attn_mask.view(batch, num_heads, -1, source)
+    output = scaled_dot_product_attention(
+        q.view(batch, num_heads, length, head_dim),
+        k.view(batch, num_heads, source, head_dim),
+        v.view(batch, num_heads, source, head_dim),
+        attn_mask,
+        dropout_p,
+        False,
+    )
+    output = output.permute(2, 0, 1, 3).contiguous().view(length * batch, embed_dim)
+    output = _linear(output, out_proj_weight, out_proj_bias).view(length, batch, embed_dim)
+    return (output if batched else output.squeeze(1)), None
+
+
+def _static(given: Tensor | None, heads: int, head_dim: int, name: str, x: Tensor) -> Tensor:
+    """Keys or values by head: those given ready-made, or the projected ones."""
+    if given is None:
+        return x.view(x.shape[0], heads, head_dim).transpose(0, 1)
+    if given.size(0) != heads:
+        raise AssertionError(f"expecting {name}.size(0) of {heads}, but got {given.size(0)}")
+    if given.size(2) != head_dim:
+        raise AssertionError(f"expecting {name}.size(2) of {head_dim}, but got {given.size(2)}")
+    return given

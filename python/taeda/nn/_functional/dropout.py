@@ -1,0 +1,166 @@
+"""Dropout and its relatives."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .raw import has, raw, raw_
+
+__all__ = [
+    "dropout",
+    "alpha_dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+]
+
+# The fixed point that SELU keeps: -scale * alpha.
+_ALPHA = 1.7580993408473766
+
+
+def _check_p(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise(input: Tensor, p: float, whole_features: bool) -> Tensor:
+    if whole_features:
+        if input.dim() < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
+        return input.new_empty(shape).bernoulli_(1 - p)
+    return taeda.empty_like(input).bernoulli_(1 - p)
+
+
+def _composite(whole_features: bool, alpha: bool) -> Any:
+    def apply(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
+        if p == 0 or not train or input.numel() == 0:
+            return input
+        shift: Any = 0
+        if p == 1:
+            factor: Any = taeda.zeros((), dtype=input.dtype, device=input.device)
+        else:
+            noise = _noise(input, p, whole_features)
+            if alpha:
+                a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+                shift = (noise - 1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
+                factor = noise.mul_(a)
+            else:
+                factor = noise.div_(1 - p)
+        if inplace:
+            input.mul_(factor)
+            return input.add_(shift) if alpha else input
+        return input * factor + shift if alpha else input * factor
+
+    return apply
+
+
+def _function(name: str, whole_features: bool, alpha: bool) -> Any:
+    if not has(name):
+        return _composite(whole_features, alpha)
+    function, function_ = raw(name), raw_(name)
+
+    def apply(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
+        return (function_ if inplace else function)(input, p, train)
+
+    return apply
+
+
+_dropout = _function("dropout", whole_features=False, alpha=False)
+_feature_dropout = _function("feature_dropout", whole_features=True, alpha=False)
+_alpha_dropout = _function("alpha_dropout", whole_features=False, alpha=True)
+_feature_alpha_dropout = _function("feature_alpha_dropout", whole_features=True, alpha=True)
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``."""
+    _check_p(p)
+    return _dropout(input, p, training, inplace)
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1, for SELU networks."""
+    _check_p(p)
+    return _alpha_dropout(input, p, training, inplace)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """``alpha_dropout`` of whole channels."""
+    _check_p(p)
+    return _feature_alpha_dropout(input, p, training, inplace)
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes whole channels of ``(n, c, l)`` or ``(c, l)``."""
+    _check_p(p)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. "
+            "Note that dropout1d exists to provide channel-wise dropout on inputs with 1 "
+            "spatial dimension, a channel dimension, and an optional batch dimension "
+            "(i.e. 2D or 3D inputs)."
+        )
+    if input.dim() == 3:
+        return _feature_dropout(input, p, training, inplace)
+    result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
+    return result.squeeze(0)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes whole channels of ``(n, c, h, w)``."""
+    _check_p(p)
+    if input.dim() not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated "
+            "and will result in an error in a future release. To retain the behavior "
+            "and silence this warning, please use dropout instead. Note that dropout2d "
+            "exists to provide channel-wise dropout on inputs with 2 spatial dimensions, "
+            "a channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+            stacklevel=2,
+        )
+    if input.dim() == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
+            "1D dropout behavior is desired - input is interpreted as shape (N, C, L), where C "
+            "is the channel dim. This behavior will change in a future release to interpret the "
+            "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+            "channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes whole channels of ``(n, c, d, h, w)`` or ``(c, d, h, w)``."""
+    _check_p(p)
+    if input.dim() not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated "
+            "and will result in an error in a future release. To retain the behavior "
+            "and silence this warning, please use dropout instead. Note that dropout3d "
+            "exists to provide channel-wise dropout on inputs with 3 spatial dimensions, "
+            "a channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+            stacklevel=2,
+        )
+    if input.dim() == 5:
+        return _feature_dropout(input, p, training, inplace)
+    result = _feature_dropout(input.unsqueeze(0), p, training, inplace)
+    return result.squeeze(0)

@@ -1,0 +1,282 @@
+"""Pooling functions with PyTorch's `return_indices`, and those made of other operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+from taeda.nn._ntuple import list_with_default as _list_with_default
+from taeda.nn._ntuple import ntuple as _ntuple
+
+from .raw import fallback, has, raw
+
+__all__ = [
+    *(f"{kind}{n}d" for kind in ("max_pool", "lp_pool", "max_unpool") for n in (1, 2, 3)),
+    *(f"max_pool{n}d_with_indices" for n in (1, 2, 3)),
+    *(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)),
+    *(f"adaptive_max_pool{n}d_with_indices" for n in (1, 2, 3)),
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d_with_indices",
+]
+
+
+def _max_pool(n: int) -> tuple[Any, Any]:
+    values_only = raw(f"max_pool{n}d")
+    values_and_indices = raw(f"max_pool{n}d_with_indices")
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        stride = [] if stride is None else stride
+        return values_and_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        stride = [] if stride is None else stride
+        function = values_and_indices if return_indices else values_only
+        return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    pool.__name__ = f"max_pool{n}d"
+    pool.__doc__ = (
+        f"The maximum of each window over the last {n} dimension(s); with ``return_indices`` also "
+        "where it was found, as an index into the flattened input plane."
+    )
+    with_indices.__name__ = f"max_pool{n}d_with_indices"
+    with_indices.__doc__ = f"``max_pool{n}d`` with ``return_indices=True``."
+    return pool, with_indices
+
+
+max_pool1d, max_pool1d_with_indices = _max_pool(1)
+max_pool2d, max_pool2d_with_indices = _max_pool(2)
+max_pool3d, max_pool3d_with_indices = _max_pool(3)
+
+
+def _full_size(input: Tensor, output_size: Any, n: int) -> list[int]:
+    """`output_size` as n numbers, with the input's where it says None."""
+    sizes = _ntuple(n)(output_size)
+    if len(sizes) != n:
+        raise RuntimeError(f"adaptive pooling: output_size must be {n} number(s), got {output_size}")
+    return _list_with_default(list(sizes), list(input.size()))
+
+
+def _adaptive_avg_pool(n: int) -> Any:
+    function = raw(f"adaptive_avg_pool{n}d")
+
+    def pool(input: Tensor, output_size: Any) -> Tensor:
+        return function(input, _full_size(input, output_size, n))
+
+    pool.__name__ = f"adaptive_avg_pool{n}d"
+    pool.__doc__ = f"Average pooling of the last {n} dimension(s) to ``output_size``."
+    return pool
+
+
+adaptive_avg_pool1d = _adaptive_avg_pool(1)
+adaptive_avg_pool2d = _adaptive_avg_pool(2)
+adaptive_avg_pool3d = _adaptive_avg_pool(3)
+
+
+def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
+    function = raw(f"adaptive_max_pool{n}d")
+
+    def with_indices(
+        input: Tensor, output_size: Any, return_indices: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        values, indices = function(input, _full_size(input, output_size, n))
+        return values, indices
+
+    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        values, indices = function(input, _full_size(input, output_size, n))
+        return (values, indices) if return_indices else values
+
+    pool.__name__ = f"adaptive_max_pool{n}d"
+    pool.__doc__ = f"Max pooling of the last {n} dimension(s) to ``output_size``."
+    with_indices.__name__ = f"adaptive_max_pool{n}d_with_indices"
+    with_indices.__doc__ = f"``adaptive_max_pool{n}d`` with ``return_indices=True``."
+    return pool, with_indices
+
+
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max_pool(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max_pool(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
+
+
+def _lp_pool(input: Tensor, norm_type: float, kernel: tuple, stride: Any, ceil_mode: bool) -> Tensor:
+    average = raw(f"avg_pool{len(kernel)}d")
+    stride = kernel if stride is None else stride
+    mean = average(input.pow(norm_type), kernel, stride, 0, ceil_mode)
+    # sign(.) * relu(|.|): the root of a negative mean (odd norms) is defined as zero's.
+    total = mean.sign() * mean.abs().relu()
+    count = 1
+    for size in kernel:
+        count *= size
+    return (total * count).pow(1.0 / norm_type)
+
+
+@fallback
+def lp_pool1d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """``(sum of x^p)^(1/p)`` over each window of the last dimension."""
+    return _lp_pool(input, norm_type, _ntuple(1)(kernel_size), stride, ceil_mode)
+
+
+@fallback
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """``(sum of x^p)^(1/p)`` over each window of the last two dimensions."""
+    return _lp_pool(input, norm_type, _ntuple(2)(kernel_size), stride, ceil_mode)
+
+
+@fallback
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """``(sum of x^p)^(1/p)`` over each window of the last three dimensions."""
+    return _lp_pool(input, norm_type, _ntuple(3)(kernel_size), stride, ceil_mode)
+
+
+def _unpool_size(
+    input: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any
+) -> list[int]:
+    n = len(kernel)
+    spatial = input.size()[-n:]
+    default = [
+        (spatial[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)
+    ]
+    if output_size is None:
+        return default
+    output_size = list(output_size)
+    if len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
+        raise ValueError(
+            "output_size should be a sequence containing "
+            f"{n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+        )
+    for d in range(n):
+        low, high = default[d] - stride[d], default[d] + stride[d]
+        if not low < output_size[d] < high:
+            raise ValueError(
+                f"invalid output_size '{output_size}' (dim {d} must be between {low} and {high})"
+            )
+    return output_size
+
+
+def _max_unpool(n: int) -> Any:
+    name = f"max_unpool{n}d"
+
+    def unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        kernel = _ntuple(n)(kernel_size)
+        steps = kernel if stride is None else _ntuple(n)(stride)
+        sizes = _unpool_size(input, kernel, steps, _ntuple(n)(padding), output_size)
+        if input.shape != indices.shape:
+            raise RuntimeError(
+                f"{name}: Expected shape of indices to be same as that of the input tensor "
+                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+            )
+        if indices.dtype != taeda.int64:
+            raise RuntimeError(f"{name}: elements in indices should be type int64")
+        leading = input.shape[: input.dim() - n]
+        planes = 1
+        for size in sizes:
+            planes *= size
+        flat = input.new_zeros((*leading, planes))
+        index = indices.reshape((*leading, -1))
+        if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < planes:
+            raise RuntimeError(
+                f"Found an invalid max index: {name} indices must lie in [0, {planes})"
+            )
+        return flat.scatter(-1, index, input.reshape((*leading, -1))).view((*leading, *sizes))
+
+    unpool.__name__ = name
+    unpool.__doc__ = f"Puts the values of ``max_pool{n}d`` back where they were; zeros elsewhere."
+    return unpool
+
+
+max_unpool1d = _max_unpool(1)
+max_unpool2d = _max_unpool(2)
+max_unpool3d = _max_unpool(3)
+
+
+def _fractional_max_pool(n: int) -> tuple[Any, Any]:
+    name = f"fractional_max_pool{n}d"
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if output_size is None:
+            ratio = _ntuple(n)(output_ratio)
+            sizes = [int(s * r) for s, r in zip(input.size()[-n:], ratio)]
+        else:
+            sizes = list(_ntuple(n)(output_size))
+        if _random_samples is None:
+            batch = 1 if input.dim() == n + 1 else input.size(0)
+            _random_samples = taeda.rand(
+                (batch, input.size(-n - 1), n), dtype=input.dtype, device=input.device
+            )
+        return raw(name)(input, _ntuple(n)(kernel_size), sizes, _random_samples)
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        values, indices = with_indices(
+            input, kernel_size, output_size, output_ratio, True, _random_samples
+        )
+        return (values, indices) if return_indices else values
+
+    pool.__name__ = name
+    pool.__doc__ = "Max pooling with window positions drawn at random."
+    with_indices.__name__ = name + "_with_indices"
+    return pool, with_indices
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional_max_pool(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional_max_pool(3)

@@ -1,0 +1,404 @@
+"""Resizing, lookups and rearrangements."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .raw import fallback, has, raw
+
+__all__ = [
+    "bilinear",
+    "channel_shuffle",
+    "embedding",
+    "embedding_bag",
+    "interpolate",
+    "one_hot",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+
+@fallback
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``y_o = x1^T A_o x2 + b_o`` over the last dimensions."""
+    product = (input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2)  # ..., out, in2
+    result = (product * input2.unsqueeze(-2)).sum(-1)
+    return result if bias is None else result + bias
+
+
+@fallback
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """``(*, c r^2, h, w)`` to ``(*, c, h r, w r)``."""
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            "pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if c % (r * r) != 0:
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
+        )
+    n = len(lead)
+    split = input.reshape((*lead, c // (r * r), r, r, h, w))
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return split.permute(order).reshape((*lead, c // (r * r), h * r, w * r))
+
+
+@fallback
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """``(*, c, h r, w r)`` to ``(*, c r^2, h, w)``."""
+    r = downscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            "pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if h % r != 0 or w % r != 0:
+        raise RuntimeError(
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
+            f"got {h}x{w} and {r}"
+        )
+    n = len(lead)
+    split = input.reshape((*lead, c, h // r, r, w // r, r))
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return split.permute(order).reshape((*lead, c * r * r, h // r, w // r))
+
+
+@fallback
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Interleaves the channels (dimension 1) of ``groups`` groups."""
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(input.shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    n, c, *rest = input.shape
+    if c % groups != 0:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
+    split = input.reshape((n, groups, c // groups, *rest))
+    return split.transpose(1, 2).reshape(input.shape)
+
+
+@fallback
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A last dimension of ``num_classes`` (default: the largest index + 1) that is 1 at the index."""
+    if tensor.dtype != taeda.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return tensor.new_zeros((*tensor.shape, num_classes))
+    low, high = int(tensor.min()), int(tensor.max())
+    if low < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = high + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif high >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    zeros = tensor.new_zeros((*tensor.shape, num_classes))
+    return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+def _embedding() -> Any:
+    """The table's lookup: as nn.functional.embedding, or in the order of torch.embedding."""
+    functions = taeda._C._functions
+    if "embedding" in functions.get("nn.functional", {}):
+        return functions["nn.functional"]["embedding"]
+    by_weight = raw("embedding")
+
+    def lookup(
+        input: Tensor,
+        weight: Tensor,
+        padding_idx: int = -1,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Tensor:
+        return by_weight(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+    return lookup
+
+
+_lookup = _embedding()
+
+
+def _wrap_padding_idx(padding_idx: int | None, rows: int) -> int:
+    """`padding_idx` counted from the front; -1 for None."""
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+def _renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shortens the rows that ``indices`` name to ``max_norm``, in place."""
+    with taeda.no_grad():
+        rows = indices.reshape(-1).unique()
+        picked = weight.index_select(0, rows)
+        norms = picked.norm(norm_type, 1, keepdim=True)
+        scale = taeda.where(norms > max_norm, max_norm / (norms + 1e-7), taeda.ones_like(norms))
+        weight.index_copy_(0, rows, picked * scale)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` that ``input`` names: ``(*)`` to ``(*, embedding_dim)``."""
+    padding = _wrap_padding_idx(padding_idx, weight.size(0))
+    if max_norm is not None:
+        _renorm_(weight, input, max_norm, norm_type)
+    return _lookup(
+        input, weight, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
+    )
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of ``weight`` for each bag of indices."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
+            f"then it must have the same shape as the input ({input.shape})"
+        )
+    if not weight.dim() == 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            kind = "<unknown>" if not isinstance(offsets, Tensor) else str(type(offsets))
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {kind}"
+            )
+        bags, length = input.shape
+        lengths = taeda.full((bags,), length, dtype=taeda.int64, device=input.device)
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        lengths = _bag_lengths(offsets, input.numel(), include_last_offset)
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    padding = _wrap_padding_idx(padding_idx, weight.size(0))
+    if max_norm is not None:
+        _renorm_(weight, input, max_norm, norm_type)
+    bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
+    if padding_idx is not None:
+        keep = input != padding
+        input, bag_of = input[keep], bag_of[keep]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[keep]
+        lengths = taeda.zeros_like(lengths).index_add(0, bag_of, taeda.ones_like(bag_of))
+    rows = _lookup(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
+    if mode == "max":
+        index = bag_of.unsqueeze(1).expand_as(rows)
+        return zeros.scatter_reduce(0, index, rows, "amax", include_self=False)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    total = zeros.index_add(0, bag_of, rows)
+    return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
+
+
+def _bag_lengths(offsets: Tensor, total: int, include_last_offset: bool) -> Tensor:
+    starts = offsets.to(taeda.int64)
+    if starts.numel() == 0:
+        if include_last_offset:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
+        return starts
+    if int(starts[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {int(starts[0])}"
+        )
+    if int(starts[-1]) > total:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({total}) but got offsets[-1] of "
+            f"{int(starts[-1])}"
+        )
+    if include_last_offset:
+        ends = starts[1:]
+        starts = starts[:-1]
+    else:
+        ends = taeda.cat([starts[1:], starts.new_full((1,), total)])
+    return ends - starts
+
+
+def _output_size(
+    input: Tensor, size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[list[int], list[float] | None]:
+    """(output size, scales to compute with)"""
+    n = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != n:
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got "
+                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
+                    f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                    "output size in (o1, o2, ...,oK) format."
+                )
+            return list(size), None
+        return [size] * n, None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != n:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of "
+                f"shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                "format and scale_factor in (s1, s2, ...,sK) format."
+            )
+        scales = list(scale_factor)
+    else:
+        scales = [scale_factor] * n
+    sizes = [math.floor(float(input.size(i + 2)) * scales[i]) for i in range(n)]
+    return sizes, None if recompute else scales
+
+
+_BY_MODE = {
+    ("nearest", 3): "upsample_nearest1d",
+    ("nearest", 4): "upsample_nearest2d",
+    ("nearest", 5): "upsample_nearest3d",
+    ("nearest-exact", 3): "_upsample_nearest_exact1d",
+    ("nearest-exact", 4): "_upsample_nearest_exact2d",
+    ("nearest-exact", 5): "_upsample_nearest_exact3d",
+    ("linear", 3): "upsample_linear1d",
+    ("bilinear", 4): "upsample_bilinear2d",
+    ("trilinear", 5): "upsample_trilinear3d",
+    ("bicubic", 4): "upsample_bicubic2d",
+}
+
+
+@fallback
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resizes ``(n, c, ...)`` to ``size`` or by ``scale_factor``.
+
+    ``mode``: nearest, nearest-exact, area, linear (3-D), bilinear and bicubic (4-D), trilinear (5-D).
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the "
+                "interpolating modes: linear | bilinear | bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful when size is explicitly specified.")
+    sizes, scales = _output_size(input, size, scale_factor, recompute_scale_factor)
+    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if mode == "area" and 3 <= input.dim() <= 5:
+        return raw(f"adaptive_avg_pool{input.dim() - 2}d")(input, sizes)
+    name = _BY_MODE.get((mode, input.dim()))
+    if name is None:
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported"
+            f" (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | "
+            f"trilinear | area | nearest-exact (got {mode})"
+        )
+    if antialias:
+        name = f"_{name}_aa"
+    if "nearest" in mode:
+        return raw(name)(input, sizes, *(scales or []))
+    return raw(name)(input, sizes, align_corners, *(scales or []))
+
+
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The old name of ``interpolate``."""
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` with mode nearest."""
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. "
+        "Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` with mode bilinear and aligned corners."""
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. "
+        "Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

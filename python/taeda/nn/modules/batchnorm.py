@@ -1,0 +1,244 @@
+"""Batch normalization, and the base that instance normalization shares with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+from taeda.nn import functional as F
+from taeda.nn import init
+from taeda.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+
+from .lazy import LazyModuleMixin
+from .module import Module
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
+
+
+class _NormBase(Module):
+    """Parameters and running statistics of normalization over channels."""
+
+    _version = 2
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = Parameter(taeda.empty(num_features, **options))
+            self.bias = Parameter(taeda.empty(num_features, **options))
+        else:
+            self.register_parameter("weight", None)
+            self.register_parameter("bias", None)
+        if track_running_stats:
+            self.register_buffer("running_mean", taeda.zeros(num_features, **options))
+            self.register_buffer("running_var", taeda.ones(num_features, **options))
+            count = taeda.tensor(0, dtype=taeda.int64, device=device)
+            self.register_buffer("num_batches_tracked", count)
+        else:
+            self.register_buffer("running_mean", None)
+            self.register_buffer("running_var", None)
+            self.register_buffer("num_batches_tracked", None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batches seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, fresh statistics."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list,
+        unexpected_keys: list,
+        error_msgs: list,
+    ) -> None:
+        version = local_metadata.get("version", None)
+        if (version is None or version < 2) and self.track_running_stats:
+            # Layout 2 added num_batches_tracked.
+            key = prefix + "num_batches_tracked"
+            if key not in state_dict:
+                count = self.num_batches_tracked
+                if count is None or count.is_meta:
+                    count = taeda.tensor(0, dtype=taeda.int64)
+                state_dict[key] = count
+        super()._load_from_state_dict(
+            state_dict,
+            prefix,
+            local_metadata,
+            strict,
+            missing_keys,
+            unexpected_keys,
+            error_msgs,
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        # momentum None means a cumulative average over all batches.
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        use_batch = self.training or (self.running_mean is None and self.running_var is None)
+        use_running = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if use_running else None,
+            self.running_var if use_running else None,
+            self.weight,
+            self.bias,
+            use_batch,
+            factor,
+            self.eps,
+        )
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """num_features from the first input."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        options = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, False, False, **options)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(**options)
+            self.bias = UninitializedParameter(**options)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**options)
+            self.running_var = UninitializedBuffer(**options)
+            self.num_batches_tracked = taeda.tensor(0, dtype=taeda.int64, device=device)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            if tensor is not None:
+                tensor.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalizes each channel of ``(n, c)`` or ``(n, c, l)`` over the batch.
+
+    ``y = (x - mean) / sqrt(var + eps) * weight + bias``. In training the statistics are the
+    batch's and the running ones follow with ``momentum`` (None: a cumulative average); in
+    evaluation the running ones are used. https://arxiv.org/abs/1502.03167
+    """
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalizes each channel of ``(n, c, h, w)`` over the batch; see BatchNorm1d."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalizes each channel of ``(n, c, d, h, w)`` over the batch; see BatchNorm1d."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm1d that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm1d
+    _check_input_dim = BatchNorm1d._check_input_dim
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm2d that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm2d
+    _check_input_dim = BatchNorm2d._check_input_dim
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm3d that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm3d
+    _check_input_dim = BatchNorm3d._check_input_dim
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over all processes. Not there yet: making one raises."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("SyncBatchNorm: needs taeda.distributed, which is not there yet")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Replaces batch norms by SyncBatchNorm; a module without any comes back unchanged."""
+        if any(isinstance(m, _BatchNorm) for m in module.modules()):
+            raise NotImplementedError(
+                "SyncBatchNorm: needs taeda.distributed, which is not there yet"
+            )
+        return module

@@ -1,0 +1,529 @@
+"""Recurrent layers: RNN, LSTM, GRU and their single-step cells."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import taeda
+from taeda import Tensor
+from taeda.nn import functional as F
+from taeda.nn import init
+from taeda.nn.parameter import Parameter
+from taeda.nn.utils.rnn import PackedSequence
+
+from . import _recurrence
+from .module import Module
+
+__all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def _permute(tensor: Tensor, permutation: Tensor | None, dim: int = 1) -> Tensor:
+    return tensor if permutation is None else tensor.index_select(dim, permutation)
+
+
+class RNNBase(Module):
+    """Parameters, checks and the loop over layers and directions that all kinds share."""
+
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_arguments(dropout)
+        options = {"device": device, "dtype": dtype}
+        gate_size = _GATES[mode] * hidden_size
+        output_size = proj_size if proj_size > 0 else hidden_size
+        directions = 2 if bidirectional else 1
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for direction in range(directions):
+                inputs = input_size if layer == 0 else output_size * directions
+                shapes = {"weight_ih": (gate_size, inputs), "weight_hh": (gate_size, output_size)}
+                if bias:
+                    shapes["bias_ih"] = shapes["bias_hh"] = (gate_size,)
+                if proj_size > 0:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                suffix = f"_l{layer}" + ("_reverse" if direction == 1 else "")
+                for name, shape in shapes.items():
+                    setattr(self, name + suffix, Parameter(taeda.empty(shape, **options)))
+                self._all_weights.append([name + suffix for name in shapes])
+        self.reset_parameters()
+
+    def _check_arguments(self, dropout: Any) -> None:
+        if (
+            not isinstance(dropout, numbers.Number)
+            or not 0 <= dropout <= 1
+            or isinstance(dropout, bool)
+        ):
+            raise ValueError(
+                "dropout should be a number in range [0, 1] "
+                "representing the probability of an element being "
+                "zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last "
+                "recurrent layer, so non-zero dropout expects "
+                f"num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={self.num_layers}",
+                stacklevel=4,
+            )
+        if not isinstance(self.hidden_size, int):
+            raise TypeError(
+                f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
+            )
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+        if self.mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + self.mode)
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters, one list for each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do here: there is no fused buffer of weights."""
+
+    def reset_parameters(self) -> None:
+        """Draws new values, uniform in +-1/sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        weight = getattr(self, self._all_weights[0][0])
+        if input.dtype != weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+            )
+        expected = 2 if batch_sizes is not None else 3
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. "
+                f"Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def _hidden_shape(self, batch: int, cell: bool = False) -> tuple[int, int, int]:
+        directions = 2 if self.bidirectional else 1
+        size = self.hidden_size if cell or self.proj_size == 0 else self.proj_size
+        return (self.num_layers * directions, batch, size)
+
+    def check_hidden_size(
+        self, hx: Tensor, expected: tuple, msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        if tuple(hx.size()) != expected:
+            raise RuntimeError(msg.format(expected, list(hx.size())))
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional is not False:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+    # --- the loops ---
+
+    def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
+        raise NotImplementedError
+
+    def _run_layer(
+        self, data: Tensor, sizes: list[int], names: list[str], first: tuple, reverse: bool
+    ) -> tuple[Tensor, tuple]:
+        """One layer in one direction over packed rows ``(total, features)``."""
+        by_kind = {name.split("_l")[0]: getattr(self, name) for name in names}
+        projected = F.linear(data, by_kind["weight_ih"], by_kind.get("bias_ih"))
+        recurrent = [by_kind["weight_hh"], by_kind.get("bias_hh"), by_kind.get("weight_hr")]
+        loop = _recurrence.run_reversed if reverse else _recurrence.run
+        outputs, last = loop(
+            list(projected.split(sizes)),
+            sizes,
+            first,
+            lambda x, state: self._step(x, state, recurrent),
+        )
+        return taeda.cat(outputs), last
+
+    def _run_layers(self, data: Tensor, sizes: list[int], hx: tuple) -> tuple[Tensor, tuple]:
+        directions = 2 if self.bidirectional else 1
+        finals = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(directions):
+                index = layer * directions + direction
+                output, last = self._run_layer(
+                    data,
+                    sizes,
+                    self._all_weights[index],
+                    tuple(h[index] for h in hx),
+                    reverse=direction == 1,
+                )
+                outputs.append(output)
+                finals.append(last)
+            data = outputs[0] if directions == 1 else taeda.cat(outputs, -1)
+            if self.dropout > 0 and self.training and layer < self.num_layers - 1:
+                data = F.dropout(data, self.dropout, True)
+        return data, tuple(taeda.stack([f[i] for f in finals]) for i in range(len(hx)))
+
+    def _zero_state(self, input: Tensor, batch: int) -> tuple:
+        zeros = taeda.zeros(self._hidden_shape(batch), dtype=input.dtype, device=input.device)
+        return (zeros,)
+
+    def _check_state(self, hx: tuple, batch: int) -> None:
+        self.check_hidden_size(hx[0], self._hidden_shape(batch))
+
+    def _forward(self, input: Any, hx: tuple | None) -> tuple[Any, tuple]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{self._kind()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+            )
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        if not batched:
+            input = input.unsqueeze(batch_dim)
+        self._check_state_rank(hx, batched)
+        batch = input.size(batch_dim)
+        if hx is None:
+            hx = self._zero_state(input, batch)
+        elif not batched:
+            hx = tuple(h.unsqueeze(1) for h in hx)
+        self.check_input(input, None)
+        self._check_state(hx, batch)
+        if self.batch_first:
+            input = input.transpose(0, 1)
+        length = input.size(0)
+        if length == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        output, last = self._run_layers(
+            input.reshape(length * batch, input.size(2)), [batch] * length, hx
+        )
+        output = output.view(length, batch, output.size(-1))
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        if not batched:
+            return output.squeeze(batch_dim), tuple(h.squeeze(1) for h in last)
+        return output, last
+
+    def _forward_packed(self, input: PackedSequence, hx: tuple | None) -> tuple[Any, tuple]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        sizes = batch_sizes.tolist()
+        batch = sizes[0]
+        if hx is None:
+            hx = self._zero_state(data, batch)
+        else:
+            hx = tuple(_permute(h, sorted_indices) for h in hx)
+        self.check_input(data, batch_sizes)
+        self._check_state(hx, batch)
+        output, last = self._run_layers(data, sizes, hx)
+        packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
+        return packed, tuple(_permute(h, unsorted_indices) for h in last)
+
+    def _kind(self) -> str:
+        return "RNN" if self.mode.startswith("RNN") else self.mode
+
+    def _check_state_rank(self, hx: tuple | None, batched: bool) -> None:
+        if hx is None:
+            return
+        ndim = 3 if batched else 2
+        kind = "batched 3-D" if batched else "unbatched 2-D"
+        if any(h.dim() != ndim for h in hx):
+            got = ", ".join(f"{h.dim()}-D" for h in hx)
+            raise RuntimeError(f"For {kind} input, hx should also be {ndim}-D but got {got} tensor")
+
+
+class RNN(RNNBase):
+    """``h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh)``, in layers; relu by ``nonlinearity``.
+
+    Shapes: input ``(l, n, input_size)``, state ``(layers * directions, n, hidden_size)``, output
+    ``(l, n, directions * hidden_size)``; ``batch_first`` swaps l and n; packed sequences too.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        if len(args) > 3:
+            self.nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        else:
+            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        modes = {"tanh": "RNN_TANH", "relu": "RNN_RELU"}
+        if self.nonlinearity not in modes:
+            raise ValueError(
+                f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__(modes[self.nonlinearity], *args, **kwargs)
+
+    def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
+        activation = taeda.tanh if self.mode == "RNN_TANH" else taeda.relu
+        return _recurrence.rnn_step(x, state, weights, activation)
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        output, last = self._forward(input, None if hx is None else (hx,))
+        return output, last[0]
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: gates i, f, g, o; ``c = f c + i g``, ``h = o tanh(c)``.
+
+    Shapes as for RNN; the state is the pair (h, c). ``proj_size`` projects h.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
+        return _recurrence.lstm_step(x, state, weights)
+
+    def _zero_state(self, input: Tensor, batch: int) -> tuple:
+        options = {"dtype": input.dtype, "device": input.device}
+        return (
+            taeda.zeros(self._hidden_shape(batch), **options),
+            taeda.zeros(self._hidden_shape(batch, cell=True), **options),
+        )
+
+    def _check_state(self, hx: tuple, batch: int) -> None:
+        self.check_hidden_size(
+            hx[0], self._hidden_shape(batch), "Expected hidden[0] size {}, got {}"
+        )
+        self.check_hidden_size(
+            hx[1], self._hidden_shape(batch, cell=True), "Expected hidden[1] size {}, got {}"
+        )
+
+    def _check_state_rank(self, hx: tuple | None, batched: bool) -> None:
+        if hx is None:
+            return
+        ndim = 3 if batched else 2
+        if hx[0].dim() != ndim or hx[1].dim() != ndim:
+            raise RuntimeError(
+                f"For {'batched 3-D' if batched else 'unbatched 2-D'} input, hx and cx should "
+                f"also be {ndim}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+            )
+
+    def forward(
+        self, input: Any, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, tuple[Tensor, Tensor]]:
+        return self._forward(input, None if hx is None else tuple(hx))
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit: gates r, z, n; ``h' = (1 - z) n + z h``. Shapes as for RNN."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+    def _step(self, x: Tensor, state: tuple, weights: list) -> tuple:
+        return _recurrence.gru_step(x, state, weights)
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        output, last = self._forward(input, None if hx is None else (hx,))
+        return output, last[0]
+
+
+class RNNCellBase(Module):
+    """Parameters and checks of the single-step cells."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        gate_size = num_chunks * hidden_size
+        self.weight_ih = Parameter(taeda.empty((gate_size, input_size), **options))
+        self.weight_hh = Parameter(taeda.empty((gate_size, hidden_size), **options))
+        if bias:
+            self.bias_ih = Parameter(taeda.empty(gate_size, **options))
+            self.bias_hh = Parameter(taeda.empty(gate_size, **options))
+        else:
+            self.register_parameter("bias_ih", None)
+            self.register_parameter("bias_hh", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new values, uniform in +-1/sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        nonlinearity = getattr(self, "nonlinearity", "tanh")
+        return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
+
+    def _run(self, input: Tensor, state: tuple | None, step: Any, count: int) -> Iterator[Tensor]:
+        """One step with the batch dimension added and removed as needed."""
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"
+            )
+        if state is not None:
+            for i, h in enumerate(state):
+                if h.dim() not in (1, 2):
+                    what = "hidden" if count == 1 else f"hx[{i}]"
+                    raise ValueError(
+                        f"{name}: Expected {what} to be 1D or 2D, got {h.dim()}D instead"
+                    )
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+        if state is None:
+            zeros = taeda.zeros(
+                (input.size(0), self.hidden_size), dtype=input.dtype, device=input.device
+            )
+            state = (zeros,) * count
+        elif not batched:
+            state = tuple(h.unsqueeze(0) for h in state)
+        if input.size(1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
+            )
+        for i, h in enumerate(state):
+            if h.size(0) != input.size(0) or h.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected "
+                    f"{[input.size(0), self.hidden_size]}"
+                )
+        x = F.linear(input, self.weight_ih, self.bias_ih)
+        new = step(x, state, [self.weight_hh, self.bias_hh, None])
+        return (h if batched else h.squeeze(0) for h in new)
+
+
+class RNNCell(RNNCellBase):
+    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu by ``nonlinearity``."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=1, device=device, dtype=dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        activation = taeda.tanh if self.nonlinearity == "tanh" else taeda.relu
+
+        def step(x: Tensor, state: tuple, weights: list) -> tuple:
+            return _recurrence.rnn_step(x, state, weights, activation)
+
+        (h,) = self._run(input, None if hx is None else (hx,), step, 1)
+        return h
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM: (h, c) to (h', c')."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
+
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        state = None if hx is None else tuple(hx)
+        h, c = self._run(input, state, _recurrence.lstm_step, 2)
+        return h, c
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        (h,) = self._run(input, None if hx is None else (hx,), _recurrence.gru_step, 1)
+        return h

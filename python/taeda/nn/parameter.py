@@ -1,0 +1,211 @@
+"""Tensors that a Module registers by themselves: Parameter, Buffer and their uninitialized forms."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import taeda
+from taeda import Tensor, _C
+
+__all__ = [
+    "Parameter",
+    "Buffer",
+    "UninitializedParameter",
+    "UninitializedBuffer",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
+
+
+class _ParameterMeta(type(Tensor)):
+    """Tensors of other subclasses marked ``_is_param`` count as parameters too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return (
+            cls is Parameter
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that is part of a model: assigned to a Module, it appears in ``parameters()``.
+
+    Args:
+        data: the values; the parameter shares their memory. Default: an empty tensor.
+        requires_grad: whether gradients are recorded, also inside ``no_grad``. Default: True.
+    """
+
+    # Results of operators on parameters are plain tensors.
+    __torch_function__ = _C._disabled_torch_function_impl
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+        if data is None:
+            data = taeda.empty(0)
+        if type(data) is Tensor or type(data) is Parameter:
+            return Tensor._make_subclass(cls, data, requires_grad)
+        if not isinstance(data, Tensor):
+            raise TypeError(
+                f"Parameter data should be a torch.Tensor, but got {type(data).__name__}"
+            )
+        # A tensor subclass keeps its type and is marked instead.
+        param = data.detach().requires_grad_(requires_grad)
+        if type(param) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                "that detach() returns an instance of the same type, but return "
+                f"type {type(param).__name__} was found instead."
+            )
+        param._is_param = True
+        return param
+
+    def __deepcopy__(self, memo: dict) -> Parameter:
+        if id(self) in memo:
+            return memo[id(self)]
+        copied = self.detach().clone(memory_format=taeda.preserve_format)
+        result = type(self)(copied, self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, proto: Any) -> tuple:
+        from taeda._utils import _rebuild_parameter
+
+        return (_rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict()))
+
+
+_C._set_parameter_type(Parameter)  # operators skip the override check for it
+
+
+class _BufferMeta(type(Tensor)):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return (
+            cls is Buffer
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_buffer", False)
+        )
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that is model state without being trained: assigned to a Module, it is a buffer.
+
+    Args:
+        data: the values; default: an empty tensor.
+        persistent: whether it is part of ``state_dict``.
+    """
+
+    def __new__(
+        cls, data: Tensor | None = None, *, persistent: bool = True
+    ) -> Tensor:
+        if data is None:
+            data = taeda.empty(0)
+        buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
+class UninitializedTensorMixin:
+    """A tensor without shape yet: a lazy module gives it one at the first call."""
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Turns it, in place, into a parameter or buffer of ``shape``, with undefined values."""
+        if device is None:
+            device = self.data.device
+        if dtype is None:
+            dtype = self.data.dtype
+        self.data = taeda.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. "
+            "This error usually happens in `load_state_dict` when trying to load "
+            "an uninitialized parameter into an initialized one. "
+            "Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. "
+            "Call `forward` to initialize the parameters before calling "
+            "`module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.__class__.__name__}>"
+
+    def __reduce_ex__(self, proto: Any) -> tuple:
+        return (self.__class__, (self.requires_grad,))
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in _SHAPELESS:
+            return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. "
+            "This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{cls.__name__}` "
+            "objects. When using LazyModules Call `forward` with a dummy batch "
+            "to initialize the parameters before calling torch functions"
+        )
+
+
+# What may be done with a tensor that has no shape yet.
+_SHAPELESS = frozenset(
+    "__hash__ size copy_ is_complex is_floating_point half float double char short int long "
+    "bfloat16 cuda cpu to detach requires_grad_ __get__ __set__ __delete__".split()
+)
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether ``param`` has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter of unknown shape, made by lazy modules."""
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        data = taeda.empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo: dict) -> UninitializedParameter:
+        if id(self) in memo:
+            return memo[id(self)]
+        result = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        memo[id(self)] = result
+        return result
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer of unknown shape, made by lazy modules."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        data = taeda.empty(0, device=device, dtype=dtype)
+        buffer = Tensor._make_subclass(cls, data, requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer

@@ -1,0 +1,112 @@
+"""Limits on gradients."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_norm",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+
+def _parameter_list(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    parameters = list(parameters)
+    if not parameters:
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.",
+            stacklevel=4,
+        )
+    return parameters
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The p-norm of all elements of ``tensors`` together."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return taeda.tensor(0.0)
+    device = tensors[0].device
+    norms = [taeda.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
+    total_norm = taeda.linalg.vector_norm(taeda.stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(float(total_norm)):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from "
+            "`parameters` is non-finite, so it cannot be clipped. To disable "
+            "this error and scale the gradients by the non-finite norm anyway, "
+            "set `error_if_nonfinite=False`"
+        )
+    return total_norm
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    total_norm: Tensor,
+    foreach: bool | None = None,
+) -> None:
+    """Scales gradients whose norm is ``total_norm`` down to ``max_norm``, in place."""
+    with taeda.no_grad():
+        parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+        grads = [p.grad for p in parameters if p.grad is not None]
+        if not grads:
+            return
+        # Multiplying by one where nothing is to be done avoids reading the norm back.
+        scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(scale.to(grad.device))
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scales gradients so that the norm of all together is at most ``max_norm``; returns the norm."""
+    with taeda.no_grad():
+        parameters = _parameter_list(parameters)
+        grads = [p.grad for p in parameters if p.grad is not None]
+        total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+        clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
+    return total_norm
+
+
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """The old name of ``clip_grad_norm_``."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated "
+        "in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
+    """Clamps every gradient element to ``[-clip_value, clip_value]``, in place."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    clip_value = float(clip_value)
+    with taeda.no_grad():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.clamp_(min=-clip_value, max=clip_value)
