@@ -20,7 +20,7 @@ __all__ = [
     "init",
     "modules",
     "parameter",
-    "utils",
+    "utils",  # noqa: F405
 ]
 
 _SUBMODULES = ("utils", "attention", "parallel")

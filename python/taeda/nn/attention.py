@@ -1,4 +1,4 @@
-"""Which implementation of attention to use. There is one so far, so the choice changes no result."""
+"""Which implementation of attention to use: there is one so far, so no result changes."""
 
 from __future__ import annotations
 

@@ -104,9 +104,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
-def normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None
-) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with the given mean and standard deviation."""
     return _no_grad_normal_(tensor, mean, std, generator)
 
@@ -196,9 +194,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(
-            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
-        )
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return fan_in if mode == "fan_in" else fan_out
 
@@ -277,9 +273,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return tensor
 
 
-def sparse_(
-    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None
-) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normal, with a fraction ``sparsity`` of each column zero (Martens, 2010)."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")

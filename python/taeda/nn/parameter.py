@@ -1,4 +1,4 @@
-"""Tensors that a Module registers by themselves: Parameter, Buffer and their uninitialized forms."""
+"""Tensors that register with their Module: Parameter, Buffer and their uninitialized forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 import taeda
-from taeda import Tensor, _C
+from taeda import _C, Tensor
 
 __all__ = [
     "Parameter",
@@ -101,9 +101,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         persistent: whether it is part of ``state_dict``.
     """
 
-    def __new__(
-        cls, data: Tensor | None = None, *, persistent: bool = True
-    ) -> Tensor:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         if data is None:
             data = taeda.empty(0)
         buffer = data.detach().requires_grad_(data.requires_grad)

@@ -244,7 +244,7 @@ def multi_head_attention_forward(
     elif bias_k is not None or bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
     heads = batch * num_heads
-    q = q.view(length, heads, head_dim).transpose(0, 1)
+    q = q.reshape(length, heads, head_dim).transpose(0, 1)
     k = _static(static_k, heads, head_dim, "static_k", k)
     v = _static(static_v, heads, head_dim, "static_v", v)
     if add_zero_attn:
@@ -282,9 +282,9 @@ def multi_head_attention_forward(
         else:
             attn_mask = attn_mask.view(batch, num_heads, -1, source)
     output = scaled_dot_product_attention(
-        q.view(batch, num_heads, length, head_dim),
-        k.view(batch, num_heads, source, head_dim),
-        v.view(batch, num_heads, source, head_dim),
+        q.reshape(batch, num_heads, length, head_dim),
+        k.reshape(batch, num_heads, source, head_dim),
+        v.reshape(batch, num_heads, source, head_dim),
         attn_mask,
         dropout_p,
         False,
@@ -297,7 +297,7 @@ def multi_head_attention_forward(
 def _static(given: Tensor | None, heads: int, head_dim: int, name: str, x: Tensor) -> Tensor:
     """Keys or values by head: those given ready-made, or the projected ones."""
     if given is None:
-        return x.view(x.shape[0], heads, head_dim).transpose(0, 1)
+        return x.reshape(x.shape[0], heads, head_dim).transpose(0, 1)
     if given.size(0) != heads:
         raise AssertionError(f"expecting {name}.size(0) of {heads}, but got {given.size(0)}")
     if given.size(2) != head_dim:

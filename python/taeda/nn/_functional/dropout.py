@@ -78,9 +78,7 @@ _alpha_dropout = _function("alpha_dropout", whole_features=False, alpha=True)
 _feature_alpha_dropout = _function("feature_alpha_dropout", whole_features=True, alpha=True)
 
 
-def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``."""
     _check_p(p)
     return _dropout(input, p, training, inplace)

@@ -243,7 +243,8 @@ def kl_div(
     if reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition."
             "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
@@ -291,7 +292,9 @@ def gaussian_nll_loss(
             raise TypeError(f"var must be a Tensor or a float, got {type(var).__name__}")
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = taeda.full((), float(var), dtype=input.dtype, device=input.device).expand(input.size())
+        var = taeda.full((), float(var), dtype=input.dtype, device=input.device).expand(
+            input.size()
+        )
     elif bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
@@ -345,8 +348,7 @@ def multilabel_margin_loss(
         reduction = legacy_get_string(size_average, reduce)
     if input.shape != target.shape or input.dim() > 2:
         raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: "
-            f"{list(input.shape)}"
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
     single = input.dim() < 2
     x = input.reshape(1, -1) if single else input

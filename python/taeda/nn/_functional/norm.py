@@ -80,8 +80,7 @@ def instance_norm(
         spatial = math.prod(size[2:])
         if spatial == 1:
             raise ValueError(
-                "Expected more than 1 spatial element when training, got input size "
-                f"{input.size()}"
+                f"Expected more than 1 spatial element when training, got input size {input.size()}"
             )
     elif running_mean is None or running_var is None:
         raise RuntimeError(

@@ -9,7 +9,7 @@ from taeda import Tensor
 from taeda.nn._ntuple import list_with_default as _list_with_default
 from taeda.nn._ntuple import ntuple as _ntuple
 
-from .raw import fallback, has, raw
+from .raw import fallback, raw
 
 __all__ = [
     *(f"{kind}{n}d" for kind in ("max_pool", "lp_pool", "max_unpool") for n in (1, 2, 3)),
@@ -71,7 +71,9 @@ def _full_size(input: Tensor, output_size: Any, n: int) -> list[int]:
     """`output_size` as n numbers, with the input's where it says None."""
     sizes = _ntuple(n)(output_size)
     if len(sizes) != n:
-        raise RuntimeError(f"adaptive pooling: output_size must be {n} number(s), got {output_size}")
+        raise RuntimeError(
+            f"adaptive pooling: output_size must be {n} number(s), got {output_size}"
+        )
     return _list_with_default(list(sizes), list(input.size()))
 
 
@@ -116,7 +118,9 @@ adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max_pool(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 
 
-def _lp_pool(input: Tensor, norm_type: float, kernel: tuple, stride: Any, ceil_mode: bool) -> Tensor:
+def _lp_pool(
+    input: Tensor, norm_type: float, kernel: tuple, stride: Any, ceil_mode: bool
+) -> Tensor:
     average = raw(f"avg_pool{len(kernel)}d")
     stride = kernel if stride is None else stride
     mean = average(input.pow(norm_type), kernel, stride, 0, ceil_mode)
@@ -169,9 +173,7 @@ def _unpool_size(
 ) -> list[int]:
     n = len(kernel)
     spatial = input.size()[-n:]
-    default = [
-        (spatial[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)
-    ]
+    default = [(spatial[d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n)]
     if output_size is None:
         return default
     output_size = list(output_size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from taeda import Tensor, _C
+from taeda import _C, Tensor
 
 _TABLES = tuple(_C._functions.get(name, {}) for name in ("nn.functional", "torch"))
 

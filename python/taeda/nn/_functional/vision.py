@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 
-from .raw import fallback, has, raw
+from .raw import fallback, raw
 
 __all__ = [
     "bilinear",
@@ -89,7 +89,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"{list(input.shape)}"
         )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     n, c, *rest = input.shape
     if c % groups != 0:
         raise RuntimeError(
@@ -101,7 +103,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @fallback
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A last dimension of ``num_classes`` (default: the largest index + 1) that is 1 at the index."""
+    """A last dimension of ``num_classes`` (default: largest index + 1) that is 1 at the index."""
     if tensor.dtype != taeda.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.numel() == 0:
@@ -121,32 +123,20 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
-def _embedding() -> Any:
+def _lookup(input: Tensor, weight: Tensor, padding_idx: int | None, **options: Any) -> Tensor:
     """The table's lookup: as nn.functional.embedding, or in the order of torch.embedding."""
-    functions = taeda._C._functions
-    if "embedding" in functions.get("nn.functional", {}):
-        return functions["nn.functional"]["embedding"]
-    by_weight = raw("embedding")
-
-    def lookup(
-        input: Tensor,
-        weight: Tensor,
-        padding_idx: int = -1,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-    ) -> Tensor:
-        return by_weight(weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-    return lookup
+    if padding_idx is not None:
+        options["padding_idx"] = padding_idx
+    functions = _C._functions.get("nn.functional", {})
+    if "embedding" in functions:
+        return functions["embedding"](input, weight, **options)
+    return raw("embedding")(weight, input, **options)
 
 
-_lookup = _embedding()
-
-
-def _wrap_padding_idx(padding_idx: int | None, rows: int) -> int:
-    """`padding_idx` counted from the front; -1 for None."""
+def _wrap_padding_idx(padding_idx: int | None, rows: int) -> int | None:
+    """`padding_idx` counted from the front."""
     if padding_idx is None:
-        return -1
+        return None
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % rows
@@ -175,9 +165,7 @@ def embedding(
     padding = _wrap_padding_idx(padding_idx, weight.size(0))
     if max_norm is not None:
         _renorm_(weight, input, max_norm, norm_type)
-    return _lookup(
-        input, weight, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
-    )
+    return _lookup(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 def embedding_bag(
@@ -211,7 +199,9 @@ def embedding_bag(
             f"then it must have the same shape as the input ({input.shape})"
         )
     if not weight.dim() == 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
     if input.dim() == 2:
         if offsets is not None:
             kind = "<unknown>" if not isinstance(offsets, Tensor) else str(type(offsets))
@@ -231,7 +221,9 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor")
         lengths = _bag_lengths(offsets, input.numel(), include_last_offset)
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
     padding = _wrap_padding_idx(padding_idx, weight.size(0))
     if max_norm is not None:
         _renorm_(weight, input, max_norm, norm_type)
@@ -242,7 +234,7 @@ def embedding_bag(
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[keep]
         lengths = taeda.zeros_like(lengths).index_add(0, bag_of, taeda.ones_like(bag_of))
-    rows = _lookup(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    rows = _lookup(input, weight, None, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
         index = bag_of.unsqueeze(1).expand_as(rows)
@@ -338,7 +330,7 @@ def interpolate(
 ) -> Tensor:
     """Resizes ``(n, c, ...)`` to ``size`` or by ``scale_factor``.
 
-    ``mode``: nearest, nearest-exact, area, linear (3-D), bilinear and bicubic (4-D), trilinear (5-D).
+    ``mode``: nearest, nearest-exact, area, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D).
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
@@ -349,10 +341,15 @@ def interpolate(
     elif align_corners is None:
         align_corners = False
     if recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful when size is explicitly specified.")
+        raise ValueError(
+            "recompute_scale_factor is not meaningful when size is explicitly specified."
+        )
     sizes, scales = _output_size(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            "tensor as input"
+        )
     if mode == "area" and 3 <= input.dim() <= 5:
         return raw(f"adaptive_avg_pool{input.dim() - 2}d")(input, sizes)
     name = _BY_MODE.get((mode, input.dim()))
@@ -387,8 +384,7 @@ def upsample(
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate`` with mode nearest."""
     warnings.warn(
-        "`nn.functional.upsample_nearest` is deprecated. "
-        "Use `nn.functional.interpolate` instead.",
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode="nearest")
@@ -397,8 +393,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate`` with mode bilinear and aligned corners."""
     warnings.warn(
-        "`nn.functional.upsample_bilinear` is deprecated. "
-        "Use `nn.functional.interpolate` instead.",
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

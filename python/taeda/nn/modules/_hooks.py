@@ -51,7 +51,7 @@ def _register(hooks: OrderedDict, hook: Any) -> RemovableHandle:
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
-    """``hook(module, name, buffer)`` runs at each ``register_buffer``; it may return another buffer."""
+    """``hook(module, name, buffer)`` runs at each ``register_buffer``; it may return another."""
     return _register(global_buffer_registration_hooks, hook)
 
 

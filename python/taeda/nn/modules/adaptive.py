@@ -54,7 +54,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         self.in_features = in_features
         self.n_classes = n_classes
-        self.cutoffs = cutoffs + [n_classes]
+        self.cutoffs = [*cutoffs, n_classes]
         self.div_value = div_value
         self.head_bias = head_bias
         self.shortlist_size = self.cutoffs[0]
@@ -110,7 +110,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             gather_index = gather_index.index_fill(0, rows, column)
             log_prob = F.log_softmax(cluster, dim=1)
             relative = target.index_select(0, rows) - bounds[i]
-            output = output.index_copy(0, rows, log_prob.gather(1, relative.unsqueeze(1)).squeeze(1))
+            output = output.index_copy(
+                0, rows, log_prob.gather(1, relative.unsqueeze(1)).squeeze(1)
+            )
         head_log_prob = F.log_softmax(self.head(input), dim=1)
         output = output + head_log_prob.gather(1, gather_index.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()

@@ -39,6 +39,8 @@ class _NormBase(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         options = {"device": device, "dtype": dtype}
@@ -47,12 +49,12 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
         if affine:
             self.weight = Parameter(taeda.empty(num_features, **options))
-            self.bias = Parameter(taeda.empty(num_features, **options))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+            if bias:
+                self.bias = Parameter(taeda.empty(num_features, **options))
         if track_running_stats:
             self.register_buffer("running_mean", taeda.zeros(num_features, **options))
             self.register_buffer("running_var", taeda.ones(num_features, **options))
@@ -76,7 +78,8 @@ class _NormBase(Module):
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
-            init.zeros_(self.bias)
+            if self.bias is not None:
+                init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
@@ -84,7 +87,8 @@ class _NormBase(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
         )
 
     def _load_from_state_dict(
@@ -151,6 +155,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         options = {"device": device, "dtype": dtype}
         super().__init__(0, eps, momentum, False, False, **options)
@@ -158,7 +164,8 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.track_running_stats = track_running_stats
         if affine:
             self.weight = UninitializedParameter(**options)
-            self.bias = UninitializedParameter(**options)
+            if bias:
+                self.bias = UninitializedParameter(**options)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(**options)
             self.running_var = UninitializedBuffer(**options)

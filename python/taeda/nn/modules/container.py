@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Container as _ContainerABC
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
@@ -136,9 +136,7 @@ class Sequential(Module):
 
 def _check_times(other: Any) -> None:
     if not isinstance(other, int):
-        raise TypeError(
-            f"unsupported operand type(s) for *: {type(Sequential)} and {type(other)}"
-        )
+        raise TypeError(f"unsupported operand type(s) for *: {type(Sequential)} and {type(other)}")
     if other <= 0:
         raise ValueError(f"Non-positive multiplication factor {other} for {type(Sequential)}")
 
@@ -318,7 +316,7 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put into it become parameters, other values stay as they are."""
+    """A list of parameters; tensors put into it become parameters, other values stay."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -380,13 +378,13 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
 
-def _describe_entry(value: Any) -> str:
+def _describe_entry(value: Any, type_name: Any = lambda t: t.dtype) -> str:
     if not isinstance(value, Tensor):
         return "Object of type: " + type(value).__name__
     size = "x".join(str(n) for n in value.size())
     device = f" ({value.device})" if value.device.type == "cuda" else ""
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"{kind} containing: [{value.dtype} of size {size}{device}]"
+    return f"{kind} containing: [{type_name(value)} of size {size}{device}]"
 
 
 class ParameterDict(Module):
@@ -487,7 +485,9 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({k}): {_describe_entry(p)}" for k, p in self.items())
+        # Here, unlike in ParameterList, PyTorch shows the type under its old name.
+        entries = ((k, _describe_entry(p, lambda t: t.type())) for k, p in self.items())
+        return "\n".join(f"  ({k}): {text}" for k, text in entries)
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions in one, two and three dimensions, and their lazy forms."""
+"""Convolutions and transposed convolutions in one to three dimensions, and their lazy forms."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ class _ConvNd(Module):
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._pad_amounts()
         shape = (
-            (in_channels, out_channels // groups) if transposed
+            (in_channels, out_channels // groups)
+            if transposed
             else (out_channels, in_channels // groups)
         )
         options = {"device": device, "dtype": dtype}
@@ -290,9 +291,7 @@ class _ConvTransposeNd(_ConvNd):
         dtype: Any = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         ntuple = _ntuple(self._ndim)
         super().__init__(
             in_channels,
@@ -424,7 +423,8 @@ class _LazyConvMixin(LazyModuleMixin):
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
         shape = (
-            (self.in_channels, self.out_channels // self.groups) if self.transposed
+            (self.in_channels, self.out_channels // self.groups)
+            if self.transposed
             else (self.out_channels, self.in_channels // self.groups)
         )
         with taeda.no_grad():

@@ -30,8 +30,12 @@ class _InstanceNorm(_NormBase):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
 
     def _check_input_dim(self, input: Tensor) -> None:
         n = self._get_no_batch_dim()
@@ -133,17 +137,6 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstanceNorm(_LazyNormBase):
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype)
-
     def initialize_parameters(self, input: Tensor) -> None:
         self._check_input_dim(input)
         if input.dim() == self._get_no_batch_dim():

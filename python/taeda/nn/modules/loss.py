@@ -187,9 +187,7 @@ class BCELoss(_WeightedLoss):
     __constants__ = ["reduction"]
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(
-            input, target, weight=self.weight, reduction=self.reduction
-        )
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
@@ -384,7 +382,10 @@ class MultiMarginLoss(_WeightedLoss):
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
-            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+            raise ValueError(
+                "MultiMarginLoss: expected weight to be None or 1D tensor, "
+                f"got {weight.dim()}D instead"
+            )
         self.p = p
         self.margin = margin
 
@@ -416,7 +417,9 @@ class TripletMarginLoss(_Loss):
     ) -> None:
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -450,7 +453,10 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:
         super().__init__(size_average=None, reduce=None, reduction=reduction)
         if margin <= 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise ValueError(
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, "
+                f"got {margin} instead"
+            )
         self.distance_function: Any = (
             distance_function if distance_function is not None else PairwiseDistance()
         )

@@ -72,9 +72,10 @@ class _WrappedHook:
 
 def _typename(value: Any) -> str:
     if isinstance(value, Tensor):
-        return value.type() if type(value) is Tensor else f"torch.{type(value).__name__}"
+        return value.type()
     kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    prefix = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return prefix + kind.__qualname__
 
 
 def _addindent(text: str, spaces: int) -> str:
@@ -107,7 +108,9 @@ def _parse_to(
         elif isinstance(first, taeda.dtype):
             names = names[1:]
         if len(args) > len(names):
-            raise TypeError(f"to() takes at most {len(names)} positional arguments, got {len(args)}")
+            raise TypeError(
+                f"to() takes at most {len(names)} positional arguments, got {len(args)}"
+            )
         given = dict(zip(names, args))
     device = given.get("device", device)
     dtype = given.get("dtype", dtype)
@@ -422,9 +425,11 @@ class Module:
 
         def convert(t: Tensor) -> Tensor:
             wanted = dtype if t.is_floating_point() or t.is_complex() else None
-            options = {} if memory_format is None or t.dim() not in (4, 5) else {
-                "memory_format": memory_format
-            }
+            options = (
+                {}
+                if memory_format is None or t.dim() not in (4, 5)
+                else {"memory_format": memory_format}
+            )
             try:
                 return t.to(
                     device=t.device if device is None else device,
@@ -454,7 +459,7 @@ class Module:
     def register_full_backward_pre_hook(
         self, hook: Callable, prepend: bool = False
     ) -> RemovableHandle:
-        """``hook(module, grad_output)`` runs before the module's backward; may replace grad_output."""
+        """``hook(module, grad_output)`` runs before the module's backward; may replace it."""
         return _add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
@@ -467,9 +472,7 @@ class Module:
         self._is_full_backward_hook = False
         return _add_hook(self._backward_hooks, hook)
 
-    def register_full_backward_hook(
-        self, hook: Callable, prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """``hook(module, grad_input, grad_output)`` runs when the module's gradients are known."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(
@@ -543,7 +546,7 @@ class Module:
         )
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)``."""
+        """``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)``."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
@@ -861,7 +864,9 @@ class Module:
                 error_msgs,
             )
         buffers = (
-            item for item in self._buffers.items() if item[0] not in self._non_persistent_buffers_set
+            item
+            for item in self._buffers.items()
+            if item[0] not in self._non_persistent_buffers_set
         )
         members = itertools.chain(self._parameters.items(), buffers)
         state = {name: tensor for name, tensor in members if tensor is not None}
@@ -1078,7 +1083,7 @@ class Module:
     # --- modes ---
 
     def train(self: T, mode: bool = True) -> T:
-        """Sets training mode (dropout drops, batch norm uses batch statistics) in the whole tree."""
+        """Sets training mode (dropout drops, batch norm uses the batch) in the whole tree."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -1102,8 +1107,10 @@ class Module:
             warnings.warn(
                 "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. "
                 "The parameters are copied (in a differentiable manner) from the original module. "
-                "This means they are not leaf nodes in autograd and so don't accumulate gradients. "
-                "If you need gradients in your forward method, consider using autograd.grad instead.",
+                "This means they are not leaf nodes in autograd and so don't accumulate "
+                "gradients. "
+                "If you need gradients in your forward method, consider using autograd.grad "
+                "instead.",
                 stacklevel=2,
             )
         for param in self.parameters():

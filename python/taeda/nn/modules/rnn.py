@@ -141,7 +141,8 @@ class RNNBase(Module):
         if input.dtype != weight.dtype:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
-                f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+                f"Convert input: input.to({weight.dtype}), "
+                f"or convert model: model.to({input.dtype})"
             )
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
@@ -426,9 +427,7 @@ class RNNCellBase(Module):
         """One step with the batch dimension added and removed as needed."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(
-                f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         if state is not None:
             for i, h in enumerate(state):
                 if h.dim() not in (1, 2):

@@ -29,9 +29,7 @@ __all__ = [
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
     """-inf above the diagonal, 0 elsewhere: position i sees positions up to i."""
-    return taeda.triu(
-        taeda.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1
-    )
+    return taeda.triu(taeda.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
 
 def _get_seq_len(src: Tensor, batch_first: bool) -> int:

@@ -18,7 +18,14 @@ class Upsample(Module):
     ``mode``: nearest, linear (3-D input), bilinear and bicubic (4-D), trilinear (5-D).
     """
 
-    __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
+    __constants__ = [
+        "size",
+        "scale_factor",
+        "mode",
+        "align_corners",
+        "name",
+        "recompute_scale_factor",
+    ]
 
     def __init__(
         self,

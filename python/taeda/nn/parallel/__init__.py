@@ -10,7 +10,7 @@ __all__ = ["DataParallel", "DistributedDataParallel"]
 
 
 class DataParallel(Module):
-    """Splits a batch over GPUs; with none, which is all that there is so far, it just calls ``module``."""
+    """Splits a batch over GPUs; with none, which is all there is so far, calls ``module``."""
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0

@@ -80,7 +80,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales gradients so that the norm of all together is at most ``max_norm``; returns the norm."""
+    """Scales gradients so that their norm together is at most ``max_norm``; returns the norm."""
     with taeda.no_grad():
         parameters = _parameter_list(parameters)
         grads = [p.grad for p in parameters if p.grad is not None]

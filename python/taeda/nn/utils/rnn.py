@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -150,7 +151,7 @@ def pack_padded_sequence(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0"
         )
-    if any(a < b for a, b in zip(ns, ns[1:])):
+    if any(a < b for a, b in itertools.pairwise(ns)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
             "You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
@@ -225,7 +226,9 @@ def pad_sequence(
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
     trailing = sequences[0].shape[1:]
     longest = max(s.size(0) for s in sequences)
     padded = []
