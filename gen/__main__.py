@@ -73,7 +73,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     methods = cpp.method_definitions(known)
     for i in range(0, len(methods), 150):
         files[f"src/methods_{i // 150}.cc"] = cpp.methods_file(methods[i : i + 150])
-    files |= {f"src/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()}
+    files |= {f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()}
     files |= {f"python/{name}": text for name, text in python.binding_files(ops).items()}
     return files
 

@@ -111,7 +111,7 @@ def find_saved(op: Op) -> Saved:
     texts = [text for _, text in gradient_groups(op)]
     used = set().union(*(names_used(t) for t in texts)) if texts else set()
     for a in op.sig.args:
-        if a.name not in used:
+        if a.name not in used or a.name in gy_names(op):
             continue
         if a.is_tensor_list:
             saved.lists.append(a.name)
@@ -314,7 +314,7 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
     else:
         for i, r in enumerate(op.sig.returns):
             if r.name in saved.results:
-                value = "result" if len(op.sig.returns) == 1 else f"std::get<{i}>(result)"
+                value = "made" if len(op.sig.returns) == 1 else f"std::get<{i}>(made)"
                 lines.append(f"node->{r.name}_ = SavedTensor::output({value}, node);")
     for tensor, facts in saved.facts.items():
         if (tensor in results) != after:
@@ -322,7 +322,7 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
         source = tensor
         if after:
             k = [r.name for r in op.sig.returns].index(tensor)
-            source = "result" if len(op.sig.returns) == 1 else f"std::get<{k}>(result)"
+            source = "made" if len(op.sig.returns) == 1 else f"std::get<{k}>(made)"
         for f in sorted(facts):
             value = f"{source}.{f}()"
             if f in ("sizes", "strides"):
@@ -343,6 +343,8 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     target = op.sig.args[0].name if op.mutates else "into"
     writes = op.mutates or inplace
     tensors = [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    if op.view and op.grad == {}:
+        return [*lines, f"  return {below};", "}"]
     if not edges and not writes and not op.view:
         if op.grad is None and not op.expr:
             wanted = ", ".join(a.name for a in tensors)
@@ -380,24 +382,24 @@ def layer_lines(op: Op, table: Table) -> list[str]:
         first = op.sig.args[0].name
         save = [line.replace(f"SavedTensor::input({first})", f"SavedTensor::input(autograd::copy_for_backward({first}))") for line in save]
     lines += ["  " + line for line in save]
-    lines.append(f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} result = {below_guarded};")
+    lines.append(f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} made = {below_guarded};")
     lines += _history_lines(op, inplace)
     lines += ["  " + line for line in _save_lines(op, saved, after=True)]
-    return [*lines, "  return result;", "}"]
+    return [*lines, "  return made;", "}"]
 
 
 def _history_lines(op: Op, inplace: bool) -> list[str]:
     returns = op.sig.returns
     if op.mutates:
-        return ["  rebase_history(result, node);"]
+        return ["  rebase_history(made, node);"]
     if inplace:
-        return ["  if (into.defined()) rebase_history(result, node);", "  else set_history(result, node);"]
+        return ["  if (into.defined()) rebase_history(made, node);", "  else set_history(made, node);"]
     if len(returns) == 1:
-        return ["  set_history(result, node);"]
+        return ["  set_history(made, node);"]
     lines = []
     for i in range(len(returns)):
-        lines.append(f"  set_history(std::get<{i}>(result), node, {i});")
-        lines.append(f"  node->result_facts[{i}] = ResultFacts(std::get<{i}>(result));")
+        lines.append(f"  set_history(std::get<{i}>(made), node, {i});")
+        lines.append(f"  node->result_facts[{i}] = ResultFacts(std::get<{i}>(made));")
     return lines
 
 
@@ -421,16 +423,12 @@ def forward_lines(op: Op, table: Table) -> list[str]:
     tangents += [f"  [[maybe_unused]] const TensorList {a.name}_t = autograd::tangents_or_zeros({a.name});"
                  for a in tensors if a.is_tensor_list]
     lines = [*head, *tangents, *primal]
-    if into or op.mutates:
-        target = op.sig.args[0].name
-        lines.append(f"  const bool writes = {'true' if op.mutates else 'into.defined()'};")
-        lines.append(f"  if (writes) {target}_p_copy_guard: ;" if False else "")
     t = translator(op, table)
     env = dict(t.env)
     for a in tensors:
         env[a.name] = Value(f"{a.name}_p", "T" if a.is_tensor else "L")
         env[f"{a.name}_t"] = Value(f"{a.name}_t", "T" if a.is_tensor else "L")
-    env["result"] = Value("result_p", "T")
+    env["result"] = Value("made_p", "T")
     body = _tangent_body(op, table, env, tensors)
     if body is None:
         return [*head, f"  return autograd::no_forward_rule(\"{op.name}\", {below});", "}"]
@@ -438,13 +436,13 @@ def forward_lines(op: Op, table: Table) -> list[str]:
     if (into or op.mutates) and not result_first:
         # the formula needs the values from before the write
         lines += body
-        lines.append(f"  {ret} result = {below};")
+        lines.append(f"  {ret} made = {below};")
     else:
-        lines.append(f"  {ret} result = {below};")
-        lines.append("  const Tensor result_p = autograd::primal(result);")
+        lines.append(f"  {ret} made = {below};")
+        lines.append("  const Tensor made_p = autograd::primal(made);")
         lines += body
-    lines.append("  autograd::set_tangent(result, tangent);")
-    return [*(line for line in lines if line), "  return result;", "}"]
+    lines.append("  autograd::set_tangent(made, tangent);")
+    return [*(line for line in lines if line), "  return made;", "}"]
 
 
 def _jvp_names(op: Op) -> set[str]:

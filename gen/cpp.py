@@ -183,7 +183,7 @@ def impl_name(op: Op) -> str:
 
 
 def kernel_parameters(op: Op) -> str:
-    parts = [] if op.mutates else [f"const View& {r.name}" for r in op.sig.returns]
+    parts = [] if op.mutates else [f"const View& {op.sig.local(r)}" for r in op.sig.returns]
     for a in op.sig.args:
         kind = "const View&" if a.is_tensor else "Span<const View>" if a.is_tensor_list else a.cpp_type
         parts.append(f"{kind} {a.name}")
@@ -278,7 +278,7 @@ def device_function(op: Op, table: Table) -> list[str]:
         if op.mutates:
             lines += [guard, f"  {call};", f"  {op.sig.args[0].name}.impl()->bump_version();",
                       f"  return {op.sig.args[0].name};"]
-        elif op.view:
+        elif op.view and op.grad != {}:
             base = op.sig.args[0].name
             lines += [f"  auto result = [&] {{ const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward); return {call}; }}();",
                       f"  autograd::track_view(result, {base});", "  return result;"]
@@ -328,9 +328,10 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
     if not op.mutates:
         for r in op.sig.returns:
             sizes, dtype = (t.expression(str(e)).cpp for e in op.out[r.name])
-            lines.append(f"  Tensor {r.name} = empty_tensor({sizes}, {dtype}, {device});")
-            outputs.append(r.name)
-            views.append(f"view_of({r.name})")
+            local = op.sig.local(r)
+            lines.append(f"  Tensor {local} = empty_tensor({sizes}, {dtype}, {device});")
+            outputs.append(local)
+            views.append(f"view_of({local})")
     target = op.sig.args[0].name if op.mutates else ""
     if not op.mutates:
         lines.append(f"  if ({device}.is_meta()) return {_tuple(outputs)};")
@@ -409,9 +410,11 @@ def copied_variants(op: Op) -> list[str]:
         return []
     lines = []
     if "inplace" in op.variants:
-        target = op.sig.args[0].name
-        lines += [f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
-                  f"  return op::copy_({target}, op::{op.ident}({names(op.sig)}), false);", "}"]
+        target, call = op.sig.args[0].name, f"op::{op.ident}({names(op.sig)})"
+        body = f"op::copy_({target}, {call}, false)"
+        if op.changes_layout:
+            body = f'autograd::take_layout("{op.name}_", {target}, {call})'
+        lines += [f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{", f"  return {body};", "}"]
     if "out" in op.variants:
         outs = out_names(op)
         comma = ", " if op.sig.args else ""
@@ -420,12 +423,12 @@ def copied_variants(op: Op) -> list[str]:
         for o in outs:
             lines.append(f'  dispatch::check_out("{op.name}", {o}{tensors});')
         lines += ["  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
-                  f"  const auto result = op::{op.ident}({names(op.sig)});"]
+                  f"  const auto made = op::{op.ident}({names(op.sig)});"]
         if len(outs) == 1:
-            lines += [f'  write_out("{op.name}", {outs[0]}, result);', f"  return {outs[0]};", "}"]
+            lines += [f'  write_out("{op.name}", {outs[0]}, made);', f"  return {outs[0]};", "}"]
         else:
             for i, o in enumerate(outs):
-                lines.append(f'  write_out("{op.name}", {o}, std::get<{i}>(result));')
+                lines.append(f'  write_out("{op.name}", {o}, std::get<{i}>(made));')
             lines += [f"  return {{{', '.join(outs)}}};", "}"]
     return lines
 

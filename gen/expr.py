@@ -52,7 +52,7 @@ BUILTINS = {
     "is_inexact": ("is_inexact", "B"), "is_reduced_floating": ("is_reduced_floating", "B"),
     "to_real": ("to_real", "D"), "to_complex": ("to_complex", "D"), "promote_types": ("promote_types", "D"),
     "default_dtype": ("default_dtype", "D"), "item_size": ("item_size", "I"), "can_cast": ("can_cast", "B"),
-    "result_type": ("rules::result_type", "D"), "broadcast": ("rules::broadcast", "N"),
+    "result_type": ("rules::result_type", "D"), "broadcast": ("broadcast_shapes", "N"),
 }
 BINARY_OPS = {
     ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"),

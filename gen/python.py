@@ -35,10 +35,18 @@ class Call:
 
     op: Op
     inplace: bool = False
+    definition: bool = False  # the entry's `expr` instead of its kernel: the test oracle
 
     @property
     def has_out(self) -> bool:
-        return "out" in self.op.variants and not self.inplace
+        return "out" in self.op.variants and not self.inplace and not self.definition
+
+    @property
+    def function(self) -> str:
+        """The C++ function behind it."""
+        if self.definition:
+            return f"definition::{self.op.ident}"
+        return f"op::{self.op.ident}" + ("_inplace" if self.inplace else "")
 
 
 def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
@@ -47,9 +55,13 @@ def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
     for op in ops:
         for place in op.python:
             owner, _, name = place.rpartition(".")
+            if owner != "torch":
+                owner = owner.removeprefix("torch.")
             found[owner, name].append(Call(op))
             if "inplace" in op.variants and not name.startswith("__"):
                 found[owner, name + "_"].append(Call(op, inplace=True))
+        if op.expr and op.body != "expr":
+            found["_definition", op.ident].append(Call(op, definition=True))
     return dict(sorted(found.items()))
 
 
@@ -125,11 +137,10 @@ def _case(call: Call, result_types: dict[str, str]) -> list[str]:
             f"return a.return_argument({index}); }}"
         )
     if call.inplace or op.mutates:
-        function = op.ident + ("_inplace" if call.inplace else "")
-        lines.append(f"unlocked(a, [&] {{ op::{function}({text}); }});")
+        lines.append(f"unlocked(a, [&] {{ {call.function}({text}); }});")
         lines.append("return a.return_argument(0);")
         return lines
-    value = f"unlocked(a, [&] {{ return op::{op.ident}({text}); }})"
+    value = f"unlocked(a, [&] {{ return {call.function}({text}); }})"
     named = len(op.sig.returns) > 1 and not op.sig.returns[0].name.startswith("result")
     if named:
         fields = ", ".join(f'"{r.name}"' for r in op.sig.returns)
@@ -141,11 +152,11 @@ def _case(call: Call, result_types: dict[str, str]) -> list[str]:
 
 
 def _identifier(owner: str, name: str) -> str:
-    return f"{owner.replace('.', '_')}_{name}"
+    return f"{owner.replace('.', '__')}__{name}"
 
 
 def _body_key(calls: list[Call]) -> tuple:
-    return tuple((c.op.ident, c.inplace) for c in calls)
+    return tuple((c.op.ident, c.inplace, c.definition) for c in calls)
 
 
 def binding_files(ops: list[Op], per_file: int = 40) -> dict[str, str]:
@@ -267,7 +278,7 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
             out.append(f"PyObject* py_{ident}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
     out.append("namespace {")
     for owner, entries in declared.items():
-        out.append(f"PyMethodDef methods_{owner.replace('.', '_')}[] = {{")
+        out.append(f"PyMethodDef methods_{owner.replace('.', '__')}[] = {{")
         for name, ident, calls in entries:
             doc = docstring(name, calls).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             out.append(
@@ -276,7 +287,7 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
             )
         out.append("  {nullptr, nullptr, 0, nullptr},\n};")
     out += ["}  // namespace", "const MethodGroup kMethodGroups[] = {"]
-    out += [f'  {{"{owner}", methods_{owner.replace(".", "_")}}},' for owner in declared]
+    out += [f'  {{"{owner}", methods_{owner.replace(".", "__")}}},' for owner in declared]
     out += ["  {nullptr, nullptr},", "};", "}  // namespace taeda::python", ""]
     return "\n".join(out)
 

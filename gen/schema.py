@@ -174,6 +174,10 @@ class Signature:
                 return a
         raise SchemaError(f"{self.text}: no argument called '{name}'")
 
+    def local(self, result: Return) -> str:
+        """A C++ name for a result that no argument has."""
+        return result.name + "_out" if any(a.name == result.name for a in self.args) else result.name
+
     @property
     def tensor_args(self) -> list[Argument]:
         return [a for a in self.args if a.is_tensor]

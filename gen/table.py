@@ -107,6 +107,11 @@ class Op:
         chooser = self.selector
         return [a for a in self.sig.args if not a.is_tensor and a is not chooser]
 
+    @property
+    def changes_layout(self) -> bool:
+        """Whether the in-place form changes sizes and strides instead of values: views, and composites of views."""
+        return "inplace" in self.variants and self.body != "pointwise" and (self.view or self.file == "shape.yaml")
+
     def fail(self, message: str) -> SchemaError:
         return SchemaError(f"{self.where}: {self.sig.text}: {message}")
 

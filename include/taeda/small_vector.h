@@ -27,6 +27,8 @@ class Span {
     requires std::is_const_v<T>
       : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
+  template <size_t N>
+  constexpr Span(T (&array)[N]) : data_(array), size_(N) {}
   // Any contiguous container with data() and size().
   template <class C>
     requires requires(C& c) { static_cast<T*>(c.data()); c.size(); }

@@ -40,6 +40,16 @@ using OptInts = std::optional<IntSpan>;
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
 using OptMemoryFormat = std::optional<MemoryFormat>;
 
+// What a factory function makes: unset fields take the defaults (default dtype, cpu).
+struct TensorOptions {
+  OptDType dtype;
+  OptDevice device;
+  bool requires_grad = false;
+  TensorOptions() = default;
+  TensorOptions(DType dtype) : dtype(dtype) {}
+  TensorOptions(Device device) : device(device) {}
+};
+
 class Tensor {
  public:
   Tensor() = default;
@@ -112,16 +122,6 @@ class Tensor {
 
  private:
   Ref<TensorImpl> impl_;
-};
-
-// What a factory function makes: unset fields take the defaults (default dtype, cpu).
-struct TensorOptions {
-  OptDType dtype;
-  OptDevice device;
-  bool requires_grad = false;
-  TensorOptions() = default;
-  TensorOptions(DType dtype) : dtype(dtype) {}
-  TensorOptions(Device device) : device(device) {}
 };
 
 }  // namespace taeda

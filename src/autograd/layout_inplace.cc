@@ -1,0 +1,42 @@
+#include "autograd/layout_inplace.h"
+
+#include "autograd/record.h"
+#include "op_impl.h"
+
+namespace taeda {
+
+namespace autograd {
+
+Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) {
+  const bool recorded = thread_modes.grad_enabled && requires_grad(self);
+  check_inplace(op, self, recorded);
+  if (recorded) {
+    TD_CHECK_IMPLEMENTED(!view_base(self).defined(),
+                         "{}: changing the layout of a view that requires grad is not supported; use the version of the "
+                         "operator without the trailing underscore",
+                         op);
+    const Edge history = gradient_edge(view);
+    rebase_history(self, history.node, history.input_nr);
+  }
+  self.impl()->set_layout(view.sizes(), view.strides(), view.storage_offset());
+  self.impl()->bump_version();
+  return self;
+}
+
+}  // namespace autograd
+
+Tensor impl::detach_(const Tensor& self) {
+  TD_CHECK(!autograd::view_base(self).defined(),
+           "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
+           "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+           "called on these gradients.");
+  if (auto* meta = autograd::meta_of(self)) {
+    meta->grad_fn = nullptr;
+    meta->output_nr = 0;
+    meta->requires_grad = false;
+    autograd::refresh_keys(self.impl());
+  }
+  return self;
+}
+
+}  // namespace taeda

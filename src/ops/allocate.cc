@@ -1,0 +1,57 @@
+#include "ops/allocate.h"
+
+#include "core/layout.h"
+#include "taeda/ops.h"
+
+namespace taeda {
+
+namespace {
+
+Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
+  TD_CHECK(device.type != DeviceType::kCUDA, "cannot allocate on {}: no CUDA device was found", device);
+  return Tensor(make_ref<TensorImpl>(Storage::allocate(device.is_meta() ? 0 : nbytes, device), dtype, device));
+}
+
+}  // namespace
+
+Tensor empty_tensor(IntSpan sizes, DType dtype, Device device) {
+  Tensor t = make_tensor(checked_nbytes(sizes, dtype), dtype, device);
+  t.impl()->set_contiguous_layout(sizes);
+  return t;
+}
+
+Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  checked_nbytes(sizes, dtype);
+  Tensor t = make_tensor(storage_bytes_needed(sizes, strides, 0, dtype), dtype, device);
+  t.impl()->set_layout(sizes, strides, 0);
+  return t;
+}
+
+Tensor empty_like_tensor(const Tensor& like, DType dtype) {
+  if (like.impl()->contiguous) return empty_tensor(like.sizes(), dtype, like.device());
+  return empty_strided_tensor(like.sizes(), preserved_strides(like.sizes(), like.strides()), dtype, like.device());
+}
+
+Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
+  const TensorImpl& source = *base.impl();
+  auto impl = make_ref<TensorImpl>(source.storage, source.dtype, source.device);
+  impl->own_version = source.own_version;
+  impl->set_layout(sizes, strides, offset);
+  return Tensor(std::move(impl));
+}
+
+void resize_out(std::string_view op, const Tensor& out, IntSpan sizes) {
+  TD_CHECK(out.storage()->resizable(), "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(),
+           sizes);
+  op::resize_(out, sizes, std::nullopt);
+}
+
+void write_out(std::string_view op, const Tensor& out, const Tensor& result) {
+  TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(), out.device());
+  TD_CHECK(can_cast(result.dtype(), out.dtype()), "{}: result type {} can't be cast to the desired output type {}", op,
+           scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes());
+  op::copy_(out, result, false);
+}
+
+}  // namespace taeda

@@ -1,0 +1,32 @@
+#include "ops/dispatch.h"
+
+#include "kernels/cpu/loop.h"
+#include "taeda/ops.h"
+
+namespace taeda {
+
+void dispatch::check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad) {
+  if (!thread_modes.grad_enabled) return;
+  TD_CHECK(!any_requires_grad && !out.requires_grad(),
+           "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+           "requires grad.",
+           op);
+}
+
+Tensor dense_input(const Tensor& t) {
+  if (!t.defined() || t.impl()->contiguous) return t;
+  Tensor dense = empty_tensor(t.sizes(), t.dtype(), t.device());
+  if (!t.is_meta()) cpu::copy(view_of(dense), view_of(t));
+  return dense;
+}
+
+ViewList::ViewList(TensorSpan tensors, bool dense) {
+  kept_.reserve(tensors.size());
+  views_.reserve(tensors.size());
+  for (const Tensor& t : tensors) {
+    kept_.push_back(dense ? dense_input(t) : t);
+    views_.push_back(view_of(kept_.back()));
+  }
+}
+
+}  // namespace taeda

@@ -1,0 +1,59 @@
+// The few lines around a dispatch table: collecting keys, and turning tensors into a kernel's Views.
+#pragma once
+
+#include <vector>
+
+#include "kernels/view.h"
+#include "ops/allocate.h"
+#include "taeda/keys.h"
+#include "taeda/tensor.h"
+
+namespace taeda {
+
+namespace dispatch {
+
+inline KeySet keys(const Tensor& t) { return t.defined() ? t.impl()->keys : KeySet(); }
+inline KeySet keys(TensorSpan list) {
+  KeySet all;
+  for (const Tensor& t : list) all = all | keys(t);
+  return all;
+}
+// The keys of a call on this thread; calls without tensors run on the CPU.
+inline KeySet effective(KeySet keys) {
+  keys = keys - thread_modes.excluded;
+  return keys.empty() ? KeySet(Key::kCPU) : keys;
+}
+
+// out= takes no part in autograd: RuntimeError when it, or while recording an argument, requires grad.
+void check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad);
+template <class... Inputs>
+void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) {
+  const KeySet all = (keys(out) | ... | keys(inputs));
+  if (all.has(Key::kAutograd) && !thread_modes.excluded.has(Key::kAutograd)) [[unlikely]] {
+    check_out_grad(op, out, ((inputs.defined() && inputs.requires_grad()) || ...));
+  }
+}
+
+}  // namespace dispatch
+
+inline View view_of(const Tensor& t) {
+  if (!t.defined()) return {};
+  const TensorImpl& impl = *t.impl();
+  return {impl.data, impl.dtype, impl.sizes, impl.strides, impl.numel, true};
+}
+
+// The tensor itself when it is row-major, else a row-major copy; undefined stays undefined.
+Tensor dense_input(const Tensor& t);
+
+// Views of a tensor list; keeps row-major copies alive where the kernel wants them.
+class ViewList {
+ public:
+  explicit ViewList(TensorSpan tensors, bool dense = false);
+  Span<const View> span() const { return views_; }
+
+ private:
+  std::vector<Tensor> kept_;
+  std::vector<View> views_;
+};
+
+}  // namespace taeda

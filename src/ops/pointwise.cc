@@ -1,0 +1,224 @@
+#include "ops/pointwise.h"
+
+#include <algorithm>
+
+#include "core/layout.h"
+#include "ops/allocate.h"
+#include "ops/rules.h"
+
+namespace taeda::pointwise {
+
+namespace {
+
+constexpr size_t kMaxInputs = 6;
+constexpr int64_t kInlineElements = 16384;  // up to this one thread calls the dense kernel directly
+constexpr int64_t kTinyElements = 32;        // up to this a one-element input is repeated on the stack
+
+// The dtype in which the kernel computes: reduced floats compute in float.
+DType compute_type(DType t) { return is_reduced_floating(t) ? DType::kFloat32 : t; }
+
+DType promoted(const Info& info, Span<const Tensor* const> inputs) {
+  DType common;
+  if (inputs.size() == 1) {
+    common = inputs[0]->dtype();
+  } else {
+    rules::Promotion promotion;
+    for (const Tensor* t : inputs) promotion.add(*t);
+    common = promotion.result();
+  }
+  if (info.promote == Promote::kFloat && !is_inexact(common)) common = default_dtype();
+  return common;
+}
+
+DType result_dtype(const Info& info, DType common) {
+  if (info.promote == Promote::kBool) return DType::kBool;
+  return info.promote == Promote::kReal ? to_real(common) : common;
+}
+
+Device common_device(const Info& info, Span<const Tensor* const> inputs) {
+  Device device = inputs[0]->device();
+  for (const Tensor* t : inputs)
+    if (t->is_meta() && t->dim() > 0) device = t->device();
+  for (const Tensor* t : inputs)
+    if (t->device() != device && t->dim() > 0) [[unlikely]]
+      contract::fail_device(info.name, "other", device, t->device());
+  return device;
+}
+
+// `count` copies of the one element of `t`, converted to `dtype`.
+template <class T>
+void repeat_as(const Tensor& t, int64_t count, void* out) {
+  std::fill_n(static_cast<T*>(out), count, t.item_scalar().to<T>());
+}
+void repeat_element(const Tensor& t, DType dtype, int64_t count, void* out) {
+  switch (dtype) {
+    case DType::kBool: return repeat_as<bool>(t, count, out);
+    case DType::kUInt8: return repeat_as<uint8_t>(t, count, out);
+    case DType::kInt8: return repeat_as<int8_t>(t, count, out);
+    case DType::kInt16: return repeat_as<int16_t>(t, count, out);
+    case DType::kInt32: return repeat_as<int32_t>(t, count, out);
+    case DType::kInt64: return repeat_as<int64_t>(t, count, out);
+    case DType::kFloat32: return repeat_as<float>(t, count, out);
+    case DType::kFloat64: return repeat_as<double>(t, count, out);
+    case DType::kComplex64: return repeat_as<std::complex<float>>(t, count, out);
+    case DType::kComplex128: return repeat_as<std::complex<double>>(t, count, out);
+    default: fail(ErrorKind::kRuntime, "pointwise operators do not compute in {}", dtype);
+  }
+}
+
+// The short way for small work: every input is row-major with the compute dtype and one shape, or a single element
+// beside a tiny tensor. Returns whether it applied. No loop engine, no threads, no conversion buffers.
+bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into, Span<const Tensor* const> inputs,
+                  const void* functor, Tensor& out) {
+  const TensorImpl* shape = nullptr;  // the first input with dimensions
+  for (const Tensor* t : inputs) {
+    const TensorImpl* impl = t->impl();
+    if (!impl->device.is_cpu() || !impl->contiguous) return false;
+    if (impl->ndim() == 0 && (impl->dtype != compute || impl->wrapped_number)) continue;
+    if (impl->dtype != compute) return false;
+    if (!shape || (shape->ndim() == 0 && impl->ndim() > 0)) shape = impl;
+  }
+  if (!shape || shape->numel > kInlineElements) return false;
+  for (const Tensor* t : inputs) {
+    const TensorImpl* impl = t->impl();
+    if (impl->sizes == shape->sizes) continue;
+    if (impl->ndim() != 0 || shape->numel > kTinyElements) return false;
+  }
+  if (into.defined()) {
+    const TensorImpl* target = into.impl();
+    if (target->dtype != result || !target->contiguous || !(target->sizes == shape->sizes) || !target->storage->writable())
+      return false;
+    for (const Tensor* t : inputs) {
+      if (!t->is_same(into) && t->storage().get() == target->storage.get()) return false;
+    }
+    out = into;
+  } else {
+    out = empty_tensor(shape->sizes, result);
+  }
+  alignas(64) char repeated[2][kTinyElements * sizeof(std::complex<double>)];
+  const void* data[kMaxInputs];
+  size_t used = 0;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const TensorImpl* impl = inputs[i]->impl();
+    data[i] = impl->data;
+    if (impl->dtype == compute && impl->numel == shape->numel && !impl->wrapped_number) continue;
+    if (used == 2) return false;
+    repeat_element(*inputs[i], compute, shape->numel, repeated[used]);
+    data[i] = repeated[used++];
+  }
+  fn(out.data_ptr(), data, shape->numel, functor);
+  if (into.defined()) into.impl()->bump_version();
+  return true;
+}
+
+// A result for inputs that are not all row-major takes the layout of the first full-size input.
+Tensor allocate_result(IntSpan sizes, DType dtype, Device device, Span<const Tensor* const> inputs) {
+  for (const Tensor* t : inputs) {
+    if (t->sizes() == sizes && t->dim() > 0) {
+      if (t->impl()->contiguous) break;
+      if (device.is_cpu()) return empty_like_tensor(*t, dtype);
+      break;
+    }
+  }
+  return empty_tensor(sizes, dtype, device);
+}
+
+void check_into(const Info& info, const Tensor& into, bool inplace, IntSpan sizes, DType result) {
+  TD_CHECK(can_cast(result, into.dtype()), "{}: result type {} can't be cast to the desired output type {}", info.name,
+           scalar_type_name(result), scalar_type_name(into.dtype()));
+  if (inplace) {
+    TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}", info.name,
+             into.sizes(), sizes);
+  } else if (into.sizes() != sizes) {
+    resize_out(info.name, into, sizes);
+  }
+  check_no_internal_overlap(into);
+  TD_CHECK(into.is_meta() || into.storage()->writable(), "{}: the memory of the written-to tensor is read-only", info.name);
+}
+
+// Strides of `t` seen with the broadcast sizes.
+DimVector expanded_strides(const Tensor& t, IntSpan sizes) {
+  const size_t n = sizes.size(), m = t.sizes().size();
+  DimVector strides(n, 0);
+  for (size_t i = 0; i < m; i++) {
+    if (t.sizes()[m - 1 - i] != 1) strides[n - 1 - i] = t.strides()[m - 1 - i];
+  }
+  return strides;
+}
+
+// Whether writing `into` could change elements of `input` that are still to be read.
+bool needs_copy(const Tensor& into, const Tensor& input) {
+  if (into.storage().get() != input.storage().get()) return false;
+  const MemoryOverlap overlap = memory_overlap(into, input);
+  return overlap == MemoryOverlap::kPartial || overlap == MemoryOverlap::kUnknown;
+}
+
+View view_of(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t numel) {
+  return {t.data_ptr(), t.dtype(), sizes, strides, numel, true};
+}
+
+void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out, Span<const Tensor* const> inputs,
+            const void* functor) {
+  if (out.numel() == 0) return;
+  DimVector strides[kMaxInputs];
+  View views[kMaxInputs];
+  for (size_t i = 0; i < inputs.size(); i++) {
+    strides[i] = expanded_strides(*inputs[i], out.sizes());
+    views[i] = view_of(*inputs[i], out.sizes(), strides[i], out.numel());
+  }
+  pointwise_loop(fn, compute, fn_out, view_of(out, out.sizes(), out.strides(), out.numel()),
+                 Span<const View>(views, inputs.size()), functor);
+}
+
+}  // namespace
+
+Tensor run(const Info& info, const DenseTable& table, const Tensor& into, Span<const Tensor* const> inputs,
+           const void* functor) {
+  const DType common = promoted(info, inputs);
+  contract::types(info.name, info.types, common);
+  const DType compute = compute_type(common);
+  const DenseFn fn = table.fn[static_cast<int>(compute)];
+  if (!fn) [[unlikely]] contract::fail_types(info.name, common);
+  const DType result = result_dtype(info, common);
+  const DType fn_out = result_dtype(info, compute);
+
+  if (common == compute) {
+    Tensor out;
+    if (run_directly(fn, compute, result, into, inputs, functor, out)) return out;
+  }
+
+  DimVector sizes = inputs[0]->impl()->sizes;
+  for (size_t i = 1; i < inputs.size(); i++) {
+    if (!(inputs[i]->impl()->sizes == sizes)) sizes = broadcast_shapes(sizes, inputs[i]->sizes());
+  }
+  const Device device = common_device(info, inputs);
+  Tensor out = into;
+  if (!into.defined()) {
+    out = allocate_result(sizes, result, device, inputs);
+  } else {
+    check_into(info, into, into.is_same(*inputs[0]), sizes, result);
+  }
+  if (device.is_meta()) return out;
+  if (into.defined()) {
+    // An input that overlaps the output other than element by element is read from a copy.
+    Tensor copies[kMaxInputs];
+    const Tensor* safe[kMaxInputs];
+    for (size_t i = 0; i < inputs.size(); i++) {
+      safe[i] = inputs[i];
+      if (!inputs[i]->is_same(into) && needs_copy(into, *inputs[i])) {
+        copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype());
+        const Tensor& source = *inputs[i];
+        cpu::copy(view_of(copies[i], source.sizes(), copies[i].strides(), source.numel()),
+             view_of(source, source.sizes(), source.strides(), source.numel()));
+        safe[i] = &copies[i];
+      }
+    }
+    launch(fn, compute, fn_out, out, Span<const Tensor* const>(safe, inputs.size()), functor);
+    into.impl()->bump_version();
+  } else {
+    launch(fn, compute, fn_out, out, inputs, functor);
+  }
+  return out;
+}
+
+}  // namespace taeda::pointwise

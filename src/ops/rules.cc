@@ -1,0 +1,57 @@
+#include "ops/rules.h"
+
+#include <algorithm>
+
+namespace taeda::rules {
+
+namespace {
+int category(DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; }
+
+// `lower` matters only where its category is above that of `higher`.
+DType combine(bool has_higher, DType higher, bool has_lower, DType lower) {
+  if (!has_lower) return higher;
+  if (!has_higher) return lower;
+  if (category(higher) >= category(lower)) return higher;
+  return category(lower) == 3 && category(higher) == 2 && higher == DType::kFloat64 ? DType::kComplex128
+         : category(lower) == 3 && category(higher) == 2                            ? DType::kComplex64
+                                                                                      : promote_types(higher, lower);
+}
+}  // namespace
+
+void Promotion::add(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  DType& slot = impl.wrapped_number ? number_ : impl.ndim() == 0 ? zero_ : dims_;
+  bool& present = impl.wrapped_number ? has_number_ : impl.ndim() == 0 ? has_zero_ : has_dims_;
+  DType dtype = impl.dtype;
+  if (impl.wrapped_number) {
+    if (is_complex(dtype)) dtype = to_complex(default_dtype());
+    else if (is_floating(dtype)) dtype = default_dtype();
+  }
+  slot = present ? promote_types(slot, dtype) : dtype;
+  present = true;
+}
+
+DType Promotion::result() const {
+  const DType ranked = combine(has_dims_, dims_, has_zero_, zero_);
+  return combine(has_dims_ || has_zero_, ranked, has_number_, number_);
+}
+
+DType result_type(const Tensor& a, const Tensor& b) {
+  Promotion promotion;
+  promotion.add(a);
+  promotion.add(b);
+  return promotion.result();
+}
+
+DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
+  DimVector out;
+  const bool all = !dims || dims->empty();
+  for (size_t i = 0; i < sizes.size(); i++) {
+    const bool gone = all || std::find(dims->begin(), dims->end(), static_cast<int64_t>(i)) != dims->end();
+    if (!gone) out.push_back(sizes[i]);
+    else if (keepdim) out.push_back(1);
+  }
+  return out;
+}
+
+}  // namespace taeda::rules

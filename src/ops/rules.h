@@ -1,0 +1,30 @@
+// Shape and dtype rules that table entries call as rules.NAME(...), and type promotion over tensors.
+#pragma once
+
+#include "taeda/tensor.h"
+
+namespace taeda::rules {
+
+// torch.result_type over any number of tensors: dimensioned tensors outrank 0-d ones, which outrank numbers, within a
+// category (bool < integer < floating < complex).
+class Promotion {
+ public:
+  void add(const Tensor& t);
+  DType result() const;
+
+ private:
+  DType dims_ = DType::kBool, zero_ = DType::kBool, number_ = DType::kBool;
+  bool has_dims_ = false, has_zero_ = false, has_number_ = false;
+};
+DType result_type(const Tensor& a, const Tensor& b);
+
+// Sizes of a reduction of `sizes` over `dims` (none given: over all).
+DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
+
+// The value of a one-element tensor as a truth value.
+bool is_true(const Tensor& flag);
+
+// The order of dimensions that undoes `permute(dims)`.
+DimVector inverse_permutation(IntSpan dims);
+
+}  // namespace taeda::rules

@@ -1,0 +1,166 @@
+"""Every table operator on its samples: values against PyTorch over dtypes and layouts, in-place and out= forms, shapes on
+the meta device, first and second gradients by finite differences, forward mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import taeda
+from gen.table import Op, load
+from tests.ops import samples as grid
+
+OPS = [op for op in load(Path(__file__).resolve().parents[2] / "ops") if op.python and grid.samples(op)]
+IDS = [op.ident for op in OPS]
+DIFFERENTIABLE = [op for op in OPS if op.grad != {} and op.types not in ("bool", "integral", "integral_bool")
+                  and op.promote != "bool" and op.test.get("grad", True)]
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def flat(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def assert_same(got: Any, expected: Any, context: str) -> None:
+    """Equal dtype, shape and values to the tolerances that PyTorch's own tests use."""
+    for mine, theirs in zip(flat(got), flat(expected), strict=True):
+        if not isinstance(mine, taeda.Tensor):
+            assert mine == theirs or mine != mine and theirs != theirs, context
+            continue
+        assert str(mine.dtype) == str(theirs.dtype), context
+        assert tuple(mine.shape) == tuple(theirs.shape), context
+        tolerances = {"torch.float16": 2e-3, "torch.bfloat16": 2e-2, "torch.float32": 2e-5, "torch.complex64": 2e-5}
+        tolerance = tolerances.get(str(theirs.dtype), 1e-9)
+        if "float16" in str(theirs.dtype):
+            mine, theirs = mine.float(), theirs.float()
+        a, b = mine.detach().resolve_conj().numpy(), theirs.detach().resolve_conj().numpy()
+        import numpy
+
+        numpy.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=context)
+
+
+def call(op: Op, framework: Any, dtype: str, layout: str, sample: str, **kwargs: Any) -> Any:
+    args, options = grid.maker(op, framework, dtype, layout, sample, **kwargs).arguments(sample)
+    return grid.place(op, framework)(*args, **options)
+
+
+def both(op: Op, torch: Any, dtype: str, layout: str, sample: str, **kwargs: Any) -> tuple[Any, Any]:
+    """Results of both frameworks; where PyTorch raises, taeda must raise an exception of that kind."""
+    try:
+        expected = call(op, torch, dtype, layout, sample, **kwargs)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        if "not implemented for" in str(error):
+            return None, None  # PyTorch lacks the dtype: nothing to compare with
+        with pytest.raises((type(error), RuntimeError)):
+            call(op, taeda, dtype, layout, sample, **kwargs)
+        return None, None
+    return call(op, taeda, dtype, layout, sample, **kwargs), expected
+
+
+@pytest.mark.parametrize("op", OPS, ids=IDS)
+def test_values(op: Op, torch: Any) -> None:
+    if grid.place(op, torch) is None:
+        pytest.skip("PyTorch has no such function")
+    for sample in grid.samples(op):
+        for dtype in grid.dtypes(op):
+            for layout in grid.LAYOUTS:
+                got, expected = both(op, torch, dtype, layout, sample)
+                if expected is not None:
+                    assert_same(got, expected, f"{op.name}({sample}) {dtype} {layout}")
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.body == "pointwise"],
+                         ids=[op.ident for op in OPS if op.body == "pointwise"])
+def test_special_values(op: Op, torch: Any) -> None:
+    if op.types in ("bool", "integral", "integral_bool"):
+        pytest.skip("no floating values")
+    for sample in grid.samples(op):
+        got, expected = both(op, torch, "float32", "plain", sample, special=True)
+        if expected is not None:
+            assert_same(got, expected, f"{op.name}({sample}) with nan, inf, -inf, -0")
+
+
+@pytest.mark.parametrize("op", OPS, ids=IDS)
+def test_forms(op: Op) -> None:
+    """Method, in-place and out= give what the function gives."""
+    dtype = next((d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0])
+    for sample in grid.samples(op):
+        expected = call(op, taeda, dtype, "plain", sample)
+        if not isinstance(expected, taeda.Tensor):
+            continue
+        args, options = grid.maker(op, taeda, dtype, sample=sample).arguments(sample)
+        if any(p.startswith("Tensor.") for p in op.python) and isinstance(args[0], taeda.Tensor):
+            assert taeda.equal(getattr(args[0], op.name)(*args[1:], **options).nan_to_num(), expected.nan_to_num())
+        if "out" in op.variants and "torch." + op.name in op.python:
+            out = taeda.empty(0, dtype=expected.dtype)
+            assert getattr(taeda, op.name)(*args, **options, out=out) is out
+            assert taeda.equal(out.nan_to_num(), expected.nan_to_num())
+        if ("inplace" in op.variants and isinstance(args[0], taeda.Tensor) and expected.dtype == args[0].dtype
+                and expected.shape == args[0].shape and f"Tensor.{op.name}" in op.python):
+            target, version = args[0].clone(), args[0].clone()._version
+            assert getattr(target, op.name + "_")(*args[1:], **options) is target
+            assert taeda.equal(target.nan_to_num(), expected.nan_to_num())
+            assert target._version > version
+
+
+@pytest.mark.parametrize("op", OPS, ids=IDS)
+def test_meta_shapes(op: Op) -> None:
+    """The shape-only version knows size and dtype of the real result."""
+    if op.test.get("meta", True) is False:
+        pytest.skip("the shape depends on the data")
+    dtype = next((d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0])
+    for sample in grid.samples(op):
+        expected = call(op, taeda, dtype, "plain", sample)
+        args, options = grid.maker(op, taeda, dtype, sample=sample).arguments(sample)
+
+        def to_meta(value: Any) -> Any:
+            if isinstance(value, taeda.Tensor):
+                return value.to("meta")
+            return type(value)(to_meta(v) for v in value) if isinstance(value, (list, tuple)) else value
+
+        got = grid.place(op, taeda)(*to_meta(args), **{k: to_meta(v) for k, v in options.items()})
+        for mine, real in zip(flat(got), flat(expected), strict=True):
+            if isinstance(real, taeda.Tensor) and mine.is_meta:
+                assert (mine.shape, mine.dtype) == (real.shape, real.dtype), f"{op.name}({sample})"
+
+
+def gradient_case(op: Op, sample: str) -> tuple[Any, list[Any]]:
+    """A function of the tensors alone, and those tensors."""
+    source = grid.maker(op, taeda, "float64", sample=sample, requires_grad=True)
+    args, options = source.arguments(sample)
+    function = grid.place(op, taeda)
+    inputs = list(source.made)
+
+    def f(*tensors: Any) -> Any:
+        replaced = {id(old): new for old, new in zip(inputs, tensors)}
+
+        def swap(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(swap(v) for v in value)
+            return replaced.get(id(value), value)
+
+        result = function(*swap(args), **{k: swap(v) for k, v in options.items()})
+        return tuple(r for r in flat(result) if r.is_floating_point() or r.is_complex())
+
+    return f, inputs
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=[op.ident for op in DIFFERENTIABLE])
+def test_gradients(op: Op) -> None:
+    tried = 0
+    for sample in grid.samples(op):
+        f, inputs = gradient_case(op, sample)
+        if not inputs or sum(t.numel() for t in inputs) > 40:
+            continue
+        tried += 1
+        forward = op.jvp != "none" and op.test.get("forward_ad", True)
+        taeda.autograd.gradcheck(f, inputs, check_forward_ad=forward)
+        if op.test.get("gradgrad", True):
+            taeda.autograd.gradgradcheck(f, inputs)
+    assert tried, "no sample is small enough to differentiate"
