@@ -54,6 +54,12 @@ def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
     return entries
 
 
+def rules_header(folder: Path) -> str:
+    """Includes what families define for their shape rules: src/ops/FAMILY_rules.h."""
+    names = sorted(path.name for path in folder.glob("*_rules.h"))
+    return "\n".join(["#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names), ""])
+
+
 def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
@@ -61,6 +67,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     files = {
         "include/taeda/ops.h": cpp.public_header(known),
         "include/taeda/tensor_methods.inc": cpp.methods_include(known),
+        "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
         "op_impl.h": cpp.implementation_header(known),
         "kernels_decl.h": cpp.kernels_header(known),
         "op_handlers.h": cpp.handlers_header(known),

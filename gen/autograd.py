@@ -240,12 +240,12 @@ def apply_lines(op: Op, table: Table) -> list[str]:
     offsets, needs = _offsets(op), _needs(op)
     total = " + ".join("1" if a.is_tensor else f"{a.name}_count" for a in _edges(op)) or "0"
     lines = [f"TensorList {cls}::apply(TensorList&& grads) {{", f"  TensorList out({total});"]
+    if replays(op):
+        return [lines[0], *_replay_apply(op, saved), "}"]
     for i, gy in enumerate(gy_names(op)):
         lines.append(f"  [[maybe_unused]] Tensor {gy} = std::move(grads[{i}]);")
     defined = " && ".join(f"!{gy}.defined()" for gy in gy_names(op))
     lines.append(f"  if ({defined}) return out;")
-    if replays(op):
-        return lines + _replay_apply(op, saved) + ["}"]
     if len(op.sig.returns) > 1:
         used = set().union(*(names_used(t) for _, t in gradient_groups(op)))
         lines += [f"  if (!{gy}.defined()) {gy} = result_facts[{i}].zeros();"
@@ -284,10 +284,9 @@ def _replay_apply(op: Op, saved: Saved) -> list[str]:
         raise SchemaError(f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'")
     one = len(op.sig.returns) == 1
     result = "TensorList{y}" if one else "TensorList{" + ", ".join(f"std::get<{i}>(y)" for i in range(len(op.sig.returns))) + "}"
-    opt = [f"    [[maybe_unused]] const auto& {a.name}_ = {a.name};" for a in ()]
     return [
-        *unpack, *opt,
-        f"  return autograd::replay(TensorList{{{inputs}}}, TensorList{{{', '.join(gy_names(op))}}}, [&](const TensorList& in) {{",
+        *unpack,
+        f"  return autograd::replay(TensorList{{{inputs}}}, grads, [&]([[maybe_unused]] const TensorList& in) {{",
         f"    auto y = definition::{op.ident}({_stored_call(op, fresh)});",
         f"    return {result};",
         "  });",

@@ -504,6 +504,8 @@ class Translator:
             return cpp if have in ("F", "I", "F?", "B") else None
         if base == "I":
             return cpp if have in ("I", "I?", "B") and (want.endswith("?") or have != "I?") else None
+        if base == "M" and have == "Y":
+            return f"expr::memory_format({cpp})"
         if base == "L" and have == "L":
             return cpp
         return cpp if str(have).removesuffix("?") == base and (want.endswith("?") or not str(have).endswith("?")) else None

@@ -188,6 +188,10 @@ def _build(entry: dict, file: str) -> Op:
         contiguous=entry.get("contiguous", []), view=bool(entry.get("view", False)),
         expr=entry.get("expr"), test=_plain(entry.get("test", {})), node=entry.get("node", ""),
     )
+    if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
+        for result, name in zip(sig.returns, op.out):
+            if result.name.startswith("result"):
+                result.name = name
     _validate(op)
     return op
 
@@ -201,7 +205,8 @@ def _validate(op: Op) -> None:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
             raise op.fail(f"'out' must give sizes and dtype of {missing}")
-    for name in [*(op.grad or {}), *op.contiguous]:
+    grouped = [name.strip() for key in op.grad or {} for name in key.split(",")]
+    for name in [*grouped, *op.contiguous]:
         op.sig.arg(name)
     for variant in op.variants:
         if variant not in ("inplace", "out"):

@@ -93,6 +93,12 @@ inline DimVector repeat(IntSpan list, int64_t count) {
   return out;
 }
 
+inline MemoryFormat memory_format(std::string_view name) {
+  return name == "contiguous" ? MemoryFormat::kContiguous
+         : name == "channels_last" ? MemoryFormat::kChannelsLast
+                                   : MemoryFormat::kPreserve;
+}
+
 inline TensorOptions options(OptDType dtype, OptDevice device) {
   TensorOptions out;
   out.dtype = dtype;
