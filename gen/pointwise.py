@@ -1,0 +1,222 @@
+"""Dense kernels of pointwise operators: per-instruction-set C++ files from a list of functors.
+
+A functor is a struct in ``src/kernels/pointwise/*.h`` with a templated ``operator()`` over one value type ``V`` that
+stands for a vector, a single number, or a :class:`Dual` of either. Its text includes nothing; one file holds one family.
+
+Parameters are the functor's fields, in the order of the operator's arguments that are not tensors (the one that chooses
+among functors left out). The caller lays them out as a plain struct of the arguments' own C++ types; a field is therefore
+``double``, ``int64_t`` or ``bool``, or for a ``Scalar`` argument the functor is ``template <class S>`` and the field ``S``:
+it is converted to the compute dtype once a call, not once an element. In such a functor all ``S`` fields are Scalars.
+
+For each :class:`Entry`, ``emit`` writes ``const DenseTable& taeda::dense_NAME()``: float and double as vectors for AVX2 and
+AVX-512, everything else (integers, bool, complex, and float below AVX2) one number at a time, compiled once. A functor
+``Grad<F, I>`` is a derivative by dual numbers; second derivatives are rare and never get vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
+CPP_TYPES = {
+    "bool": "bool",
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "float16": None,  # computed in float
+    "bfloat16": None,
+    "float32": "float",
+    "float64": "double",
+    "complex64": "std::complex<float>",
+    "complex128": "std::complex<double>",
+}
+VECTOR_TYPES = ("float32", "float64")
+WEIGHT_LIMIT = 24  # instantiations in one file: keeps each below about 20 s of compile time
+
+
+@dataclass
+class Entry:
+    name: str  # dense_NAME
+    functor: str  # "Gelu", "Grad<Gelu, 0>", "Grad<Grad<Gelu, 0>, 1>"
+    n_inputs: int
+    types: list[str]  # compute dtypes
+    result: str = "same"  # same, bool or real: for the reader, the functor's own result type decides
+    where: str = ""  # table entry that asked for it
+
+
+@dataclass
+class Functor:
+    name: str
+    header: str
+    templated: bool  # template <class S>
+    fields: list[tuple[str, str]]  # type, name
+
+
+def read_functors(folder: Path = FUNCTORS) -> dict[str, Functor]:
+    """All functors by name, with their fields, from the headers' text."""
+    found: dict[str, Functor] = {}
+    pattern = re.compile(r"^(template <class S>\n)?struct (\w+) \{\n(.*?)^\};", re.M | re.S)
+    for path in sorted(folder.glob("*.h")):
+        for template, name, body in pattern.findall(path.read_text()):
+            fields = re.findall(r"^  (S|double|bool|int64_t) (\w+);", body, re.M)
+            if name in found:
+                raise ValueError(f"functor {name} is defined in {found[name].header} and in {path.name}")
+            found[name] = Functor(name, path.name, bool(template), fields)
+    return found
+
+
+def emit(entries: list[Entry]) -> dict[str, str]:
+    """File name -> text of the translation units that define the dense tables."""
+    functors = read_functors()
+    families: dict[str, list[Entry]] = {}
+    for entry in entries:
+        base = _base(entry.functor)
+        if base not in functors:
+            raise ValueError(f"{entry.where or entry.name}: no functor {base} in src/kernels/pointwise")
+        families.setdefault(functors[base].header, []).append(entry)
+    files = {}
+    for header, members in families.items():
+        for i, part in enumerate(_parts(members)):
+            name = f"pointwise_{header.removesuffix('.h')}_{i}.cc"
+            files[name] = _file(name, header, part, functors)
+    return files
+
+
+def _base(functor: str) -> str:
+    """The functor inside Grad<...>."""
+    return re.sub(r"^(Grad<)+|(, \d+>)+$", "", functor)
+
+
+def _depth(functor: str) -> int:
+    return functor.count("Grad<")
+
+
+def _weight(entry: Entry) -> int:
+    vectors = sum(t in VECTOR_TYPES for t in entry.types)
+    return 1 + (vectors * (1 + 2 * _depth(entry.functor)) if _depth(entry.functor) < 2 else 2)
+
+
+def _parts(entries: list[Entry]) -> list[list[Entry]]:
+    """Consecutive entries, cut so that no file gets too heavy."""
+    parts: list[list[Entry]] = [[]]
+    weight = 0
+    for entry in entries:
+        if parts[-1] and weight + _weight(entry) > WEIGHT_LIMIT:
+            parts.append([])
+            weight = 0
+        parts[-1].append(entry)
+        weight += _weight(entry)
+    return parts
+
+
+def _loader(entry: Entry, functor: Functor) -> str:
+    """The struct that makes the functor for one compute dtype from the caller's parameters."""
+    kind = f"{functor.name}<T>" if functor.templated else functor.name
+    full = entry.functor.replace(functor.name, kind)
+    values = ", ".join(f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields)
+    made = "{" * (_depth(entry.functor) + 1) + values + "}" * (_depth(entry.functor) + 1)
+    lines = [f"struct Load_{entry.name} {{", "  template <class T>"]
+    if functor.fields:
+        stored = f"{functor.name}<Scalar>" if functor.templated else functor.name
+        lines += [
+            f"  static {full} load(const void* params) {{",
+            f"    const auto& p = *static_cast<const {stored}*>(params);",
+            f"    return {full}{made};",
+            "  }",
+        ]
+    else:
+        lines += [f"  static {full} load(const void*) {{ return {{}}; }}"]
+    return "\n".join([*lines, "};"])
+
+
+def _cells(entry: Entry, vectors: bool) -> str:
+    cells = []
+    for name, cpp in CPP_TYPES.items():
+        if name not in entry.types or cpp is None:
+            cells.append("nullptr")
+        elif vectors and name in VECTOR_TYPES and _depth(entry.functor) < 2:
+            cells.append(f"dense<Load_{entry.name}, {cpp}, {entry.n_inputs}>")
+        else:
+            cells.append(f"lanes::dense<lanes::Load_{entry.name}, {cpp}, {entry.n_inputs}>")
+    return ",\n    ".join(cells)
+
+
+def _table(entry: Entry, vectors: bool) -> str:
+    return (
+        f"const DenseTable& table_{entry.name}() {{\n"
+        f"  static constexpr DenseTable table{{{{\n    {_cells(entry, vectors)}}}}};\n"
+        f"  return table;\n}}"
+    )
+
+
+def _file(name: str, header: str, entries: list[Entry], functors: dict[str, Functor]) -> str:
+    loaders = "\n".join(_loader(e, functors[_base(e.functor)]) for e in entries)
+    vector_loaders = "\n".join(
+        _loader(e, functors[_base(e.functor)])
+        for e in entries
+        if _depth(e.functor) < 2 and any(t in VECTOR_TYPES for t in e.types)
+    )
+    sources = "\n".join(f"//   {e.name}: {e.where}" for e in entries)
+    includes = f'#include "kernels/pointwise/dual.h"\n#include "kernels/pointwise/{header}"'
+    exports = "\n".join(f"HWY_EXPORT(table_{e.name});" for e in entries)
+    getters = "\n".join(
+        f"const DenseTable& dense_{e.name}() {{\n  using namespace cpu;\n"
+        f"  return HWY_DYNAMIC_DISPATCH(table_{e.name})();\n}}"
+        for e in entries
+    )
+    newline = "\n"
+    return f"""\
+// Generated by gen/pointwise.py from
+{sources}
+#include "kernels/cpu/dense_lanes.h"
+#include "kernels/cpu/loop.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/{name}"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/dense-inl.h"
+
+#ifndef TAEDA_LANES_ONCE
+#define TAEDA_LANES_ONCE
+namespace taeda::cpu::lanes {{
+{includes}
+{loaders}
+}}  // namespace taeda::cpu::lanes
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {{
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+{newline.join(_table(e, vectors=False) for e in entries)}
+#else
+{includes}
+{vector_loaders}
+{newline.join(_table(e, vectors=True) for e in entries)}
+#endif
+}}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {{
+{exports}
+}}  // namespace taeda::cpu
+namespace taeda {{
+{getters}
+}}  // namespace taeda
+#endif
+"""
+
+
+if __name__ == "__main__":  # a driver for trying functors without the table: NAME:FUNCTOR:INPUTS:TYPES... -> folder
+    import sys
+
+    out = Path(sys.argv[1])
+    chosen = [a.split(":") for a in sys.argv[2:]]
+    listed = [Entry(n, f, int(k), t.split(","), where="command line") for n, f, k, t in chosen]
+    (out / "src").mkdir(parents=True, exist_ok=True)
+    for file_name, text in emit(listed).items():
+        (out / "src" / file_name).write_text(text)

@@ -1,0 +1,363 @@
+// Elementary functions on Vec<T>: included by simd.h, once per instruction set.
+//
+// Polynomials are minimax fits made for this file; the comment beside each gives its error. Where an argument leaves the
+// range that the vector code is good for (huge angles, poles), all lanes go through the C library instead.
+#if defined(TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
+#undef TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
+#else
+#define TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
+#endif
+
+#include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/special.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+
+template <class T>
+inline constexpr bool kIsFloat = std::is_same_v<T, float>;
+template <class T>
+inline constexpr T kInf = std::numeric_limits<T>::infinity();
+
+// c0 + c1 x + c2 x^2 + ...
+template <class T, class... C>
+TD_FN Vec<T> polynomial(Vec<T> x, double c0, C... rest) {
+  if constexpr (sizeof...(rest) == 0) return Vec<T>(c0);
+  else return fma(polynomial(x, rest...), x, Vec<T>(c0));
+}
+
+// Adding this to a number of modest size rounds it to an integer, which then stands in the lowest bits.
+template <class T>
+inline constexpr T kRounder = kIsFloat<T> ? T(0x1.8p23) : T(0x1.8p52);
+template <class T>
+inline constexpr int kMantissaBits = kIsFloat<T> ? 23 : 52;
+
+// 2^n for integral n whose result is normal.
+template <class T>
+TD_FN Vec<T> power_of_two(Vec<T> n) {
+  const typename Vec<T>::Tag d;
+  const typename Vec<T>::Bits bits;
+  const auto exponent = hn::ShiftLeft<kMantissaBits<T>>(hn::BitCast(bits, (n + kRounder<T>).raw));
+  return hn::BitCast(d, hn::Add(exponent, hn::BitCast(bits, hn::Set(d, T(1)))));
+}
+
+// x with a sign that the mantissa's bit `kBit` of `from` decides: minus where it is set.
+template <int kBit, class T>
+TD_FN Vec<T> flip_sign(Vec<T> x, Vec<T> from) {
+  const typename Vec<T>::Tag d;
+  const typename Vec<T>::Bits bits;
+  const auto shifted = hn::ShiftLeft<static_cast<int>(sizeof(T)) * 8 - 1 - kBit>(hn::BitCast(bits, from.raw));
+  return hn::Xor(x.raw, hn::And(hn::BitCast(d, shifted), hn::SignBit(d)));
+}
+
+// --- exponentials -------------------------------------------------------------------------------------------------
+
+// e^r - 1 for |r| <= log(2)/2; relative error 5e-11 (float), 4e-18 (double).
+template <class T>
+TD_FN Vec<T> expm1_reduced(Vec<T> r) {
+  Vec<T> p;
+  if constexpr (kIsFloat<T>) {
+    p = polynomial(r, 0.500000006803694329, 0.166666658647332297, 0.0416662936359417355, 0.00833349764034527266,
+                   0.00139447584952914774, 0.000197902622532329126);
+  } else {
+    p = polynomial(r, 0.500000000000000004, 0.166666666666666836, 0.041666666666666089, 0.00833333333331691633,
+                   0.00138888888891173017, 0.000198412698966825745, 2.48015869245366103e-5, 2.75572345573221219e-6,
+                   2.75575828490465429e-7, 2.51121449584025736e-8, 2.0826521076944229e-9);
+  }
+  return fma(r * r, p, r);
+}
+
+// x = n log(2) + r.
+template <class T>
+struct ExpParts {
+  Vec<T> n, r;
+};
+template <class T>
+TD_FN ExpParts<T> split_exponent(Vec<T> x) {
+  const Vec<T> n = fma(x, 1.4426950408889634, kRounder<T>) - kRounder<T>;
+  const double hi = kIsFloat<T> ? 0x1.62e4p-1 : 0x1.62e42feep-1;
+  const double lo = kIsFloat<T> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33;
+  return {n, fma(n, -lo, fma(n, -hi, x))};
+}
+
+// p 2^n, in two steps so that results may be denormal or infinite.
+template <class T>
+TD_FN Vec<T> scale(Vec<T> p, Vec<T> n) {
+  const Vec<T> half = fma(n, 0.5, kRounder<T>) - kRounder<T>;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+// The order of arguments lets a NaN through.
+template <class T>
+TD_FN Vec<T> clamp_number(Vec<T> x, double lo, double hi) {
+  return raw_max(Vec<T>(lo), raw_min(Vec<T>(hi), x));
+}
+
+template <class T>
+TD_FN Vec<T> exp(Vec<T> x) {
+  const auto [n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -104 : -746, kIsFloat<T> ? 89 : 710));
+  return scale(expm1_reduced(r) + 1, n);
+}
+
+template <class T>
+TD_FN Vec<T> exp2(Vec<T> x) {
+  x = clamp_number(x, kIsFloat<T> ? -151 : -1077, kIsFloat<T> ? 129 : 1025);
+  const Vec<T> n = round(x);
+  return scale(expm1_reduced((x - n) * 0.69314718055994531) + 1, n);
+}
+
+template <class T>
+TD_FN Vec<T> expm1(Vec<T> x) {
+  const auto [n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -20 : -40, kIsFloat<T> ? 89 : 710));
+  const Vec<T> half = power_of_two(n - 1);  // 2^n itself may overflow where the result does not
+  return copysign(Vec<T>(2) * fma(half, expm1_reduced(r), half - 0.5), x);
+}
+
+// --- logarithms ---------------------------------------------------------------------------------------------------
+
+// x = 2^k m with m in [sqrt(1/2), sqrt(2)): gives k and log(m). For positive finite x.
+template <class T>
+struct LogParts {
+  Vec<T> k, log_m;
+};
+template <class T>
+TD_FN LogParts<T> split_log(Vec<T> x) {
+  using I = std::conditional_t<kIsFloat<T>, int32_t, int64_t>;
+  const typename Vec<T>::Tag d;
+  const typename Vec<T>::Bits bits;
+  const Mask<T> tiny = x < std::numeric_limits<T>::min();
+  x = select(tiny, x * (kIsFloat<T> ? 0x1p25 : 0x1p54), x);
+
+  const I sqrt_half = kIsFloat<T> ? I(0x3f3504f3) : I(0x3fe6a09e667f3bcd);
+  const I one = kIsFloat<T> ? I(0x3f800000) : I(0x3ff0000000000000);
+  const auto shifted = hn::Add(hn::BitCast(bits, x.raw), hn::Set(bits, one - sqrt_half));
+  const auto exponent = hn::Sub(hn::ShiftRight<kMantissaBits<T>>(shifted), hn::Set(bits, one >> kMantissaBits<T>));
+  const auto mantissa = hn::And(shifted, hn::Set(bits, (I(1) << kMantissaBits<T>) - 1));
+  const Vec<T> m = hn::BitCast(d, hn::Add(mantissa, hn::Set(bits, sqrt_half)));
+  const auto rounder = hn::BitCast(bits, hn::Set(d, kRounder<T>));
+  Vec<T> k = Vec<T>(hn::BitCast(d, hn::Add(exponent, rounder))) - kRounder<T>;
+  k = select(tiny, k - (kIsFloat<T> ? 25 : 54), k);
+
+  // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f); error of R 1e-9 (float), 3e-16 (double).
+  const Vec<T> f = m - 1, s = f / (f + 2), z = s * s, half_square = f * f * 0.5;
+  Vec<T> r;
+  if constexpr (kIsFloat<T>) {
+    r = z * polynomial(z, 0.666666665526073911, 0.400001230912124188, 0.2855069894616032, 0.233334187508363112);
+  } else {
+    r = z * polynomial(z, 0.666666666666666975, 0.399999999998978891, 0.285714286266509634, 0.222222110318059915,
+                       0.181828962039985641, 0.153314978805724397, 0.14619095556025326);
+  }
+  return {k, f - (half_square - s * (half_square + r))};
+}
+
+// The logarithm of x that is zero, negative, infinite or NaN; `y` elsewhere.
+template <class T>
+TD_FN Vec<T> fix_log(Vec<T> x, Vec<T> y) {
+  const Mask<T> ordinary = (x > 0) & (x < kInf<T>);
+  if (all(ordinary)) return y;
+  const Vec<T> special = select(x == 0, -kInf<T>, select(x == kInf<T>, kInf<T>, std::numeric_limits<T>::quiet_NaN()));
+  return select(ordinary, y, special);
+}
+
+template <class T>
+TD_FN Vec<T> log_positive(Vec<T> x) {
+  const auto [k, log_m] = split_log(x);
+  const double hi = kIsFloat<T> ? 0x1.62e4p-1 : 0x1.62e42feep-1;
+  const double lo = kIsFloat<T> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33;
+  return fma(k, hi, fma(k, lo, log_m));
+}
+template <class T>
+TD_FN Vec<T> log(Vec<T> x) { return fix_log(x, log_positive(x)); }
+
+template <class T>
+TD_FN Vec<T> log2(Vec<T> x) {
+  const auto [k, log_m] = split_log(x);
+  return fix_log(x, fma(log_m, 1.4426950408889634, k));
+}
+
+template <class T>
+TD_FN Vec<T> log10(Vec<T> x) {
+  const auto [k, log_m] = split_log(x);
+  const double hi = 0x1.344p-2, lo = 0.30102999566398120 - hi;  // log10(2); k hi is exact
+  return fix_log(x, fma(k, hi, fma(log_m, 0.43429448190325183, k * lo)));
+}
+
+// log(1 + x): u = 1 + x rounds, and x - (u - 1) is what got lost.
+template <class T>
+TD_FN Vec<T> log1p(Vec<T> x) {
+  const Vec<T> u = x + 1;
+  const Vec<T> lost = select(u < Vec<T>(kIsFloat<T> ? 0x1p40 : 0x1p80), (x - (u - 1)) / u, 0);
+  return fix_log(u, select(x == 0, x, log_positive(u) + lost));
+}
+
+// --- hyperbolic functions -----------------------------------------------------------------------------------------
+
+template <class T>
+TD_FN Vec<T> tanh(Vec<T> x) {
+  const Vec<T> e = expm1(raw_min(Vec<T>(kIsFloat<T> ? 10 : 20), abs(x)) * 2);
+  return copysign(e / (e + 2), x);
+}
+
+// Halving the argument keeps the intermediate finite up to the largest finite result.
+template <class T>
+TD_FN Vec<T> sinh(Vec<T> x) {
+  const Vec<T> a = abs(x), e = expm1(raw_min(Vec<T>(8), a)), big = exp(a * 0.5);
+  return copysign(select(a < 8, (e + e / (e + 1)) * 0.5, big * 0.5 * big), x);
+}
+template <class T>
+TD_FN Vec<T> cosh(Vec<T> x) {
+  const Vec<T> h = exp(abs(x) * 0.5), square = h * h;
+  return select(square < 0x1p60, (square + Vec<T>(1) / square) * 0.5, h * 0.5 * h);
+}
+
+template <class T>
+TD_FN Vec<T> asinh(Vec<T> x) {
+  const Vec<T> a = abs(x);
+  const Vec<T> near = log1p(a + a * a / (sqrt(fma(a, a, 1)) + 1));
+  const Vec<T> far = log(a) + 0.69314718055994531;
+  return copysign(select(a > Vec<T>(0x1p28), far, near), x);
+}
+template <class T>
+TD_FN Vec<T> acosh(Vec<T> x) {
+  const Vec<T> t = x - 1;
+  return select(x > Vec<T>(0x1p28), log(x) + 0.69314718055994531, log1p(t + sqrt(fma(t, t, t * 2))));
+}
+template <class T>
+TD_FN Vec<T> atanh(Vec<T> x) {
+  const Vec<T> a = abs(x);
+  return copysign(log1p(a * 2 / (Vec<T>(1) - a)) * 0.5, x);
+}
+
+// --- trigonometric functions --------------------------------------------------------------------------------------
+
+// x = q pi/2 + r, |r| <= pi/4; q stands in the lowest bits of `bits`. Good to |x| < kMaxAngle.
+template <class T>
+struct Angle {
+  Vec<T> bits, r;
+};
+template <class T>
+inline constexpr T kMaxAngle = kIsFloat<T> ? T(48000) : T(1e7);
+template <class T>
+TD_FN Angle<T> reduce_angle(Vec<T> x) {
+  const Vec<T> bits = fma(x, 0.63661977236758134, kRounder<T>);
+  const Vec<T> q = kRounder<T> - bits;
+  const double p1 = kIsFloat<T> ? 0x1.921fb6p0 : 0x1.921fb54442d18p0;
+  const double p2 = kIsFloat<T> ? -0x1.777a5cp-25 : 0x1.1a62633145c07p-54;
+  const double p3 = kIsFloat<T> ? -0x1.ee59dap-50 : -0x1.f1976b7ed8fbcp-110;
+  return {bits, fma(q, p3, fma(q, p2, fma(q, p1, x)))};
+}
+
+// Error of sine 5e-12 (float), 4e-18 (double); of cosine 1e-13, 5e-20.
+template <class T>
+TD_FN Vec<T> sin_reduced(Vec<T> r) {
+  const Vec<T> z = r * r;
+  Vec<T> p;
+  if constexpr (kIsFloat<T>) {
+    p = polynomial(z, -0.166666666414268501, 0.0083333293623137844, -0.000198393271455321235, 2.71823734864618204e-6);
+  } else {
+    p = polynomial(z, -0.166666666666666317, 0.00833333333332231507, -0.000198412698297251706,
+                   2.75573136620532105e-6, -2.50507532646565357e-8, 1.58965049857573966e-10);
+  }
+  return fma(r * z, p, r);
+}
+template <class T>
+TD_FN Vec<T> cos_reduced(Vec<T> r) {
+  const Vec<T> z = r * r;
+  Vec<T> p;
+  if constexpr (kIsFloat<T>) {
+    p = polynomial(z, 0.0416666666224777697, -0.00138888837226668046, 2.47995117722186905e-5, -2.72095482842762519e-7);
+  } else {
+    p = polynomial(z, 0.0416666666666665987, -0.00138888888888739909, 2.48015872893950409e-5,
+                   -2.7557314326063965e-7, 2.08757195631802744e-9, -1.13594489071941014e-11);
+  }
+  return fma(z * z, p, fma(z, -0.5, 1));
+}
+
+// Whether q is odd: sine and cosine change places.
+template <class T>
+TD_FN Mask<T> odd_quadrant(Vec<T> bits) { return signbit(flip_sign<0>(Vec<T>(0), bits)); }
+
+template <class T>
+TD_FN Vec<T> sin(Vec<T> x) {
+  if (!all(abs(x) < kMaxAngle<T>)) return map_lanes([](T v) { return std::sin(v); }, x);
+  const auto [bits, r] = reduce_angle(x);
+  const Vec<T> y = flip_sign<1>(select(odd_quadrant(bits), cos_reduced(r), sin_reduced(r)), bits);
+  return select(x == 0, x, y);
+}
+template <class T>
+TD_FN Vec<T> cos(Vec<T> x) {
+  if (!all(abs(x) < kMaxAngle<T>)) return map_lanes([](T v) { return std::cos(v); }, x);
+  const auto [bits, r] = reduce_angle(x);
+  const Mask<T> odd = odd_quadrant(bits);
+  const Vec<T> y = select(odd, -sin_reduced(r), cos_reduced(r));
+  return flip_sign<1>(y, bits);
+}
+template <class T>
+TD_FN Vec<T> tan(Vec<T> x) {
+  if (!all(abs(x) < kMaxAngle<T>)) return map_lanes([](T v) { return std::tan(v); }, x);
+  const auto [bits, r] = reduce_angle(x);
+  const Mask<T> odd = odd_quadrant(bits);
+  const Vec<T> s = sin_reduced(r), c = cos_reduced(r);
+  return select(x == 0, x, select(odd, -c, s) / select(odd, s, c));
+}
+
+template <class T>
+TD_FN Vec<T> asin(Vec<T> x) { return hn::Asin(typename Vec<T>::Tag(), x.raw); }
+template <class T>
+TD_FN Vec<T> acos(Vec<T> x) { return hn::Acos(typename Vec<T>::Tag(), x.raw); }
+template <class T>
+TD_FN Vec<T> atan(Vec<T> x) { return hn::Atan(typename Vec<T>::Tag(), x.raw); }
+
+// --- error function and other special functions -------------------------------------------------------------------
+
+// Float: x + x P(x^2) below 1, 1 - exp(-Q(|x|)) above, where Q(x) = -log(erfc(x)); relative errors 1e-9.
+template <class T>
+TD_FN Vec<T> erf(Vec<T> x) {
+  if constexpr (!kIsFloat<T>) {
+    return map_lanes([](T v) { return std::erf(v); }, x);
+  } else {
+    const Vec<T> a = abs(x), z = x * x;
+    const Vec<T> small = fma(x, polynomial(z, 0.128379165913838197, -0.376126271365806479, 0.112836001829234603,
+                                           -0.026854444857453566, 0.00518953581901718006, -0.000802084528337955177,
+                                           7.88913208672755654e-5), x);
+    const Vec<T> q = polynomial(raw_min(Vec<T>(4), a), 0.000341524472851770856, 1.12708918184305068,
+                                0.638144850958813741, 0.103106734760909165, -0.0218380524943152002,
+                                0.00294765490589885629, -0.000186378793623488853);
+    // exp(-q) with -q in [-17, -1.8]: no overflow, no denormals.
+    const auto [n, r] = split_exponent(-q);
+    const Vec<T> large = copysign(Vec<T>(1) - (expm1_reduced(r) + 1) * power_of_two(n), x);
+    return select(a > 1, large, small);
+  }
+}
+
+template <class T>
+TD_FN Vec<T> erfc(Vec<T> x) { return map_lanes([](T v) { return std::erfc(v); }, x); }
+template <class T>
+TD_FN Vec<T> erfinv(Vec<T> x) { return map_lanes([](T v) { return special::erfinv(v); }, x); }
+template <class T>
+TD_FN Vec<T> lgamma(Vec<T> x) { return map_lanes([](T v) { return special::lgamma(v); }, x); }
+template <class T>
+TD_FN Vec<T> digamma(Vec<T> x) { return map_lanes([](T v) { return special::digamma(v); }, x); }
+template <class T>
+TD_FN Vec<T> trigamma(Vec<T> x) { return map_lanes([](T v) { return special::trigamma(v); }, x); }
+
+// --- two arguments ------------------------------------------------------------------------------------------------
+
+template <class T>
+TD_FN Vec<T> fmod(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::fmod(a, b); }, x, y); }
+template <class T>
+TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) { return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x); }
+template <class T>
+TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y); }
+template <class T>
+TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
+  return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
+}
+template <class T>
+TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::pow(a, b); }, x, y); }
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
