@@ -65,6 +65,8 @@ class Job {
   }
 
   int max_workers() const { return max_workers_; }
+  // Whether one more worker may take part.
+  bool join() { return joined_.fetch_add(1, std::memory_order_relaxed) < max_workers_; }
 
   // Participant 0 is the caller.
   void work(int participant) {
@@ -101,6 +103,7 @@ class Job {
   const detail::ChunkFn fn_;
   const void* const context_;
   int ranges_, max_workers_;
+  std::atomic<int> joined_{0};
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
   Range range_[kMaxRanges];
@@ -197,7 +200,8 @@ class Pool {
   void visit(Slot& slot, int index, int& hooks_run) {
     if (!slot.job.load(std::memory_order_relaxed)) return;
     slot.visitors.fetch_add(1);
-    if (Job* job = slot.job.load(); job && index < job->max_workers()) {
+    // Whoever wakes may join: a wake-up reaches any of the sleepers, not those with low indices.
+    if (Job* job = slot.job.load(); job && job->join()) {
       for (; hooks_run < hooks.count.load(std::memory_order_acquire); hooks_run++)
         hooks.hook[hooks_run]();
       job->work(index + 1);
