@@ -18,13 +18,12 @@ if(TARGET taeda_python)
   install(TARGETS taeda_python COMPONENT wheel LIBRARY DESTINATION taeda)
 endif()
 
-# Python files: the sources, and what the generator put beside them in the stage.
+# Python files: the sources, and the generated stub of the extension module.
 install(DIRECTORY python/taeda/ DESTINATION taeda COMPONENT wheel
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
-install(DIRECTORY ${CMAKE_BINARY_DIR}/generated/python/taeda/ DESTINATION taeda COMPONENT wheel
-  OPTIONAL FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
+install(FILES ${TAEDA_GENERATED}/_C.pyi DESTINATION taeda COMPONENT wheel OPTIONAL)
 
-install(DIRECTORY include/taeda ${CMAKE_BINARY_DIR}/generated/include/taeda
+install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda
   DESTINATION taeda/include COMPONENT wheel FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 
 # The libraries underneath, under the names that the loader asks for.
