@@ -27,7 +27,9 @@ class Storage final : public RefCounted {
   void* data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return owned_; }
+  bool resizable() const { return owned_ && resizable_; }
+  // For memory whose address somebody else has been told (a NumPy array, a buffer).
+  void forbid_resize() { resizable_ = false; }
   bool writable() const { return writable_; }
   void set_read_only() { writable_ = false; }
 
@@ -52,6 +54,7 @@ class Storage final : public RefCounted {
   Device device_;
   bool owned_ = false;  // memory from our allocator (or inline), not foreign
   bool writable_ = true;
+  bool resizable_ = true;
 };
 
 }  // namespace taeda

@@ -62,7 +62,7 @@ Storage::~Storage() {
 
 void Storage::resize(int64_t nbytes) {
   TD_CHECK(nbytes >= 0, "Storage.resize_: expected a size of at least 0 bytes, got {}", nbytes);
-  TD_CHECK(owned_, "Trying to resize storage that is not resizable");
+  TD_CHECK(resizable(), "Trying to resize storage that is not resizable");
   if (device_.is_cpu()) {
     void* fresh = allocate_data(this, nbytes);
     if (fresh != data_) {

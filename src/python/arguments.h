@@ -1,10 +1,13 @@
-// Parsing of Python calls: table-driven, for METH_FASTCALL | METH_KEYWORDS functions with overloads.
+// Parsing of Python calls: table-driven, for METH_FASTCALL | METH_KEYWORDS functions with
+// overloads.
 //
-// Each Python name has a static table: its overloads in order of preference, each a list of Params. A binding is
+// Each Python name has a static table: its overloads in order of preference, each a list of Params.
+// A binding is
 //
 //   static Param kAddParams[] = {{"self", Kind::kTensor}, {"other", Kind::kTensorOrNumber},
 //                                {"alpha", Kind::kScalar, "1", Param::kKeywordOnly},
-//                                {"out", Kind::kTensor, "None", Param::kKeywordOnly | Param::kNone}};
+//                                {"out", Kind::kTensor, "None", Param::kKeywordOnly |
+//                                Param::kNone}};
 //   static const Signature kAddSignatures[] = {{kAddParams}};
 //   static const Function kAdd = {"add", "torch.add", kAddSignatures, 1, /*method=*/false};
 //
@@ -12,14 +15,15 @@
 //     TD_PYTHON_TRY
 //     Arguments a(kAdd, self, args, nargs, kwnames);
 //     if (a.overridden()) return a.call_override();
-//     auto&& x = a.tensor(0); auto&& y = a.tensor_or_number(1); auto&& alpha = a.scalar(2, Scalar(1));
-//     return wrap(unlocked(a, [&] { return taeda::add(x, y, alpha); }));
+//     auto&& x = a.tensor(0); auto&& y = a.tensor_or_number(1); auto&& alpha = a.scalar(2,
+//     Scalar(1)); return wrap(unlocked(a, [&] { return taeda::add(x, y, alpha); }));
 //     TD_PYTHON_CATCH(nullptr)
 //   }
 //
-// The constructor chooses the first overload that accepts the types (`overload()` is its index) and borrows the
-// argument objects; the getters convert. A getter's `fallback` is the value when the argument was not given. Nothing is
-// allocated for positional tensors and numbers. Failures are Python exceptions with PyTorch's texts.
+// The constructor chooses the first overload that accepts the types (`overload()` is its index) and
+// borrows the argument objects; the getters convert. A getter's `fallback` is the value when the
+// argument was not given. Nothing is allocated for positional tensors and numbers. Failures are
+// Python exceptions with PyTorch's texts.
 #pragma once
 
 #include <optional>
@@ -60,7 +64,8 @@ struct Param {
   Kind kind;
   const char* default_text = nullptr;  // as messages show it; null: required
   uint8_t flags = 0;
-  uint8_t repeat = 0;  // kInts, kFloats: the N of int[N]: one number stands for N; 0: only sequences (and varargs)
+  uint8_t repeat = 0;  // kInts, kFloats: the N of int[N]: one number stands for N; 0: only
+                       // sequences (and varargs)
   PyObject* interned = nullptr;  // filled on first use
 };
 
@@ -78,15 +83,18 @@ struct Signature {
       if (!params[i].default_text) required = i + 1;
     }
   }
-  constexpr Signature() : params(nullptr), count(0), positional(0), required(0) {}  // takes no arguments
+  constexpr Signature()
+      : params(nullptr), count(0), positional(0), required(0) {}  // takes no arguments
 };
 
 struct Function {
   const char* name;       // "add"
-  const char* qualified;  // "torch.add", "Tensor.add", "nn.functional.relu": what __torch_function__ receives
+  const char* qualified;  // "torch.add", "Tensor.add", "nn.functional.relu": what
+                          // __torch_function__ receives
   const Signature* signatures;
   int count;
-  bool method;  // `self` is params[0] of every signature, given by the call; else params[0] "self" is called "input"
+  bool method;  // `self` is params[0] of every signature, given by the call; else params[0] "self"
+                // is called "input"
 };
 
 // An integer list converted from Python, usable where an IntSpan or OptInts is expected.
@@ -113,7 +121,9 @@ class FloatList {
   FloatList(Values values) : values_(values.vec()) {}
   FloatList(std::nullopt_t) : present_(false) {}
   operator Values() const { return values_; }
-  operator std::optional<Values>() const { return present_ ? std::optional<Values>(Values(values_)) : std::nullopt; }
+  operator std::optional<Values>() const {
+    return present_ ? std::optional<Values>(Values(values_)) : std::nullopt;
+  }
   std::vector<double>& values() { return values_; }
 
  private:
@@ -150,9 +160,11 @@ class Arguments {
  public:
   static constexpr int kMaxParams = 24;
 
-  Arguments(const Function& function, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)
+  Arguments(const Function& function, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+            PyObject* kwnames)
       : function_(function), self_(self), args_(args), nargs_(nargs), kwnames_(kwnames) {
-    if (torch_function_modes != 0) [[unlikely]] overridden_ = true;
+    if (torch_function_modes != 0) [[unlikely]]
+      overridden_ = true;
     parse();
   }
   Arguments(const Arguments&) = delete;
@@ -173,7 +185,9 @@ class Arguments {
 
   const Tensor& tensor(int i) const { return tensor_of(values_[i]); }
   // Tensor?: undefined for None.
-  const Tensor& opt_tensor(int i) const { return present(i) ? tensor_of(values_[i]) : undefined_tensor; }
+  const Tensor& opt_tensor(int i) const {
+    return present(i) ? tensor_of(values_[i]) : undefined_tensor;
+  }
   TensorArgument tensor_or_number(int i) const {
     if (is_tensor(values_[i])) return TensorArgument(tensor_of(values_[i]));
     return TensorArgument(to_scalar(values_[i]));
@@ -182,43 +196,64 @@ class Arguments {
   TensorList tensors(int i) const;
 
   Scalar scalar(int i) const { return to_scalar(values_[i]); }
-  Scalar scalar(int i, const Scalar& fallback) const { return given(i) ? to_scalar(values_[i]) : fallback; }
+  Scalar scalar(int i, const Scalar& fallback) const {
+    return given(i) ? to_scalar(values_[i]) : fallback;
+  }
   OptScalar opt_scalar(int i, const OptScalar& fallback = {}) const {
     return given(i) ? present(i) ? OptScalar(to_scalar(values_[i])) : OptScalar() : fallback;
   }
   int64_t integer(int i) const { return to_int(values_[i]); }
-  int64_t integer(int i, int64_t fallback) const { return given(i) ? to_int(values_[i]) : fallback; }
+  int64_t integer(int i, int64_t fallback) const {
+    return given(i) ? to_int(values_[i]) : fallback;
+  }
   OptInt opt_integer(int i, OptInt fallback = {}) const {
     return given(i) ? present(i) ? OptInt(to_int(values_[i])) : OptInt() : fallback;
   }
   IntList ints(int i) const { return given(i) ? to_int_list(i) : IntList(IntSpan()); }
-  IntList ints(int i, IntSpan fallback) const { return given(i) ? to_int_list(i) : IntList(fallback); }
-  IntList opt_ints(int i, OptInts fallback = {}) const { return given(i) ? to_int_list(i) : IntList(fallback); }
+  IntList ints(int i, IntSpan fallback) const {
+    return given(i) ? to_int_list(i) : IntList(fallback);
+  }
+  IntList opt_ints(int i, OptInts fallback = {}) const {
+    return given(i) ? to_int_list(i) : IntList(fallback);
+  }
   double real(int i) const { return to_float(values_[i]); }
   double real(int i, double fallback) const { return given(i) ? to_float(values_[i]) : fallback; }
   OptDouble opt_real(int i, OptDouble fallback = {}) const {
     return given(i) ? present(i) ? OptDouble(to_float(values_[i])) : OptDouble() : fallback;
   }
   FloatList reals(int i) const { return to_float_list(i); }
-  FloatList opt_reals(int i) const { return present(i) ? to_float_list(i) : FloatList(std::nullopt); }
+  FloatList opt_reals(int i) const {
+    return present(i) ? to_float_list(i) : FloatList(std::nullopt);
+  }
   bool boolean(int i) const { return to_bool(values_[i]); }
   bool boolean(int i, bool fallback) const { return given(i) ? to_bool(values_[i]) : fallback; }
   OptBool opt_boolean(int i, OptBool fallback = {}) const {
     return given(i) ? present(i) ? OptBool(to_bool(values_[i])) : OptBool() : fallback;
   }
   std::string_view text(int i) const { return utf8(values_[i]); }
-  std::string_view text(int i, std::string_view fallback) const { return given(i) ? utf8(values_[i]) : fallback; }
-  std::optional<std::string_view> opt_text(int i, std::optional<std::string_view> fallback = {}) const {
+  std::string_view text(int i, std::string_view fallback) const {
+    return given(i) ? utf8(values_[i]) : fallback;
+  }
+  std::optional<std::string_view> opt_text(int i,
+                                           std::optional<std::string_view> fallback = {}) const {
     if (!given(i)) return fallback;
     return present(i) ? std::optional(utf8(values_[i])) : std::nullopt;
   }
   DType dtype(int i) const { return to_dtype(values_[i]); }
   DType dtype(int i, DType fallback) const { return present(i) ? to_dtype(values_[i]) : fallback; }
-  OptDType opt_dtype(int i) const { return present(i) ? OptDType(to_dtype(values_[i])) : OptDType(); }
+  OptDType opt_dtype(int i) const {
+    return present(i) ? OptDType(to_dtype(values_[i])) : OptDType();
+  }
   Device device(int i) const { return to_device(values_[i]); }
-  OptDevice opt_device(int i) const { return present(i) ? OptDevice(to_device(values_[i])) : OptDevice(); }
-  MemoryFormat memory_format(int i) const { return reinterpret_cast<MemoryFormatObject*>(values_[i])->value; }
-  MemoryFormat memory_format(int i, MemoryFormat fallback) const { return present(i) ? memory_format(i) : fallback; }
+  OptDevice opt_device(int i) const {
+    return present(i) ? OptDevice(to_device(values_[i])) : OptDevice();
+  }
+  MemoryFormat memory_format(int i) const {
+    return reinterpret_cast<MemoryFormatObject*>(values_[i])->value;
+  }
+  MemoryFormat memory_format(int i, MemoryFormat fallback) const {
+    return present(i) ? memory_format(i) : fallback;
+  }
   OptMemoryFormat opt_memory_format(int i, OptMemoryFormat fallback = {}) const {
     return given(i) ? present(i) ? OptMemoryFormat(memory_format(i)) : OptMemoryFormat() : fallback;
   }
@@ -237,7 +272,8 @@ class Arguments {
 
   void parse() {
     const Signature& first = function_.signatures[0];
-    if (!kwnames_ && fits_positionally(first)) [[likely]] return;
+    if (!kwnames_ && fits_positionally(first)) [[likely]]
+      return;
     parse_slowly();
   }
   // All arguments by position, none beyond the signature's: the hot path.
@@ -247,12 +283,14 @@ class Arguments {
     if (given > signature.positional || given < signature.required) return false;
     if (shift) {
       values_[0] = self_;
-      if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]] return false;
+      if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]]
+        return false;
     }
     for (int i = shift; i < given; i++) {
       PyObject* value = args_[i - shift];
       const Param& param = signature.params[i];
-      const bool plain_tensor = Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
+      const bool plain_tensor =
+          Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
       if (!plain_tensor && !accepts(param, value)) return false;
       values_[i] = value;
     }
@@ -290,9 +328,7 @@ class Arguments {
 // Runs `call` and returns its result, without the GIL when the arguments are large.
 template <class F>
 auto unlocked(const Arguments& arguments, F&& call) {
-  if (!arguments.large()) [[likely]] return call();
-  GilRelease release;
-  return call();
+  return unlocked_if(arguments.large(), call);
 }
 
 }  // namespace taeda::python

@@ -7,7 +7,8 @@
 
 namespace taeda::python {
 
-// The five arguments of factory functions from index `first` on: dtype, layout, device, pin_memory, requires_grad.
+// The five arguments of factory functions from index `first` on: dtype, layout, device, pin_memory,
+// requires_grad.
 TensorOptions tensor_options(const Arguments& arguments, int first);
 // A tuple of exactly `count` tensors given as out=.
 TensorList output_tensors(const Arguments& arguments, int i, size_t count);

@@ -1,12 +1,15 @@
-// What every file of the bindings needs: Python.h, owning references, and the border between the two kinds of errors.
+// What every file of the bindings needs: Python.h, owning references, and the border between the
+// two kinds of errors.
 //
-// Functions that Python calls are bracketed by TD_PYTHON_TRY ... TD_PYTHON_CATCH(value): a taeda::Error becomes the
-// Python exception of its kind, PythonError means "a Python exception is already set". Everything here needs the GIL.
+// Functions that Python calls are bracketed by TD_PYTHON_TRY ... TD_PYTHON_CATCH(value): a
+// taeda::Error becomes the Python exception of its kind, PythonError means "a Python exception is
+// already set". Everything here needs the GIL.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,8 +70,11 @@ template <class... Args>
   throw PythonError();
 }
 
-// "int", "numpy.ndarray": how messages name an object's type.
-inline const char* type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+// "int", "numpy.ndarray", "Tensor": how messages name an object's type.
+inline const char* type_name(PyObject* object) {
+  const char* name = Py_TYPE(object)->tp_name;
+  return std::strncmp(name, "taeda.", 6) == 0 ? name + 6 : name;
+}
 
 // Throws when an API call returned a negative status.
 inline void check_status(int status) {
@@ -80,7 +86,8 @@ inline PyObject* new_ref(PyObject* object) {
   return object;
 }
 
-// An interned string, made on first use and kept for good: `static PyObject* const name = interned("dim");`
+// An interned string, made on first use and kept for good: `static PyObject* const name =
+// interned("dim");`
 inline PyObject* interned(const char* text) {
   PyObject* string = PyUnicode_InternFromString(text);
   if (!string) throw PythonError();
@@ -109,6 +116,18 @@ class GilRelease {
   PyThreadState* state_;
 };
 
+// Tensors with fewer elements are not worth giving the GIL away for.
+inline constexpr int64_t kLargeElements = 32768;
+
+// Runs `call` and returns its result, without the GIL when `release` is true.
+template <class F>
+auto unlocked_if(bool release, F&& call) {
+  if (!release) [[likely]]
+    return call();
+  GilRelease gil;
+  return call();
+}
+
 // Holds the GIL until the end of the scope, on any thread.
 class GilAcquire {
  public:
@@ -124,9 +143,9 @@ class GilAcquire {
 }  // namespace taeda::python
 
 #define TD_PYTHON_TRY try {
-#define TD_PYTHON_CATCH(value)            \
-  }                                       \
-  catch (...) {                           \
-    ::taeda::python::set_python_error();  \
-    return value;                         \
+#define TD_PYTHON_CATCH(value)           \
+  }                                      \
+  catch (...) {                          \
+    ::taeda::python::set_python_error(); \
+    return value;                        \
   }

@@ -1,7 +1,8 @@
-// The small value types of the Python interface: dtype, device, layout, memory_format, Size, Generator.
+// The small value types of the Python interface: dtype, device, layout, memory_format, Size,
+// Generator.
 //
-// dtype, layout and memory_format objects are singletons, so `x.dtype is torch.float32` holds; device objects compare
-// and hash by value; Size is a tuple with numel().
+// dtype, layout and memory_format objects are singletons, so `x.dtype is torch.float32` holds;
+// device objects compare and hash by value; Size is a tuple with numel().
 #pragma once
 
 #include "python/common.h"
@@ -10,21 +11,17 @@
 namespace taeda::python {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType value;
+  PyObject_HEAD DType value;
 };
 struct DeviceObject {
-  PyObject_HEAD
-  Device value;
+  PyObject_HEAD Device value;
 };
 struct MemoryFormatObject {
-  PyObject_HEAD
-  MemoryFormat value;
+  PyObject_HEAD MemoryFormat value;
 };
 // torch.Generator; `owned` is false for the default generator, which lives as long as the process.
 struct GeneratorObject {
-  PyObject_HEAD
-  Generator* generator;
+  PyObject_HEAD Generator* generator;
   bool owned;
 };
 

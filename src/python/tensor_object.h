@@ -1,9 +1,10 @@
 // The Python type `Tensor`: a heap type whose objects hold one taeda::Tensor.
 //
-// A TensorImpl has at most one Python object, so identity is kept (`x.grad is x.grad`). The object owns one C++
-// reference; while C++ holds more, the impl holds a reference to the object (tensor_impl.h), so attributes and
-// subclass survive. Objects of the exact type come from a free list, and are watched by the garbage collector only
-// once they can be part of a cycle (attributes, hooks, a subclass).
+// A TensorImpl has at most one Python object, so identity is kept (`x.grad is x.grad`). The object
+// owns one C++ reference; while C++ holds more, the impl holds a reference to the object
+// (tensor_impl.h), so attributes and subclass survive. Objects of the exact type come from a free
+// list, and are watched by the garbage collector only once they can be part of a cycle (attributes,
+// hooks, a subclass).
 #pragma once
 
 #include "python/common.h"
@@ -12,8 +13,7 @@
 namespace taeda::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  Tensor tensor;
+  PyObject_HEAD Tensor tensor;
   PyObject* weakrefs;
   PyObject* dict;  // null until an attribute is set
 };
@@ -28,17 +28,24 @@ inline bool is_tensor(PyObject* object) {
   return type == tensor_type || type == parameter_type || PyType_IsSubtype(type, tensor_type);
 }
 // The tensor of an object that is_tensor(). Borrowed: valid while the object lives.
-inline const Tensor& tensor_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->tensor; }
+inline const Tensor& tensor_of(PyObject* object) {
+  return reinterpret_cast<TensorObject*>(object)->tensor;
+}
 
-// The Python object of a tensor: the one it has, else a new Tensor. None for an undefined tensor. New reference.
+// The Python object of a tensor: the one it has, else a new Tensor. None for an undefined tensor.
+// New reference.
 PyObject* wrap(Tensor tensor);
-// A new object of a subclass of Tensor (or Tensor itself) for a tensor that has no Python object yet.
+// A new object of a subclass of Tensor (or Tensor itself) for a tensor that has no Python object
+// yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 
-// Makes the collector watch this object: something that may lead back to it (a hook, a Python node) hangs on it now.
+// Makes the collector watch this object: something that may lead back to it (a hook, a Python node)
+// hangs on it now.
 void track_tensor(PyObject* object);
 
 // The tensor's attribute dictionary, or null (borrowed).
-inline PyObject* tensor_dict(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->dict; }
+inline PyObject* tensor_dict(PyObject* object) {
+  return reinterpret_cast<TensorObject*>(object)->dict;
+}
 
 }  // namespace taeda::python

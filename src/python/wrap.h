@@ -25,8 +25,11 @@ template <class... Ts>
 PyObject* wrap(std::tuple<Ts...> values) {
   PyRef tuple = PyRef::check(PyTuple_New(sizeof...(Ts)));
   Py_ssize_t i = 0;
-  std::apply([&](auto&... value) { (PyTuple_SET_ITEM(tuple.get(), i++, PyRef::check(wrap(std::move(value))).release()), ...); },
-             values);
+  std::apply(
+      [&](auto&... value) {
+        (PyTuple_SET_ITEM(tuple.get(), i++, PyRef::check(wrap(std::move(value))).release()), ...);
+      },
+      values);
   return tuple.release();
 }
 
@@ -44,8 +47,13 @@ template <class... Ts>
 PyObject* wrap_named(ResultType& result_type, std::tuple<Ts...> values) {
   PyRef tuple = PyRef::adopt(result_type.make());
   Py_ssize_t i = 0;
-  std::apply([&](auto&... value) { (PyStructSequence_SET_ITEM(tuple.get(), i++, PyRef::check(wrap(std::move(value))).release()), ...); },
-             values);
+  std::apply(
+      [&](auto&... value) {
+        (PyStructSequence_SET_ITEM(tuple.get(), i++,
+                                   PyRef::check(wrap(std::move(value))).release()),
+         ...);
+      },
+      values);
   return tuple.release();
 }
 

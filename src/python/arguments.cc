@@ -1,0 +1,552 @@
+#include "python/arguments.h"
+
+#include <cstring>
+
+#include "python/torch_function.h"
+
+namespace taeda::python {
+
+const Tensor Arguments::undefined_tensor;
+thread_local int Arguments::torch_function_modes = 0;
+
+// --- single objects ---
+
+namespace {
+
+// numpy.NAME when NumPy is loaded, else null. Borrowed from a reference that is kept for good.
+PyObject* numpy_type(const char* name) {
+  PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
+  if (!numpy) return nullptr;
+  PyObject* type = PyObject_GetAttrString(numpy, name);
+  if (!type) PyErr_Clear();
+  return type;
+}
+
+bool looks_like_numpy(PyObject* object) {
+  return std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) == 0;
+}
+
+bool is_numpy(PyObject* object, const char* name, PyObject*& cache) {
+  if (!looks_like_numpy(object) && !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE))
+    return false;
+  if (!cache) cache = numpy_type(name);
+  return cache && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(cache));
+}
+
+PyObject* numpy_generic = nullptr;
+PyObject* numpy_bool = nullptr;
+PyObject* numpy_integer = nullptr;
+PyObject* numpy_floating = nullptr;
+PyObject* numpy_complex = nullptr;
+PyObject* numpy_ndarray = nullptr;
+
+bool is_numpy_integer(PyObject* object) { return is_numpy(object, "integer", numpy_integer); }
+bool is_numpy_bool(PyObject* object) { return is_numpy(object, "bool_", numpy_bool); }
+
+// A tensor of one element without dimensions, whose value may stand for a Python number.
+bool is_plain_0d_tensor(PyObject* object) {
+  return is_tensor(object) && tensor_of(object).dim() == 0 && !tensor_of(object).requires_grad();
+}
+
+int64_t int_from_long(PyObject* object) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow) raise_python(PyExc_ValueError, "Overflow when unpacking long long");
+  if (value == -1 && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+Scalar scalar_from_long(PyObject* object) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (!overflow) {
+    if (value == -1 && PyErr_Occurred()) throw PythonError();
+    return Scalar(static_cast<int64_t>(value));
+  }
+  // 64-bit unsigned values take part as floats; larger ones have no dtype.
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(object);
+    if (!(large == static_cast<unsigned long long>(-1) && PyErr_Occurred()))
+      return Scalar(static_cast<double>(large));
+    PyErr_Clear();
+  }
+  raise_python(PyExc_OverflowError, "int too big to convert");
+}
+
+}  // namespace
+
+bool is_numpy_scalar(PyObject* object) { return is_numpy(object, "generic", numpy_generic); }
+bool is_numpy_array(PyObject* object) { return is_numpy(object, "ndarray", numpy_ndarray); }
+
+bool can_be_scalar(PyObject* object) {
+  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object)) return true;
+  if (is_tensor(object)) return is_plain_0d_tensor(object);
+  return is_numpy_scalar(object) && (is_numpy_bool(object) || is_numpy_integer(object) ||
+                                     is_numpy(object, "floating", numpy_floating) ||
+                                     is_numpy(object, "complexfloating", numpy_complex));
+}
+
+Scalar to_scalar(PyObject* object) {
+  if (PyFloat_CheckExact(object)) return Scalar(PyFloat_AS_DOUBLE(object));
+  if (PyBool_Check(object)) return Scalar(object == Py_True);
+  if (PyLong_Check(object)) return scalar_from_long(object);
+  if (PyFloat_Check(object)) return Scalar(PyFloat_AS_DOUBLE(object));
+  if (PyComplex_Check(object))
+    return Scalar(
+        std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)));
+  if (is_tensor(object)) return tensor_of(object).item_scalar();
+  if (is_numpy_bool(object)) return Scalar(PyObject_IsTrue(object) > 0);
+  if (is_numpy_integer(object)) return scalar_from_long(PyRef::check(PyNumber_Index(object)).get());
+  if (is_numpy(object, "complexfloating", numpy_complex)) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    if (value.real == -1.0 && PyErr_Occurred()) throw PythonError();
+    return Scalar(std::complex<double>(value.real, value.imag));
+  }
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred()) throw PythonError();
+  return Scalar(value);
+}
+
+bool can_be_int(PyObject* object) {
+  if (PyLong_Check(object)) return !PyBool_Check(object);
+  if (is_tensor(object))
+    return is_plain_0d_tensor(object) && is_integral(tensor_of(object).dtype());
+  return is_numpy_integer(object);
+}
+
+int64_t to_int(PyObject* object) {
+  if (PyLong_Check(object)) return int_from_long(object);
+  if (is_tensor(object)) return tensor_of(object).item_scalar().to_int();
+  if (is_numpy_bool(object)) return PyObject_IsTrue(object);
+  return int_from_long(PyRef::check(PyNumber_Index(object)).get());
+}
+
+bool can_be_float(PyObject* object) {
+  if (PyFloat_Check(object) || PyLong_Check(object)) return true;
+  if (is_tensor(object))
+    return is_plain_0d_tensor(object) && !is_complex(tensor_of(object).dtype());
+  return is_numpy_scalar(object) && !is_numpy(object, "complexfloating", numpy_complex) &&
+         PyNumber_Check(object);
+}
+
+double to_float(PyObject* object) {
+  if (PyFloat_Check(object)) return PyFloat_AS_DOUBLE(object);
+  if (is_tensor(object)) return tensor_of(object).item_scalar().to_double();
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+DimVector to_ints(PyObject* object) {
+  PyRef items = PyRef::check(PySequence_Fast(object, "expected a sequence of ints"));
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.get());
+  DimVector values(static_cast<size_t>(size));
+  for (Py_ssize_t i = 0; i < size; i++)
+    values[static_cast<size_t>(i)] = to_int(PySequence_Fast_GET_ITEM(items.get(), i));
+  return values;
+}
+
+// --- which overload ---
+
+namespace {
+
+const char* kind_text(const Param& param) {
+  switch (param.kind) {
+    case Kind::kTensor:
+    case Kind::kTensorOrNumber:
+      return "Tensor";
+    case Kind::kTensors:
+    case Kind::kOptTensors:
+      return "tuple of Tensors";
+    case Kind::kScalar:
+      return "Number";
+    case Kind::kInt:
+      return "int";
+    case Kind::kInts:
+      return "tuple of ints";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kFloats:
+      return "tuple of floats";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kStr:
+      return "str";
+    case Kind::kDType:
+      return "torch.dtype";
+    case Kind::kDevice:
+      return "torch.device";
+    case Kind::kMemoryFormat:
+      return "torch.memory_format";
+    case Kind::kLayout:
+      return "torch.layout";
+    case Kind::kGenerator:
+      return "torch.Generator";
+    case Kind::kObject:
+      return "object";
+  }
+  return "object";
+}
+
+bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
+
+// The other names that NumPy programs use for a parameter.
+bool is_alias(const char* name, PyObject* keyword) {
+  const auto is = [keyword](const char* text) {
+    return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
+  };
+  if (std::strcmp(name, "dim") == 0) return is("axis");
+  if (std::strcmp(name, "keepdim") == 0) return is("keepdims");
+  if (std::strcmp(name, "input") == 0) return is("x") || is("a") || is("x1");
+  if (std::strcmp(name, "other") == 0) return is("x2");
+  return false;
+}
+
+}  // namespace
+
+const char* Arguments::shown_name(const Param& param) const {
+  return !function_.method && std::strcmp(param.name, "self") == 0 ? "input" : param.name;
+}
+
+bool Arguments::overrides(PyObject* value) {
+  if (!overrides_torch_function(value)) return false;
+  overridden_ = true;
+  return true;
+}
+
+bool Arguments::accepts(const Param& param, PyObject* value) {
+  switch (param.kind) {
+    case Kind::kTensor:
+      if (is_exact_tensor(value)) return true;
+      break;
+    case Kind::kTensorOrNumber:
+      if (is_exact_tensor(value) || PyFloat_CheckExact(value) || PyLong_CheckExact(value))
+        return true;
+      break;
+    case Kind::kScalar:
+    case Kind::kFloat:
+      if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) return true;
+      break;
+    case Kind::kInt:
+      if (PyLong_CheckExact(value)) return true;
+      break;
+    case Kind::kBool:
+      if (PyBool_Check(value)) return true;
+      break;
+    default:
+      break;
+  }
+  return accepts_slowly(param, value);
+}
+
+bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
+  if (value == Py_None) return param.flags & Param::kNone || param.kind == Kind::kObject;
+  switch (param.kind) {
+    case Kind::kTensor:
+    case Kind::kTensorOrNumber:
+      if (is_tensor(value)) {
+        overrides(value);
+        return true;
+      }
+      if (param.kind == Kind::kTensorOrNumber && can_be_scalar(value)) return true;
+      return overrides(value);
+    case Kind::kTensors:
+    case Kind::kOptTensors:
+      return accepts_elements(param, value) || overrides(value);
+    case Kind::kScalar:
+      return can_be_scalar(value);
+    case Kind::kInt:
+      return can_be_int(value);
+    case Kind::kInts:
+    case Kind::kFloats: {
+      const auto fits = param.kind == Kind::kInts ? can_be_int : can_be_float;
+      if (is_sequence(value)) {
+        return PySequence_Fast_GET_SIZE(value) == 0 || fits(PySequence_Fast_GET_ITEM(value, 0)) ||
+               PyBool_Check(PySequence_Fast_GET_ITEM(value, 0));
+      }
+      return param.repeat > 0 && fits(value);
+    }
+    case Kind::kFloat:
+      return can_be_float(value);
+    case Kind::kBool:
+      return PyBool_Check(value) || is_numpy_bool(value);
+    case Kind::kStr:
+      return PyUnicode_Check(value);
+    case Kind::kDType:
+      return can_be_dtype(value);
+    case Kind::kDevice:
+      return can_be_device(value);
+    case Kind::kMemoryFormat:
+      return is_memory_format(value);
+    case Kind::kLayout:
+      return is_layout(value);
+    case Kind::kGenerator:
+      return is_generator(value);
+    case Kind::kObject:
+      return true;
+  }
+  return false;
+}
+
+bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
+  if (!is_sequence(sequence)) return false;
+  PyObject** items = PySequence_Fast_ITEMS(sequence);
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
+  for (Py_ssize_t i = 0; i < size; i++) {
+    if (is_exact_tensor(items[i])) continue;
+    if (items[i] == Py_None && param.kind == Kind::kOptTensors) continue;
+    if (!overrides(items[i]) && !is_tensor(items[i])) return false;
+  }
+  return true;
+}
+
+void Arguments::parse_slowly() {
+  for (int i = 0; i < function_.count; i++) {
+    overload_ = i;
+    if (!kwnames_ && fits_positionally(function_.signatures[i])) return;
+    if (match(function_.signatures[i], /*raise=*/false)) return;
+  }
+  // A specific complaint where the number of arguments leaves one overload, else the list of all.
+  const int keywords = kwnames_ ? static_cast<int>(PyTuple_GET_SIZE(kwnames_)) : 0;
+  const int given = static_cast<int>(nargs_) + keywords + function_.method;
+  const Signature* plausible = nullptr;
+  int count = 0;
+  for (int i = 0; i < function_.count; i++) {
+    const Signature& signature = function_.signatures[i];
+    if (given < signature.required || given > signature.count) continue;
+    plausible = &signature;
+    count++;
+  }
+  if (function_.count == 1) match(function_.signatures[0], /*raise=*/true);
+  if (count == 1) match(*plausible, /*raise=*/true);
+  fail_combination();
+}
+
+bool Arguments::match(const Signature& signature, bool raise) {
+  const int shift = function_.method;
+  const int nargs = static_cast<int>(nargs_) + shift;
+  const auto positional = [&](int i) { return i < shift ? self_ : args_[i - shift]; };
+  const bool takes_varargs =
+      signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
+  varargs_ = -1;
+  int by_position = nargs;
+  if (takes_varargs && nargs_ > 0 && can_be_int(args_[0]) &&
+      (nargs_ > 1 || signature.params[shift].repeat == 0)) {
+    varargs_ = shift;
+    by_position = shift + 1;
+  } else if (nargs > signature.positional) {
+    if (!raise) return false;
+    if (signature.required == signature.positional) {
+      raise_python(PyExc_TypeError, "{}() takes {} positional argument{} but {} were given",
+                   function_.name, signature.positional, signature.positional == 1 ? "" : "s",
+                   nargs);
+    }
+    raise_python(PyExc_TypeError, "{}() takes from {} to {} positional arguments but {} were given",
+                 function_.name, signature.required, signature.positional, nargs);
+  }
+  for (int i = 0; i < signature.count; i++) values_[i] = i < by_position ? positional(i) : nullptr;
+
+  const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
+  PyObject* unexpected = nullptr;
+  PyObject* repeated = nullptr;
+  for (Py_ssize_t k = 0; k < keywords; k++) {
+    PyObject* keyword = PyTuple_GET_ITEM(kwnames_, k);
+    int found = -1;
+    for (int i = shift; i < signature.count && found < 0; i++) {
+      Param& param = signature.params[i];
+      if (!param.interned) param.interned = interned(shown_name(param));
+      if (param.interned == keyword) found = i;
+    }
+    for (int i = shift; i < signature.count && found < 0; i++) {
+      const char* name = shown_name(signature.params[i]);
+      if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(name, keyword))
+        found = i;
+    }
+    if (found < 0) {
+      if (!unexpected) unexpected = keyword;
+    } else if (values_[found]) {
+      if (!repeated) repeated = keyword;
+    } else {
+      values_[found] = args_[nargs_ + k];
+    }
+  }
+
+  for (int i = 0; i < signature.count; i++) {
+    const Param& param = signature.params[i];
+    PyObject* value = values_[i];
+    if (!value) {
+      if (param.default_text) continue;
+      if (!raise) return false;
+      std::string missing;
+      int count = 0;
+      for (int j = i; j < signature.count; j++) {
+        if (values_[j] || signature.params[j].default_text) continue;
+        missing += std::string(count++ ? ", \"" : "\"") + shown_name(signature.params[j]) + "\"";
+      }
+      raise_python(PyExc_TypeError, "{}() missing {} required positional argument{}: {}",
+                   function_.name, count, count == 1 ? "" : "s", missing);
+    }
+    if (i == varargs_ || accepts(param, value)) continue;
+    if (!raise) return false;
+    if ((param.kind == Kind::kTensors || param.kind == Kind::kOptTensors) && is_sequence(value)) {
+      for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
+        PyObject* item = PySequence_Fast_GET_ITEM(value, j);
+        if (is_tensor(item) || (item == Py_None && param.kind == Kind::kOptTensors)) continue;
+        raise_python(PyExc_TypeError,
+                     "{}(): expected Tensor as element {} in argument {}, but got {}",
+                     function_.name, static_cast<int64_t>(j), i - shift, type_name(item));
+      }
+    }
+    const std::string position =
+        i < by_position ? taeda::format(" (position {})", i - shift + 1) : "";
+    raise_python(PyExc_TypeError, "{}(): argument '{}'{} must be {}, not {}", function_.name,
+                 shown_name(param), position, kind_text(param), type_name(value));
+  }
+  if (unexpected || repeated) {
+    if (!raise) return false;
+    if (unexpected) {
+      raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'", function_.name,
+                   utf8(unexpected));
+    }
+    raise_python(PyExc_TypeError, "{}() got multiple values for argument '{}'", function_.name,
+                 utf8(repeated));
+  }
+  return true;
+}
+
+std::string Arguments::given_text() const {
+  std::string text;
+  for (Py_ssize_t i = 0; i < nargs_; i++) text += std::string(i ? ", " : "") + type_name(args_[i]);
+  const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
+  for (Py_ssize_t k = 0; k < keywords; k++) {
+    if (!text.empty()) text += ", ";
+    text += std::string(utf8(PyTuple_GET_ITEM(kwnames_, k))) + "=" + type_name(args_[nargs_ + k]);
+  }
+  return text;
+}
+
+void Arguments::fail_combination() {
+  std::string expected;
+  for (int s = 0; s < function_.count; s++) {
+    const Signature& signature = function_.signatures[s];
+    std::string text;
+    bool keyword_only = false;
+    for (int i = function_.method; i < signature.count; i++) {
+      const Param& param = signature.params[i];
+      if (!text.empty()) text += ", ";
+      if (param.flags & Param::kKeywordOnly && !std::exchange(keyword_only, true)) text += "*, ";
+      text += std::string(kind_text(param)) + " " + shown_name(param);
+      if (param.default_text) text += std::string(" = ") + param.default_text;
+    }
+    expected += function_.count == 1 ? "(" + text + ")" : "\n * (" + text + ")";
+  }
+  raise_python(PyExc_TypeError,
+               "{}() received an invalid combination of arguments - got ({}), but expected {}{}",
+               function_.name, given_text(), function_.count == 1 ? "" : "one of:",
+               function_.count == 1 ? expected : expected + "\n");
+}
+
+// --- lists ---
+
+TensorList Arguments::tensors(int i) const {
+  TensorList list;
+  if (!present(i)) return list;
+  PyObject* sequence = values_[i];
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
+  list.reserve(static_cast<size_t>(size));
+  for (Py_ssize_t j = 0; j < size; j++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(sequence, j);
+    if (item == Py_None)
+      list.emplace_back();
+    else
+      list.push_back(tensor_of(item));
+  }
+  return list;
+}
+
+IntList Arguments::to_int_list(int i) const {
+  PyObject* value = values_[i];
+  if (value == Py_None) return IntList(std::nullopt);
+  const Param& param = function_.signatures[overload_].params[i];
+  PyObject* const* items = &value;
+  Py_ssize_t size = 1;
+  if (i == varargs_) {
+    items = args_;
+    size = nargs_;
+  } else if (is_sequence(value)) {
+    items = PySequence_Fast_ITEMS(value);
+    size = PySequence_Fast_GET_SIZE(value);
+  } else {
+    IntList list{IntSpan()};
+    list.values() = DimVector(param.repeat, to_int(value));
+    return list;
+  }
+  IntList list{IntSpan()};
+  DimVector& values = list.values();
+  values.resize(static_cast<size_t>(size));
+  for (Py_ssize_t j = 0; j < size; j++) {
+    PyObject* item = items[j];
+    if (PyLong_CheckExact(item)) {
+      int overflow = 0;
+      values[static_cast<size_t>(j)] = PyLong_AsLongLongAndOverflow(item, &overflow);
+      if (!overflow) continue;
+      raise_python(PyExc_TypeError,
+                   "{}(): argument '{}' failed to unpack the object at pos {} with error "
+                   "\"Overflow when unpacking "
+                   "long long\"",
+                   function_.name, shown_name(param), static_cast<int64_t>(j + 1));
+    }
+    if (!can_be_int(item) && !PyBool_Check(item)) {
+      raise_python(PyExc_TypeError,
+                   "{}(): argument '{}' failed to unpack the object at pos {} with error \"type "
+                   "must be tuple of "
+                   "ints,but got {}\"",
+                   function_.name, shown_name(param), static_cast<int64_t>(j + 1), type_name(item));
+    }
+    values[static_cast<size_t>(j)] = to_int(item);
+  }
+  return list;
+}
+
+FloatList Arguments::to_float_list(int i) const {
+  PyObject* value = values_[i];
+  FloatList list{FloatList::Values()};
+  if (!value || value == Py_None) return FloatList(std::nullopt);
+  const Param& param = function_.signatures[overload_].params[i];
+  if (!is_sequence(value)) {
+    list.values().assign(param.repeat, to_float(value));
+    return list;
+  }
+  for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(value, j);
+    if (!can_be_float(item)) {
+      raise_python(PyExc_TypeError,
+                   "{}(): argument '{}' failed to unpack the object at pos {} with error \"type "
+                   "must be tuple of "
+                   "floats,but got {}\"",
+                   function_.name, shown_name(param), static_cast<int64_t>(j + 1), type_name(item));
+    }
+    list.values().push_back(to_float(item));
+  }
+  return list;
+}
+
+bool Arguments::large() const {
+  const Signature& signature = function_.signatures[overload_];
+  for (int i = 0; i < signature.count; i++) {
+    PyObject* value = values_[i];
+    if (!value) continue;
+    const Kind kind = signature.params[i].kind;
+    if (kind <= Kind::kTensorOrNumber) {
+      if (is_tensor(value) && tensor_of(value).numel() >= kLargeElements) return true;
+    } else if (kind <= Kind::kOptTensors && is_sequence(value)) {
+      for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
+        PyObject* item = PySequence_Fast_GET_ITEM(value, j);
+        if (is_tensor(item) && tensor_of(item).numel() >= kLargeElements) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,72 @@
+#include "python/binding_support.h"
+
+namespace taeda::python {
+
+TensorOptions tensor_options(const Arguments& arguments, int first) {
+  TensorOptions options;
+  options.dtype = arguments.opt_dtype(first);
+  if (arguments.present(first + 1) && arguments.object(first + 1) != strided_layout) {
+    PyRef text = PyRef::check(PyObject_Repr(arguments.object(first + 1)));
+    raise_python(PyExc_NotImplementedError, "layout {}: only torch.strided tensors are implemented",
+                 utf8(text.get()));
+  }
+  options.device = arguments.opt_device(first + 2);
+  if (arguments.present(first + 3) && arguments.boolean(first + 3)) {
+    raise_python(PyExc_RuntimeError,
+                 "pin_memory: cannot access accelerator device when none is available.");
+  }
+  options.requires_grad = arguments.present(first + 4) && arguments.boolean(first + 4);
+  return options;
+}
+
+TensorList output_tensors(const Arguments& arguments, int i, size_t count) {
+  TensorList outputs = arguments.tensors(i);
+  if (outputs.size() != count) {
+    raise_python(PyExc_TypeError, "expected tuple of {} elements but got {}", count,
+                 outputs.size());
+  }
+  return outputs;
+}
+
+PyObject* wrap(const Scalar& value) {
+  switch (value.kind()) {
+    case Scalar::Kind::kBool:
+      return PyBool_FromLong(value.to_bool());
+    case Scalar::Kind::kInt:
+      return PyLong_FromLongLong(value.to_int());
+    case Scalar::Kind::kFloat:
+      return PyFloat_FromDouble(value.to_double());
+    case Scalar::Kind::kComplex:
+      return PyComplex_FromDoubles(value.to_complex().real(), value.to_complex().imag());
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* wrap(TensorList tensors) {
+  PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); i++) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     PyRef::check(wrap(std::move(tensors[i]))).release());
+  }
+  return tuple.release();
+}
+
+PyObject* ResultType::make() {
+  if (!type) {
+    int count = 0;
+    while (fields[count]) count++;
+    std::vector<PyStructSequence_Field> described;
+    for (int i = 0; i < count; i++) described.push_back({fields[i], nullptr});
+    described.push_back({nullptr, nullptr});
+    // The names stay referenced by the type, which lives for good.
+    const std::string* full = new std::string(std::string("torch.return_types.") + name);
+    PyStructSequence_Desc description = {full->c_str(), nullptr, described.data(), count};
+    type = PyStructSequence_NewType(&description);
+    if (!type) throw PythonError();
+  }
+  PyObject* tuple = PyStructSequence_New(type);
+  if (!tuple) throw PythonError();
+  return tuple;
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,447 @@
+#include "python/construction.h"
+
+#include "python/arguments.h"
+#include "python/interop.h"
+#include "python/module.h"
+#include "python/tensor_slots.h"
+#include "python/wrap.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+namespace {
+
+constexpr int64_t kMaxDims = 64;
+
+bool is_text(PyObject* object) { return PyUnicode_Check(object) || PyBytes_Check(object); }
+
+// Something to descend into: a list, tuple, range, array, ..., but no number, tensor, text or 0-d
+// array.
+bool is_nested(PyObject* object) {
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return true;
+  if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || is_tensor(object) ||
+      is_text(object))
+    return false;
+  if (!PySequence_Check(object)) return false;
+  if (PySequence_Length(object) < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  return true;
+}
+
+DimVector infer_sizes(PyObject* data) {
+  DimVector sizes;
+  PyRef current = PyRef::share(data);
+  while (is_nested(current.get())) {
+    const Py_ssize_t length = PySequence_Length(current.get());
+    if (length < 0) throw PythonError();
+    sizes.push_back(length);
+    if (static_cast<int64_t>(sizes.size()) > kMaxDims) {
+      raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(current.get()));
+    }
+    if (length == 0) break;
+    current = PyRef::check(PySequence_GetItem(current.get(), 0));
+  }
+  return sizes;
+}
+
+DType number_dtype(PyObject* item) {
+  if (PyFloat_CheckExact(item)) return default_dtype();
+  if (PyBool_Check(item)) return DType::kBool;
+  if (PyLong_Check(item)) return DType::kInt64;
+  if (is_tensor(item)) return tensor_of(item).dtype();
+  if (is_numpy_scalar(item) || is_numpy_array(item))
+    return tensor_from_buffer(item, /*copy=*/true).dtype();
+  if (PyFloat_Check(item)) return default_dtype();
+  if (PyComplex_Check(item)) return to_complex(default_dtype());
+  if (is_text(item))
+    raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(item));
+  raise_python(PyExc_RuntimeError, "Could not infer dtype of {}", type_name(item));
+}
+
+// The promoted dtype of all numbers in nested sequences.
+DType infer_dtype(PyObject* data, int depth = 0) {
+  if (is_numpy_array(data) || !is_nested(data)) return number_dtype(data);
+  if (depth > kMaxDims) raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(data));
+  PyRef items = PyRef::check(PySequence_Fast(data, "not a sequence"));
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.get());
+  if (size == 0) return default_dtype();
+  DType found = DType::kBool;
+  bool first = true;
+  PyTypeObject* last_type = nullptr;  // runs of one number type are the rule
+  for (Py_ssize_t i = 0; i < size && i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (Py_TYPE(item) == last_type) continue;
+    PyRef kept = PyRef::share(item);
+    const DType dtype = infer_dtype(item, depth + 1);
+    found = first ? dtype : promote_types(found, dtype);
+    first = false;
+    const bool plain = PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item);
+    last_type = plain ? Py_TYPE(item) : nullptr;
+    if (is_complex(found)) return found;
+  }
+  return found;
+}
+
+// --- storing numbers ---
+
+[[noreturn]] void fail_range(DType dtype) {
+  raise_python(PyExc_RuntimeError, "value cannot be converted to type {} without overflow",
+               dtype == DType::kInt64 ? "int64_t" : to_text(dtype));
+}
+
+template <class T>
+T store_integer(PyObject* item) {
+  if (PyLong_Check(item)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow) raise_python(PyExc_ValueError, "Overflow when unpacking long long");
+    // Negative numbers wrap into unsigned types; everything else must fit.
+    const bool fits =
+        value <= static_cast<long long>(std::numeric_limits<T>::max()) &&
+        (std::is_unsigned_v<T> ? value >= -static_cast<long long>(std::numeric_limits<T>::max())
+                               : value >= static_cast<long long>(std::numeric_limits<T>::min()));
+    if (!fits) fail_range(kDTypeOf<T>);
+    return static_cast<T>(value);
+  }
+  if (PyComplex_Check(item))
+    raise_python(PyExc_TypeError, "int() argument must not be a complex number");
+  if (can_be_int(item)) return static_cast<T>(to_int(item));
+  const double value = to_float(item);
+  if (!(value > -9.3e18 && value < 9.3e18)) fail_range(kDTypeOf<T>);
+  const double low = static_cast<double>(std::numeric_limits<T>::min()),
+               high = static_cast<double>(std::numeric_limits<T>::max());
+  if (value >= high + 1.0 || value <= low - 1.0 || (sizeof(T) == 8 && value >= high))
+    fail_range(kDTypeOf<T>);
+  return static_cast<T>(value);
+}
+
+template <class T>
+T store(PyObject* item) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const int truth = PyObject_IsTrue(item);
+    check_status(truth);
+    return truth;
+  } else if constexpr (std::is_integral_v<T>) {
+    return store_integer<T>(item);
+  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                       std::is_same_v<T, std::complex<double>>) {
+    return to_scalar(item).to<T>();
+  } else {
+    if (PyFloat_CheckExact(item))
+      return T(
+          static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(PyFloat_AS_DOUBLE(item)));
+    if (PyComplex_Check(item)) raise_python(PyExc_TypeError, "must be real number, not complex");
+    return T(static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(to_float(item)));
+  }
+}
+
+template <class T>
+class Filler {
+ public:
+  Filler(IntSpan sizes, T* out) : sizes_(sizes), out_(out) {}
+
+  void fill(PyObject* data, size_t dim = 0) {
+    if (dim == sizes_.size()) {
+      if (is_nested(data))
+        raise_python(PyExc_TypeError, "expected a number at dim {} (got {})", dim, type_name(data));
+      *out_++ = store<T>(is_tensor(data) ? element(data).get() : data);
+      return;
+    }
+    if (!is_nested(data)) raise_python(PyExc_TypeError, "not a sequence");
+    PyRef items = PyRef::check(PySequence_Fast(data, "not a sequence"));
+    const int64_t expected = sizes_[dim];
+    const auto check_size = [&] {
+      const int64_t size = PySequence_Fast_GET_SIZE(items.get());
+      if (size != expected) {
+        raise_python(PyExc_ValueError, "expected sequence of length {} at dim {} (got {})",
+                     expected, static_cast<int64_t>(dim), size);
+      }
+    };
+    check_size();
+    const bool last = dim + 1 == sizes_.size();
+    for (int64_t i = 0; i < expected; i++) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (last && (PyFloat_CheckExact(item) || PyLong_CheckExact(item))) {
+        *out_++ = store<T>(item);  // runs no Python code
+        continue;
+      }
+      PyRef kept = PyRef::share(item);
+      fill(item, dim + 1);
+      check_size();  // Python code may have changed the list
+    }
+  }
+
+ private:
+  // The value of a one-element tensor as a Python number.
+  static PyRef element(PyObject* tensor) {
+    const Tensor& x = tensor_of(tensor);
+    if (x.numel() != 1)
+      raise_python(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+    return PyRef::check(wrap(x.item_scalar()));
+  }
+
+  IntSpan sizes_;
+  T* out_;
+};
+
+// Calls `function` with a value of the C++ type of `dtype`.
+template <class F>
+void with_type(DType dtype, F&& function) {
+  switch (dtype) {
+    case DType::kBool:
+      return function(bool());
+    case DType::kUInt8:
+      return function(uint8_t());
+    case DType::kInt8:
+      return function(int8_t());
+    case DType::kInt16:
+      return function(int16_t());
+    case DType::kInt32:
+      return function(int32_t());
+    case DType::kInt64:
+      return function(int64_t());
+    case DType::kFloat16:
+      return function(Half());
+    case DType::kBFloat16:
+      return function(BFloat16());
+    case DType::kFloat32:
+      return function(float());
+    case DType::kFloat64:
+      return function(double());
+    case DType::kComplex64:
+      return function(std::complex<float>());
+    case DType::kComplex128:
+      return function(std::complex<double>());
+  }
+}
+
+Tensor to_place(const Tensor& x, OptDType dtype, OptDevice device) {
+  Tensor result = dtype && *dtype != x.dtype() ? to_dtype(x, *dtype) : x;
+  if (device && !(*device == x.device())) result = on_device(result, *device);
+  return result;
+}
+
+// --- functions of the module ---
+
+Param kTensorParams[] = {{"data", Kind::kObject},
+                         {"dtype", Kind::kDType, "None", Param::kKeywordOnly | Param::kNone},
+                         {"device", Kind::kDevice, "None", Param::kKeywordOnly | Param::kNone},
+                         {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly},
+                         {"pin_memory", Kind::kBool, "False", Param::kKeywordOnly},
+                         {"names", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone}};
+const Signature kTensorSignatures[] = {{kTensorParams}};
+const Function kTensorFunction = {"tensor", "torch.tensor", kTensorSignatures, 1, false};
+
+PyObject* tensor_function(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                          PyObject* kwnames) {
+  TD_PYTHON_TRY
+  Arguments a(kTensorFunction, self, args, nargs, kwnames);
+  if (a.boolean(4, false))
+    raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
+  if (is_tensor(a.object(0))) {
+    check_status(PyErr_WarnEx(
+        PyExc_UserWarning,
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
+        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
+        "torch.tensor(sourceTensor).",
+        1));
+  }
+  Tensor result = tensor_from_data(a.object(0), a.opt_dtype(1), a.opt_device(2));
+  if (a.boolean(3, false)) result.requires_grad_();
+  return wrap(std::move(result));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+Param kAsTensorParams[] = {{"data", Kind::kObject},
+                           {"dtype", Kind::kDType, "None", Param::kNone},
+                           {"device", Kind::kDevice, "None", Param::kNone}};
+const Signature kAsTensorSignatures[] = {{kAsTensorParams}};
+const Function kAsTensorFunction = {"as_tensor", "torch.as_tensor", kAsTensorSignatures, 1, false};
+
+// Shares memory with tensors and arrays of the right dtype.
+PyObject* as_tensor(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  TD_PYTHON_TRY
+  Arguments a(kAsTensorFunction, self, args, nargs, kwnames);
+  PyObject* data = a.object(0);
+  if (is_tensor(data)) {
+    const Tensor& x = tensor_of(data);
+    const Tensor result = to_place(x, a.opt_dtype(1), a.opt_device(2));
+    return result.is_same(x) ? new_ref(data) : wrap(result);
+  }
+  if (is_numpy_array(data))
+    return wrap(to_place(tensor_from_buffer(data, false), a.opt_dtype(1), a.opt_device(2)));
+  return wrap(tensor_from_data(data, a.opt_dtype(1), a.opt_device(2)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+Param kAsArrayParams[] = {{"obj", Kind::kObject},
+                          {"dtype", Kind::kDType, "None", Param::kKeywordOnly | Param::kNone},
+                          {"device", Kind::kDevice, "None", Param::kKeywordOnly | Param::kNone},
+                          {"copy", Kind::kBool, "None", Param::kKeywordOnly | Param::kNone},
+                          {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly}};
+const Signature kAsArraySignatures[] = {{kAsArrayParams}};
+const Function kAsArrayFunction = {"asarray", "torch.asarray", kAsArraySignatures, 1, false};
+
+// Tensors, arrays, DLPack and buffers share memory; `copy` demands or forbids a copy.
+PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  TD_PYTHON_TRY
+  Arguments a(kAsArrayFunction, self, args, nargs, kwnames);
+  PyObject* data = a.object(0);
+  const OptBool copy = a.opt_boolean(3);
+  const OptDType dtype = a.opt_dtype(1);
+  const OptDevice device = a.opt_device(2);
+  Tensor source;
+  bool shared = true;
+  if (is_tensor(data))
+    source = tensor_of(data);
+  else if (is_numpy_array(data))
+    source = tensor_from_buffer(data, false);
+  else if (!is_nested(data) && PyObject_HasAttrString(data, "__dlpack__"))
+    source = tensor_from_dlpack(data, nullptr);
+  else if (PyObject_CheckBuffer(data) && !is_text(data))
+    source = tensor_from_buffer(data, false);
+  else
+    shared = false;
+  Tensor result;
+  if (!shared) {
+    if (copy && !*copy)
+      raise_python(PyExc_ValueError, "can't alias arbitrary sequence into a tensor.");
+    result = tensor_from_data(data, dtype, device);
+  } else {
+    result = to_place(source, dtype, device);
+    if (copy && !*copy && !result.is_same(source)) {
+      raise_python(PyExc_ValueError,
+                   "can't alias tensor with another dtype or device: copy=False was given");
+    }
+    if (copy && *copy && result.is_same(source)) result = clone(source);
+  }
+  if (a.boolean(4, false)) {
+    if (result.is_same(source) && !result.is_leaf()) result = detach(result);
+    result.requires_grad_();
+  } else if (shared && result.requires_grad()) {
+    result = detach(result);
+  }
+  return is_tensor(data) && result.is_same(tensor_of(data)) ? new_ref(data)
+                                                            : wrap(std::move(result));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// --- Tensor(...), the constructor of old: Tensor(2, 3), Tensor([1, 2]), Tensor(other) ---
+
+Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (count == 0) return fresh_tensor({0}, dtype, device.value_or(Device()));
+  PyObject* first = PyTuple_GET_ITEM(args, 0);
+  if (count == 1 && is_tensor(first)) {
+    const Tensor& other = tensor_of(first);
+    return other.dtype() == dtype ? detach(other) : tensor_from_data(first, dtype, device);
+  }
+  if (PyObject_TypeCheck(first, size_type) && count == 1)
+    return fresh_tensor(to_ints(first), dtype, device.value_or(Device()));
+  bool sizes = true;
+  for (Py_ssize_t i = 0; i < count; i++) sizes = sizes && can_be_int(PyTuple_GET_ITEM(args, i));
+  if (sizes) {
+    const DimVector values = to_ints(args);
+    return empty(values, TensorOptions(dtype));
+  }
+  if (count != 1)
+    raise_python(PyExc_TypeError, "new() received an invalid combination of arguments");
+  if (is_text(first))
+    raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(first));
+  if (!is_nested(first))
+    raise_python(PyExc_TypeError, "new(): data must be a sequence (got {})", type_name(first));
+  return tensor_from_data(first, dtype, device);
+}
+
+OptDevice device_keyword(PyObject* kwargs) {
+  PyObject* device = kwargs ? PyDict_GetItemString(kwargs, "device") : nullptr;
+  if (kwargs && PyDict_GET_SIZE(kwargs) > (device ? 1 : 0)) {
+    raise_python(PyExc_TypeError, "new() got an unexpected keyword argument");
+  }
+  return device && device != Py_None ? OptDevice(to_device(device)) : OptDevice();
+}
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  const OptDevice device = device_keyword(kwargs);
+  return wrap_as(type, legacy_tensor(args, default_dtype(), device));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _legacy_tensor(dtype, *args): what FloatTensor(...) and the like call.
+PyObject* legacy_function(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  if (PyTuple_GET_SIZE(args) < 1 || !is_dtype(PyTuple_GET_ITEM(args, 0))) {
+    raise_python(PyExc_TypeError, "_legacy_tensor() expects a dtype first");
+  }
+  PyRef rest = PyRef::check(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+  return wrap(legacy_tensor(rest.get(), to_dtype(PyTuple_GET_ITEM(args, 0)), {}));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"tensor", as_function(tensor_function), METH_FASTCALL | METH_KEYWORDS,
+     "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor\n\n"
+     "A new tensor with the values of `data`: a number, nested sequences of numbers, an array or a "
+     "tensor."},
+    {"as_tensor", as_function(as_tensor), METH_FASTCALL | METH_KEYWORDS,
+     "as_tensor(data, dtype=None, device=None) -> Tensor\n\n"
+     "`data` as a tensor, sharing memory with tensors and NumPy arrays of that dtype."},
+    {"asarray", as_function(asarray), METH_FASTCALL | METH_KEYWORDS,
+     "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor\n\n"
+     "`obj` as a tensor; copy=True always copies, copy=False raises where a copy would be needed."},
+    {"_legacy_tensor", legacy_function, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+Tensor on_device(const Tensor& x, Device device) {
+  if (device.is_meta())
+    return empty_strided(x.sizes(), x.strides(), [&] {
+      TensorOptions options(x.dtype());
+      options.device = device;
+      return options;
+    }());
+  TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
+  TD_CHECK(device.is_cpu(), "cannot move a tensor to device '{}': no CUDA device was found",
+           device);
+  return x;
+}
+
+Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
+  TensorOptions options(dtype);
+  options.device = device;
+  return empty(sizes, options);
+}
+
+Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
+  if (is_tensor(data)) {
+    Tensor copy = clone(detach(tensor_of(data)));
+    return to_place(copy, dtype, device);
+  }
+  if (is_numpy_array(data)) return to_place(tensor_from_buffer(data, /*copy=*/true), dtype, device);
+  if (is_text(data))
+    raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(data));
+  const DimVector sizes = infer_sizes(data);
+  const DType chosen = dtype ? *dtype : infer_dtype(data);
+  Tensor result = fresh_tensor(sizes, chosen);
+  if (result.numel() > 0 || sizes.size() == 0) {
+    with_type(chosen, [&](auto type) {
+      using T = decltype(type);
+      Filler<T>(sizes, static_cast<T*>(result.data_ptr())).fill(data);
+    });
+  } else {
+    // Nothing to store, but the nesting must still be that of a tensor.
+    uint8_t unused = 0;
+    Filler<uint8_t>(sizes, &unused).fill(data);
+  }
+  return to_place(result, {}, device);
+}
+
+void add_construction_slots(TypeSlots& slots) { slots.push_back(type_slot(Py_tp_new, tensor_new)); }
+
+void add_conversions(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace taeda::python

@@ -1,0 +1,230 @@
+#include "python/dlpack.h"
+
+#include <cstring>
+#include <memory>
+
+#include "python/interop.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+namespace {
+
+// --- the structures of the DLPack ABI ---
+
+struct DLDevice {
+  int32_t type;  // 1: cpu
+  int32_t id;
+};
+struct DLDataType {
+  uint8_t code;  // 0 int, 1 uint, 2 float, 4 bfloat16, 5 complex, 6 bool
+  uint8_t bits;
+  uint16_t lanes;
+};
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; null: row-major
+  uint64_t byte_offset;
+};
+struct DLManagedTensor {
+  DLTensor tensor;
+  void* context;
+  void (*deleter)(DLManagedTensor* self);
+};
+struct DLManagedTensorVersioned {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  uint64_t flags;
+  DLTensor tensor;
+};
+constexpr uint64_t kReadOnly = 1;
+constexpr int32_t kCpuDevice = 1;
+
+DLDataType dlpack_type(DType dtype) {
+  const uint8_t bits = static_cast<uint8_t>(item_size(dtype) * 8);
+  const uint8_t code = dtype == DType::kBool       ? 6
+                       : dtype == DType::kUInt8    ? 1
+                       : is_integral(dtype)        ? 0
+                       : dtype == DType::kBFloat16 ? 4
+                       : is_floating(dtype)        ? 2
+                                                   : 5;
+  return {code, bits, 1};
+}
+
+DType taeda_type(DLDataType type) {
+  for (int i = 0; i < kNumDTypes && type.lanes == 1; i++) {
+    const DLDataType known = dlpack_type(static_cast<DType>(i));
+    if (known.code == type.code && known.bits == type.bits) return static_cast<DType>(i);
+  }
+  raise_python(PyExc_BufferError,
+               "from_dlpack(): no dtype for DLPack type code {} with {} bits and {} lanes",
+               static_cast<int>(type.code), static_cast<int>(type.bits),
+               static_cast<int>(type.lanes));
+}
+
+// --- handing out ---
+
+template <class Managed>
+struct Exported {
+  Managed managed;
+  Ref<Storage> storage;
+  DimVector shape, strides;
+};
+
+template <class Managed>
+void release_exported(Managed* managed) {
+  delete static_cast<Exported<Managed>*>(managed->context);
+}
+
+template <class Managed>
+void destroy_capsule(PyObject* capsule) {
+  constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
+  const char* name = versioned ? "dltensor_versioned" : "dltensor";
+  if (!PyCapsule_IsValid(capsule, name)) return;  // taken over by a consumer, who renamed it
+  Managed* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <class Managed>
+PyObject* export_tensor(const Tensor& x, const char* name) {
+  auto exported = std::make_unique<Exported<Managed>>();
+  exported->storage = x.storage();
+  exported->storage->forbid_resize();
+  exported->shape = x.sizes();
+  exported->strides = x.strides();
+  Managed& managed = exported->managed;
+  managed.context = exported.get();
+  managed.deleter = release_exported<Managed>;
+  managed.tensor = {x.data_ptr(),
+                    {kCpuDevice, 0},
+                    static_cast<int32_t>(x.dim()),
+                    dlpack_type(x.dtype()),
+                    exported->shape.data(),
+                    exported->strides.data(),
+                    0};
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    managed.major = 1;
+    managed.minor = 0;
+    managed.flags = x.storage()->writable() ? 0 : kReadOnly;
+  }
+  PyObject* capsule = PyCapsule_New(&managed, name, destroy_capsule<Managed>);
+  if (!capsule) throw PythonError();
+  exported.release();
+  return capsule;
+}
+
+// --- taking over ---
+
+template <class Managed>
+void release_imported(void* context) {
+  Managed* managed = static_cast<Managed*>(context);
+  if (!managed->deleter) return;
+  if (!Py_IsInitialized()) return;
+  GilAcquire gil;  // the producer may be a Python library
+  managed->deleter(managed);
+}
+
+template <class Managed>
+Tensor import_tensor(PyObject* capsule, const char* name, const char* used_name) {
+  Managed* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (!managed) throw PythonError();
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    if (managed->major > 1)
+      raise_python(PyExc_BufferError, "from_dlpack(): DLPack version {} is not supported",
+                   managed->major);
+  }
+  const DLTensor& given = managed->tensor;
+  if (given.device.type != kCpuDevice) {
+    raise_python(PyExc_BufferError,
+                 "from_dlpack(): expected memory on the cpu, got DLPack device type {}",
+                 static_cast<int64_t>(given.device.type));
+  }
+  const DType dtype = taeda_type(given.dtype);
+  if (given.ndim < 0 || given.ndim > 64)
+    raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions",
+                 static_cast<int64_t>(given.ndim));
+  DimVector sizes, strides(static_cast<size_t>(given.ndim));
+  int64_t elements = 1, reach = 1;
+  for (int i = 0; i < given.ndim; i++) sizes.push_back(given.shape[i]);
+  for (int i = given.ndim - 1; i >= 0; i--) {
+    const size_t at = static_cast<size_t>(i);
+    const int64_t size = sizes[at];
+    strides[at] = given.strides ? given.strides[i] : elements;
+    if (size < 0 || (strides[at] < 0 && size > 1)) {
+      raise_python(PyExc_BufferError,
+                   "from_dlpack(): size {} and stride {} at dimension {} are not supported", size,
+                   strides[at], at);
+    }
+    if (size == 0 || __builtin_mul_overflow(elements, size, &elements)) elements = 0;
+    int64_t last = 0;
+    if (size > 0 && (__builtin_mul_overflow(size - 1, strides[at], &last) ||
+                     __builtin_add_overflow(reach, last, &reach))) {
+      raise_python(PyExc_BufferError, "from_dlpack(): sizes and strides overflow");
+    }
+  }
+  char* data = static_cast<char*>(given.data) + given.byte_offset;
+  const int64_t nbytes = elements > 0 ? reach * item_size(dtype) : 0;
+  // From here on the memory is ours: the capsule must not be used again.
+  check_status(PyCapsule_SetName(capsule, used_name));
+  Ref<Storage> storage = Storage::wrap(data, nbytes, Device(), release_imported<Managed>, managed);
+  if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
+    if (managed->flags & kReadOnly) storage->set_read_only();
+  }
+  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), dtype, Device()));
+  impl->set_layout(sizes, strides, 0);
+  return Tensor(std::move(impl));
+}
+
+PyRef ask_for_capsule(PyObject* object) {
+  if (PyCapsule_CheckExact(object)) return PyRef::share(object);
+  PyRef method = PyRef::check(PyObject_GetAttrString(object, "__dlpack__"));
+  PyRef kwargs = PyRef::check(Py_BuildValue("{s:(ii)}", "max_version", 1, 0));
+  PyRef none = PyRef::check(PyTuple_New(0));
+  PyRef capsule = PyRef::adopt(PyObject_Call(method.get(), none.get(), kwargs.get()));
+  if (capsule) return capsule;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
+  PyErr_Clear();  // a producer from before version 1
+  return PyRef::check(PyObject_CallNoArgs(method.get()));
+}
+
+}  // namespace
+
+PyObject* to_dlpack(const Tensor& x, bool versioned) {
+  if (x.requires_grad()) {
+    raise_python(PyExc_BufferError,
+                 "Can't export tensors that require gradient, use tensor.detach()");
+  }
+  if (!x.device().is_cpu())
+    raise_python(PyExc_BufferError, "__dlpack__(): only tensors on the cpu can be exported");
+  return versioned ? export_tensor<DLManagedTensorVersioned>(x, "dltensor_versioned")
+                   : export_tensor<DLManagedTensor>(x, "dltensor");
+}
+
+PyObject* dlpack_device(const Tensor& x) {
+  if (!x.device().is_cpu())
+    raise_python(PyExc_ValueError, "Unknown device type {} for Dlpack", x.device());
+  return Py_BuildValue("(ii)", kCpuDevice, 0);
+}
+
+Tensor tensor_from_dlpack(PyObject* object, PyObject* copy) {
+  const PyRef capsule = ask_for_capsule(object);
+  Tensor result;
+  if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned")) {
+    result = import_tensor<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned",
+                                                     "used_dltensor_versioned");
+  } else if (PyCapsule_IsValid(capsule.get(), "dltensor")) {
+    result = import_tensor<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor");
+  } else {
+    raise_python(PyExc_RuntimeError,
+                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
+                 "consumed only once, so you "
+                 "might have already constructed a tensor from it once.");
+  }
+  return copy && copy == Py_True ? clone(result) : result;
+}
+
+}  // namespace taeda::python

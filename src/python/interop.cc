@@ -1,0 +1,438 @@
+#include "python/interop.h"
+
+#include <cstring>
+#include <memory>
+
+#include "python/arguments.h"
+#include "python/dlpack.h"
+#include "python/module.h"
+#include "python/storage_object.h"
+#include "python/tensor_slots.h"
+#include "python/wrap.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+namespace {
+
+// --- element types as the struct module and PEP 3118 write them ---
+
+const char* buffer_format(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "?";
+    case DType::kUInt8:
+      return "B";
+    case DType::kInt8:
+      return "b";
+    case DType::kInt16:
+      return "h";
+    case DType::kInt32:
+      return "i";
+    case DType::kInt64:
+      return "q";
+    case DType::kFloat16:
+      return "e";
+    case DType::kBFloat16:
+      return nullptr;
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kComplex64:
+      return "Zf";
+    case DType::kComplex128:
+      return "Zd";
+  }
+  return nullptr;
+}
+
+const char* numpy_name(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "bool";
+    case DType::kUInt8:
+      return "uint8";
+    case DType::kInt8:
+      return "int8";
+    case DType::kInt16:
+      return "int16";
+    case DType::kInt32:
+      return "int32";
+    case DType::kInt64:
+      return "int64";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kBFloat16:
+      return nullptr;
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat64:
+      return "float64";
+    case DType::kComplex64:
+      return "complex64";
+    case DType::kComplex128:
+      return "complex128";
+  }
+  return nullptr;
+}
+
+OptDType format_dtype(const char* format, Py_ssize_t itemsize) {
+  if (!format) return DType::kUInt8;
+  if (*format == '@' || *format == '=' || *format == '<') format++;
+  const bool complex = *format == 'Z';
+  if (complex) format++;
+  if (format[0] == 0 || format[1] != 0) return {};
+  if (complex)
+    return *format == 'f'   ? OptDType(DType::kComplex64)
+           : *format == 'd' ? OptDType(DType::kComplex128)
+                            : OptDType();
+  switch (*format) {
+    case '?':
+      return DType::kBool;
+    case 'B':
+    case 'c':
+      return DType::kUInt8;
+    case 'b':
+      return DType::kInt8;
+    case 'h':
+      return DType::kInt16;
+    case 'e':
+      return DType::kFloat16;
+    case 'f':
+      return DType::kFloat32;
+    case 'd':
+      return DType::kFloat64;
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
+      return itemsize == 4   ? OptDType(DType::kInt32)
+             : itemsize == 8 ? OptDType(DType::kInt64)
+                             : OptDType();
+    default:
+      return {};
+  }
+}
+
+// --- memory of others as a tensor ---
+
+struct BufferOwner {
+  Py_buffer buffer;
+};
+
+void release_buffer(void* context) {
+  if (!Py_IsInitialized()) return;
+  GilAcquire gil;
+  BufferOwner* owner = static_cast<BufferOwner*>(context);
+  PyBuffer_Release(&owner->buffer);
+  delete owner;
+}
+
+struct BufferGuard {
+  BufferOwner* owner;
+  ~BufferGuard() {
+    if (!owner) return;
+    PyBuffer_Release(&owner->buffer);
+    delete owner;
+  }
+};
+
+[[noreturn]] void fail_array_type(PyObject* object, const char* format) {
+  PyRef dtype = PyRef::adopt(PyObject_GetAttrString(object, "dtype"));
+  PyRef name = dtype ? PyRef::adopt(PyObject_Str(dtype.get())) : PyRef();
+  PyErr_Clear();
+  const std::string shown = name ? "numpy." + std::string(utf8(name.get()))
+                                 : "format " + std::string(format ? format : "?");
+  raise_python(PyExc_TypeError,
+               "can't convert np.ndarray of type {}. The only supported types are: float64, "
+               "float32, float16, "
+               "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
+               shown);
+}
+
+Tensor make_alias(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides) {
+  const Device device = storage->device();
+  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), dtype, device));
+  impl->set_layout(sizes, strides, 0);
+  return Tensor(std::move(impl));
+}
+
+void warn_read_only() {
+  static bool warned = false;
+  if (std::exchange(warned, true)) return;
+  check_status(PyErr_WarnEx(PyExc_UserWarning,
+                            "The given NumPy array is not writable, and PyTorch does not support "
+                            "non-writable tensors. This means writing "
+                            "to this tensor will result in undefined behavior. You may want to "
+                            "copy the array to protect its data or make it "
+                            "writable before converting it to a tensor. This type of warning will "
+                            "be suppressed for the rest of this program.",
+                            1));
+}
+
+// --- the buffer protocol of tensors ---
+
+struct Export {
+  Tensor tensor;
+  DimVector shape, strides;
+};
+
+int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+  buffer->obj = nullptr;
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  const char* format = buffer_format(x.dtype());
+  if (!format) raise_python(PyExc_BufferError, "no buffer format for torch.{}", to_text(x.dtype()));
+  if (!x.device().is_cpu())
+    raise_python(PyExc_BufferError, "only tensors on the cpu have memory that Python can see");
+  if (x.requires_grad()) {
+    raise_python(PyExc_BufferError,
+                 "Tensor requires grad. Use tensor.detach() to export its memory.");
+  }
+  if (!(flags & PyBUF_STRIDES) && !x.is_contiguous()) {
+    raise_python(PyExc_BufferError,
+                 "the tensor is not contiguous and the consumer wants no strides");
+  }
+  if ((flags & PyBUF_WRITABLE) && !x.storage()->writable())
+    raise_python(PyExc_BufferError, "the tensor is read-only");
+  x.storage()->forbid_resize();
+  auto exported = std::make_unique<Export>();
+  exported->tensor = x;
+  exported->shape = x.sizes();
+  exported->strides = x.strides();
+  for (int64_t& stride : exported->strides) stride *= x.itemsize();
+  static char nothing[16];
+  buffer->buf = x.data_ptr() ? x.data_ptr() : nothing;
+  buffer->len = static_cast<Py_ssize_t>(x.nbytes());
+  buffer->itemsize = static_cast<Py_ssize_t>(x.itemsize());
+  buffer->readonly = !x.storage()->writable();
+  buffer->ndim = static_cast<int>(x.dim());
+  buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  buffer->shape =
+      flags & PyBUF_ND ? reinterpret_cast<Py_ssize_t*>(exported->shape.data()) : nullptr;
+  buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES
+                        ? reinterpret_cast<Py_ssize_t*>(exported->strides.data())
+                        : nullptr;
+  buffer->suboffsets = nullptr;
+  buffer->internal = exported.release();
+  buffer->obj = new_ref(self);
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
+void release_export(PyObject*, Py_buffer* buffer) { delete static_cast<Export*>(buffer->internal); }
+
+// --- functions of the module ---
+
+PyObject* from_numpy(PyObject*, PyObject* array) {
+  TD_PYTHON_TRY
+  if (!is_numpy_array(array))
+    raise_python(PyExc_TypeError, "expected np.ndarray (got {})", type_name(array));
+  return wrap(tensor_from_buffer(array, /*copy=*/false));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+Param kFromBufferParams[] = {{"buffer", Kind::kObject},
+                             {"dtype", Kind::kDType, nullptr, Param::kKeywordOnly},
+                             {"count", Kind::kInt, "-1", Param::kKeywordOnly},
+                             {"offset", Kind::kInt, "0", Param::kKeywordOnly},
+                             {"requires_grad", Kind::kBool, "False", Param::kKeywordOnly}};
+const Signature kFromBufferSignatures[] = {{kFromBufferParams}};
+const Function kFromBuffer = {"frombuffer", "torch.frombuffer", kFromBufferSignatures, 1, false};
+
+PyObject* frombuffer(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  TD_PYTHON_TRY
+  Arguments a(kFromBuffer, self, args, nargs, kwnames);
+  PyObject* exporter = a.object(0);
+  if (!PyObject_CheckBuffer(exporter)) {
+    raise_python(PyExc_ValueError, "object does not implement Python buffer protocol.");
+  }
+  const DType dtype = a.dtype(1);
+  const int64_t count = a.integer(2, -1), offset = a.integer(3, 0), size = item_size(dtype);
+  const Ref<Storage> whole = storage_from_buffer(exporter, 0, -1);
+  const int64_t available = whole->nbytes();
+  if (available == 0 || count == 0) {
+    raise_python(PyExc_ValueError, "both buffer length ({}) and count ({}) must not be 0",
+                 available, count);
+  }
+  if (offset < 0 || offset >= available) {
+    raise_python(PyExc_ValueError,
+                 "offset ({} bytes) must be non-negative and no greater than buffer length ({} "
+                 "bytes) minus 1",
+                 offset, available);
+  }
+  if (count < 0 && (available - offset) % size != 0) {
+    raise_python(
+        PyExc_ValueError,
+        "buffer length ({} bytes) after offset ({} bytes) must be a multiple of element size ({})",
+        available, offset, size);
+  }
+  const int64_t elements = count < 0 ? (available - offset) / size : count;
+  if (elements > (available - offset) / size) {
+    raise_python(PyExc_ValueError,
+                 "requested buffer length ({} * {} bytes) after offset ({} bytes) must not be "
+                 "greater than actual buffer "
+                 "length ({} bytes)",
+                 elements, size, offset, available);
+  }
+  if (!whole->writable()) warn_read_only();
+  const Ref<Storage> storage = storage_from_buffer(exporter, offset, elements * size);
+  TD_CHECK_VALUE(
+      reinterpret_cast<uintptr_t>(storage->data()) % static_cast<uintptr_t>(size > 8 ? 8 : size) ==
+          0,
+      "frombuffer: offset {} does not align the memory to elements of {} bytes", offset, size);
+  Tensor result = make_alias(storage, dtype, {elements}, {1});
+  if (a.boolean(4, false)) result.requires_grad_();
+  return wrap(std::move(result));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  TD_PYTHON_TRY
+  PyObject* copy = nullptr;
+  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    if (PyUnicode_CompareWithASCIIString(name, "copy") == 0)
+      copy = args[nargs + k];
+    else if (PyUnicode_CompareWithASCIIString(name, "device") != 0) {
+      raise_python(PyExc_TypeError, "from_dlpack() got an unexpected keyword argument '{}'",
+                   utf8(name));
+    } else if (args[nargs + k] != Py_None && !to_device(args[nargs + k]).is_cpu()) {
+      raise_python(PyExc_RuntimeError, "from_dlpack(): only device 'cpu' is available");
+    }
+  }
+  if (nargs != 1)
+    raise_python(PyExc_TypeError, "from_dlpack() takes 1 positional argument but {} were given",
+                 static_cast<int64_t>(nargs));
+  return wrap(tensor_from_dlpack(args[0], copy));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _tensor_from_storage(storage, dtype, offset, size, stride): a tensor on a storage, inside its
+// bounds.
+PyObject* from_storage(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *storage, *dtype, *sizes, *strides;
+  long long offset;
+  if (!PyArg_ParseTuple(args, "OOLOO:_tensor_from_storage", &storage, &dtype, &offset, &sizes,
+                        &strides))
+    return nullptr;
+  if (!is_storage(storage) || !is_dtype(dtype)) {
+    raise_python(PyExc_TypeError,
+                 "_tensor_from_storage(): expected a storage and a dtype, got {} and {}",
+                 type_name(storage), type_name(dtype));
+  }
+  const Ref<Storage>& owner = storage_of(storage);
+  const DimVector shape = to_ints(sizes), steps = to_ints(strides);
+  TD_CHECK(shape.size() == steps.size(), "mismatch in length of strides and shape");
+  const DType type = to_dtype(dtype);
+  Tensor base = make_alias(owner, type, {owner->nbytes() / item_size(type)}, {1});
+  return wrap(detach(as_strided(base, shape, steps, OptInt(offset))));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"from_numpy", from_numpy, METH_O,
+     "from_numpy(ndarray) -> Tensor\n\nA tensor on the memory of a NumPy array: changes of one are "
+     "seen in the other."},
+    {"frombuffer", as_function(frombuffer), METH_FASTCALL | METH_KEYWORDS,
+     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor\n\n"
+     "A 1-d tensor on the memory of an object with the buffer protocol."},
+    {"from_dlpack", as_function(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor on memory shared "
+     "through DLPack."},
+    {"_tensor_from_storage", from_storage, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+Tensor tensor_from_buffer(PyObject* object, bool copy) {
+  auto owner = std::make_unique<BufferOwner>();
+  if (PyObject_GetBuffer(object, &owner->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+    if (!is_numpy_array(object) && !is_numpy_scalar(object)) throw PythonError();
+    PyErr_Clear();
+    fail_array_type(object, nullptr);
+  }
+  BufferGuard guard{owner.release()};
+  const Py_buffer& buffer = guard.owner->buffer;
+  const char* format = buffer.format ? buffer.format : "B";
+  if (*format == '>' || *format == '!') {
+    raise_python(PyExc_ValueError,
+                 "given numpy array has byte order different from the native byte order. "
+                 "Conversion between byte orders "
+                 "is currently not supported.");
+  }
+  const OptDType dtype = format_dtype(format, buffer.itemsize);
+  if (!dtype) fail_array_type(object, format);
+  DimVector sizes, strides;
+  int64_t elements = 1;
+  for (int i = 0; i < buffer.ndim; i++) {
+    const int64_t size = buffer.shape[i], step = buffer.strides[i];
+    if (step < 0 && size > 1) {
+      raise_python(PyExc_ValueError,
+                   "At least one stride in the given numpy array is negative, and tensors with "
+                   "negative strides are not "
+                   "currently supported. (You can probably work around this by making a copy of "
+                   "your array  with "
+                   "array.copy().) ");
+    }
+    if (step % buffer.itemsize != 0) {
+      raise_python(PyExc_ValueError,
+                   "given numpy array strides not a multiple of the element byte size. Copy the "
+                   "numpy array to "
+                   "reallocate the memory.");
+    }
+    sizes.push_back(size);
+    strides.push_back(size > 1 || step > 0 ? step / buffer.itemsize : 1);
+    elements *= size;
+  }
+  if (buffer.readonly && !copy) warn_read_only();
+  int64_t reach = elements > 0 ? 1 : 0;
+  for (size_t i = 0; i < sizes.size() && elements > 0; i++) reach += (sizes[i] - 1) * strides[i];
+  const bool read_only = buffer.readonly;
+  Ref<Storage> storage =
+      Storage::wrap(buffer.buf, reach * buffer.itemsize, Device(), release_buffer, guard.owner);
+  guard.owner = nullptr;
+  if (read_only) storage->set_read_only();
+  Tensor shared = make_alias(std::move(storage), *dtype, sizes, strides);
+  return copy ? contiguous(clone(shared)) : shared;
+}
+
+PyObject* tensor_from_array(PyObject* array) {
+  TD_PYTHON_TRY
+  return wrap(tensor_from_buffer(array, /*copy=*/false));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* array_from_tensor(const Tensor& x) {
+  static PyObject* ndarray = nullptr;
+  if (!ndarray) {
+    PyRef numpy = PyRef::check(PyImport_ImportModule("numpy"));
+    ndarray = PyRef::check(PyObject_GetAttrString(numpy.get(), "ndarray")).release();
+  }
+  const char* name = numpy_name(x.dtype());
+  if (!name)
+    raise_python(PyExc_TypeError, "Got unsupported ScalarType {}", scalar_type_name(x.dtype()));
+  PyRef storage = PyRef::check(wrap(x.storage()));
+  PyRef shape = PyRef::check(PyTuple_New(x.dim())), strides = PyRef::check(PyTuple_New(x.dim()));
+  for (Py_ssize_t i = 0; i < x.dim(); i++) {
+    PyTuple_SET_ITEM(shape.get(), i, PyLong_FromLongLong(x.sizes()[static_cast<size_t>(i)]));
+    PyTuple_SET_ITEM(strides.get(), i,
+                     PyLong_FromLongLong(x.strides()[static_cast<size_t>(i)] * x.itemsize()));
+  }
+  const int64_t offset = x.numel() ? x.storage_offset() * x.itemsize() : 0;
+  return PyRef::check(PyObject_CallFunction(ndarray, "OsOLO", shape.get(), name, storage.get(),
+                                            static_cast<long long>(offset), strides.get()))
+      .release();
+}
+
+void add_buffer_slots(TypeSlots& slots) {
+  slots.push_back(type_slot(Py_bf_getbuffer, get_buffer));
+  slots.push_back(type_slot(Py_bf_releasebuffer, release_export));
+}
+
+void add_interop(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace taeda::python

@@ -1,0 +1,544 @@
+// Tensor's methods that the operator table does not describe: access to values and memory,
+// conversions, copies of the object, the ties to autograd.
+#include "python/arguments.h"
+#include "python/autograd.h"
+#include "python/construction.h"
+#include "python/dlpack.h"
+#include "python/interop.h"
+#include "python/module.h"
+#include "python/storage_object.h"
+#include "python/torch_function.h"
+#include "python/wrap.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+namespace {
+
+using FastArgs = PyObject* const*;
+
+// A method: its parameters after self, and a body that sees the parsed arguments.
+#define TD_METHOD(name, ...)                                                                    \
+  Param name##_params[] = {{"self", Kind::kTensor}, ##__VA_ARGS__};                             \
+  const Signature name##_signatures[] = {{name##_params}};                                      \
+  const Function name##_function = {#name, "Tensor." #name, name##_signatures, 1, true};        \
+  PyObject* name##_body(Arguments& a);                                                          \
+  PyObject* method_##name(PyObject* self, FastArgs args, Py_ssize_t nargs, PyObject* kwnames) { \
+    TD_PYTHON_TRY                                                                               \
+    Arguments a(name##_function, self, args, nargs, kwnames);                                   \
+    if (a.overridden()) [[unlikely]]                                                            \
+      return a.call_override();                                                                 \
+    return name##_body(a);                                                                      \
+    TD_PYTHON_CATCH(nullptr)                                                                    \
+  }                                                                                             \
+  PyObject* name##_body([[maybe_unused]] Arguments& a)
+
+constexpr uint8_t kNone = Param::kNone;
+constexpr uint8_t kOnly = Param::kKeywordOnly;
+
+// --- layout ---
+
+TD_METHOD(size, {"dim", Kind::kInt, "None", kNone}) {
+  const Tensor& x = a.tensor(0);
+  if (!a.present(1)) return wrap(x.sizes());
+  const int64_t dim = a.integer(1), n = x.dim() ? x.dim() : 1;
+  TD_CHECK_INDEX(dim >= -n && dim < n && x.dim() > 0,
+                 "Dimension out of range (expected to be in range of [{}, {}], but got {})", -n,
+                 n - 1, dim);
+  return wrap(x.size(dim));
+}
+
+TD_METHOD(stride, {"dim", Kind::kInt, "None", kNone}) {
+  const Tensor& x = a.tensor(0);
+  if (a.present(1)) return wrap(x.stride(a.integer(1)));
+  PyRef strides = PyRef::check(PyTuple_New(x.dim()));
+  for (Py_ssize_t i = 0; i < x.dim(); i++) {
+    PyTuple_SET_ITEM(strides.get(), i, PyLong_FromLongLong(x.strides()[static_cast<size_t>(i)]));
+  }
+  return strides.release();
+}
+
+TD_METHOD(is_contiguous, {"memory_format", Kind::kMemoryFormat, "torch.contiguous_format", kOnly}) {
+  return wrap(a.tensor(0).is_contiguous(a.memory_format(1, MemoryFormat::kContiguous)));
+}
+
+TD_METHOD(dim) { return wrap(a.tensor(0).dim()); }
+TD_METHOD(numel) { return wrap(a.tensor(0).numel()); }
+TD_METHOD(element_size) { return wrap(a.tensor(0).itemsize()); }
+TD_METHOD(storage_offset) { return wrap(a.tensor(0).storage_offset()); }
+TD_METHOD(data_ptr) { return PyLong_FromVoidPtr(a.tensor(0).data_ptr()); }
+TD_METHOD(is_floating_point) { return wrap(a.tensor(0).is_floating_point()); }
+TD_METHOD(is_complex) { return wrap(a.tensor(0).is_complex()); }
+TD_METHOD(is_signed) {
+  const DType dtype = a.tensor(0).dtype();
+  return wrap(dtype != DType::kBool && dtype != DType::kUInt8);
+}
+TD_METHOD(is_inference) { return wrap(a.tensor(0).is_inference()); }
+TD_METHOD(is_conj) { return wrap(false); }
+TD_METHOD(is_neg) { return wrap(false); }
+TD_METHOD(resolve_conj) { return a.return_argument(0); }
+TD_METHOD(resolve_neg) { return a.return_argument(0); }
+TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) { return wrap(false); }
+TD_METHOD(is_shared) { return wrap(false); }
+TD_METHOD(get_device) {
+  const Device device = a.tensor(0).device();
+  return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
+}
+TD_METHOD(untyped_storage) { return wrap(a.tensor(0).storage()); }
+TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
+  const Tensor &x = a.tensor(0), &y = a.tensor(1);
+  return wrap(x.storage() == y.storage() && x.storage_offset() == y.storage_offset() &&
+              x.sizes() == y.sizes() && x.strides() == y.strides());
+}
+
+// --- values ---
+
+TD_METHOD(item) {
+  const Tensor& x = a.tensor(0);
+  TD_CHECK(x.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", x.numel());
+  return wrap(x.item_scalar());
+}
+
+// One number as Python has it.
+template <class T>
+PyObject* number(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  if constexpr (std::is_same_v<T, bool>)
+    return PyBool_FromLong(value);
+  else if constexpr (std::is_integral_v<T>)
+    return PyLong_FromLongLong(value);
+  else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                     std::is_same_v<T, std::complex<double>>)
+    return PyComplex_FromDoubles(value.real(), value.imag());
+  else
+    return PyFloat_FromDouble(
+        static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(value)));
+}
+
+using NumberReader = PyObject* (*)(const char* data);
+constexpr NumberReader kNumberReaders[kNumDTypes] = {number<bool>,
+                                                     number<uint8_t>,
+                                                     number<int8_t>,
+                                                     number<int16_t>,
+                                                     number<int32_t>,
+                                                     number<int64_t>,
+                                                     number<Half>,
+                                                     number<BFloat16>,
+                                                     number<float>,
+                                                     number<double>,
+                                                     number<std::complex<float>>,
+                                                     number<std::complex<double>>};
+
+PyObject* nested_list(const Tensor& x, const char* data, size_t dim) {
+  const NumberReader read = kNumberReaders[static_cast<int>(x.dtype())];
+  if (dim == x.sizes().size()) return read(data);
+  const int64_t size = x.sizes()[dim], step = x.strides()[dim] * x.itemsize();
+  PyRef list = PyRef::check(PyList_New(static_cast<Py_ssize_t>(size)));
+  const bool last = dim + 1 == x.sizes().size();
+  for (int64_t i = 0; i < size; i++) {
+    const char* at = data ? data + i * step : nullptr;
+    PyObject* item = last ? read(at) : nested_list(x, at, dim + 1);
+    if (!item) throw PythonError();
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  return list.release();
+}
+
+TD_METHOD(tolist) {
+  const Tensor& x = a.tensor(0);
+  TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
+  return nested_list(x, static_cast<const char*>(x.data_ptr()), 0);
+}
+
+PyObject* to_numpy(const Tensor& x, bool force) {
+  if (x.is_meta()) {
+    raise_python(PyExc_TypeError,
+                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
+                 "tensor to host memory first.");
+  }
+  if (x.requires_grad()) {
+    TD_CHECK(
+        force,
+        "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    return array_from_tensor(detach(x));
+  }
+  return array_from_tensor(x);
+}
+
+TD_METHOD(numpy, {"force", Kind::kBool, "False", kOnly}) {
+  return to_numpy(a.tensor(0), a.boolean(1, false));
+}
+
+TD_METHOD(__array__, {"dtype", Kind::kObject, "None", kNone},
+          {"copy", Kind::kObject, "None", kNone}) {
+  PyRef array = PyRef::check(to_numpy(a.tensor(0), false));
+  if (a.present(1)) {
+    PyRef kwargs =
+        PyRef::check(Py_BuildValue("{s:O}", "copy", a.object(2) == Py_True ? Py_True : Py_False));
+    PyRef astype = PyRef::check(PyObject_GetAttrString(array.get(), "astype"));
+    PyRef one = PyRef::check(PyTuple_Pack(1, a.object(1)));
+    return PyObject_Call(astype.get(), one.get(), kwargs.get());
+  }
+  return a.object(2) == Py_True ? PyObject_CallMethod(array.get(), "copy", nullptr)
+                                : array.release();
+}
+
+// What a NumPy function computed from tensors comes back as a tensor.
+TD_METHOD(__array_wrap__, {"array", Kind::kObject}, {"context", Kind::kObject, "None", kNone},
+          {"return_scalar", Kind::kObject, "False", kNone}) {
+  if (!is_numpy_array(a.object(1))) return new_ref(a.object(1));
+  return wrap(tensor_from_buffer(a.object(1), false));
+}
+
+TD_METHOD(__dlpack__, {"stream", Kind::kObject, "None", kOnly | kNone},
+          {"max_version", Kind::kObject, "None", kOnly | kNone},
+          {"dl_device", Kind::kObject, "None", kOnly | kNone},
+          {"copy", Kind::kBool, "None", kOnly | kNone}) {
+  int major = 0, minor = 0;
+  if (a.present(2) && !PyArg_ParseTuple(a.object(2), "ii", &major, &minor)) throw PythonError();
+  const Tensor& x = a.tensor(0);
+  return to_dlpack(a.present(4) && a.boolean(4) ? clone(detach(x)) : x, major >= 1);
+}
+TD_METHOD(__dlpack_device__) { return dlpack_device(a.tensor(0)); }
+
+PyObject* contains(PyObject* self, PyObject* value) {
+  TD_PYTHON_TRY
+  if (!is_tensor(value) && !can_be_scalar(value)) {
+    raise_python(
+        PyExc_RuntimeError,
+        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}.",
+        utf8(PyRef::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value)))).get()));
+  }
+  PyRef equal = PyRef::check(PyObject_RichCompare(self, value, Py_EQ));
+  PyRef any = PyRef::check(PyObject_CallMethod(equal.get(), "any", nullptr));
+  return PyBool_FromLong(PyObject_IsTrue(any.get()));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* reversed(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  if (x.dim() == 0) return new_ref(self);
+  return PyObject_CallMethod(self, "flip", "i", 0);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* to_complex_number(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  if (x.numel() != 1)
+    raise_python(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+  const std::complex<double> value = x.item_scalar().to_complex();
+  return PyComplex_FromDoubles(value.real(), value.imag());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* format(PyObject* self, PyObject* spec) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  if (x.dim() == 0 && !x.is_meta() && is_exact_tensor(self)) {
+    return PyObject_Format(PyRef::check(wrap(x.item_scalar())).get(), spec);
+  }
+  if (PyUnicode_GET_LENGTH(spec) > 0) {
+    raise_python(PyExc_TypeError, "unsupported format string passed to Tensor.__format__");
+  }
+  return PyObject_Str(self);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// --- conversions ---
+
+PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
+                    OptMemoryFormat format) {
+  const Tensor& x = a.tensor(0);
+  const DType target = dtype.value_or(x.dtype());
+  const bool moves = device && !(*device == x.device());
+  const bool relayouts = format && *format != MemoryFormat::kPreserve && !x.is_contiguous(*format);
+  if (!copy && !moves && !relayouts && target == x.dtype()) return a.return_argument(0);
+  return wrap(unlocked(a, [&] {
+    if (moves) return on_device(target == x.dtype() ? x : to_dtype(x, target), *device);
+    return to_dtype(x, target, /*copy=*/copy || relayouts, format);
+  }));
+}
+
+constexpr Param kCommon[] = {{"non_blocking", Kind::kBool, "False"},
+                             {"copy", Kind::kBool, "False"},
+                             {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}};
+Param to_params_dtype[] = {
+    {"self", Kind::kTensor}, {"dtype", Kind::kDType}, kCommon[0], kCommon[1], kCommon[2]};
+Param to_params_device[] = {{"self", Kind::kTensor},
+                            {"device", Kind::kDevice, "None", kNone},
+                            {"dtype", Kind::kDType, "None", kNone},
+                            kCommon[0],
+                            kCommon[1],
+                            kCommon[2]};
+Param to_params_other[] = {
+    {"self", Kind::kTensor}, {"other", Kind::kTensor}, kCommon[0], kCommon[1], kCommon[2]};
+const Signature to_signatures[] = {{to_params_dtype}, {to_params_device}, {to_params_other}};
+const Function to_function = {"to", "Tensor.to", to_signatures, 3, true};
+
+PyObject* method_to(PyObject* self, FastArgs args, Py_ssize_t nargs, PyObject* kwnames) {
+  TD_PYTHON_TRY
+  Arguments a(to_function, self, args, nargs, kwnames);
+  if (a.overridden()) [[unlikely]]
+    return a.call_override();
+  switch (a.overload()) {
+    case 0:
+      return converted(a, a.dtype(1), {}, a.boolean(3, false), a.opt_memory_format(4));
+    case 1:
+      return converted(a, a.opt_dtype(2), a.opt_device(1), a.boolean(4, false),
+                       a.opt_memory_format(5));
+    default:
+      return converted(a, a.tensor(1).dtype(), a.tensor(1).device(), a.boolean(3, false),
+                       a.opt_memory_format(4));
+  }
+  TD_PYTHON_CATCH(nullptr)
+}
+
+#define TD_CAST(name, dtype)                                                       \
+  TD_METHOD(name, {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) { \
+    return converted(a, dtype, {}, false, a.opt_memory_format(1));                 \
+  }
+TD_CAST(float, DType::kFloat32)
+TD_CAST(double, DType::kFloat64)
+TD_CAST(half, DType::kFloat16)
+TD_CAST(bfloat16, DType::kBFloat16)
+TD_CAST(long, DType::kInt64)
+TD_CAST(int, DType::kInt32)
+TD_CAST(short, DType::kInt16)
+TD_CAST(char, DType::kInt8)
+TD_CAST(byte, DType::kUInt8)
+TD_CAST(bool, DType::kBool)
+TD_CAST(cfloat, DType::kComplex64)
+TD_CAST(cdouble, DType::kComplex128)
+#undef TD_CAST
+
+TD_METHOD(cpu, {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
+  return converted(a, {}, Device(), false, a.opt_memory_format(1));
+}
+TD_METHOD(cuda, {"device", Kind::kDevice, "None", kNone}, {"non_blocking", Kind::kBool, "False"},
+          {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
+  return converted(a, {}, Device(DeviceType::kCUDA), false, {});
+}
+TD_METHOD(pin_memory, {"device", Kind::kDevice, "None", kNone}) {
+  raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
+}
+TD_METHOD(share_memory_) {
+  raise_python(PyExc_NotImplementedError, "Tensor.share_memory_: shared memory between processes");
+}
+TD_METHOD(type_as, {"other", Kind::kTensor}) {
+  return converted(a, a.tensor(1).dtype(), a.tensor(1).device(), false, {});
+}
+
+// --- subclasses ---
+
+// A tensor that has no Python object yet, on the same memory.
+Tensor unattached(const Tensor& x) { return x.impl()->python_object() ? alias(x) : x; }
+
+PyObject* as_subclass(PyObject* self, PyObject* type) {
+  TD_PYTHON_TRY
+  if (!PyType_Check(type) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
+    raise_python(PyExc_TypeError, "cls must be a type derived from Tensor (got {})",
+                 type_name(type));
+  }
+  return wrap_as(reinterpret_cast<PyTypeObject*>(type), unattached(tensor_of(self)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// Tensor._make_subclass(cls, data, require_grad=False): a leaf of class `cls` on data's memory.
+PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"cls", "data", "require_grad", nullptr};
+  PyObject *type, *data;
+  int require_grad = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names),
+                                   &type, &data, &require_grad)) {
+    return nullptr;
+  }
+  if (!PyType_Check(type) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
+    raise_python(PyExc_TypeError, "cls must be a type derived from Tensor (got {})",
+                 type_name(type));
+  }
+  if (!is_tensor(data))
+    raise_python(PyExc_TypeError, "_make_subclass(): argument 'data' must be Tensor, not {}",
+                 type_name(data));
+  Tensor leaf = tensor_of(data).variable_data();
+  if (require_grad) leaf.requires_grad_();
+  return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(leaf));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* convert_result(PyObject* result, PyObject* type) {
+  if (is_tensor(result)) {
+    if (PyObject_TypeCheck(result, reinterpret_cast<PyTypeObject*>(type))) return new_ref(result);
+    return PyRef::check(as_subclass(result, type)).release();
+  }
+  if (PyTuple_CheckExact(result) || PyList_CheckExact(result)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(result);
+    PyRef list = PyRef::check(PyList_New(size));
+    for (Py_ssize_t i = 0; i < size; i++) {
+      PyList_SET_ITEM(list.get(), i, convert_result(PySequence_Fast_GET_ITEM(result, i), type));
+    }
+    return PyTuple_CheckExact(result) ? PyList_AsTuple(list.get()) : list.release();
+  }
+  return new_ref(result);
+}
+
+// The default __torch_function__: runs the operator, results take the subclass.
+PyObject* torch_function(PyObject* type, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"func", "types", "args", "kwargs", nullptr};
+  PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:__torch_function__",
+                                   const_cast<char**>(names), &function, &types, &call_args,
+                                   &call_kwargs)) {
+    return nullptr;
+  }
+  PyRef all = PyRef::check(PySequence_Fast(types, "types must be a sequence"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); i++) {
+    const int related = PyObject_IsSubclass(type, PySequence_Fast_GET_ITEM(all.get(), i));
+    check_status(related);
+    if (!related) Py_RETURN_NOTIMPLEMENTED;
+  }
+  PyRef positional = call_args ? PyRef::share(call_args) : PyRef::check(PyTuple_New(0));
+  if (!PyTuple_Check(positional.get()))
+    positional = PyRef::check(PySequence_Tuple(positional.get()));
+  PyRef result;
+  {
+    DisableTorchFunctionSubclass disable;
+    result = PyRef::check(PyObject_Call(
+        function, positional.get(), call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr));
+    if (type == reinterpret_cast<PyObject*>(tensor_type) || keeps_plain_result(function))
+      return result.release();
+    return convert_result(result.get(), type);
+  }
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// --- autograd ---
+
+TD_METHOD(requires_grad_, {"requires_grad", Kind::kBool, "True"}) {
+  const_cast<Tensor&>(a.tensor(0)).requires_grad_(a.boolean(1, true));
+  return a.return_argument(0);
+}
+TD_METHOD(retain_grad) {
+  const_cast<Tensor&>(a.tensor(0)).retain_grad();
+  Py_RETURN_NONE;
+}
+TD_METHOD(register_hook, {"hook", Kind::kObject}) {
+  PyObject* handle = register_tensor_hook(a.tensor(0), a.object(1));
+  track_tensor(a.object(0));
+  return handle;
+}
+TD_METHOD(register_post_accumulate_grad_hook, {"hook", Kind::kObject}) {
+  PyObject* handle = register_post_accumulate_hook(a.tensor(0), a.object(1));
+  track_tensor(a.object(0));
+  return handle;
+}
+
+#undef TD_METHOD
+
+template <class F>
+PyMethodDef entry(const char* name, F* function, const char* doc = nullptr) {
+  return {name, as_function(function), METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+#define TD_ENTRY(name, doc) entry(#name, method_##name, doc)
+PyMethodDef methods[] = {
+    TD_ENTRY(size, "size(dim=None) -> Size or int\n\nThe sizes, or the size of one dimension."),
+    TD_ENTRY(
+        stride,
+        "stride(dim=None) -> tuple or int\n\nElements between neighbours along each dimension."),
+    TD_ENTRY(is_contiguous, "is_contiguous(*, memory_format=torch.contiguous_format) -> bool"),
+    TD_ENTRY(dim, "dim() -> int\n\nThe number of dimensions."),
+    entry("ndimension", method_dim),
+    TD_ENTRY(numel, "numel() -> int\n\nThe number of elements."),
+    entry("nelement", method_numel),
+    TD_ENTRY(element_size, "element_size() -> int\n\nBytes of one element."),
+    TD_ENTRY(
+        storage_offset,
+        "storage_offset() -> int\n\nWhere the first element lies in the storage, in elements."),
+    TD_ENTRY(data_ptr, "data_ptr() -> int\n\nThe address of the first element."),
+    TD_ENTRY(is_floating_point, nullptr),
+    TD_ENTRY(is_complex, nullptr),
+    TD_ENTRY(is_signed, nullptr),
+    TD_ENTRY(is_inference, nullptr),
+    TD_ENTRY(is_conj, nullptr),
+    TD_ENTRY(is_neg, nullptr),
+    TD_ENTRY(resolve_conj, nullptr),
+    TD_ENTRY(resolve_neg, nullptr),
+    TD_ENTRY(is_pinned, nullptr),
+    TD_ENTRY(is_shared, nullptr),
+    TD_ENTRY(get_device, "get_device() -> int\n\n-1: the cpu."),
+    TD_ENTRY(untyped_storage,
+             "untyped_storage() -> UntypedStorage\n\nThe bytes that views of this tensor share."),
+    TD_ENTRY(is_set_to, nullptr),
+    TD_ENTRY(item, "item() -> number\n\nThe value of a one-element tensor as a Python number."),
+    TD_ENTRY(tolist, "tolist() -> list or number\n\nThe values as nested lists."),
+    TD_ENTRY(numpy, "numpy(*, force=False) -> numpy.ndarray\n\nAn array on the same memory."),
+    TD_ENTRY(__array__, nullptr),
+    TD_ENTRY(__array_wrap__, nullptr),
+    TD_ENTRY(__dlpack__, nullptr),
+    TD_ENTRY(__dlpack_device__, nullptr),
+    {"__contains__", contains, METH_O, nullptr},
+    {"__reversed__", reversed, METH_NOARGS, nullptr},
+    {"__complex__", to_complex_number, METH_NOARGS, nullptr},
+    {"__format__", format, METH_O, nullptr},
+    TD_ENTRY(to,
+             "to(dtype | device | other, non_blocking=False, copy=False, *, memory_format=None) -> "
+             "Tensor\n\n"
+             "The tensor as another dtype or on another device; itself where nothing changes."),
+    TD_ENTRY(float, nullptr),
+    TD_ENTRY(double, nullptr),
+    TD_ENTRY(half, nullptr),
+    TD_ENTRY(bfloat16, nullptr),
+    TD_ENTRY(long, nullptr),
+    TD_ENTRY(int, nullptr),
+    TD_ENTRY(short, nullptr),
+    TD_ENTRY(char, nullptr),
+    TD_ENTRY(byte, nullptr),
+    TD_ENTRY(bool, nullptr),
+    TD_ENTRY(cfloat, nullptr),
+    TD_ENTRY(cdouble, nullptr),
+    TD_ENTRY(cpu, nullptr),
+    TD_ENTRY(cuda, nullptr),
+    TD_ENTRY(pin_memory, nullptr),
+    TD_ENTRY(share_memory_, nullptr),
+    TD_ENTRY(type_as, nullptr),
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass(cls) -> Tensor\n\nThe same data as an instance of a subclass."},
+    {"_make_subclass", as_function(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     nullptr},
+    {"__torch_function__", as_function(torch_function), METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     nullptr},
+    TD_ENTRY(
+        requires_grad_,
+        "requires_grad_(requires_grad=True) -> Tensor\n\nMakes a leaf record gradients, or stop."),
+    TD_ENTRY(retain_grad, "retain_grad()\n\nMakes backward keep the gradient of a non-leaf."),
+    TD_ENTRY(register_hook,
+             "register_hook(hook) -> handle\n\nCalls hook(grad) when the gradient is computed."),
+    TD_ENTRY(register_post_accumulate_grad_hook, nullptr),
+};
+#undef TD_ENTRY
+
+}  // namespace
+
+void add_tensor_methods(PyTypeObject* type) {
+  for (PyMethodDef& def : methods) {
+    PyRef method;
+    if (def.ml_flags & METH_CLASS)
+      method = PyRef::check(PyDescr_NewClassMethod(type, &def));
+    else if (def.ml_flags & METH_STATIC)
+      method = PyRef::check(PyStaticMethod_New(PyRef::check(PyCFunction_New(&def, nullptr)).get()));
+    else
+      method = PyRef::check(PyDescr_NewMethod(type, &def));
+    check_status(PyDict_SetItemString(type->tp_dict, def.ml_name, method.get()));
+  }
+  check_status(PyDict_SetItemString(type->tp_dict, "__array_priority__",
+                                    PyRef::check(PyLong_FromLong(1000)).get()));
+  PyType_Modified(type);
+}
+
+}  // namespace taeda::python

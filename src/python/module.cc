@@ -1,0 +1,102 @@
+// The extension module taeda._C.
+#include "python/module.h"
+
+#include <cstring>
+
+#include "python/autograd.h"
+#include "python/generated.h"
+#include "python/tensor_object.h"
+#include "python/torch_function.h"
+
+namespace taeda::python {
+namespace {
+
+PyObject* functions = nullptr;  // owner -> name -> callable
+
+PyObject* owner_dict(const char* owner) {
+  PyObject* dict = PyDict_GetItemString(functions, owner);
+  if (dict) return dict;
+  PyRef made = PyRef::check(PyDict_New());
+  check_status(PyDict_SetItemString(functions, owner, made.get()));
+  return PyDict_GetItemString(functions, owner);
+}
+
+// Generated functions go to _C._functions[owner]; taeda/__init__.py publishes them.
+void add_generated_functions(PyObject* module) {
+  functions = PyRef::check(PyDict_New()).release();
+  PyRef name = PyRef::check(PyUnicode_FromString("taeda"));
+  for (const MethodGroup* group = kMethodGroups; group->owner; group++) {
+    if (std::string_view(group->owner) == "Tensor") continue;
+    PyObject* dict = owner_dict(group->owner);
+    for (PyMethodDef* def = group->methods; def->ml_name; def++) {
+      PyRef function = PyRef::check(PyCFunction_NewEx(def, nullptr, name.get()));
+      check_status(PyDict_SetItemString(dict, def->ml_name, function.get()));
+    }
+  }
+  check_status(PyModule_AddObjectRef(module, "_functions", functions));
+}
+
+// The type whose objects never override operators, besides Tensor itself.
+PyObject* set_parameter_type(PyObject*, PyObject* type) {
+  if (!PyType_Check(type) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
+    PyErr_SetString(PyExc_TypeError, "_set_parameter_type() expects a subclass of Tensor");
+    return nullptr;
+  }
+  parameter_type = reinterpret_cast<PyTypeObject*>(new_ref(type));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef module_functions[] = {
+    {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "taeda._C",
+                          "taeda's core.",
+                          -1,
+                          module_functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+
+PyObject* public_function(const char* qualified) {
+  const char* dot = std::strrchr(qualified, '.');
+  const std::string owner(qualified, static_cast<size_t>(dot - qualified));
+  if (owner == "Tensor")
+    return PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), dot + 1);
+  PyObject* dict = PyDict_GetItemString(functions, owner.c_str());
+  PyObject* function = dict ? PyDict_GetItemString(dict, dot + 1) : nullptr;
+  if (function) return new_ref(function);
+  // Hand-written functions live in the module itself.
+  PyRef module = PyRef::adopt(PyImport_ImportModule("taeda._C"));
+  return module ? PyObject_GetAttrString(module.get(), dot + 1) : nullptr;
+}
+
+}  // namespace taeda::python
+
+extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
+  using namespace taeda::python;
+  PyRef module = PyRef::adopt(PyModule_Create(&definition));
+  if (!module) return nullptr;
+  TD_PYTHON_TRY
+  out_of_memory_error =
+      PyRef::check(PyErr_NewException("taeda.OutOfMemoryError", PyExc_RuntimeError, nullptr))
+          .release();
+  check_status(PyModule_AddObjectRef(module.get(), "OutOfMemoryError", out_of_memory_error));
+  add_objects(module.get());
+  add_torch_function(module.get());
+  add_storage(module.get());
+  add_tensor_type(module.get());
+  add_generated_functions(module.get());
+  add_conversions(module.get());
+  add_interop(module.get());
+  add_settings(module.get());
+  add_autograd(module.get());
+  return module.release();
+  TD_PYTHON_CATCH(nullptr)
+}

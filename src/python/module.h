@@ -1,0 +1,30 @@
+// How the parts of the extension module taeda._C come together.
+#pragma once
+
+#include "python/common.h"
+
+namespace taeda::python {
+
+// METH_FASTCALL and METH_KEYWORDS functions as the PyCFunction that PyMethodDef wants.
+template <class F>
+PyCFunction as_function(F* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+// "torch.add", "Tensor.add", "nn.functional.relu" -> the callable that users know. New reference.
+PyObject* public_function(const char* qualified);
+
+// Each part adds its types and functions to the module, in this order; PythonError on failure.
+void add_objects(PyObject* module);
+void add_storage(PyObject* module);
+void add_tensor_type(PyObject* module);
+void add_tensor_methods(PyTypeObject* type);
+void add_conversions(PyObject* module);
+void add_interop(PyObject* module);
+void add_settings(PyObject* module);
+
+// Makes a heap type from its spec and publishes it as module.NAME; the reference is kept for good.
+PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec,
+                       PyTypeObject* base = nullptr);
+
+}  // namespace taeda::python

@@ -1,0 +1,245 @@
+// Python's operators on tensors: + - * / // % @ ** << >> & | ^ ~, their reflected and in-place
+// forms, comparison, and conversions to Python numbers.
+//
+// Each slot hands its operands to the binding that the table generated for the operator's method,
+// so types are checked, numbers wrapped and overrides seen in one place. Foreign operands give
+// NotImplemented; NumPy arrays are taken as tensors.
+#include "python/arguments.h"
+#include "python/generated.h"
+#include "python/interop.h"
+#include "python/module.h"
+#include "python/tensor_slots.h"
+#include "python/torch_function.h"
+
+namespace taeda::python {
+namespace {
+
+using Binding = PyObject* (*)(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                              PyObject* kwnames);
+
+// The generated binding of Tensor.NAME, or null when the table has no such operator.
+Binding find_binding(std::string_view name) {
+  for (const MethodGroup* group = kMethodGroups; group->owner; group++) {
+    if (std::string_view(group->owner) != "Tensor") continue;
+    for (PyMethodDef* def = group->methods; def->ml_name; def++) {
+      if (name == def->ml_name)
+        return reinterpret_cast<Binding>(reinterpret_cast<void (*)()>(def->ml_meth));
+    }
+  }
+  return nullptr;
+}
+
+// One operator: the bindings of its functional and in-place forms.
+struct Operator {
+  const char* name;
+  Binding function = nullptr;
+  Binding inplace = nullptr;
+};
+// In the order of Op below.
+Operator operators[] = {{"add"},
+                        {"sub"},
+                        {"mul"},
+                        {"div"},
+                        {"floor_divide"},
+                        {"remainder"},
+                        {"pow"},
+                        {"matmul"},
+                        {"bitwise_left_shift"},
+                        {"bitwise_right_shift"},
+                        {"bitwise_and"},
+                        {"bitwise_or"},
+                        {"bitwise_xor"},
+                        {"neg"},
+                        {"abs"},
+                        {"bitwise_not"},
+                        {"lt"},
+                        {"le"},
+                        {"eq"},
+                        {"ne"},
+                        {"gt"},
+                        {"ge"}};
+enum Op {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDivide,
+  kRemainder,
+  kPow,
+  kMatmul,
+  kLeftShift,
+  kRightShift,
+  kAnd,
+  kOr,
+  kXor,
+  kNeg,
+  kAbs,
+  kNot,
+  kLt,
+  kLe,
+  kEq,
+  kNe,
+  kGt,
+  kGe
+};
+
+bool is_plain(PyObject* object) {
+  return is_exact_tensor(object) || PyFloat_CheckExact(object) || PyLong_CheckExact(object);
+}
+
+// The operand as operators take it: itself, an array as a tensor, or null for foreign types. New
+// reference.
+PyRef operand(PyObject* object) {
+  if (is_plain(object) || is_tensor(object) || can_be_scalar(object)) return PyRef::share(object);
+  if (is_numpy_array(object)) return PyRef::check(tensor_from_array(object));
+  if (overrides_torch_function(object)) return PyRef::share(object);
+  return PyRef();
+}
+
+PyObject* call_binary(Binding binding, PyObject* a, PyObject* b) {
+  if (is_plain(a) && is_plain(b)) [[likely]]
+    return binding(a, &b, 1, nullptr);
+  TD_PYTHON_TRY
+  const PyRef left = operand(a), right = operand(b);
+  if (!left || !right) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* other = right.get();
+  return binding(left.get(), &other, 1, nullptr);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+template <Op op>
+PyObject* binary(PyObject* a, PyObject* b) {
+  const Binding binding = operators[op].function;
+  if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  return call_binary(binding, a, b);
+}
+
+template <Op op>
+PyObject* binary_inplace(PyObject* a, PyObject* b) {
+  const Binding binding = operators[op].inplace;
+  if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  return call_binary(binding, a, b);
+}
+
+template <Op op>
+PyObject* unary(PyObject* a) {
+  const Binding binding = operators[op].function;
+  if (!binding) {
+    PyErr_Format(PyExc_NotImplementedError, "Tensor.%s", operators[op].name);
+    return nullptr;
+  }
+  return binding(a, nullptr, 0, nullptr);
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
+  if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<kPow>(a, b);
+}
+
+PyObject* power_inplace(PyObject* a, PyObject* b, PyObject* modulo) {
+  if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary_inplace<kPow>(a, b);
+}
+
+PyObject* positive(PyObject* a) { return new_ref(a); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5);
+  const Binding binding = operators[kLt + op].function;
+  if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  return call_binary(binding, a, b);
+}
+
+// --- Python numbers ---
+
+Scalar only_element(PyObject* self) {
+  const Tensor& x = tensor_of(self);
+  if (x.numel() != 1)
+    raise_python(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+  return x.item_scalar();
+}
+
+int tensor_bool(PyObject* self) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  TD_CHECK(x.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
+  TD_CHECK(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return x.item_scalar().to_bool();
+  TD_PYTHON_CATCH(-1)
+}
+
+PyObject* tensor_int(PyObject* self) {
+  TD_PYTHON_TRY
+  const Scalar value = only_element(self);
+  if (value.is_float())
+    return PyLong_FromDouble(value.to_double());  // nan and inf raise as in Python
+  if (value.is_complex())
+    raise_python(PyExc_TypeError, "int() argument must not be a complex tensor");
+  return PyLong_FromLongLong(value.to_int());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* tensor_float(PyObject* self) {
+  TD_PYTHON_TRY
+  return PyFloat_FromDouble(only_element(self).to_double());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* tensor_index(PyObject* self) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  if (x.numel() != 1 || is_inexact(x.dtype())) {
+    raise_python(PyExc_TypeError,
+                 "only integer tensors of a single element can be converted to an index");
+  }
+  return PyLong_FromLongLong(x.item_scalar().to_int());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+}  // namespace
+
+void add_number_slots(TypeSlots& slots) {
+  for (Operator& op : operators) {
+    op.function = find_binding(op.name);
+    op.inplace = find_binding(std::string(op.name) + "_");
+  }
+  const PyType_Slot own[] = {
+      type_slot(Py_nb_add, binary<kAdd>),
+      type_slot(Py_nb_subtract, binary<kSub>),
+      type_slot(Py_nb_multiply, binary<kMul>),
+      type_slot(Py_nb_true_divide, binary<kDiv>),
+      type_slot(Py_nb_floor_divide, binary<kFloorDivide>),
+      type_slot(Py_nb_remainder, binary<kRemainder>),
+      type_slot(Py_nb_power, power),
+      type_slot(Py_nb_matrix_multiply, binary<kMatmul>),
+      type_slot(Py_nb_lshift, binary<kLeftShift>),
+      type_slot(Py_nb_rshift, binary<kRightShift>),
+      type_slot(Py_nb_and, binary<kAnd>),
+      type_slot(Py_nb_or, binary<kOr>),
+      type_slot(Py_nb_xor, binary<kXor>),
+      type_slot(Py_nb_inplace_add, binary_inplace<kAdd>),
+      type_slot(Py_nb_inplace_subtract, binary_inplace<kSub>),
+      type_slot(Py_nb_inplace_multiply, binary_inplace<kMul>),
+      type_slot(Py_nb_inplace_true_divide, binary_inplace<kDiv>),
+      type_slot(Py_nb_inplace_floor_divide, binary_inplace<kFloorDivide>),
+      type_slot(Py_nb_inplace_remainder, binary_inplace<kRemainder>),
+      type_slot(Py_nb_inplace_power, power_inplace),
+      type_slot(Py_nb_inplace_lshift, binary_inplace<kLeftShift>),
+      type_slot(Py_nb_inplace_rshift, binary_inplace<kRightShift>),
+      type_slot(Py_nb_inplace_and, binary_inplace<kAnd>),
+      type_slot(Py_nb_inplace_or, binary_inplace<kOr>),
+      type_slot(Py_nb_inplace_xor, binary_inplace<kXor>),
+      type_slot(Py_nb_negative, unary<kNeg>),
+      type_slot(Py_nb_absolute, unary<kAbs>),
+      type_slot(Py_nb_invert, unary<kNot>),
+      type_slot(Py_nb_positive, positive),
+      type_slot(Py_tp_richcompare, compare),
+      type_slot(Py_nb_bool, tensor_bool),
+      type_slot(Py_nb_int, tensor_int),
+      type_slot(Py_nb_float, tensor_float),
+      type_slot(Py_nb_index, tensor_index),
+  };
+  slots.insert(slots.end(), std::begin(own), std::end(own));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,221 @@
+// The properties of Tensor: shape, dtype, grad, data, T, ...
+#include "python/arguments.h"
+#include "python/autograd.h"
+#include "python/module.h"
+#include "python/tensor_slots.h"
+#include "python/torch_function.h"
+#include "python/wrap.h"
+#include "taeda/ops.h"
+
+namespace taeda::python {
+namespace {
+
+using Getter = PyObject* (*)(PyObject* self, const Tensor& x);
+
+struct Property {
+  const char* name;
+  Getter get;
+};
+
+PyObject* get(PyObject* self, void* closure) {
+  TD_PYTHON_TRY
+  const Property* property = static_cast<Property*>(closure);
+  if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]] {
+    PyRef descriptor = PyRef::check(
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), property->name));
+    PyRef getter = PyRef::check(PyObject_GetAttrString(descriptor.get(), "__get__"));
+    return call_torch_function(getter.get(), &self, 1, nullptr);
+  }
+  return property->get(self, tensor_of(self));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// The result of an operator that the table provides as a method.
+PyObject* call(PyObject* self, const char* method) {
+  return PyRef::check(PyObject_CallMethod(self, method, nullptr)).release();
+}
+
+template <bool value>
+PyObject* constant(PyObject*, const Tensor&) {
+  return PyBool_FromLong(value);
+}
+
+PyObject* get_transposed(PyObject*, const Tensor& x) {
+  if (x.dim() < 2) return wrap(permute(x, x.dim() == 1 ? IntSpan({0}) : IntSpan()));
+  DimVector reversed(static_cast<size_t>(x.dim()));
+  for (size_t i = 0; i < reversed.size(); i++)
+    reversed[i] = static_cast<int64_t>(reversed.size() - 1 - i);
+  return wrap(permute(x, reversed));
+}
+
+Tensor matrix_transposed(const Tensor& x, const char* name) {
+  TD_CHECK(x.dim() >= 2,
+           "tensor.{} is only supported on matrices or batches of matrices. Got {}-D tensor.", name,
+           x.dim());
+  return transpose(x, -2, -1);
+}
+
+PyObject* get_hermitian(PyObject* self, const Tensor& x) {
+  if (x.dim() == 0) return new_ref(self);
+  TD_CHECK(x.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.",
+           x.dim());
+  return x.is_complex() ? call(PyRef::check(wrap(transpose(x, 0, 1))).get(), "conj")
+                        : wrap(transpose(x, 0, 1));
+}
+
+PyObject* get_matrix_hermitian(PyObject*, const Tensor& x) {
+  Tensor transposed = matrix_transposed(x, "mH");
+  return x.is_complex() ? call(PyRef::check(wrap(std::move(transposed))).get(), "conj")
+                        : wrap(std::move(transposed));
+}
+
+PyObject* get_grad(PyObject*, const Tensor& x) { return wrap(x.grad()); }
+
+int set_grad(PyObject* self, PyObject* value, void*) {
+  TD_PYTHON_TRY
+  const Tensor& x = tensor_of(self);
+  if (!value || value == Py_None) {
+    const_cast<Tensor&>(x).set_grad(Tensor());
+    return 0;
+  }
+  if (!is_tensor(value)) {
+    raise_python(PyExc_TypeError,
+                 "assigned grad expected to be a Tensor or None but got grad of type {}",
+                 type_name(value));
+  }
+  if (value == self) raise_python(PyExc_RuntimeError, "can't assign Variable as its own grad");
+  const Tensor& gx = tensor_of(value);
+  TD_CHECK(gx.dtype() == x.dtype(),
+           "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. Please "
+           "ensure that the "
+           "gradient and the tensor have the same dtype",
+           gx.dtype(), x.dtype());
+  TD_CHECK(gx.device() == x.device(),
+           "attempting to assign a gradient with device type '{}' to a tensor with device type "
+           "'{}'. Please ensure "
+           "that the gradient and the tensor are on the same device",
+           gx.device(), x.device());
+  TD_CHECK(gx.sizes() == x.sizes(),
+           "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure "
+           "that the gradient and "
+           "the tensor are the same size",
+           gx.sizes(), x.sizes());
+  const_cast<Tensor&>(x).set_grad(gx);
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
+int set_data(PyObject* self, PyObject* value, void*) {
+  TD_PYTHON_TRY
+  if (!value)
+    raise_python(PyExc_RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!");
+  if (!is_tensor(value)) {
+    raise_python(PyExc_TypeError, "Variable data has to be a tensor, but got {}", type_name(value));
+  }
+  const_cast<Tensor&>(tensor_of(self)).set_data(tensor_of(value));
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  TD_PYTHON_TRY
+  if (!value || !PyBool_Check(value))
+    raise_python(PyExc_RuntimeError, "requires_grad must be a bool");
+  Tensor& x = const_cast<Tensor&>(tensor_of(self));
+  TD_CHECK(x.is_leaf() || value == Py_True,
+           "you can only change requires_grad flags of leaf variables. If you want to use a "
+           "computed variable in a "
+           "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  if (x.is_leaf()) x.requires_grad_(value == Py_True);
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
+// x.real = y and x.imag = y write into the parts.
+int set_part(PyObject* self, PyObject* value, void* closure) {
+  TD_PYTHON_TRY
+  if (!value) raise_python(PyExc_AttributeError, "cannot delete attribute");
+  PyRef part = PyRef::check(PyObject_GetAttrString(self, static_cast<Property*>(closure)->name));
+  PyRef done = PyRef::check(
+      PyObject_CallMethod(part.get(), is_tensor(value) ? "copy_" : "fill_", "O", value));
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
+Property properties[] = {
+    {"shape", [](PyObject*, const Tensor& x) { return wrap(x.sizes()); }},
+    {"dtype", [](PyObject*, const Tensor& x) { return wrap(x.dtype()); }},
+    {"device", [](PyObject*, const Tensor& x) { return wrap(x.device()); }},
+    {"layout", [](PyObject*, const Tensor&) { return new_ref(strided_layout); }},
+    {"requires_grad", [](PyObject*, const Tensor& x) { return wrap(x.requires_grad()); }},
+    {"grad", get_grad},
+    {"_grad", get_grad},
+    {"data", [](PyObject*, const Tensor& x) { return wrap(x.variable_data()); }},
+    {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); }},
+    {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); }},
+    {"retains_grad", [](PyObject*, const Tensor& x) { return wrap(retains_grad(x)); }},
+    {"output_nr", [](PyObject*, const Tensor& x) { return wrap(output_number(x)); }},
+    {"_version",
+     [](PyObject*, const Tensor& x) { return wrap(static_cast<int64_t>(x.version())); }},
+    {"_base", [](PyObject*, const Tensor& x) { return wrap(Tensor(x.impl()->view_base)); }},
+    {"ndim", [](PyObject*, const Tensor& x) { return wrap(x.dim()); }},
+    {"itemsize", [](PyObject*, const Tensor& x) { return wrap(x.itemsize()); }},
+    {"nbytes", [](PyObject*, const Tensor& x) { return wrap(x.nbytes()); }},
+    {"T", get_transposed},
+    {"mT", [](PyObject*, const Tensor& x) { return wrap(matrix_transposed(x, "mT")); }},
+    {"H", get_hermitian},
+    {"mH", get_matrix_hermitian},
+    {"real",
+     [](PyObject* self, const Tensor& x) {
+       return x.is_complex() ? call(self, "_real_part") : new_ref(self);
+     }},
+    {"imag", [](PyObject* self, const Tensor&) { return call(self, "_imag_part"); }},
+    {"name", [](PyObject*, const Tensor&) { return new_ref(Py_None); }},
+    {"names",
+     [](PyObject*, const Tensor& x) {
+       PyRef names = PyRef::check(PyTuple_New(x.dim()));
+       for (Py_ssize_t i = 0; i < x.dim(); i++) PyTuple_SET_ITEM(names.get(), i, new_ref(Py_None));
+       return names.release();
+     }},
+    {"is_cpu", [](PyObject*, const Tensor& x) { return wrap(x.device().is_cpu()); }},
+    {"is_meta", [](PyObject*, const Tensor& x) { return wrap(x.is_meta()); }},
+    {"is_cuda",
+     [](PyObject*, const Tensor& x) { return wrap(x.device().type == DeviceType::kCUDA); }},
+    {"is_sparse", constant<false>},
+    {"is_sparse_csr", constant<false>},
+    {"is_quantized", constant<false>},
+    {"is_mkldnn", constant<false>},
+    {"is_nested", constant<false>},
+    {"is_mps", constant<false>},
+    {"is_xpu", constant<false>},
+    {"is_xla", constant<false>},
+    {"is_vulkan", constant<false>},
+    {"is_ipu", constant<false>},
+    {"is_maia", constant<false>},
+    {"is_mtia", constant<false>},
+};
+
+struct Setter {
+  const char* name;
+  setter set;
+};
+constexpr Setter kSetters[] = {{"grad", set_grad}, {"_grad", set_grad},
+                               {"data", set_data}, {"requires_grad", set_requires_grad},
+                               {"real", set_part}, {"imag", set_part}};
+
+constexpr size_t kCount = std::size(properties);
+
+}  // namespace
+
+PyGetSetDef tensor_properties[kCount + 1];
+
+void fill_tensor_properties() {
+  for (size_t i = 0; i < kCount; i++) {
+    tensor_properties[i] = {properties[i].name, get, nullptr, nullptr, &properties[i]};
+    for (const Setter& s : kSetters) {
+      if (std::string_view(s.name) == properties[i].name) tensor_properties[i].set = s.set;
+    }
+  }
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,258 @@
+// Process-wide settings and random numbers: default dtype, threads, Generator, manual_seed.
+#include "base/cpus.h"
+#include "base/parallel.h"
+#include "python/arguments.h"
+#include "python/construction.h"
+#include "python/module.h"
+#include "python/wrap.h"
+#include "taeda/generator.h"
+
+namespace taeda::python {
+
+PyTypeObject* generator_type = nullptr;
+
+namespace {
+
+GeneratorObject* cast(PyObject* object) { return reinterpret_cast<GeneratorObject*>(object); }
+PyObject* default_generator_object = nullptr;
+
+// --- Generator ---
+
+PyObject* new_generator(Ref<Generator> generator) {
+  PyObject* self = generator_type->tp_alloc(generator_type, 0);
+  if (!self) throw PythonError();
+  cast(self)->generator = generator.detach();
+  cast(self)->owned = true;
+  return self;
+}
+
+PyObject* generator_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"device", nullptr};
+  PyObject* device = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
+                                   &device))
+    return nullptr;
+  if (device && device != Py_None && !to_device(device).is_cpu()) {
+    raise_python(PyExc_RuntimeError, "Generator: no generator for device '{}'", to_device(device));
+  }
+  return new_generator(make_ref<Generator>());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+void generator_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (cast(self)->owned) Ref<Generator>::adopt(cast(self)->generator);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// Any Python int; negative seeds wrap, as in PyTorch.
+uint64_t to_seed(PyObject* object) {
+  PyRef number = PyRef::check(PyNumber_Long(object));
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  if (!overflow) return static_cast<uint64_t>(value);
+  const unsigned long long large = PyLong_AsUnsignedLongLong(number.get());
+  if (large == static_cast<unsigned long long>(-1) && PyErr_Occurred()) {
+    PyErr_Clear();
+    raise_python(PyExc_RuntimeError,
+                 "Overflow when unpacking long long: the seed must lie in [-2^63, 2^64)");
+  }
+  return large;
+}
+
+PyObject* generator_manual_seed(PyObject* self, PyObject* seed) {
+  TD_PYTHON_TRY
+  Generator& generator = *cast(self)->generator;
+  const uint64_t value = to_seed(seed);
+  std::lock_guard lock(generator.mutex());
+  generator.manual_seed(value);
+  return new_ref(self);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_seed(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  Generator& generator = *cast(self)->generator;
+  std::lock_guard lock(generator.mutex());
+  return PyLong_FromUnsignedLongLong(generator.seed());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_initial_seed(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(cast(self)->generator->initial_seed());
+}
+PyObject* generator_get_state(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  Generator& generator = *cast(self)->generator;
+  std::lock_guard lock(generator.mutex());
+  return wrap(generator.get_state());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_set_state(PyObject* self, PyObject* state) {
+  TD_PYTHON_TRY
+  if (!is_tensor(state))
+    raise_python(PyExc_TypeError, "expected a torch.ByteTensor, but got {}", type_name(state));
+  Generator& generator = *cast(self)->generator;
+  std::lock_guard lock(generator.mutex());
+  generator.set_state(tensor_of(state));
+  return new_ref(self);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_clone(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  Generator& generator = *cast(self)->generator;
+  std::lock_guard lock(generator.mutex());
+  return new_generator(generator.clone());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_reduce(PyObject* self, PyObject*) {
+  PyRef state = PyRef::adopt(generator_get_state(self, nullptr));
+  PyRef rebuild = PyRef::adopt(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(generator_type), "_from_state"));
+  return state && rebuild ? Py_BuildValue("N(N)", rebuild.release(), state.release()) : nullptr;
+}
+PyObject* generator_from_state(PyObject*, PyObject* state) {
+  TD_PYTHON_TRY
+  PyRef made = PyRef::check(new_generator(make_ref<Generator>()));
+  return PyRef::check(generator_set_state(made.get(), state)).release();
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_device(PyObject* self, void*) {
+  TD_PYTHON_TRY
+  return wrap(cast(self)->generator->device());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_repr(PyObject* self) {
+  return PyUnicode_FromFormat(
+      "<torch.Generator device='cpu' seed=%llu>",
+      static_cast<unsigned long long>(cast(self)->generator->initial_seed()));
+}
+
+PyMethodDef generator_methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O,
+     "manual_seed(seed) -> Generator\n\nStarts over from a seed."},
+    {"seed", generator_seed, METH_NOARGS, "seed() -> int\n\nSeeds from the system's entropy."},
+    {"initial_seed", generator_initial_seed, METH_NOARGS, nullptr},
+    {"get_state", generator_get_state, METH_NOARGS, "get_state() -> Tensor\n\nThe state as bytes."},
+    {"set_state", generator_set_state, METH_O, nullptr},
+    {"clone_state", generator_clone, METH_NOARGS, nullptr},
+    {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
+    {"_from_state", generator_from_state, METH_O | METH_STATIC, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef generator_getset[] = {{"device", generator_device, nullptr, nullptr, nullptr},
+                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot generator_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(generator_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
+    {Py_tp_methods, generator_methods},
+    {Py_tp_getset, generator_getset},
+    {0, nullptr},
+};
+PyType_Spec generator_spec = {"taeda.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT,
+                              generator_slots};
+
+// --- functions of the module ---
+
+PyObject* manual_seed_function(PyObject*, PyObject* seed) {
+  return generator_manual_seed(default_generator_object, seed);
+}
+PyObject* seed_function(PyObject*, PyObject*) {
+  return generator_seed(default_generator_object, nullptr);
+}
+PyObject* initial_seed(PyObject*, PyObject*) {
+  return generator_initial_seed(default_generator_object, nullptr);
+}
+PyObject* get_rng_state(PyObject*, PyObject*) {
+  return generator_get_state(default_generator_object, nullptr);
+}
+PyObject* set_rng_state(PyObject*, PyObject* state) {
+  PyRef done = PyRef::adopt(generator_set_state(default_generator_object, state));
+  if (!done) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* get_default_dtype(PyObject*, PyObject*) { return wrap(default_dtype()); }
+PyObject* set_default_dtype_function(PyObject*, PyObject* dtype) {
+  TD_PYTHON_TRY
+  if (!is_dtype(dtype)) {
+    raise_python(
+        PyExc_TypeError,
+        "invalid dtype object: only floating-point types are supported as the default type");
+  }
+  const DType value = to_dtype(dtype);
+  if (!is_floating(value)) {
+    raise_python(PyExc_TypeError, "only floating-point types are supported as the default type");
+  }
+  set_default_dtype(value);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(get_num_threads()); }
+PyObject* set_threads(PyObject*, PyObject* count) {
+  TD_PYTHON_TRY
+  if (!can_be_int(count)) {
+    raise_python(PyExc_RuntimeError, "set_num_threads expects an int, but got {}",
+                 type_name(count));
+  }
+  const int64_t value = to_int(count);
+  if (value < 1 || value > 4096)
+    raise_python(PyExc_RuntimeError, "set_num_threads expects a positive integer, got {}", value);
+  set_num_threads(static_cast<int>(value));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* promote(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *a, *b;
+  if (!PyArg_ParseTuple(args, "O!O!:promote_types", dtype_type, &a, dtype_type, &b)) return nullptr;
+  return wrap(promote_types(to_dtype(a), to_dtype(b)));
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* can_cast_function(PyObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"from_", "to", nullptr};
+  PyObject *from, *to;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!:can_cast", const_cast<char**>(names),
+                                   dtype_type, &from, dtype_type, &to)) {
+    return nullptr;
+  }
+  return wrap(can_cast(to_dtype(from), to_dtype(to)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"manual_seed", manual_seed_function, METH_O,
+     "manual_seed(seed) -> Generator\n\nSeeds the default generator."},
+    {"seed", seed_function, METH_NOARGS,
+     "seed() -> int\n\nSeeds the default generator from the system's entropy."},
+    {"initial_seed", initial_seed, METH_NOARGS, nullptr},
+    {"get_rng_state", get_rng_state, METH_NOARGS,
+     "get_rng_state() -> Tensor\n\nThe default generator's state."},
+    {"set_rng_state", set_rng_state, METH_O, nullptr},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS, nullptr},
+    {"set_default_dtype", set_default_dtype_function, METH_O, nullptr},
+    {"get_num_threads", get_threads, METH_NOARGS, nullptr},
+    {"set_num_threads", set_threads, METH_O, nullptr},
+    {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2) -> dtype"},
+    {"can_cast", as_function(can_cast_function), METH_VARARGS | METH_KEYWORDS,
+     "can_cast(from_, to) -> bool"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_settings(PyObject* module) {
+  generator_type = add_type(module, "Generator", &generator_spec);
+  default_generator_object = generator_type->tp_alloc(generator_type, 0);
+  if (!default_generator_object) throw PythonError();
+  cast(default_generator_object)->generator = &default_generator();
+  cast(default_generator_object)->owned = false;
+  check_status(PyModule_AddObjectRef(module, "default_generator", default_generator_object));
+  check_status(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,239 @@
+#include "python/torch_function.h"
+
+#include <vector>
+
+#include "python/arguments.h"
+#include "python/module.h"
+
+namespace taeda::python {
+namespace {
+
+thread_local int subclass_disabled = 0;  // DisableTorchFunctionSubclass
+thread_local PyObject* modes = nullptr;  // list of active TorchFunctionModes, innermost last
+PyObject* disabled_implementation = nullptr;
+PyObject* torch_function_name = nullptr;
+
+// The class's __torch_function__ (borrowed), or null.
+PyObject* find_implementation(PyTypeObject* type) {
+  return _PyType_Lookup(type, torch_function_name);
+}
+
+bool is_basic(PyTypeObject* type) {
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyTuple_Type ||
+         type == &PyList_Type || type == &PyUnicode_Type || type == &PyBool_Type ||
+         type == &PyDict_Type || type == Py_TYPE(Py_None) || type == &PySlice_Type ||
+         type == dtype_type || type == device_type;
+}
+
+// Arguments that override, subclasses before their bases, else in order of appearance; one per
+// type.
+void collect(PyObject* value, std::vector<PyObject*>& found, bool inside_sequence = false) {
+  if (!inside_sequence && (PyTuple_Check(value) || PyList_Check(value)) &&
+      !overrides_torch_function(value)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++) {
+      collect(PySequence_Fast_GET_ITEM(value, i), found, true);
+    }
+    return;
+  }
+  if (!overrides_torch_function(value)) return;
+  for (PyObject* other : found) {
+    if (Py_TYPE(other) == Py_TYPE(value)) return;
+  }
+  size_t at = 0;
+  while (at < found.size() && !PyType_IsSubtype(Py_TYPE(value), Py_TYPE(found[at]))) at++;
+  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), value);
+}
+
+PyObject* call_mode(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+  const Py_ssize_t last = PyList_GET_SIZE(modes) - 1;
+  PyRef mode = PyRef::share(PyList_GET_ITEM(modes, last));
+  check_status(
+      PyList_SetSlice(modes, last, last + 1, nullptr));  // the mode's own calls go to the next one
+  Arguments::torch_function_modes--;
+  PyObject* result = PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function, types,
+                                         args, kwargs ? kwargs : Py_None);
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyList_Append(modes, mode.get());
+  Arguments::torch_function_modes++;
+  PyErr_Restore(type, value, trace);
+  return result;
+}
+
+PyObject* call_overrides(PyObject* function, const std::vector<PyObject*>& found, PyObject* args,
+                         PyObject* kwargs) {
+  PyRef types = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
+  for (size_t i = 0; i < found.size(); i++) {
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+  }
+  if (modes && PyList_GET_SIZE(modes) > 0) {
+    PyRef result = PyRef::check(call_mode(function, types.get(), args, kwargs));
+    if (result.get() != Py_NotImplemented) return result.release();
+  }
+  for (PyObject* object : found) {
+    PyRef method = PyRef::check(
+        PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), torch_function_name));
+    PyRef result = PyRef::check(PyObject_CallFunctionObjArgs(
+        method.get(), function, types.get(), args, kwargs ? kwargs : nullptr, nullptr));
+    if (result.get() != Py_NotImplemented) return result.release();
+  }
+  PyRef name = PyRef::adopt(PyObject_GetAttrString(function, "__name__"));
+  if (!name) PyErr_Clear();
+  PyRef list = PyRef::check(PyObject_Repr(types.get()));
+  raise_python(PyExc_TypeError,
+               "no implementation found for '{}' on types that implement __torch_function__: {}",
+               name ? utf8(name.get()) : "function", utf8(list.get()));
+}
+
+// has_torch_function(args): whether any of the sequence's elements overrides.
+PyObject* has_torch_function(PyObject*, PyObject* relevant) {
+  TD_PYTHON_TRY
+  if (Arguments::torch_function_modes > 0) Py_RETURN_TRUE;
+  PyRef items = PyRef::check(PySequence_Fast(relevant, "expected a sequence"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    if (overrides_torch_function(PySequence_Fast_GET_ITEM(items.get(), i))) Py_RETURN_TRUE;
+  }
+  Py_RETURN_FALSE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* has_torch_function_variadic(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  if (Arguments::torch_function_modes > 0) Py_RETURN_TRUE;
+  for (Py_ssize_t i = 0; i < nargs; i++) {
+    if (overrides_torch_function(args[i])) Py_RETURN_TRUE;
+  }
+  Py_RETURN_FALSE;
+}
+
+// handle_torch_function(public_api, relevant_args, *args, **kwargs)
+PyObject* handle_torch_function(PyObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  if (PyTuple_GET_SIZE(args) < 2) {
+    raise_python(PyExc_TypeError, "handle_torch_function() takes at least 2 arguments");
+  }
+  std::vector<PyObject*> found;
+  PyRef relevant = PyRef::check(PySequence_Fast(PyTuple_GET_ITEM(args, 1), "expected a sequence"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(relevant.get()); i++) {
+    collect(PySequence_Fast_GET_ITEM(relevant.get(), i), found);
+  }
+  PyRef rest = PyRef::check(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
+  PyRef empty = kwargs ? PyRef() : PyRef::check(PyDict_New());
+  return call_overrides(PyTuple_GET_ITEM(args, 0), found, rest.get(),
+                        kwargs ? kwargs : empty.get());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// func(*args, **kwargs) without looking at subclasses: the body of `__torch_function__ =
+// _disabled_torch_function_impl`.
+PyObject* disabled_torch_function(PyObject*, PyObject* args) {
+  PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
+  if (!PyArg_ParseTuple(args, "OO|OO", &function, &types, &call_args, &call_kwargs)) return nullptr;
+  PyRef empty = PyRef::adopt(PyTuple_New(0));
+  subclass_disabled++;
+  PyObject* result = PyObject_Call(function, call_args ? call_args : empty.get(),
+                                   call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
+  subclass_disabled--;
+  return result;
+}
+
+// `_set_torch_function_state(delta)`: what DisableTorchFunctionSubclass enters and leaves with.
+PyObject* disable_subclasses(PyObject*, PyObject* delta) {
+  subclass_disabled += static_cast<int>(PyLong_AsLong(delta));
+  Py_RETURN_NONE;
+}
+
+PyObject* is_enabled(PyObject*, PyObject*) { return PyBool_FromLong(subclass_disabled == 0); }
+
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  if (!modes && !(modes = PyList_New(0))) return nullptr;
+  if (PyList_Append(modes, mode) < 0) return nullptr;
+  Arguments::torch_function_modes++;
+  Py_RETURN_NONE;
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  const Py_ssize_t size = modes ? PyList_GET_SIZE(modes) : 0;
+  if (size == 0) {
+    PyErr_SetString(PyExc_RuntimeError, "no TorchFunctionMode is active");
+    return nullptr;
+  }
+  PyRef mode = PyRef::share(PyList_GET_ITEM(modes, size - 1));
+  if (PyList_SetSlice(modes, size - 1, size, nullptr) < 0) return nullptr;
+  Arguments::torch_function_modes--;
+  return mode.release();
+}
+
+PyMethodDef functions[] = {
+    {"_has_torch_function", has_torch_function, METH_O, nullptr},
+    {"_has_torch_function_variadic", as_function(has_torch_function_variadic), METH_FASTCALL,
+     nullptr},
+    {"_handle_torch_function", as_function(handle_torch_function), METH_VARARGS | METH_KEYWORDS,
+     nullptr},
+    {"_disabled_torch_function_impl", disabled_torch_function, METH_VARARGS, nullptr},
+    {"_disable_torch_function_subclass", disable_subclasses, METH_O, nullptr},
+    {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
+    {"_push_on_torch_function_stack", push_mode, METH_O, nullptr},
+    {"_pop_torch_function_stack", pop_mode, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+DisableTorchFunctionSubclass::DisableTorchFunctionSubclass() { subclass_disabled++; }
+DisableTorchFunctionSubclass::~DisableTorchFunctionSubclass() { subclass_disabled--; }
+
+bool keeps_plain_result(PyObject* function) {
+  // Property getters are method wrappers of getset descriptors.
+  PyRef owner = PyRef::adopt(PyObject_GetAttrString(function, "__self__"));
+  if (!owner) {
+    PyErr_Clear();
+    return false;
+  }
+  if (Py_TYPE(owner.get()) != &PyGetSetDescr_Type) return false;
+  const std::string_view name = reinterpret_cast<PyGetSetDescrObject*>(owner.get())->d_getset->name;
+  return name == "grad" || name == "_grad" || name == "_base";
+}
+
+bool overrides_torch_function(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == tensor_type || type == parameter_type || is_basic(type) || subclass_disabled > 0)
+    return false;
+  PyObject* implementation = find_implementation(type);
+  return implementation && implementation != disabled_implementation;
+}
+
+PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
+                              PyObject* kwnames) {
+  TD_PYTHON_TRY
+  std::vector<PyObject*> found;
+  PyRef tuple = PyRef::check(PyTuple_New(nargs));
+  for (Py_ssize_t i = 0; i < nargs; i++) {
+    collect(args[i], found);
+    PyTuple_SET_ITEM(tuple.get(), i, new_ref(args[i]));
+  }
+  PyRef kwargs = PyRef::check(PyDict_New());
+  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
+    collect(args[nargs + k], found);
+    check_status(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), args[nargs + k]));
+  }
+  return call_overrides(function, found, tuple.get(), kwargs.get());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* Arguments::call_override() {
+  PyRef function = PyRef::check(public_function(function_.qualified));
+  if (!function_.method) return call_torch_function(function.get(), args_, nargs_, kwnames_);
+  std::vector<PyObject*> all = {self_};
+  const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
+  all.insert(all.end(), args_, args_ + nargs_ + keywords);
+  return call_torch_function(function.get(), all.data(), nargs_ + 1, kwnames_);
+}
+
+void add_torch_function(PyObject* module) {
+  torch_function_name = interned("__torch_function__");
+  check_status(PyModule_AddFunctions(module, functions));
+  disabled_implementation = PyObject_GetAttrString(module, "_disabled_torch_function_impl");
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,37 @@
+// The __torch_function__ protocol: classes that take part in operators in their own way
+// (torch.overrides).
+//
+// An argument whose class has a __torch_function__ of its own, or an active TorchFunctionMode,
+// receives the call instead of the operator. Exact Tensors and Parameters never do, which the
+// argument parser sees from the type alone.
+#pragma once
+
+#include "python/common.h"
+
+namespace taeda::python {
+
+// Whether this object's class overrides operators (false for Tensor, Parameter and builtin types).
+bool overrides_torch_function(PyObject* object);
+
+// Hands a call of `function` to the overriding arguments (and modes). Sets an exception and returns
+// null on failure.
+PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
+                              PyObject* kwnames);
+
+// Results of this function stay plain Tensors in subclasses: getters of grad, shape and the like.
+bool keeps_plain_result(PyObject* function);
+
+// Subclasses do not override operators on this thread until the end of the scope.
+class DisableTorchFunctionSubclass {
+ public:
+  DisableTorchFunctionSubclass();
+  ~DisableTorchFunctionSubclass();
+  DisableTorchFunctionSubclass(const DisableTorchFunctionSubclass&) = delete;
+  DisableTorchFunctionSubclass& operator=(const DisableTorchFunctionSubclass&) = delete;
+};
+
+// Adds has_torch_function, handle_torch_function's core, the switches and the mode stack to the
+// module.
+void add_torch_function(PyObject* module);
+
+}  // namespace taeda::python
