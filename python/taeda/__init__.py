@@ -1,0 +1,97 @@
+"""taeda: tensors, automatic differentiation and neural networks with PyTorch's interface.
+
+>>> import taeda as torch
+>>> x = torch.ones(3, requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 2., 2.])
+
+Importing this module loads the core and nothing else: ``torch.nn``, ``torch.optim`` and the other
+parts are loaded when they are first used, NumPy when an array is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import sys as _sys
+from math import e, inf, nan, pi  # noqa: F401
+from typing import Any as _Any
+
+from taeda import _C
+from taeda._C import *  # noqa: F403
+from taeda._C import OutOfMemoryError, Tensor  # noqa: F401
+from taeda._functions import *  # noqa: F403
+from taeda._functions import _assert  # noqa: F401
+from taeda.version import __version__  # noqa: F401
+
+newaxis = None
+
+# The operators of the table.
+globals().update(_C._functions["torch"])
+
+from taeda import _tensor  # noqa: E402, F401
+
+# Other names of dtypes.
+float, double, half, cfloat, cdouble = (
+    _C.float32,
+    _C.float64,
+    _C.float16,
+    _C.complex64,
+    _C.complex128,
+)
+short, int, long = _C.int16, _C.int32, _C.int64
+
+# Parts of the package, loaded on first use.
+_SUBMODULES = frozenset(
+    "accelerator amp autograd backends cuda distributed env fft func jit linalg mps "
+    "multiprocessing nn optim overrides profiler random return_types serialization special "
+    "storage testing types utils version xpu".split()
+)
+
+# name -> the module that defines it, loaded on first use.
+_LAZY = {
+    name: module
+    for module, names in {
+        "taeda._tensor_str": "set_printoptions get_printoptions printoptions",
+        "taeda._dtypes": "finfo iinfo",
+        "taeda.autograd": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode "
+        "is_inference_mode_enabled",
+        "taeda.serialization": "save load",
+        "taeda.random": "fork_rng",
+        "taeda.storage": "TypedStorage",
+        "taeda.amp": "autocast GradScaler",
+        "taeda.nn.parameter": "",
+        "taeda.version": "TorchVersion",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        value = getattr(_importlib.import_module(_LAZY[name]), name)
+    elif name in _SUBMODULES:
+        try:
+            return _importlib.import_module(f"taeda.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"taeda.{name}":
+                raise
+            raise AttributeError(f"module 'taeda' has no attribute '{name}'") from None
+    elif name.endswith("Tensor") and name != "Tensor":
+        from taeda._dtypes import TENSOR_TYPES
+
+        if name not in TENSOR_TYPES:
+            raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+        value = TENSOR_TYPES[name]
+    else:
+        raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+
+
+bool = _C.bool  # last: the names of builtin types are dtypes from here on
+del _sys

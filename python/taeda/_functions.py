@@ -1,0 +1,223 @@
+"""Functions of the top-level namespace that are written in Python."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from taeda import _C
+from taeda._C import Tensor
+
+_deterministic = {"enabled": False, "warn_only": False}
+_matmul_precision = "highest"
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage."""
+    if isinstance(obj, _C.UntypedStorage):
+        return True
+    from taeda.storage import TypedStorage
+
+    return isinstance(obj, TypedStorage)
+
+
+def typename(obj: Any) -> str:
+    """'torch.FloatTensor' for tensors, else the qualified name of the type."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = type(obj)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.is_complex()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made under inference_mode."""
+    return input.is_inference()
+
+
+def is_conj(input: Tensor) -> bool:
+    return input.is_conj()
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    return input
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The common shape of several, as broadcasting gives it; RuntimeError where there is none."""
+    result: list[int] = []
+    for shape in shapes:
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(size < 0 for size in sizes):
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension ({min(sizes)}): ({min(sizes)})"
+            )
+        result[:0] = [1] * (len(sizes) - len(result))
+        for i, size in enumerate(reversed(sizes), 1):
+            if result[-i] == 1:
+                result[-i] = size
+            elif size not in (1, result[-i]):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    f"got {', '.join(map(str, shapes))}"
+                )
+    return _C.Size(result)
+
+
+def _category(dtype: Any) -> int:
+    return 0 if dtype is _C.bool else 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1
+
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    default = _C.get_default_dtype()
+    numbers = {bool: _C.bool, int: _C.int64, float: default, complex: default.to_complex()}
+    ranked = []  # (0 tensor with dimensions, 1 without, 2 number; dtype)
+    for value in (tensor1, tensor2):
+        if isinstance(value, Tensor):
+            ranked.append((0 if value.dim() else 1, value.dtype))
+        else:
+            ranked.append((2, next(d for kind, d in numbers.items() if isinstance(value, kind))))
+    result = None
+    for rank in (0, 1, 2):
+        for found, dtype in ranked:
+            if found != rank:
+                continue
+            same_rank = result is not None and any(r == rank and d is result for r, d in ranked)
+            if result is None or same_rank:
+                result = dtype if result is None else _C.promote_types(result, dtype)
+            elif _category(dtype) > _category(result):
+                result = _C.promote_types(
+                    result, default if rank == 2 and dtype is default else dtype
+                )
+    return result
+
+
+def set_default_device(device: Any) -> None:
+    """Only the CPU can be the default."""
+    if device is not None and _C.device(device).type != "cpu":
+        raise NotImplementedError(f"torch.set_default_device('{device}')")
+
+
+def get_default_device() -> Any:
+    return _C.device("cpu")
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The default dtype by the name of a tensor type."""
+    from taeda._dtypes import dtype_of_type
+
+    _C.set_default_dtype(dtype_of_type(t))
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """All operators are deterministic; the mode is only remembered."""
+    _deterministic.update(enabled=bool(mode), warn_only=warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    return _deterministic["enabled"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    return _deterministic["warn_only"]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Products of float32 matrices are computed in float32; the choice is only remembered."""
+    global _matmul_precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', 'medium'")
+    _matmul_precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    return _matmul_precision
+
+
+def set_warn_always(b: bool) -> None:
+    """Kept for programs that call it; Python's own filters decide how often warnings show."""
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Not supported: returns False, as PyTorch does on such CPUs."""
+    return False
+
+
+def get_num_interop_threads() -> int:
+    return 1
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Operators run one after another; any positive number is accepted."""
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def compile(model: Callable | None = None, **options: Any) -> Callable:
+    """Returns the function or module unchanged, with a warning: there is no compiler yet."""
+    warnings.warn("torch.compile: running eagerly, taeda has no graph compiler yet", stacklevel=2)
+    return (lambda function: function) if model is None else model
+
+
+def _assert(condition: Any, message: str) -> None:
+    assert condition, message
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of one element of each 1-d tensor, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    functions = _C._functions["torch"]
+    grids = functions["meshgrid"](list(tensors), indexing="ij")
+    return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
+
+
+def from_file(*args: Any, **kwargs: Any) -> Tensor:
+    raise NotImplementedError("torch.from_file")
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule of the tensor."""
+    return tensor.__dlpack__()
+
+
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
+]

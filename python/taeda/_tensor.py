@@ -1,0 +1,247 @@
+"""Tensor's methods that are written in Python: what they do is not worth a line of C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from taeda import _C
+from taeda._C import Tensor
+
+_METHODS: dict[str, Any] = {}
+
+
+def _method(function: Callable) -> Callable:
+    _METHODS[function.__name__] = function
+    return function
+
+
+def _overridden(function: Callable, args: tuple, kwargs: dict | None = None) -> Any:
+    """Calls through __torch_function__ where an argument asks for it; else NotImplemented."""
+    if not _C._has_torch_function(args):
+        return NotImplemented
+    public = getattr(Tensor, function.__name__)
+    return _C._handle_torch_function(public, args, *args, **(kwargs or {}))
+
+
+# --- conversions ---
+
+
+@_method
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Without an argument, the name of the tensor's type; else the tensor as another dtype."""
+    from taeda import _dtypes
+
+    if dtype is None:
+        return _dtypes.type_text(self.dtype)
+    return self.to(_dtypes.dtype_of_type(dtype), non_blocking)
+
+
+@_method
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A new tensor with the values of `data` and, unless given, this one's dtype and device."""
+    source = data.detach().clone() if isinstance(data, Tensor) else data
+    return (
+        _C.as_tensor(
+            source,
+            self.dtype if dtype is None else dtype,
+            self.device if device is None else device,
+        )
+        .clone()
+        .requires_grad_(requires_grad)
+    )
+
+
+@_method
+def new(self: Tensor, *args: Any) -> Tensor:
+    """A tensor of this dtype from sizes or data, as the constructor of old."""
+    return _C._legacy_tensor(self.dtype, *args)
+
+
+@_method
+def storage(self: Tensor) -> Any:
+    """The tensor's memory, seen as elements of its dtype."""
+    from taeda.storage import TypedStorage
+
+    return TypedStorage(self.untyped_storage(), self.dtype)
+
+
+@_method
+def apply_(self: Tensor, function: Callable) -> Tensor:
+    """Replaces each element x by function(x): slow, one Python call an element."""
+    values = [function(v) for v in self.detach().reshape(-1).tolist()]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+@_method
+def map_(self: Tensor, other: Tensor, function: Callable) -> Tensor:
+    """Replaces each element x by function(x, y), y being `other`'s element."""
+    pairs = zip(self.detach().reshape(-1).tolist(), other.expand_as(self).reshape(-1).tolist())
+    return self.copy_(
+        _C.tensor([function(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape)
+    )
+
+
+@_method
+def __dir__(self: Tensor) -> list[str]:
+    return sorted(set(dir(self.__class__)) | set(self.__dict__))
+
+
+@_method
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(self)
+
+
+@_method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost."""
+    return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+
+# --- copies and pickles ---
+
+
+@_method
+def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
+    """A copy with memory of its own; views of one storage stay views of one copy. Leaves only."""
+    result = _overridden(__deepcopy__, (self, memo))
+    if result is not NotImplemented:
+        return result
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    if self.is_meta:
+        copied = self.detach().clone()
+    else:
+        storage = self.untyped_storage()
+        if id(storage) not in memo:
+            memo[id(storage)] = storage.clone()
+            memo.setdefault(id(memo), []).append(storage)  # keeps the id valid
+        copied = _C._tensor_from_storage(
+            memo[id(storage)], self.dtype, self.storage_offset(), self.size(), self.stride()
+        )
+    if self.__class__ is not Tensor:
+        copied = copied.as_subclass(self.__class__)
+    if self.requires_grad:
+        copied.requires_grad_()
+    memo[id(self)] = copied
+    if self.grad is not None:
+        copied.grad = self.grad.__deepcopy__(memo)
+    if self.__dict__:
+        import copy
+
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return copied
+
+
+def _rebuild_tensor(
+    cls: Any,
+    storage: Any,
+    dtype: Any,
+    offset: int,
+    size: tuple,
+    stride: tuple,
+    requires_grad: bool,
+    attributes: dict | None,
+) -> Tensor:
+    """What a pickle of a tensor calls."""
+    tensor = _C._tensor_from_storage(storage, dtype, offset, size, stride)
+    if cls is not Tensor:
+        tensor = tensor.as_subclass(cls)
+    if requires_grad:
+        tensor.requires_grad_()
+    if attributes:
+        tensor.__dict__.update(attributes)
+    return tensor
+
+
+def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
+    make = _C._functions["torch"]["empty_strided"]
+    return make(size, stride, dtype=dtype, device="meta").requires_grad_(requires_grad)
+
+
+@_method
+def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
+    result = _overridden(__reduce_ex__, (self, protocol))
+    if result is not NotImplemented:
+        return result
+    if not self.is_leaf:
+        data = self.detach()
+        requires_grad = True
+    else:
+        data, requires_grad = self, self.requires_grad
+    if self.is_meta:
+        return _rebuild_meta_tensor, (self.dtype, tuple(self.size()), self.stride(), requires_grad)
+    return _rebuild_tensor, (
+        self.__class__,
+        data.untyped_storage(),
+        self.dtype,
+        self.storage_offset(),
+        tuple(self.size()),
+        self.stride(),
+        requires_grad,
+        self.__dict__ or None,
+    )
+
+
+@_method
+def __copy__(self: Tensor) -> Tensor:
+    """Another tensor object on the same memory."""
+    function, args = self.__reduce_ex__(4)
+    copied = function(*args)
+    if self.grad is not None:
+        copied.grad = self.grad
+    return copied
+
+
+# --- autograd ---
+
+
+@_method
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulates the gradient of this tensor (times `gradient`) into the leaves' ``.grad``.
+
+    Args:
+        gradient: the gradient of what follows; may be left out for one element.
+        retain_graph: keep the graph for another backward (default: create_graph).
+        create_graph: record the backward itself, for second derivatives.
+        inputs: accumulate into these tensors only.
+    """
+    if _C._has_torch_function_variadic(self):
+        _C._handle_torch_function(
+            Tensor.backward,
+            (self,),
+            self,
+            gradient=gradient,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=inputs,
+        )
+        return
+    from taeda.autograd import backward as run
+
+    run(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def install() -> None:
+    """Puts the methods of this module into the Tensor type."""
+    for name, function in _METHODS.items():
+        setattr(Tensor, name, function)
+
+
+install()

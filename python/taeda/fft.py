@@ -1,0 +1,6 @@
+"""Discrete Fourier transforms. The functions come from the operator table."""
+
+from taeda import _C
+
+globals().update(_C._functions.get("fft", {}))
+__all__ = sorted(_C._functions.get("fft", {}))

@@ -1,0 +1,6 @@
+"""Special functions. The functions come from the operator table."""
+
+from taeda import _C
+
+globals().update(_C._functions.get("special", {}))
+__all__ = sorted(_C._functions.get("special", {}))

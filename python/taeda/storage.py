@@ -1,0 +1,78 @@
+"""Storages: the memory that tensors view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from taeda import _C, _dtypes
+from taeda._C import UntypedStorage
+
+__all__ = ["TypedStorage", "UntypedStorage"]
+
+
+class TypedStorage:
+    """An UntypedStorage seen as elements of one dtype; what ``x.storage()`` returns."""
+
+    def __init__(self, untyped: Any, dtype: Any) -> None:
+        self._untyped_storage = untyped
+        self.dtype = dtype
+
+    def _elements(self) -> Any:
+        n = len(self)
+        return _C._tensor_from_storage(self._untyped_storage, self.dtype, 0, (n,), (1,))
+
+    def untyped(self) -> Any:
+        return self._untyped_storage
+
+    def size(self) -> int:
+        return len(self)
+
+    def __len__(self) -> int:
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    @property
+    def device(self) -> Any:
+        return self._untyped_storage.device
+
+    def tolist(self) -> list:
+        return self._elements().tolist()
+
+    def __getitem__(self, index: int) -> Any:
+        return self._elements()[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements()[index] = value
+
+    def __iter__(self) -> Iterator:
+        return iter(self.tolist())
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self._elements().fill_(value)
+        return self
+
+    def clone(self) -> TypedStorage:
+        return TypedStorage(self._untyped_storage.clone(), self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and other.data_ptr() == self.data_ptr()
+
+    def __hash__(self) -> int:
+        return hash(self.data_ptr())
+
+    def type(self) -> str:
+        return _dtypes.type_text(self.dtype).replace("Tensor", "Storage")
+
+    def __repr__(self) -> str:
+        values = "".join(f" {v}\n" for v in self.tolist())
+        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+        return f"{values}[{kind} of size {len(self)}]"

@@ -1,0 +1,20 @@
+"""Names for type annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from taeda._C import Size, Tensor
+from taeda._C import device as _device
+from taeda._C import dtype as _dtype
+
+Number = int | float | bool
+Device = _device | str | int | None
+_int = int
+_float = float
+_bool = bool
+_size = Size | list[int] | tuple[int, ...]
+_TensorOrTensors = Tensor | Sequence[Tensor]
+__all__ = ["Device", "Number", "_TensorOrTensors", "_dtype", "_size"]
+Storage = Any
