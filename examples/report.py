@@ -208,7 +208,7 @@ class Axes:
         return "".join(parts + self.shapes) + "</svg>"
 
 
-def ticks(low, high, count=5):
+def ticks(low, high, count=6):
     """Round numbers from `low` to `high`, about `count` of them."""
     raw = (high - low) / count
     power = 10.0 ** math.floor(math.log10(raw))
