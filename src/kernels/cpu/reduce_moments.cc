@@ -1,0 +1,99 @@
+// var, std, var_mean, std_mean: two passes over each block in cache, blocks joined by Chan's formula (Chan, Golub and
+// LeVeque 1979): as exact as two passes over the whole.
+#include "kernels/cpu/reducers-inl.h"
+#include "kernels/cpu/rows.h"
+
+namespace taeda::cpu {
+namespace {
+
+struct Moments {
+  double count, mean, m2;  // m2: sum of squared distances from the mean
+};
+
+void join(Moments& a, double count, double mean, double m2) {
+  if (count == 0) return;
+  const double total = a.count + count, delta = mean - a.mean;
+  a.m2 += m2 + delta * delta * (a.count * count / total);
+  a.mean += delta * (count / total);
+  a.count = total;
+}
+
+template <class T>
+struct MomentsOf {
+  static void init(void* states, int64_t n) {
+    for (int64_t j = 0; j < n; j++) static_cast<Moments*>(states)[j] = {0, 0, 0};
+  }
+  static void row(void* state, const void* data, int64_t n, int64_t) {
+    const T* x = static_cast<const T*>(data);
+    const double count = static_cast<double>(n);
+    const T center = row_table<T>().sum(x, n) / static_cast<T>(n);
+    T first, second;
+    row_table<T>().moments(x, center, n, &first, &second);
+    join(*static_cast<Moments*>(state), count, center + static_cast<double>(first) / count,
+         static_cast<double>(second) - static_cast<double>(first) * static_cast<double>(first) / count);
+  }
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t) {
+    const T* x = static_cast<const T*>(data);
+    const double count = static_cast<double>(rows);
+    T center[kReduceTile], first[kReduceTile], second[kReduceTile];
+    row_table<T>().sum_columns(center, x, n, rows, stride);
+    for (int64_t j = 0; j < n; j++) center[j] /= static_cast<T>(rows);
+    row_table<T>().moments_columns(first, second, x, center, n, rows, stride);
+    for (int64_t j = 0; j < n; j++) {
+      const double f = first[j];
+      join(static_cast<Moments*>(states)[j], count, center[j] + f / count, second[j] - f * f / count);
+    }
+  }
+  static void merge(void* states, const void* others, int64_t n) {
+    for (int64_t j = 0; j < n; j++) {
+      const Moments& o = static_cast<const Moments*>(others)[j];
+      join(static_cast<Moments*>(states)[j], o.count, o.mean, o.m2);
+    }
+  }
+  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(Moments), init, row, columns, merge};
+};
+
+struct Params {
+  double correction;
+  bool root;
+};
+
+template <class T>
+void finish(void* const* outs, const void* states, int64_t n, int64_t count, const void* params) {
+  const Params& p = *static_cast<const Params*>(params);
+  const double degrees = std::max(0.0, static_cast<double>(count) - p.correction);
+  for (int64_t j = 0; j < n; j++) {
+    const Moments& s = static_cast<const Moments*>(states)[j];
+    double v = s.m2 / degrees;
+    if (v < 0) v = 0;
+    static_cast<T*>(outs[0])[j] = static_cast<T>(p.root ? std::sqrt(v) : v);
+    if (outs[1]) static_cast<T*>(outs[1])[j] = static_cast<T>(count ? s.mean : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+void moments(const View& out, const View* mean, const View& self, const OptInts& dim, const OptScalar& correction,
+             bool root) {
+  const Params params{correction ? correction->to_double() : 1.0, root};
+  with_floating(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const ReduceResult results[] = {{&out, kDTypeOf<T>}, {mean, kDTypeOf<T>}};
+    reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finish<T>, &params);
+  });
+}
+
+}  // namespace
+
+void var(const View& out, const View& self, OptInts dim, const OptScalar& correction, bool) {
+  moments(out, nullptr, self, dim, correction, false);
+}
+void stddev(const View& out, const View& self, OptInts dim, const OptScalar& correction, bool) {
+  moments(out, nullptr, self, dim, correction, true);
+}
+void var_mean(const View& out, const View& mean, const View& self, OptInts dim, const OptScalar& correction, bool) {
+  moments(out, &mean, self, dim, correction, false);
+}
+void std_mean(const View& out, const View& mean, const View& self, OptInts dim, const OptScalar& correction, bool) {
+  moments(out, &mean, self, dim, correction, true);
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,200 @@
+// sum, mean, nansum, prod, count_nonzero, any, all.
+//
+// Blocks of float are added in float lanes and then in double; blocks of double are added with a running compensation
+// (Neumaier): the error does not grow with the length. Integers wrap modulo 2^64.
+#include <cstring>
+
+#include "kernels/cpu/reducers-inl.h"
+#include "kernels/cpu/rows.h"
+
+namespace taeda::cpu {
+namespace {
+
+template <class A>
+struct Plain {
+  A value;
+  void add(const A& x) { value += x; }
+  void add(const Plain& other) { value += other.value; }
+  A total() const { return value; }
+};
+struct Wrapping {  // int64
+  uint64_t value;
+  void add(int64_t x) { value += static_cast<uint64_t>(x); }
+  void add(const Wrapping& other) { value += other.value; }
+  int64_t total() const { return static_cast<int64_t>(value); }
+};
+struct Compensated {  // double
+  double sum, error;
+  void add(double x) {
+    const double t = sum + x;
+    const double e = std::abs(sum) >= std::abs(x) ? (sum - t) + x : (x - t) + sum;
+    sum = t;
+    if (std::isfinite(e)) error += e;
+  }
+  void add(const Compensated& other) {
+    add(other.sum);
+    error += other.error;
+  }
+  double total() const { return sum + error; }
+};
+
+template <class T_, bool kSkipNaN>
+struct Sum {
+  using T = T_;
+  using State = std::conditional_t<
+      std::is_same_v<T, float>, Plain<double>,
+      std::conditional_t<std::is_same_v<T, double>, Compensated,
+                         std::conditional_t<std::is_same_v<T, int64_t>, Wrapping, Plain<std::complex<double>>>>>;
+  static State identity() { return State{}; }
+  static void take(State& s, const T& x) {
+    if constexpr (kSkipNaN) {
+      if (x != x) return;
+    }
+    if constexpr (is_complex(kDTypeOf<T>)) s.add(std::complex<double>(x));
+    else s.add(x);
+  }
+  static void merge(State& s, const State& other) { s.add(other); }
+};
+
+template <class T, class State>
+T total_of(const State& s, int64_t, const void*) {
+  return static_cast<T>(s.total());
+}
+template <class T, class State>
+T mean_of(const State& s, int64_t count, const void*) {
+  using A = decltype(s.total());
+  if constexpr (is_complex(kDTypeOf<T>)) return static_cast<T>(s.total() / static_cast<double>(count));
+  else return static_cast<T>(s.total() / static_cast<A>(count));
+}
+
+template <class T, class State>
+void sum_row(void* state, const void* x, int64_t n, int64_t) {
+  static_cast<State*>(state)->add(row_table<T>().sum(static_cast<const T*>(x), n));
+}
+template <class T, class State>
+void sum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  T block[kReduceTile];
+  row_table<T>().sum_columns(block, static_cast<const T*>(x), n, rows, stride);
+  for (int64_t j = 0; j < n; j++) static_cast<State*>(states)[j].add(block[j]);
+}
+
+template <bool kSkipNaN>
+void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mean) {
+  const DType compute = compute_type(out.dtype);
+  const ReduceResult result{&out, compute};
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    using P = Sum<T, kSkipNaN>;
+    using State = typename P::State;
+    Reducer reducer = PolicyReducer<P>::kReducer;
+    if constexpr (!kSkipNaN && (std::is_same_v<T, float> || std::is_same_v<T, double>)) {
+      reducer.row = sum_row<T, State>;
+      reducer.columns = sum_columns<T, State>;
+    }
+    reduce(reducer, self, dims_or_all(dim), {&result, 1},
+           mean ? finish_each<State, T, mean_of<T, State>> : finish_each<State, T, total_of<T, State>>);
+  };
+  switch (compute) {
+    case DType::kInt64: run(int64_t{}); break;
+    case DType::kFloat32: run(float{}); break;
+    case DType::kFloat64: run(double{}); break;
+    case DType::kComplex64: run(std::complex<float>{}); break;
+    default: run(std::complex<double>{}); break;
+  }
+}
+
+template <class T_>
+struct Product {
+  using T = T_;
+  using State = std::conditional_t<
+      std::is_same_v<T, float>, double,
+      std::conditional_t<std::is_same_v<T, int64_t>, uint64_t,
+                         std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>>;
+  static State identity() { return State(1); }
+  static void take(State& s, const T& x) { s *= static_cast<State>(x); }
+  static void merge(State& s, const State& other) { s *= other; }
+};
+template <class T>
+T product_of(const typename Product<T>::State& s, int64_t, const void*) {
+  return static_cast<T>(s);
+}
+
+struct CountTrue {
+  using T = bool;
+  using State = int64_t;
+  static State identity() { return 0; }
+  static void take(State& s, bool x) { s += x; }
+  static void merge(State& s, State other) { s += other; }
+};
+int64_t count_of(const int64_t& s, int64_t, const void*) { return s; }
+
+// any: the first true decides; all is any of the negation.
+template <bool kWanted>
+struct Search {
+  using T = bool;
+  using State = uint8_t;  // whether kWanted was seen
+  static void init(void* states, int64_t n) { std::memset(states, 0, static_cast<size_t>(n)); }
+  static void row(void* state, const void* x, int64_t n, int64_t) {
+    uint8_t& seen = *static_cast<uint8_t*>(state);
+    if (!seen) seen = std::memchr(x, kWanted, static_cast<size_t>(n)) != nullptr;
+  }
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t) {
+    const uint8_t* x = static_cast<const uint8_t*>(data);
+    uint8_t* s = static_cast<uint8_t*>(states);
+    for (int64_t i = 0; i < rows; i++) {
+      for (int64_t j = 0; j < n; j++) s[j] |= static_cast<uint8_t>(x[i * stride + j] ^ !kWanted);
+    }
+  }
+  static void merge(void* states, const void* others, int64_t n) {
+    for (int64_t j = 0; j < n; j++) static_cast<uint8_t*>(states)[j] |= static_cast<const uint8_t*>(others)[j];
+  }
+  static bool result(const uint8_t& s, int64_t, const void*) { return (s != 0) == kWanted; }
+};
+template <bool kWanted>
+void search(const View& out, const View& self, const OptInts& dim) {
+  using S = Search<kWanted>;
+  const Reducer reducer{DType::kBool, 1, S::init, S::row, S::columns, S::merge};
+  const ReduceResult result{&out, DType::kBool};
+  reduce(reducer, self, dims_or_all(dim), {&result, 1}, finish_each<uint8_t, bool, S::result>);
+}
+
+}  // namespace
+
+void sum(const View& out, const View& self, OptInts dim, bool, OptDType) {
+  sum_or_mean<false>(out, self, dim, /*mean=*/false);
+}
+void mean(const View& out, const View& self, OptInts dim, bool, OptDType) {
+  sum_or_mean<false>(out, self, dim, /*mean=*/true);
+}
+void nansum(const View& out, const View& self, OptInts dim, bool, OptDType) {
+  if (is_floating(compute_type(out.dtype))) sum_or_mean<true>(out, self, dim, /*mean=*/false);
+  else sum_or_mean<false>(out, self, dim, /*mean=*/false);
+}
+
+void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
+  const DType compute = compute_type(out.dtype);
+  const ReduceResult result{&out, compute};
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    reduce(PolicyReducer<Product<T>>::kReducer, self, dims_or_all(dim), {&result, 1},
+           finish_each<typename Product<T>::State, T, product_of<T>>);
+  };
+  switch (compute) {
+    case DType::kInt64: run(int64_t{}); break;
+    case DType::kFloat32: run(float{}); break;
+    case DType::kFloat64: run(double{}); break;
+    case DType::kComplex64: run(std::complex<float>{}); break;
+    default: run(std::complex<double>{}); break;
+  }
+}
+
+void count_nonzero(const View& out, const View& self, OptInts dim) {
+  const ReduceResult result{&out, DType::kInt64};
+  reduce(PolicyReducer<CountTrue>::kReducer, self, dims_or_all(dim), {&result, 1},
+         finish_each<int64_t, int64_t, count_of>);
+}
+
+void any(const View& out, const View& self, OptInts dim, bool) { search<true>(out, self, dim); }
+void all(const View& out, const View& self, OptInts dim, bool) { search<false>(out, self, dim); }
+
+}  // namespace taeda::cpu

@@ -1,0 +1,57 @@
+// Rows of a contiguous tensor as T: its own memory where it holds T, else a buffer that is converted in and out.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/row_io.h"
+
+namespace taeda::cpu {
+
+template <class T>
+class RowBuffer {
+ public:
+  // Rows of at most `length` elements.
+  RowBuffer(const View& v, int64_t length) : v_(v), direct_(v.dtype == kDTypeOf<T>) {
+    if (!direct_) buffer_.reset(new T[static_cast<size_t>(length)]);
+  }
+  // n elements from `offset` on.
+  T* read(int64_t offset, int64_t n) {
+    if (direct_) return v_.as<T>() + offset;
+    convert_row(buffer_.get(), kDTypeOf<T>, 1, at(v_, offset), v_.dtype, 1, n);
+    return buffer_.get();
+  }
+  // Where to write them; `close` with the same arguments stores them.
+  T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.get(); }
+  void close(int64_t offset, int64_t n) {
+    if (!direct_) convert_row(at(v_, offset), v_.dtype, 1, buffer_.get(), kDTypeOf<T>, 1, n);
+  }
+
+ private:
+  const View& v_;
+  const bool direct_;
+  std::unique_ptr<T[]> buffer_;
+};
+
+// A whole small tensor (a weight, a bias, statistics) as T; `fill` where it is absent.
+template <class T>
+class SmallTensor {
+ public:
+  SmallTensor(const View& v, int64_t n, T fill) {
+    if (v.present && v.dtype == kDTypeOf<T> && v.ndim() <= 1 && (n <= 1 || v.strides[0] == 1)) {
+      data_ = v.as<T>();
+      return;
+    }
+    buffer_.reset(new T[static_cast<size_t>(n)]);
+    data_ = buffer_.get();
+    if (v.present) convert_row(buffer_.get(), kDTypeOf<T>, 1, v.data, v.dtype, v.ndim() == 1 ? v.strides[0] : 1, n);
+    else for (int64_t i = 0; i < n; i++) buffer_[static_cast<size_t>(i)] = fill;
+  }
+  const T& operator[](int64_t i) const { return data_[i]; }
+  const T* data() const { return data_; }
+
+ private:
+  const T* data_;
+  std::unique_ptr<T[]> buffer_;
+};
+
+}  // namespace taeda::cpu

@@ -1,0 +1,413 @@
+#include "kernels/cpu/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/rows.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "hwy/contrib/math/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+using V = hn::Vec<Tag<T>>;
+
+// Folds f over n elements in four vectors, the tail padded with `fill`: f(acc, x, i).
+template <class T, class F>
+HWY_INLINE V<T> fold(const T* x, int64_t n, V<T> start, T fill, F f) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  V<T> a = start, b = start, c = start, e = start;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = f(a, hn::LoadU(d, x + i), i);
+    b = f(b, hn::LoadU(d, x + i + lanes), i + lanes);
+    c = f(c, hn::LoadU(d, x + i + 2 * lanes), i + 2 * lanes);
+    e = f(e, hn::LoadU(d, x + i + 3 * lanes), i + 3 * lanes);
+  }
+  for (; i + lanes <= n; i += lanes) a = f(a, hn::LoadU(d, x + i), i);
+  if (i < n) {
+    alignas(64) T tail[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(hn::Set(d, fill), d, tail);
+    for (int64_t k = 0; i + k < n; k++) tail[k] = x[i + k];
+    b = f(b, hn::Load(d, tail), -1);
+  }
+  return hn::Add(hn::Add(a, b), hn::Add(c, e));
+}
+
+// out[i] = f(i, load) over n elements, where load(p) reads at p + i; the tail goes through a buffer of one vector.
+template <class T, class F>
+HWY_INLINE void each(T* out, int64_t n, F f) {
+  const Tag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
+  }
+  if (i < n) {
+    const auto load = [&](const T* p) HWY_ATTR {
+      alignas(64) T tail[HWY_MAX_BYTES / sizeof(T)] = {};
+      for (int64_t k = 0; i + k < n; k++) tail[k] = p[i + k];
+      return hn::Load(d, tail);
+    };
+    alignas(64) T tail[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(f(load), d, tail);
+    for (int64_t k = 0; i + k < n; k++) out[i + k] = tail[k];
+  }
+}
+
+template <class T>
+HWY_INLINE T total(V<T> v) {
+  return hn::GetLane(hn::SumOfLanes(Tag<T>(), v));
+}
+
+// exp with NaN kept: the library's gives 0 for it.
+template <class T>
+HWY_INLINE V<T> exp(V<T> x) {
+  const Tag<T> d;
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Set(d, T(1000)))));
+}
+
+template <class T>
+struct Rows {
+  static T sum(const T* x, int64_t n) {
+    const Tag<T> d;
+    return total<T>(fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, v); }));
+  }
+  static T sum_abs(const T* x, int64_t n) {
+    const Tag<T> d;
+    return total<T>(
+        fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, hn::Abs(v)); }));
+  }
+  static T sum_squares(const T* x, int64_t n) {
+    const Tag<T> d;
+    return total<T>(
+        fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::MulAdd(v, v, a); }));
+  }
+  static void moments(const T* x, T center, int64_t n, T* first, T* second) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center);
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    V<T> s = hn::Zero(d), t = s, q = s, r = s;
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      const V<T> u = hn::Sub(hn::LoadU(d, x + i), c), v = hn::Sub(hn::LoadU(d, x + i + lanes), c);
+      s = hn::Add(s, u);
+      t = hn::Add(t, v);
+      q = hn::MulAdd(u, u, q);
+      r = hn::MulAdd(v, v, r);
+    }
+    T s1 = total<T>(hn::Add(s, t)), s2 = total<T>(hn::Add(q, r));
+    for (; i < n; i++) {
+      const T u = x[i] - center;
+      s1 += u;
+      s2 += u * u;
+    }
+    *first = s1;
+    *second = s2;
+  }
+  static T dot(const T* x, const T* y, int64_t n) { return dot_centered(x, T(0), y, n); }
+  static T dot_centered(const T* x, T center, const T* y, int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center);
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), whole = n / lanes * lanes;
+    V<T> v = fold(x, whole, hn::Zero(d), T(0), [=](V<T> a, V<T> u, int64_t i) HWY_ATTR {
+      return hn::MulAdd(hn::Sub(u, c), hn::LoadU(d, y + i), a);
+    });
+    T rest = 0;
+    for (int64_t i = whole; i < n; i++) rest += (x[i] - center) * y[i];
+    return total<T>(v) + rest;
+  }
+
+  static T exp_row(T* out, const T* x, T shift, int64_t n) {
+    const Tag<T> d;
+    const V<T> s = hn::Set(d, shift);
+    each(out, n, [&](auto load) HWY_ATTR { return exp<T>(hn::Sub(load(x), s)); });
+    return sum(out, n);
+  }
+  static T exp_sum(const T* x, T shift, int64_t n) {
+    const Tag<T> d;
+    const V<T> s = hn::Set(d, shift);
+    return total<T>(fold(x, n, hn::Zero(d), -std::numeric_limits<T>::infinity(),
+                         [s](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, exp<T>(hn::Sub(v, s))); }));
+  }
+  static void affine(T* out, const T* x, T scale, T offset, int64_t n) {
+    const Tag<T> d;
+    const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
+    each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(load(x), a, b); });
+  }
+  static void affine_rows(T* out, const T* x, T scale, T offset, const T* weight, const T* bias, int64_t n) {
+    const Tag<T> d;
+    const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
+    each(out, n, [&](auto load) HWY_ATTR {
+      return hn::MulAdd(hn::MulAdd(load(x), a, b), load(weight), load(bias));
+    });
+  }
+  static void softmax_backward(T* out, const T* gy, const T* y, T s, int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, s);
+    each(out, n, [&](auto load) HWY_ATTR { return hn::Mul(load(y), hn::Sub(load(gy), c)); });
+  }
+  static void log_softmax_backward(T* out, const T* gy, const T* y, T s, int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, s);
+    each(out, n, [&](auto load) HWY_ATTR { return hn::NegMulAdd(exp<T>(load(y)), c, load(gy)); });
+  }
+  static void combine(T* out, const T* gy, const T* x, T a, T b, T c, int64_t n) {
+    const Tag<T> d;
+    const V<T> va = hn::Set(d, a), vb = hn::Set(d, b), vc = hn::Set(d, c);
+    each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(load(gy), va, hn::MulAdd(load(x), vb, vc)); });
+  }
+  static void add(T* acc, const T* x, int64_t n) {
+    each(acc, n, [&](auto load) HWY_ATTR { return hn::Add(load(acc), load(x)); });
+  }
+  static void add_scaled(T* acc, const T* x, T scale, T offset, const T* y, int64_t n) {
+    const Tag<T> d;
+    const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
+    each(acc, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::MulAdd(load(x), a, b), load(y), load(acc)); });
+  }
+  static void multiply(T* out, const T* x, const T* y, int64_t n) {
+    each(out, n, [&](auto load) HWY_ATTR { return hn::Mul(load(x), load(y)); });
+  }
+  static void sum_columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+    const Tag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t j = 0;
+    for (; j + 2 * lanes <= n; j += 2 * lanes) {
+      V<T> a = hn::Zero(d), b = hn::Zero(d);
+      for (int64_t i = 0; i < rows; i++) {
+        a = hn::Add(a, hn::LoadU(d, x + i * stride + j));
+        b = hn::Add(b, hn::LoadU(d, x + i * stride + j + lanes));
+      }
+      hn::StoreU(a, d, acc + j);
+      hn::StoreU(b, d, acc + j + lanes);
+    }
+    for (; j + lanes <= n; j += lanes) {
+      V<T> a = hn::Zero(d);
+      for (int64_t i = 0; i < rows; i++) a = hn::Add(a, hn::LoadU(d, x + i * stride + j));
+      hn::StoreU(a, d, acc + j);
+    }
+    for (; j < n; j++) {
+      T a = 0;
+      for (int64_t i = 0; i < rows; i++) a += x[i * stride + j];
+      acc[j] = a;
+    }
+  }
+  static void moments_columns(T* first, T* second, const T* x, const T* center, int64_t n, int64_t rows,
+                              int64_t stride) {
+    const Tag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      V<T> s = hn::Zero(d), q = s;
+      const V<T> c = hn::LoadU(d, center + j);
+      for (int64_t i = 0; i < rows; i++) {
+        const V<T> u = hn::Sub(hn::LoadU(d, x + i * stride + j), c);
+        s = hn::Add(s, u);
+        q = hn::MulAdd(u, u, q);
+      }
+      hn::StoreU(s, d, first + j);
+      hn::StoreU(q, d, second + j);
+    }
+    for (; j < n; j++) {
+      T s = 0, q = 0;
+      for (int64_t i = 0; i < rows; i++) {
+        const T u = x[i * stride + j] - center[j];
+        s += u;
+        q += u * u;
+      }
+      first[j] = s;
+      second[j] = q;
+    }
+  }
+  static void dots_columns(T* first, T* second, const T* gy, const T* x, const T* center, int64_t n, int64_t rows,
+                           int64_t stride) {
+    const Tag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      V<T> s = hn::Zero(d), q = s;
+      const V<T> c = hn::LoadU(d, center + j);
+      for (int64_t i = 0; i < rows; i++) {
+        const V<T> g = hn::LoadU(d, gy + i * stride + j);
+        s = hn::Add(s, g);
+        q = hn::MulAdd(g, hn::Sub(hn::LoadU(d, x + i * stride + j), c), q);
+      }
+      hn::StoreU(s, d, first + j);
+      hn::StoreU(q, d, second + j);
+    }
+    for (; j < n; j++) {
+      T s = 0, q = 0;
+      for (int64_t i = 0; i < rows; i++) {
+        s += gy[i * stride + j];
+        q += gy[i * stride + j] * (x[i * stride + j] - center[j]);
+      }
+      first[j] = s;
+      second[j] = q;
+    }
+  }
+};
+
+template <class T>
+struct Order {
+  static constexpr bool kFloat = std::is_floating_point_v<T>;
+  using D = Tag<T>;
+  template <bool kMax>
+  static HWY_INLINE V<T> pick(V<T> a, V<T> b) {
+    if constexpr (kMax) return hn::Max(a, b);
+    else return hn::Min(a, b);
+  }
+  // NaN in either wins.
+  template <bool kMax>
+  static HWY_INLINE V<T> pick_nan(V<T> a, V<T> b) {
+    V<T> m = pick<kMax>(a, b);
+    if constexpr (kFloat) {
+      m = hn::IfThenElse(hn::IsNaN(b), b, m);
+      m = hn::IfThenElse(hn::IsNaN(a), a, m);
+    }
+    return m;
+  }
+  template <bool kMax>
+  static T extreme(const T* x, int64_t n) {
+    const D d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    if (n < lanes) {
+      T best = x[0];
+      for (int64_t i = 1; i < n; i++) {
+        if ((kMax ? x[i] > best : x[i] < best) || x[i] != x[i]) best = x[i];
+        if (best != best) return best;
+      }
+      return best;
+    }
+    V<T> a = hn::LoadU(d, x), b = a, c = a, e = a;
+    auto nan = hn::Ne(a, a);
+    int64_t i = 0;
+    const auto step = [&](V<T>& acc, int64_t at) HWY_ATTR {
+      const V<T> v = hn::LoadU(d, x + at);
+      acc = pick<kMax>(acc, v);
+      if constexpr (kFloat) nan = hn::Or(nan, hn::Ne(v, v));
+    };
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      step(a, i);
+      step(b, i + lanes);
+      step(c, i + 2 * lanes);
+      step(e, i + 3 * lanes);
+    }
+    for (; i + lanes <= n; i += lanes) step(a, i);
+    if (i < n) step(b, n - lanes);  // the last vector overlaps the one before
+    if constexpr (kFloat) {
+      if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
+    }
+    alignas(64) T lane[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(pick<kMax>(pick<kMax>(a, b), pick<kMax>(c, e)), d, lane);
+    T best = lane[0];
+    for (int64_t k = 1; k < lanes; k++) best = (kMax ? lane[k] > best : lane[k] < best) ? lane[k] : best;
+    return best;
+  }
+  template <bool kMax>
+  static void columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+    const D d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t j = 0;
+    for (; j + lanes <= n; j += lanes) {
+      V<T> a = hn::LoadU(d, acc + j);
+      for (int64_t i = 0; i < rows; i++) a = pick_nan<kMax>(a, hn::LoadU(d, x + i * stride + j));
+      hn::StoreU(a, d, acc + j);
+    }
+    for (; j < n; j++) {
+      for (int64_t i = 0; i < rows && acc[j] == acc[j]; i++) {
+        const T v = x[i * stride + j];
+        if ((kMax ? v > acc[j] : v < acc[j]) || v != v) acc[j] = v;
+      }
+    }
+  }
+  static int64_t find(const T* x, T value, int64_t n) {
+    const D d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const V<T> wanted = hn::Set(d, value);
+    const bool nan = value != value;
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      const V<T> v = hn::LoadU(d, x + i);
+      const auto hit = nan ? hn::Ne(v, v) : hn::Eq(v, wanted);
+      const auto at = hn::FindFirstTrue(d, hit);
+      if (at >= 0) return i + at;
+    }
+    for (; i < n; i++) {
+      if (x[i] == value || (nan && x[i] != x[i])) return i;
+    }
+    return n;
+  }
+  static T max(const T* x, int64_t n) { return extreme<true>(x, n); }
+  static T min(const T* x, int64_t n) { return extreme<false>(x, n); }
+  static constexpr OrderTable<T> kTable{max, min, columns<true>, columns<false>, find};
+};
+
+template <class T>
+T row_max(const T* x, int64_t n) {
+  return n ? Order<T>::max(x, n) : -std::numeric_limits<T>::infinity();
+}
+template <class T>
+T row_min(const T* x, int64_t n) {
+  return n ? Order<T>::min(x, n) : std::numeric_limits<T>::infinity();
+}
+template <class T>
+T row_max_abs(const T* x, int64_t n) {
+  if (n == 0) return 0;
+  const T high = Order<T>::max(x, n), low = Order<T>::min(x, n);
+  return high != high ? high : std::max(std::abs(high), std::abs(low));
+}
+
+template <class T>
+const RowTable<T>* rows() {
+  using R = Rows<T>;
+  static constexpr RowTable<T> table{R::sum, R::sum_abs, R::sum_squares, R::moments, R::dot, R::dot_centered,
+                                     row_max<T>, row_min<T>, row_max_abs<T>, R::exp_row, R::exp_sum, R::affine,
+                                     R::affine_rows, R::softmax_backward, R::log_softmax_backward, R::combine, R::add,
+                                     R::add_scaled, R::multiply, R::sum_columns, R::moments_columns, R::dots_columns};
+  return &table;
+}
+const RowTable<float>* rows_f32() { return rows<float>(); }
+const RowTable<double>* rows_f64() { return rows<double>(); }
+const OrderTable<float>* order_f32() { return &Order<float>::kTable; }
+const OrderTable<double>* order_f64() { return &Order<double>::kTable; }
+const OrderTable<uint8_t>* order_u8() { return &Order<uint8_t>::kTable; }
+const OrderTable<int8_t>* order_i8() { return &Order<int8_t>::kTable; }
+const OrderTable<int16_t>* order_i16() { return &Order<int16_t>::kTable; }
+const OrderTable<int32_t>* order_i32() { return &Order<int32_t>::kTable; }
+const OrderTable<int64_t>* order_i64() { return &Order<int64_t>::kTable; }
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {
+
+#define TD_TABLE(function, Table, type, name)                        \
+  HWY_EXPORT(name);                                                  \
+  template <>                                                        \
+  const Table<type>& function<type>() {                              \
+    static const Table<type>& table = *HWY_DYNAMIC_DISPATCH(name)(); \
+    return table;                                                    \
+  }
+TD_TABLE(row_table, RowTable, float, rows_f32)
+TD_TABLE(row_table, RowTable, double, rows_f64)
+TD_TABLE(order_table, OrderTable, float, order_f32)
+TD_TABLE(order_table, OrderTable, double, order_f64)
+TD_TABLE(order_table, OrderTable, uint8_t, order_u8)
+TD_TABLE(order_table, OrderTable, int8_t, order_i8)
+TD_TABLE(order_table, OrderTable, int16_t, order_i16)
+TD_TABLE(order_table, OrderTable, int32_t, order_i32)
+TD_TABLE(order_table, OrderTable, int64_t, order_i64)
+#undef TD_TABLE
+
+}  // namespace taeda::cpu
+#endif

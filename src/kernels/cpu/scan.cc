@@ -1,0 +1,218 @@
+// Scans along one dimension: cumsum, cumprod, cummax, cummin, logcumsumexp.
+//
+// A lane is one line of elements along the scanned dimension. Running values are kept in the compute type (float for half
+// and bfloat16), those of float sums and products in double.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/cpu/row_io.h"
+#include "taeda/tensor.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 14;
+
+// Lanes of the first view along `dim`, with the offsets of each lane's first element in several views of equal sizes.
+template <size_t kViews>
+class Lanes {
+ public:
+  Lanes(const View* const (&views)[kViews], int64_t dim) {
+    const View& x = *views[0];
+    for (int64_t d = 0; d < x.ndim(); d++) {
+      const size_t i = static_cast<size_t>(d);
+      if (d == dim) {
+        length_ = x.sizes[i];
+        for (size_t v = 0; v < kViews; v++) stride_[v] = views[v]->strides[i];
+        continue;
+      }
+      sizes_.push_back(x.sizes[i]);
+      count_ *= x.sizes[i];
+      for (size_t v = 0; v < kViews; v++) strides_[v].push_back(views[v]->strides[i]);
+    }
+  }
+  int64_t length() const { return length_; }
+  int64_t stride(size_t view) const { return stride_[view]; }
+
+  // f(offsets) for every lane, in parallel.
+  template <class F>
+  void each(const F& f) const {
+    if (length_ == 0 || count_ == 0) return;
+    parallel_for(0, count_, std::max<int64_t>(1, kWork / length_), [&](int64_t begin, int64_t end) {
+      for (int64_t l = begin; l < end; l++) {
+        int64_t offsets[kViews] = {};
+        int64_t rest = l;
+        for (size_t i = sizes_.size(); i-- > 0;) {
+          const int64_t k = rest % sizes_[i];
+          rest /= sizes_[i];
+          for (size_t v = 0; v < kViews; v++) offsets[v] += k * strides_[v][i];
+        }
+        f(offsets);
+      }
+    });
+  }
+
+ private:
+  DimVector sizes_, strides_[kViews];
+  int64_t stride_[kViews] = {}, length_ = 1, count_ = 1;
+};
+
+template <class T>
+struct Add {
+  T total{};
+  T operator()(const T& x) {
+    if constexpr (std::is_same_v<T, int64_t>) total = static_cast<T>(static_cast<uint64_t>(total) + static_cast<uint64_t>(x));
+    else total += x;
+    return total;
+  }
+};
+template <>
+struct Add<float> {  // accumulates in double: long scans stay exact to the last bit of float
+  double total = 0;
+  float operator()(float x) { return static_cast<float>(total += x); }
+};
+template <class T>
+struct Multiply {
+  T total{1};
+  T operator()(const T& x) {
+    if constexpr (std::is_same_v<T, int64_t>) total = static_cast<T>(static_cast<uint64_t>(total) * static_cast<uint64_t>(x));
+    else total *= x;
+    return total;
+  }
+};
+template <>
+struct Multiply<float> {
+  double total = 1;
+  float operator()(float x) { return static_cast<float>(total *= x); }
+};
+template <class T>
+struct LogAddExp {
+  T total = -std::numeric_limits<T>::infinity();
+  T operator()(T x) {
+    if (std::isnan(x) || std::isnan(total)) return total = std::numeric_limits<T>::quiet_NaN();
+    const T high = std::max(x, total), low = std::min(x, total);
+    total = std::isinf(high) ? high : high + std::log1p(std::exp(low - high));
+    return total;
+  }
+};
+
+// Blocks of a lane pass through L1 in the compute type.
+template <class T, template <class> class Op>
+void scan(const View& out, const View& x, int64_t dim) {
+  const Lanes<2> lanes({&out, &x}, dim);
+  constexpr int64_t kBlock = 512;
+  lanes.each([&](const int64_t* offset) {
+    Op<T> op;
+    if (out.dtype == kDTypeOf<T> && x.dtype == kDTypeOf<T>) {
+      T* y = out.as<T>() + offset[0];
+      const T* p = x.as<T>() + offset[1];
+      const int64_t ys = lanes.stride(0), xs = lanes.stride(1);
+      for (int64_t i = 0; i < lanes.length(); i++) y[i * ys] = op(p[i * xs]);
+      return;
+    }
+    T block[kBlock];
+    for (int64_t i = 0; i < lanes.length(); i += kBlock) {
+      const int64_t n = std::min(kBlock, lanes.length() - i);
+      convert_row(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype, lanes.stride(1), n);
+      for (int64_t k = 0; k < n; k++) block[k] = op(block[k]);
+      convert_row(at(out, offset[0] + i * lanes.stride(0)), out.dtype, lanes.stride(0), block, kDTypeOf<T>, 1, n);
+    }
+  });
+}
+
+template <template <class> class Op>
+void scan_numbers(const View& out, const View& x, int64_t dim) {
+  switch (compute_type(out.dtype)) {
+    case DType::kInt64: return scan<int64_t, Op>(out, x, dim);
+    case DType::kFloat32: return scan<float, Op>(out, x, dim);
+    case DType::kFloat64: return scan<double, Op>(out, x, dim);
+    case DType::kComplex64: return scan<std::complex<float>, Op>(out, x, dim);
+    default: return scan<std::complex<double>, Op>(out, x, dim);
+  }
+}
+
+template <class T, bool kMax>
+void scan_extreme(const View& values, const View& indices, const View& x, int64_t dim) {
+  const Lanes<3> lanes({&values, &indices, &x}, dim);
+  constexpr int64_t kBlock = 512;
+  lanes.each([&](const int64_t* offset) {
+    T block[kBlock], best{};
+    int64_t places[kBlock], place = -1;
+    for (int64_t i = 0; i < lanes.length(); i += kBlock) {
+      const int64_t n = std::min(kBlock, lanes.length() - i);
+      convert_row(block, kDTypeOf<T>, 1, at(x, offset[2] + i * lanes.stride(2)), x.dtype, lanes.stride(2), n);
+      for (int64_t k = 0; k < n; k++) {
+        const T v = block[k];
+        if (place < 0 || v != v || (kMax ? v >= best : v <= best)) {
+          best = v;
+          place = i + k;
+        }
+        block[k] = best;
+        places[k] = place;
+      }
+      convert_row(at(values, offset[0] + i * lanes.stride(0)), values.dtype, lanes.stride(0), block, kDTypeOf<T>, 1, n);
+      convert_row(at(indices, offset[1] + i * lanes.stride(1)), DType::kInt64, lanes.stride(1), places, DType::kInt64, 1,
+                  n);
+    }
+  });
+}
+template <bool kMax>
+void scan_extreme(const View& values, const View& indices, const View& x, int64_t dim) {
+  switch (compute_type(x.dtype)) {
+    case DType::kInt64: return scan_extreme<int64_t, kMax>(values, indices, x, dim);
+    case DType::kFloat64: return scan_extreme<double, kMax>(values, indices, x, dim);
+    default: return scan_extreme<float, kMax>(values, indices, x, dim);
+  }
+}
+
+template <class T>
+void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t dim) {
+  const Lanes<3> lanes({&out, &gy, &x}, dim);
+  const int64_t n = lanes.length();
+  lanes.each([&](const int64_t* offset) {
+    std::vector<T> g(static_cast<size_t>(n)), v(g), o(g);
+    convert_row(g.data(), kDTypeOf<T>, 1, at(gy, offset[1]), gy.dtype, lanes.stride(1), n);
+    convert_row(v.data(), kDTypeOf<T>, 1, at(x, offset[2]), x.dtype, lanes.stride(2), n);
+    // o_k = before_k * after_k, with before_k = prod_{j<k} x_j and after_k = g_k + x_{k+1} after_{k+1}.
+    T after(0);
+    for (int64_t k = n; k-- > 0;) {
+      const size_t i = static_cast<size_t>(k);
+      after = g[i] + (k + 1 < n ? v[i + 1] * after : T(0));
+      o[i] = after;
+    }
+    T before(1);
+    for (size_t i = 0; i < static_cast<size_t>(n); i++) {
+      o[i] *= before;
+      before *= v[i];
+    }
+    convert_row(at(out, offset[0]), out.dtype, lanes.stride(0), o.data(), kDTypeOf<T>, 1, n);
+  });
+}
+
+}  // namespace
+
+void cumsum(const View& out, const View& self, int64_t dim, OptDType) { scan_numbers<Add>(out, self, dim); }
+void cumprod(const View& out, const View& self, int64_t dim, OptDType) { scan_numbers<Multiply>(out, self, dim); }
+void logcumsumexp(const View& out, const View& self, int64_t dim) {
+  with_floating(self.dtype, [&](auto zero) { scan<decltype(zero), LogAddExp>(out, self, dim); });
+}
+void cummax(const View& values, const View& indices, const View& self, int64_t dim) {
+  scan_extreme<true>(values, indices, self, dim);
+}
+void cummin(const View& values, const View& indices, const View& self, int64_t dim) {
+  scan_extreme<false>(values, indices, self, dim);
+}
+
+void cumprod_backward(const View& out, const View& gy, const View& self, const View&, int64_t dim) {
+  switch (compute_type(self.dtype)) {
+    case DType::kFloat32: return cumprod_gradient<float>(out, gy, self, dim);
+    case DType::kFloat64: return cumprod_gradient<double>(out, gy, self, dim);
+    case DType::kComplex64: return cumprod_gradient<std::complex<float>>(out, gy, self, dim);
+    default: return cumprod_gradient<std::complex<double>>(out, gy, self, dim);
+  }
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,186 @@
+// softmax, log_softmax along one dimension, and their gradients.
+//
+//   softmax(x)_i = exp(x_i - max x) / sum_j exp(x_j - max x)         gx = y (gy - sum(gy y))
+//   log_softmax(x)_i = x_i - max x - log sum_j exp(x_j - max x)      gx = gy - exp(y) sum(gy)
+//
+// Tensors arrive contiguous, seen as [outer, n, inner]. With inner = 1 a row is worked on at once; otherwise kTile
+// neighbouring columns are, so that memory is read along rows.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/cpu/row_buffer.h"
+#include "kernels/cpu/rows.h"
+#include "taeda/tensor.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 14;  // elements worth a task
+constexpr int64_t kTile = 64;       // columns worked on at once
+
+struct Shape {
+  int64_t outer = 1, n = 1, inner = 1;
+};
+Shape shape_of(const View& x, int64_t dim) {
+  Shape s;
+  for (int64_t d = 0; d < x.ndim(); d++) {
+    const int64_t size = x.sizes[static_cast<size_t>(d)];
+    (d < dim ? s.outer : d == dim ? s.n : s.inner) *= size;
+  }
+  return s;
+}
+
+template <class T>
+void softmax_row(T* y, const T* x, int64_t n, bool log) {
+  const RowTable<T>& t = row_table<T>();
+  const T high = t.max(x, n);
+  if (!std::isfinite(high)) {
+    // A NaN, or inf - inf: the sum is NaN and with it every element.
+    std::fill_n(y, n, std::numeric_limits<T>::quiet_NaN());
+    return;
+  }
+  if (log) {
+    t.affine(y, x, T(1), -high - std::log(t.exp_sum(x, high, n)), n);
+  } else {
+    const T sum = t.exp_row(y, x, high, n);
+    t.affine(y, y, T(1) / sum, T(0), n);
+  }
+}
+
+// A tile of m columns with `stride` elements between their rows.
+template <class T>
+void softmax_columns(const View& out, const View& self, int64_t offset, int64_t n, int64_t m, int64_t stride, bool log) {
+  const RowTable<T>& t = row_table<T>();
+  RowBuffer<T> xs(self, m), ys(out, m);
+  T high[kTile], sum[kTile] = {}, e[kTile];
+  std::fill_n(high, m, -std::numeric_limits<T>::infinity());
+  for (int64_t i = 0; i < n; i++) order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
+  for (int64_t i = 0; i < n; i++) {
+    const T* x = xs.read(offset + i * stride, m);
+    for (int64_t j = 0; j < m; j++) e[j] = x[j] - high[j];
+    if (log) {
+      t.exp_row(e, e, T(0), m);
+      t.add(sum, e, m);
+    } else {
+      T* y = ys.open(offset + i * stride);
+      t.exp_row(y, e, T(0), m);
+      t.add(sum, y, m);
+      ys.close(offset + i * stride, m);
+    }
+  }
+  for (int64_t j = 0; j < m; j++) sum[j] = log ? high[j] + std::log(sum[j]) : T(1) / sum[j];
+  for (int64_t i = 0; i < n; i++) {
+    T* y = log ? ys.open(offset + i * stride) : ys.read(offset + i * stride, m);
+    if (log) {
+      const T* x = xs.read(offset + i * stride, m);
+      for (int64_t j = 0; j < m; j++) y[j] = x[j] - sum[j];
+    } else {
+      t.multiply(y, y, sum, m);
+    }
+    ys.close(offset + i * stride, m);
+  }
+}
+
+// f(offset, m): m columns from `offset` on; one column of rows when inner is 1.
+template <class F>
+void over_tiles(const Shape& s, const F& f) {
+  if (s.inner == 1) {
+    parallel_for(0, s.outer, std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) f(i * s.n, 1);
+    });
+    return;
+  }
+  const int64_t tiles = (s.inner + kTile - 1) / kTile;
+  parallel_for(0, s.outer * tiles, std::max<int64_t>(1, kWork / (s.n * std::min(kTile, s.inner))),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; i++) {
+                   const int64_t first = i % tiles * kTile;
+                   f(i / tiles * s.n * s.inner + first, std::min(kTile, s.inner - first));
+                 }
+               });
+}
+
+template <class T>
+void run(const View& out, const View& self, int64_t dim, bool log) {
+  const Shape s = shape_of(self, dim);
+  if (s.inner > 1) {
+    over_tiles(s, [&](int64_t offset, int64_t m) { softmax_columns<T>(out, self, offset, s.n, m, s.inner, log); });
+  } else if (out.dtype == kDTypeOf<T> && self.dtype == kDTypeOf<T>) {
+    over_tiles(s, [&](int64_t at, int64_t) { softmax_row(out.as<T>() + at, self.as<T>() + at, s.n, log); });
+  } else {
+    over_tiles(s, [&](int64_t offset, int64_t) {
+      RowBuffer<T> x(self, s.n), y(out, s.n);
+      softmax_row(y.open(offset), x.read(offset, s.n), s.n, log);
+      y.close(offset, s.n);
+    });
+  }
+}
+
+template <class T>
+void backward_columns(const View& out, const View& gy, const View& y, int64_t offset, int64_t n, int64_t m,
+                      int64_t stride, bool log) {
+  RowBuffer<T> gs(gy, m), ys(y, m), os(out, m);
+  T sum[kTile] = {};
+  for (int64_t i = 0; i < n; i++) {
+    const T* g = gs.read(offset + i * stride, m);
+    if (log) {
+      row_table<T>().add(sum, g, m);
+    } else {
+      row_table<T>().add_scaled(sum, g, T(1), T(0), ys.read(offset + i * stride, m), m);
+    }
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const T* g = gs.read(offset + i * stride, m);
+    const T* v = ys.read(offset + i * stride, m);
+    T* o = os.open(offset + i * stride);
+    if (log) {
+      T e[kTile];
+      row_table<T>().exp_row(e, v, T(0), m);
+      for (int64_t j = 0; j < m; j++) o[j] = g[j] - e[j] * sum[j];
+    } else {
+      for (int64_t j = 0; j < m; j++) o[j] = v[j] * (g[j] - sum[j]);
+    }
+    os.close(offset + i * stride, m);
+  }
+}
+
+template <class T>
+void run_backward(const View& out, const View& gy, const View& y, int64_t dim, bool log) {
+  const Shape s = shape_of(y, dim);
+  over_tiles(s, [&](int64_t offset, int64_t m) {
+    if (s.inner > 1) return backward_columns<T>(out, gy, y, offset, s.n, m, s.inner, log);
+    RowBuffer<T> gs(gy, s.n), ys(y, s.n), os(out, s.n);
+    const T* g = gs.read(offset, s.n);
+    const T* v = ys.read(offset, s.n);
+    T* o = os.open(offset);
+    const RowTable<T>& t = row_table<T>();
+    if (log) t.log_softmax_backward(o, g, v, t.sum(g, s.n), s.n);
+    else t.softmax_backward(o, g, v, t.dot(g, v, s.n), s.n);
+    os.close(offset, s.n);
+  });
+}
+
+void forward(const View& out, const View& self, int64_t dim, bool log) {
+  if (out.numel == 0) return;
+  // With dtype= the input is converted first, so it is read in the result's precision.
+  with_floating(out.dtype, [&](auto zero) { run<decltype(zero)>(out, self, dim, log); });
+}
+void backward(const View& out, const View& gy, const View& y, int64_t dim, bool log) {
+  if (out.numel == 0) return;
+  with_floating(y.dtype, [&](auto zero) { run_backward<decltype(zero)>(out, gy, y, dim, log); });
+}
+
+}  // namespace
+
+void softmax(const View& out, const View& self, int64_t dim, OptDType) { forward(out, self, dim, /*log=*/false); }
+void log_softmax(const View& out, const View& self, int64_t dim, OptDType) { forward(out, self, dim, /*log=*/true); }
+void softmax_backward(const View& out, const View& gy, const View& result, int64_t dim, DType) {
+  backward(out, gy, result, dim, /*log=*/false);
+}
+void log_softmax_backward(const View& out, const View& gy, const View& result, int64_t dim, DType) {
+  backward(out, gy, result, dim, /*log=*/true);
+}
+
+}  // namespace taeda::cpu
