@@ -181,4 +181,14 @@ void batch_norm_backward(const View& gx, const View& gw, const View& gb, const V
   with_floating(x.dtype, [&](auto t) { gradient<decltype(t)>(gx, gw, gb, gy, x, weight, mean, var, training, eps); });
 }
 
+void move_running(const View& self, const View& value, double momentum, double scale) {
+  const SmallTensor<double> target(value, value.numel, 0.0);
+  std::vector<double> running(static_cast<size_t>(self.numel));
+  convert_row(running.data(), DType::kFloat64, 1, self.data, self.dtype, self.strides[0], self.numel);
+  for (size_t i = 0; i < running.size(); i++) {
+    running[i] = (1 - momentum) * running[i] + momentum * scale * target[static_cast<int64_t>(i)];
+  }
+  convert_row(self.data, self.dtype, self.strides[0], running.data(), DType::kFloat64, 1, self.numel);
+}
+
 }  // namespace taeda::cpu

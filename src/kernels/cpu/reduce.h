@@ -44,4 +44,7 @@ using FinishFn = void (*)(void* const* outs, const void* states, int64_t n, int6
 void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results, FinishFn finish,
             const void* params = nullptr);
 
+// The mean and the variance (divided by N) of x over `dims`.
+void mean_and_variance(const View& mean, const View& variance, const View& x, IntSpan dims);
+
 }  // namespace taeda::cpu

@@ -1,4 +1,4 @@
-// var, std, var_mean, std_mean: two passes over each block in cache, blocks joined by Chan's formula (Chan, Golub and
+// var, std, and mean with variance: two passes over each block in cache, blocks joined by Chan's formula (Chan, Golub and
 // LeVeque 1979): as exact as two passes over the whole.
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
@@ -89,11 +89,8 @@ void var(const View& out, const View& self, OptInts dim, const OptScalar& correc
 void stddev(const View& out, const View& self, OptInts dim, const OptScalar& correction, bool) {
   moments(out, nullptr, self, dim, correction, true);
 }
-void var_mean(const View& out, const View& mean, const View& self, OptInts dim, const OptScalar& correction, bool) {
-  moments(out, &mean, self, dim, correction, false);
-}
-void std_mean(const View& out, const View& mean, const View& self, OptInts dim, const OptScalar& correction, bool) {
-  moments(out, &mean, self, dim, correction, true);
+void mean_and_variance(const View& mean, const View& variance, const View& x, IntSpan dims) {
+  moments(variance, &mean, x, dims, Scalar(int64_t{0}), false);
 }
 
 }  // namespace taeda::cpu

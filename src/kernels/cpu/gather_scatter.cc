@@ -1,0 +1,259 @@
+// gather, scatter and scatter_reduce: elements addressed along one dimension by an index tensor.
+//
+//   gather:  out[i][j][k] = self[index[i][j][k]][j][k]        (dim = 0)
+//   scatter: self[index[i][j][k]][j][k] op= src[i][j][k]
+//
+// All indices are checked before anything is written. Lines along `dim` never share a destination, so they run in
+// parallel; along a line order is kept: the last of several writes wins, and sums are the same in every run.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/cpu/index_common.h"
+#include "taeda/tensor.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 13;
+
+void check_indices(const View& index, int64_t dim, int64_t size) {
+  const int64_t* data = index.as<int64_t>();
+  for_each_offset(index, [&](int64_t i) {
+    TD_CHECK(data[i] >= 0 && data[i] < size, "index {} is out of bounds for dimension {} with size {}", data[i], dim, size);
+  });
+}
+
+// The index space as (outer dimensions) x (a second one) x (dim).
+class Lines {
+ public:
+  // `self` is the tensor that is addressed; its own size along `dim` may differ from the index's.
+  Lines(const View& self, const View& other, const View& index, int64_t dim) {
+    const size_t n = index.sizes.size(), k = static_cast<size_t>(dim);
+    for (size_t d = 0; d < n; d++) {
+      const Axis a{index.sizes[d], self.strides[d], other.strides[d], index.strides[d]};
+      if (d == k) along_ = a;
+      else outer_.push_back(a);
+    }
+    if (!outer_.empty()) {
+      second_ = outer_.back();
+      outer_.pop_back();
+    }
+    for (const Axis& a : outer_) count_ *= a.size;
+  }
+
+  // move(self offset, other offset, index value) for every element, in parallel over lines.
+  template <class F>
+  void each(const int64_t* index, const F& move) const {
+    if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
+    const int64_t chunk = std::max<int64_t>(1, kWork / along_.size);
+    const int64_t chunks = (second_.size + chunk - 1) / chunk;
+    parallel_for(0, count_ * chunks, std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t t = begin; t < end; t++) {
+                     const int64_t first = t % chunks * chunk;
+                     block(t / chunks, first, std::min(second_.size, first + chunk), index, move);
+                   }
+                 });
+  }
+
+ private:
+  struct Axis {
+    int64_t size, self, other, index;
+  };
+  template <class F>
+  void block(int64_t line, int64_t begin, int64_t end, const int64_t* index, const F& move) const {
+    int64_t s = 0, o = 0, x = 0;
+    for (size_t i = outer_.size(); i-- > 0;) {
+      const Axis& a = outer_[i];
+      const int64_t at = line % a.size;
+      line /= a.size;
+      s += at * a.self;
+      o += at * a.other;
+      x += at * a.index;
+    }
+    const Axis &p = along_, &q = second_;
+    if (p.index <= q.index || q.size == 1) {
+      for (int64_t j = begin; j < end; j++) {
+        for (int64_t i = 0; i < p.size; i++) {
+          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self, o + i * p.other + j * q.other);
+        }
+      }
+    } else {
+      for (int64_t i = 0; i < p.size; i++) {
+        for (int64_t j = begin; j < end; j++) {
+          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self, o + i * p.other + j * q.other);
+        }
+      }
+    }
+  }
+
+  SmallVector<Axis, 5> outer_;
+  Axis along_{1, 0, 0, 0}, second_{1, 0, 0, 0};
+  int64_t count_ = 1;
+};
+
+int64_t size_along(const View& v, int64_t dim) { return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1; }
+
+enum class Reduce { kSet, kSum, kProd, kMin, kMax };
+
+template <class T>
+T combine(Reduce how, const T& a, const T& b) {
+  if constexpr (is_reduced_floating(kDTypeOf<T>)) {
+    return T(combine<float>(how, static_cast<float>(a), static_cast<float>(b)));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return how == Reduce::kSum || how == Reduce::kMax ? a || b : a && b;
+  } else {
+    switch (how) {
+      case Reduce::kSum:
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        else return a + b;
+      case Reduce::kProd:
+        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+        else return a * b;
+      default:
+        if constexpr (is_complex(kDTypeOf<T>)) return b;
+        else if (b != b) return b;
+        else if (how == Reduce::kMin) return b < a ? b : a;
+        else return b > a ? b : a;
+    }
+  }
+}
+
+template <class T>
+T identity(Reduce how) {
+  using L = std::numeric_limits<T>;
+  if constexpr (is_reduced_floating(kDTypeOf<T>)) {
+    return T(identity<float>(how));
+  } else if constexpr (is_complex(kDTypeOf<T>)) {
+    return how == Reduce::kProd ? T(1) : T(0);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return how == Reduce::kProd ? T(1) : how == Reduce::kMin ? L::infinity() : how == Reduce::kMax ? -L::infinity() : T(0);
+  } else {
+    return how == Reduce::kProd ? T(1) : how == Reduce::kMin ? L::max() : how == Reduce::kMax ? L::lowest() : T(0);
+  }
+}
+
+void set(const View& self, int64_t dim, const View& index, const View& src) {
+  const Lines lines(self, src, index, dim);
+  with_width(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* to = self.as<T>();
+    const T* from = src.as<T>();
+    lines.each(index.as<int64_t>(), [=](int64_t s, int64_t o) { to[s] = from[o]; });
+  });
+}
+
+template <class T>
+void reduce_into(const View& self, int64_t dim, const View& index, const View& src, Reduce how, bool include_self,
+                 bool mean) {
+  const Lines lines(self, src, index, dim);
+  T* to = self.as<T>();
+  const T* from = src.as<T>();
+  if (!include_self) {
+    const T start = identity<T>(how);
+    lines.each(index.as<int64_t>(), [=](int64_t s, int64_t) { to[s] = start; });
+  }
+  lines.each(index.as<int64_t>(), [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+  if (!mean) return;
+  // Number of values in each destination, in a row-major tensor beside it.
+  const DimVector strides = dense_strides(self.sizes);
+  const std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(self.numel)]());
+  const View counter{counts.get(), DType::kInt64, self.sizes, strides, self.numel, true};
+  int64_t* const c = counts.get();
+  Lines(counter, src, index, dim).each(index.as<int64_t>(), [=](int64_t s, int64_t) { c[s]++; });
+  int64_t k = 0;
+  for_each_offset(self, [&](int64_t s) {
+    const int64_t n = c[k++];
+    if (n == 0) return;
+    const int64_t divisor = n + include_self;
+    if constexpr (std::is_same_v<T, bool>) {
+      return;
+    } else if constexpr (std::is_integral_v<T>) {
+      const int64_t v = static_cast<int64_t>(to[s]), q = v / divisor;
+      to[s] = static_cast<T>(q - (v % divisor != 0 && v < 0));
+    } else if constexpr (is_reduced_floating(kDTypeOf<T>)) {
+      to[s] = T(static_cast<float>(to[s]) / static_cast<float>(divisor));
+    } else if constexpr (is_complex(kDTypeOf<T>)) {
+      to[s] /= static_cast<typename T::value_type>(divisor);
+    } else {
+      to[s] /= static_cast<T>(divisor);
+    }
+  });
+}
+
+void scatter_any(const View& self, int64_t dim, const View& index, const View& src, Reduce how, bool include_self = true,
+                 bool mean = false) {
+  check_writable(self);
+  if (index.numel == 0) return;
+  const IndexView checked(index);
+  check_indices(checked.view(), dim, size_along(self, dim));
+  // A source in the destination's memory is read from a copy.
+  std::unique_ptr<DenseView> copy;
+  if (may_overlap(self, src)) copy = std::make_unique<DenseView>(src, self);
+  const View& values = copy ? copy->view() : src;
+  if (how == Reduce::kSet) return set(self, dim, checked.view(), values);
+  with_dtype(self.dtype, [&](auto zero) {
+    reduce_into<decltype(zero)>(self, dim, checked.view(), values, how, include_self, mean);
+  });
+}
+
+Reduce reduce_named(std::string_view name) {
+  if (name == "sum" || name == "mean" || name == "add") return Reduce::kSum;
+  if (name == "prod" || name == "multiply") return Reduce::kProd;
+  return name == "amin" ? Reduce::kMin : Reduce::kMax;
+}
+
+// One number as a tensor of index's sizes.
+struct Repeated {
+  Repeated(const View& self, const View& index, const Scalar& value) : strides(index.sizes.size(), 0) {
+    with_dtype(self.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      const T v = value.to<T>();
+      std::memcpy(storage, &v, sizeof v);
+    });
+    view = {storage, self.dtype, index.sizes, strides, index.numel, true};
+  }
+  alignas(16) char storage[16];
+  DimVector strides;
+  View view;
+};
+
+}  // namespace
+
+void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
+  if (out.numel == 0) return;
+  const IndexView checked(index);
+  check_indices(checked.view(), dim, size_along(self, dim));
+  const Lines lines(self, out, checked.view(), dim);
+  with_width(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = self.as<T>();
+    T* to = out.as<T>();
+    lines.each(checked.data(), [=](int64_t s, int64_t o) { to[o] = from[s]; });
+  });
+}
+
+void scatter_src(const View& self, int64_t dim, const View& index, const View& src) {
+  scatter_any(self, dim, index, src, Reduce::kSet);
+}
+void scatter_value(const View& self, int64_t dim, const View& index, const Scalar& value) {
+  scatter_any(self, dim, index, Repeated(self, index, value).view, Reduce::kSet);
+}
+void scatter_value_reduce(const View& self, int64_t dim, const View& index, const Scalar& value, std::string_view reduce) {
+  scatter_any(self, dim, index, Repeated(self, index, value).view, reduce_named(reduce));
+}
+void scatter_add(const View& self, int64_t dim, const View& index, const View& src) {
+  scatter_any(self, dim, index, src, Reduce::kSum);
+}
+void scatter_reduce_src(const View& self, int64_t dim, const View& index, const View& src, std::string_view reduce) {
+  scatter_any(self, dim, index, src, reduce_named(reduce));
+}
+void scatter_reduce(const View& out, const View& self, int64_t dim, const View& index, const View& src,
+                    std::string_view reduce, bool include_self) {
+  copy_view(out, self);
+  scatter_any(out, dim, index, src, reduce_named(reduce), include_self, reduce == "mean");
+}
+
+}  // namespace taeda::cpu

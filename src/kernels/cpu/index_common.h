@@ -1,0 +1,90 @@
+// What index kernels share: indices as checked int64, guards for tensors that are written, and element types by size.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/row_io.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+
+// A view whose elements are int64, converted to a dense copy where they are int32. Empty tensors of any dtype pass.
+class IndexView {
+ public:
+  explicit IndexView(const View& index);
+  const View& view() const { return view_; }
+  const int64_t* data() const { return view_.as<int64_t>(); }
+
+ private:
+  View view_;
+  DimVector strides_;
+  std::unique_ptr<int64_t[]> copy_;
+};
+
+// Dense row-major elements of any view: its own memory, or a copy.
+class DenseView {
+ public:
+  explicit DenseView(const View& v) : DenseView(v, v.dtype) {}
+  DenseView(const View& v, DType dtype);
+  // A copy in any case where v shares memory with `written`.
+  DenseView(const View& v, const View& written);
+  const View& view() const { return view_; }
+  template <class T>
+  const T* as() const {
+    return view_.as<T>();
+  }
+
+ private:
+  void fill(const View& v, DType dtype);
+  View view_;
+  DimVector strides_;
+  std::unique_ptr<char[]> copy_;
+};
+
+// Row-major strides.
+DimVector dense_strides(IntSpan sizes);
+bool is_dense(const View& v);
+// Whether the memory ranges of two views overlap.
+bool may_overlap(const View& a, const View& b);
+// RuntimeError when several elements of a tensor about to be written share memory.
+void check_writable(const View& v);
+
+// dst = src, of equal sizes: converts between dtypes and any strides.
+void copy_view(const View& dst, const View& src);
+
+// The position of every element of a view in row-major order: f(offset) with its offset in memory.
+template <class F>
+void for_each_offset(const View& v, F&& f) {
+  const size_t n = v.sizes.size();
+  if (v.numel == 0) return;
+  if (n == 0) return f(0);
+  DimVector at(n, 0);
+  int64_t offset = 0;
+  const int64_t inner = v.sizes[n - 1], step = v.strides[n - 1];
+  for (int64_t done = 0; done < v.numel; done += inner) {
+    for (int64_t i = 0; i < inner; i++) f(offset + i * step);
+    for (size_t d = n - 1; d-- > 0;) {
+      offset += v.strides[d];
+      if (++at[d] < v.sizes[d]) break;
+      offset -= v.sizes[d] * v.strides[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// Calls f(T{}) with an unsigned type as wide as an element: moving data needs no more.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <class F>
+decltype(auto) with_width(DType t, F&& f) {
+  switch (item_size(t)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: return f(Bytes16{});
+  }
+}
+
+}  // namespace taeda::cpu

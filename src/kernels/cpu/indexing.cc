@@ -1,0 +1,301 @@
+// Advanced indexing: reading and writing slices at positions given by index tensors.
+//
+// Positions become memory offsets first, one each, with every index checked before anything is written. Then
+//   out[b][p][a] = self[b + offset[p] + a]      and back,
+// where b runs over the dimensions before the indexed ones and a over those after them. The other tensor is dense.
+// Writes keep the order of positions: the last of several wins, and accumulated sums are the same in every run.
+#include "kernels/cpu/indexing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "kernels/cpu/index_common.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 13;
+
+// The elements of some dimensions of a strided tensor, as runs along the innermost.
+struct Block {
+  DimVector sizes, strides;  // without the innermost
+  int64_t run = 1, step = 1, runs = 1;
+
+  void push(int64_t size, int64_t stride) {
+    if (size == 1) return;
+    sizes.push_back(size);
+    strides.push_back(stride);
+  }
+  void finish() {
+    size_t last = 0;
+    for (size_t i = 1; i < sizes.size(); i++) {  // join dimensions that follow each other in memory
+      if (strides[last] == sizes[i] * strides[i]) {
+        sizes[last] *= sizes[i];
+        strides[last] = strides[i];
+      } else {
+        last++;
+        sizes[last] = sizes[i];
+        strides[last] = strides[i];
+      }
+    }
+    if (!sizes.empty()) {
+      sizes.resize(last + 1);
+      strides.resize(last + 1);
+      run = sizes.back();
+      step = strides.back();
+      sizes.pop_back();
+      strides.pop_back();
+    }
+    for (int64_t s : sizes) runs *= s;
+  }
+  int64_t count() const { return run * runs; }
+  int64_t offset(int64_t r) const {
+    int64_t out = 0;
+    for (size_t i = sizes.size(); i-- > 0;) {
+      out += r % sizes[i] * strides[i];
+      r /= sizes[i];
+    }
+    return out;
+  }
+};
+
+struct Layout {
+  Block before, after;
+};
+Layout layout_of(const View& self, int64_t first, int64_t count) {
+  Layout l;
+  for (int64_t d = 0; d < self.ndim(); d++) {
+    const size_t i = static_cast<size_t>(d);
+    if (d < first) l.before.push(self.sizes[i], self.strides[i]);
+    else if (d >= first + count) l.after.push(self.sizes[i], self.strides[i]);
+  }
+  l.before.finish();
+  l.after.finish();
+  return l;
+}
+
+template <class T>
+void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
+  const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
+  parallel_for(0, l.before.count() * positions, std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; i++) {
+                   const int64_t b = i / positions;
+                   const T* from = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step +
+                                   offsets[static_cast<size_t>(i % positions)];
+                   T* to = out + i * n;
+                   if (n == 1) {
+                     *to = *from;
+                     continue;
+                   }
+                   for (int64_t r = 0; r < l.after.runs; r++) {
+                     const T* run = from + l.after.offset(r);
+                     if (l.after.step == 1) std::memcpy(to, run, static_cast<size_t>(l.after.run) * sizeof(T));
+                     else for (int64_t k = 0; k < l.after.run; k++) to[k] = run[k * l.after.step];
+                     to += l.after.run;
+                   }
+                 }
+               });
+}
+
+// move(destination, source) for every element; tasks own disjoint elements and go through positions in order.
+template <class T, class F>
+void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, const F& move) {
+  const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
+  if (positions == 0 || n == 0) return;
+  // A task is a part of the runs of one `before` element.
+  const int64_t width = std::min(l.after.run, std::max<int64_t>(16, kWork / positions));
+  const int64_t parts = (l.after.run + width - 1) / width;
+  const int64_t tasks = l.before.count() * l.after.runs * parts;
+  parallel_for(0, tasks, std::max<int64_t>(1, kWork / (positions * width)), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; t++) {
+      const int64_t part = t % parts, r = t / parts % l.after.runs, b = t / (parts * l.after.runs);
+      const int64_t first = part * width, m = std::min(width, l.after.run - first);
+      T* to = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step + l.after.offset(r) +
+              first * l.after.step;
+      const T* from = src + b * positions * n + r * l.after.run + first;
+      for (int64_t p = 0; p < positions; p++) {
+        T* line = to + offsets[static_cast<size_t>(p)];
+        for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], from[p * n + k]);
+      }
+    }
+  });
+}
+
+template <class T>
+void accumulate(T& a, const T& b) {
+  if constexpr (std::is_same_v<T, bool>) a = a || b;
+  else if constexpr (is_reduced_floating(kDTypeOf<T>)) a = T(static_cast<float>(a) + static_cast<float>(b));
+  else if constexpr (std::is_integral_v<T>) a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else a += b;
+}
+
+}  // namespace
+
+void index_read(const View& out, const View& self, int64_t first, int64_t count, Span<const int64_t> offsets) {
+  if (out.numel == 0) return;
+  const Layout l = layout_of(self, first, count);
+  with_width(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    read(out.as<T>(), self.as<T>(), l, offsets);
+  });
+}
+
+void index_write(const View& self, const View& values, int64_t first, int64_t count, Span<const int64_t> offsets,
+                 bool add) {
+  check_writable(self);
+  if (values.numel == 0) return;
+  const DenseView source(values, self);
+  const Layout l = layout_of(self, first, count);
+  if (add) {
+    with_dtype(self.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { accumulate(a, b); });
+    });
+  } else {
+    with_width(self.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { a = b; });
+    });
+  }
+}
+
+std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices, const char* message,
+                                   bool wrap) {
+  std::vector<int64_t> offsets;
+  for (size_t k = 0; k < indices.size(); k++) {
+    const int64_t dim = first + static_cast<int64_t>(k);
+    const int64_t size = self.ndim() ? self.sizes[static_cast<size_t>(dim)] : 1;
+    const int64_t stride = self.ndim() ? self.strides[static_cast<size_t>(dim)] : 0;
+    const IndexView index(indices[k]);
+    if (offsets.empty()) offsets.resize(static_cast<size_t>(index.view().numel));
+    size_t i = 0;
+    for_each_offset(index.view(), [&](int64_t at) {
+      const int64_t given = index.data()[at];
+      const int64_t value = given < 0 && wrap ? given + size : given;
+      if (value < 0 || value >= size) [[unlikely]] fail(ErrorKind::kIndex, message, given, dim, size);
+      offsets[i++] += value * stride;
+    });
+  }
+  return offsets;
+}
+
+namespace {
+
+constexpr const char* kSelectMessage = "index out of range in self: index {} is out of bounds for dimension {} with size {}";
+constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension {} with size {}";
+
+// `src` of an operator along one dimension, as [before][positions][after].
+void write_along(const View& self, int64_t dim, const View& index, const View& src, const char* message, bool wrap,
+                 bool add) {
+  check_writable(self);
+  const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap);
+  index_write(self, src, dim, 1, offsets, add);
+}
+
+}  // namespace
+
+void index_select(const View& out, const View& self, int64_t dim, const View& index) {
+  index_read(out, self, dim, 1, index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false));
+}
+void index_add(const View& self, int64_t dim, const View& index, const View& source) {
+  write_along(self, dim, index, source, kSelectMessage, /*wrap=*/false, /*add=*/true);
+}
+void index_copy(const View& self, int64_t dim, const View& index, const View& source) {
+  write_along(self, dim, index, source, "index_copy_(): index {} is out of bounds for dimension {} with size {}",
+              /*wrap=*/false, /*add=*/false);
+}
+void index_fill(const View& self, int64_t dim, const View& index, const View& value) {
+  // The value repeated: strides 0 over [before][positions][after].
+  DimVector sizes(self.sizes), strides(self.sizes.size(), 0);
+  if (sizes.empty()) {
+    sizes.push_back(1);
+    strides.push_back(0);
+  }
+  sizes[static_cast<size_t>(dim)] = index.numel;
+  int64_t numel = 1;
+  for (int64_t s : sizes) numel *= s;
+  write_along(self, dim, index, View{value.data, value.dtype, sizes, strides, numel, true}, kBoundsMessage,
+              /*wrap=*/true, /*add=*/false);
+}
+
+namespace {
+
+// Offsets of flat positions (row-major numbering, negative ones counted from the end).
+std::vector<int64_t> flat_offsets(const View& self, const View& index) {
+  const IndexView checked(index);
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(index.numel));
+  for_each_offset(checked.view(), [&](int64_t at) {
+    const int64_t given = checked.data()[at];
+    int64_t i = given < 0 ? given + self.numel : given, offset = 0;
+    TD_CHECK_INDEX(i >= 0 && i < self.numel, "out of range: tried to access index {} on a tensor of {} elements.", given,
+                   self.numel);
+    for (size_t d = self.sizes.size(); d-- > 0;) {
+      offset += i % self.sizes[d] * self.strides[d];
+      i /= self.sizes[d];
+    }
+    offsets.push_back(offset);
+  });
+  return offsets;
+}
+
+}  // namespace
+
+void take(const View& out, const View& self, const View& index) {
+  index_read(out, self, 0, self.ndim(), flat_offsets(self, index));
+}
+void put(const View& self, const View& index, const View& source, bool add) {
+  check_writable(self);
+  index_write(self, source, 0, self.ndim(), flat_offsets(self, index), add);
+}
+
+void embedding(const View& out, const View& weight, const View& indices, int64_t, bool, bool) {
+  index_read(out, weight, 0, 1, index_offsets(weight, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false));
+}
+
+void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t num_weights, int64_t padding_idx,
+                        bool scale_grad_by_freq) {
+  if (gw.numel) std::memset(gw.data, 0, static_cast<size_t>(gw.numel * item_size(gw.dtype)));
+  std::vector<int64_t> offsets = index_offsets(gw, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false);
+  if (gw.numel == 0 || gy.numel == 0) return;
+  const int64_t width = gw.numel / num_weights, count = static_cast<int64_t>(offsets.size());
+  std::vector<int64_t> times(static_cast<size_t>(num_weights));
+  for (int64_t o : offsets) times[static_cast<size_t>(o / width)]++;
+  const DenseView dense(gy);
+  const auto run = [&](auto stored, auto summed) {
+    using T = decltype(stored);
+    using A = decltype(summed);
+    // Rows of half and bfloat16 are added up in float.
+    std::unique_ptr<A[]> sums;
+    A* total = nullptr;
+    if constexpr (std::is_same_v<T, A>) {
+      total = gw.as<T>();
+    } else {
+      sums.reset(new A[static_cast<size_t>(gw.numel)]());
+      total = sums.get();
+    }
+    const T* g = dense.as<T>();
+    const int64_t chunk = std::clamp<int64_t>(kWork / count, 16, std::max<int64_t>(16, width));
+    parallel_for(0, (width + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = 0; p < count; p++) {
+        const int64_t o = offsets[static_cast<size_t>(p)], row = o / width;
+        if (row == padding_idx) continue;
+        const A scale = scale_grad_by_freq ? A(1) / static_cast<A>(times[static_cast<size_t>(row)]) : A(1);
+        for (int64_t k = begin * chunk; k < std::min(width, end * chunk); k++) {
+          total[o + k] += static_cast<A>(g[p * width + k]) * scale;
+        }
+      }
+    });
+    if (sums) convert_row(gw.data, gw.dtype, 1, sums.get(), kDTypeOf<A>, 1, gw.numel);
+  };
+  switch (gw.dtype) {
+    case DType::kFloat16: return run(Half{}, float{});
+    case DType::kBFloat16: return run(BFloat16{}, float{});
+    case DType::kFloat64: return run(double{}, double{});
+    default: return run(float{}, float{});
+  }
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,308 @@
+// sort, topk, kthvalue, median and mode along one dimension.
+//
+// Elements become unsigned keys whose order is theirs (NaN above everything; all bits inverted for descending order),
+// paired with their places. Pairs are distinct, so every algorithm is stable: short lines are sorted by comparison, long
+// ones by radix, one pass a byte, where bytes that all keys share cost nothing.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/cpu/row_io.h"
+#include "taeda/tensor.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 12;
+constexpr size_t kRadixFrom = 512;
+
+// A key and its place in one number, where the key has 32 bits; else side by side.
+struct Narrow {
+  using Key = uint32_t;
+  uint64_t bits;
+  static Narrow make(Key key, uint32_t place) { return {static_cast<uint64_t>(key) << 32 | place}; }
+  Key key() const { return static_cast<Key>(bits >> 32); }
+  int64_t place() const { return static_cast<int64_t>(bits & 0xffffffffu); }
+  friend bool operator<(const Narrow& a, const Narrow& b) { return a.bits < b.bits; }
+};
+struct Wide {
+  using Key = uint64_t;
+  uint64_t high;
+  uint32_t low;
+  static Wide make(Key key, uint32_t place) { return {key, place}; }
+  Key key() const { return high; }
+  int64_t place() const { return low; }
+  friend bool operator<(const Wide& a, const Wide& b) { return a.high != b.high ? a.high < b.high : a.low < b.low; }
+};
+
+template <class T>
+auto key_of(T x) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    using U = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
+    constexpr U kSign = U(1) << (sizeof(U) * 8 - 1);
+    if (x != x) return static_cast<U>(~U(0));
+    const U u = std::bit_cast<U>(x + T(0));  // -0 sorts as 0
+    return static_cast<U>(u & kSign ? ~u : u | kSign);
+  } else if constexpr (sizeof(T) == 8) {
+    return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63);
+  } else {
+    return static_cast<uint32_t>(static_cast<int32_t>(x)) ^ (uint32_t{1} << 31);
+  }
+}
+template <class T>
+using PairOf = std::conditional_t<sizeof(key_of(T())) == 4, Narrow, Wide>;
+
+template <class Pair>
+void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
+  constexpr size_t kPasses = sizeof(typename Pair::Key);
+  std::array<std::array<uint32_t, 256>, kPasses> counts{};
+  for (size_t i = 0; i < n; i++) {
+    typename Pair::Key key = pairs[i].key();
+    for (size_t pass = 0; pass < kPasses; pass++, key >>= 8) counts[pass][key & 255]++;
+  }
+  Pair *from = pairs, *to = scratch;
+  for (size_t pass = 0; pass < kPasses; pass++) {
+    auto& count = counts[pass];
+    const unsigned shift = static_cast<unsigned>(8 * pass);
+    if (count[from[0].key() >> shift & 255] == n) continue;
+    uint32_t start = 0;
+    for (uint32_t& c : count) start += std::exchange(c, start);
+    for (size_t i = 0; i < n; i++) to[count[from[i].key() >> shift & 255]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != pairs) std::copy(from, from + n, pairs);
+}
+
+// Lines of several tensors along `dim` (tensors may differ in size there).
+template <size_t N>
+class Lines {
+ public:
+  Lines(const View* const (&views)[N], int64_t dim) {
+    const View& x = *views[0];
+    for (int64_t d = 0; d < x.ndim(); d++) {
+      const size_t i = static_cast<size_t>(d);
+      for (size_t v = 0; v < N; v++) {
+        if (d == dim) stride[v] = views[v]->strides[i];
+        else strides_[v].push_back(views[v]->strides[i]);
+      }
+      if (d == dim) continue;
+      sizes_.push_back(x.sizes[i]);
+      count_ *= x.sizes[i];
+    }
+  }
+  // f(offsets, scratch) for every line, in parallel; make() gives each task its scratch.
+  template <class Make, class F>
+  void each(int64_t length, const Make& make, const F& f) const {
+    parallel_for(0, count_, std::max<int64_t>(1, kWork / std::max<int64_t>(1, length)), [&](int64_t begin, int64_t end) {
+      auto scratch = make();
+      for (int64_t l = begin; l < end; l++) {
+        std::array<int64_t, N> offset{};
+        int64_t rest = l;
+        for (size_t i = sizes_.size(); i-- > 0;) {
+          for (size_t v = 0; v < N; v++) offset[v] += rest % sizes_[i] * strides_[v][i];
+          rest /= sizes_[i];
+        }
+        f(offset, scratch);
+      }
+    });
+  }
+  int64_t stride[N] = {};
+
+ private:
+  DimVector sizes_, strides_[N];
+  int64_t count_ = 1;
+};
+
+template <class T>
+struct Scratch {
+  explicit Scratch(int64_t n) : values(static_cast<size_t>(n)), pairs(values.size()) {}
+  void load(const View& x, int64_t offset, int64_t stride, bool descending) {
+    const int64_t n = static_cast<int64_t>(values.size());
+    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
+    for (size_t i = 0; i < values.size(); i++) {
+      const auto key = key_of(values[i]);
+      pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+    }
+  }
+  void sort() {
+    if (pairs.size() < kRadixFrom) {
+      std::sort(pairs.begin(), pairs.end());
+    } else {
+      if (other.empty()) other.resize(pairs.size());
+      radix_sort(pairs.data(), pairs.size(), other.data());
+    }
+  }
+  // The first `count` pairs as values and places.
+  void store(const View& out, const View& places, int64_t offset, int64_t stride, int64_t place_offset,
+             int64_t place_stride, int64_t count) {
+    sorted.resize(static_cast<size_t>(count));
+    int64_t* const p = places.as<int64_t>() + place_offset;
+    for (int64_t i = 0; i < count; i++) {
+      const int64_t place = pairs[static_cast<size_t>(i)].place();
+      sorted[static_cast<size_t>(i)] = values[static_cast<size_t>(place)];
+      p[i * place_stride] = place;
+    }
+    convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
+  }
+
+  std::vector<T> values;
+  std::vector<PairOf<T>> pairs, other;
+  std::vector<T> sorted;
+};
+
+// The types that values are compared in; half and bfloat16 as float, small integers and bool as int32.
+template <class F>
+void with_key_type(DType t, const F& f) {
+  switch (t) {
+    case DType::kFloat64: return f(double{});
+    case DType::kInt64: return f(int64_t{});
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16: return f(float{});
+    default: return f(int32_t{});
+  }
+}
+
+int64_t size_along(const View& x, int64_t dim) { return x.ndim() ? x.sizes[static_cast<size_t>(dim)] : 1; }
+
+}  // namespace
+
+void sort(const View& values, const View& indices, const View& self, int64_t dim, bool descending) {
+  const int64_t n = size_along(self, dim);
+  if (self.numel == 0) return;
+  const Lines<3> lines({&self, &values, &indices}, dim);
+  with_key_type(self.dtype, [&](auto zero) {
+    using S = Scratch<decltype(zero)>;
+    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
+      s.load(self, offset[0], lines.stride[0], descending);
+      s.sort();
+      s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n);
+    });
+  });
+}
+
+void topk(const View& values, const View& indices, const View& self, int64_t k, int64_t dim, bool largest, bool sorted) {
+  const int64_t n = size_along(self, dim);
+  if (values.numel == 0) return;
+  const Lines<3> lines({&self, &values, &indices}, dim);
+  with_key_type(self.dtype, [&](auto zero) {
+    using S = Scratch<decltype(zero)>;
+    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
+      s.load(self, offset[0], lines.stride[0], largest);
+      if (4 * k >= n && sorted) {
+        s.sort();
+      } else {
+        if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
+        if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+      }
+      s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k);
+    });
+  });
+}
+
+namespace {
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  else return false;
+}
+
+// One element of each line, the `rank(values)`-th smallest; -1 means the first NaN.
+template <class Rank>
+void select(const View& values, const View& indices, const View& self, int64_t dim, const Rank& rank) {
+  const int64_t n = size_along(self, dim);
+  if (values.numel == 0) return;
+  // The results may lack `dim`: give them a stride of 0 there.
+  const auto with_dim = [&](const View& v, DimVector& sizes, DimVector& strides) {
+    sizes = DimVector(v.sizes);
+    strides = DimVector(v.strides);
+    if (v.ndim() < self.ndim()) {
+      sizes.insert(static_cast<size_t>(dim), 1);
+      strides.insert(static_cast<size_t>(dim), 0);
+    }
+    return View{v.data, v.dtype, sizes, strides, v.numel, true};
+  };
+  DimVector vs, vt, is, it;
+  const View v = with_dim(values, vs, vt), w = with_dim(indices, is, it);
+  const Lines<3> lines({&self, &v, &w}, dim);
+  with_key_type(self.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using S = Scratch<T>;
+    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
+      s.load(self, offset[0], lines.stride[0], false);
+      const int64_t r = rank(s.values);
+      if (r < 0) {
+        const auto nan = std::find_if(s.values.begin(), s.values.end(), is_nan<T>);
+        s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - s.values.begin()));
+      } else {
+        std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
+        s.pairs[0] = s.pairs[static_cast<size_t>(r)];
+      }
+      s.store(v, w, offset[1], 1, offset[2], 1, 1);
+    });
+  });
+}
+
+template <class T>
+int64_t count_nan(const std::vector<T>& x) {
+  return std::count_if(x.begin(), x.end(), is_nan<T>);
+}
+
+}  // namespace
+
+void kthvalue(const View& values, const View& indices, const View& self, int64_t k, int64_t dim, bool) {
+  select(values, indices, self, dim, [k](const auto&) { return k - 1; });
+}
+// The lower of the two middle elements; the first NaN where there is one.
+void median_dim(const View& values, const View& indices, const View& self, int64_t dim, bool) {
+  select(values, indices, self, dim, [](const auto& x) {
+    return count_nan(x) ? int64_t{-1} : (static_cast<int64_t>(x.size()) - 1) / 2;
+  });
+}
+void nanmedian_dim(const View& values, const View& indices, const View& self, int64_t dim, bool) {
+  select(values, indices, self, dim, [](const auto& x) {
+    const int64_t numbers = static_cast<int64_t>(x.size()) - count_nan(x);
+    return numbers ? (numbers - 1) / 2 : int64_t{-1};
+  });
+}
+
+// The smallest of the most frequent values, and the place of its last occurrence.
+void mode(const View& values, const View& indices, const View& self, int64_t dim, bool) {
+  const int64_t n = size_along(self, dim);
+  if (values.numel == 0) return;
+  DimVector vs(values.sizes), vt(values.strides), is(indices.sizes), it(indices.strides);
+  if (values.ndim() < self.ndim()) {
+    const size_t d = static_cast<size_t>(dim);
+    vs.insert(d, 1);
+    vt.insert(d, 0);
+    is.insert(d, 1);
+    it.insert(d, 0);
+  }
+  const View v{values.data, values.dtype, vs, vt, values.numel, true};
+  const View w{indices.data, indices.dtype, is, it, indices.numel, true};
+  const Lines<3> lines({&self, &v, &w}, dim);
+  with_key_type(self.dtype, [&](auto zero) {
+    using S = Scratch<decltype(zero)>;
+    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
+      s.load(self, offset[0], lines.stride[0], false);
+      s.sort();
+      size_t best = 0, best_length = 0;
+      for (size_t i = 0, start = 0; i < s.pairs.size(); i++) {
+        if (s.pairs[i].key() != s.pairs[start].key()) start = i;
+        if (i - start + 1 > best_length) {
+          best_length = i - start + 1;
+          best = i;
+        }
+      }
+      s.pairs[0] = s.pairs[best];
+      s.store(v, w, offset[1], 1, offset[2], 1, 1);
+    });
+  });
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,287 @@
+// Advanced indexing and the operators whose result sizes depend on data: the hand-written bodies behind ops/index.yaml.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/layout.h"
+#include "kernels/cpu/indexing.h"
+#include "kernels/cpu/search.h"
+#include "op_impl.h"
+#include "ops/allocate.h"
+#include "ops/dispatch.h"
+#include "ops/index_rules.h"
+#include "taeda/ops.h"
+
+namespace taeda::impl {
+namespace {
+
+void check_has_data(std::string_view op, const Tensor& t) {
+  TD_CHECK_IMPLEMENTED(!t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
+}
+
+Tensor int64_vector(Span<const int64_t> values, Device device = DeviceType::kCPU) {
+  Tensor t = empty_tensor({static_cast<int64_t>(values.size())}, DType::kInt64, device);
+  std::copy(values.begin(), values.end(), t.data<int64_t>());
+  return t;
+}
+
+// Indices of one call, ready for the kernels: the tensor with the indexed dimensions side by side, and index tensors of
+// one common size for dimensions first, first + 1, ...
+struct Prepared {
+  Tensor self;
+  TensorList indices;
+  int64_t first = 0;
+  DimVector positions;  // the index tensors' common sizes
+  DimVector result;     // sizes of what is read or written
+
+  std::vector<int64_t> offsets() const {
+    std::vector<View> views;
+    for (const Tensor& t : indices) views.push_back(view_of(t));
+    return cpu::index_offsets(view_of(self), first, views, "index {} is out of bounds for dimension {} with size {}",
+                              /*wrap=*/true);
+  }
+  int64_t count() const { return static_cast<int64_t>(indices.size()); }
+};
+
+// One entry a dimension: masks become index vectors, missing ones stay undefined.
+TensorList expand_masks(const Tensor& self, TensorSpan indices) {
+  TensorList out;
+  for (const Tensor& index : indices) {
+    if (!index.defined()) {
+      out.emplace_back();
+      continue;
+    }
+    const DType t = index.dtype();
+    if (t == DType::kBool || t == DType::kUInt8) {
+      const int64_t at = static_cast<int64_t>(out.size());
+      for (int64_t d = 0; d < index.dim(); d++) {
+        TD_CHECK_INDEX(at + d < self.dim() && index.size(d) == self.size(at + d),
+                       "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} at index {}",
+                       index.sizes(), d, self.sizes(), at + d);
+      }
+      check_has_data("index", index);
+      const std::vector<int64_t> positions = cpu::true_positions(view_of(index));
+      Tensor rows = empty_tensor({static_cast<int64_t>(positions.size()), index.dim()}, DType::kInt64);
+      cpu::unravel(view_of(rows), positions, index.sizes());
+      for (int64_t d = 0; d < index.dim(); d++) out.push_back(op::select(rows, 1, d));
+      continue;
+    }
+    TD_CHECK_INDEX(t == DType::kInt64 || t == DType::kInt32,
+                   "tensors used as indices must be long, int, byte or bool tensors");
+    out.push_back(index);
+  }
+  TD_CHECK_INDEX(static_cast<int64_t>(out.size()) <= self.dim(), "too many indices for tensor of dimension {} (got {})",
+                 self.dim(), out.size());
+  return out;
+}
+
+// The sizes that all defined index tensors broadcast to.
+DimVector common_sizes(const TensorList& indices) {
+  DimVector common;
+  bool fits = true;
+  for (const Tensor& t : indices) {
+    if (!t.defined()) continue;
+    const IntSpan s = t.sizes();
+    while (common.size() < s.size()) common.insert(0, 1);
+    for (size_t i = 0; i < s.size(); i++) {
+      int64_t& c = common[common.size() - s.size() + i];
+      fits = fits && (c == s[i] || c == 1 || s[i] == 1);
+      if (c == 1) c = s[i];
+    }
+  }
+  if (fits) return common;
+  std::string shapes;
+  for (const Tensor& t : indices) {
+    if (t.defined()) shapes += (shapes.empty() ? "" : ", ") + to_text(t.sizes());
+  }
+  fail(ErrorKind::kIndex, "shape mismatch: indexing tensors could not be broadcast together with shapes {}", shapes);
+}
+
+Prepared prepare(const Tensor& self, TensorSpan given) {
+  TensorList indices;
+  // A 0-d mask selects all or nothing of a new first dimension.
+  if (given.size() == 1 && given[0].defined() && given[0].dim() == 0 &&
+      (given[0].dtype() == DType::kBool || given[0].dtype() == DType::kUInt8)) {
+    const Tensor mask = op::unsqueeze(given[0], 0);
+    return prepare(op::unsqueeze(self, 0), {&mask, 1});
+  }
+  indices = expand_masks(self, given);
+  Prepared p;
+  p.positions = common_sizes(indices);
+  DimVector indexed, others;
+  for (int64_t d = 0; d < self.dim(); d++) {
+    const bool is_indexed = d < static_cast<int64_t>(indices.size()) && indices[static_cast<size_t>(d)].defined();
+    (is_indexed ? indexed : others).push_back(d);
+    if (is_indexed) p.indices.push_back(op::expand(indices[static_cast<size_t>(d)], p.positions, false));
+  }
+  TD_CHECK(!indexed.empty(), "index: at least one index tensor is needed");
+  p.first = indexed.front();
+  p.self = self;
+  if (indexed.back() - indexed.front() + 1 != static_cast<int64_t>(indexed.size())) {
+    // Indexed dimensions that are apart move to the front, and so do the positions in the result.
+    DimVector order(indexed);
+    for (int64_t d : others) order.push_back(d);
+    p.self = op::permute(self, order);
+    p.first = 0;
+  }
+  const IntSpan sizes = p.self.sizes();
+  for (int64_t d = 0; d < p.first; d++) p.result.push_back(sizes[static_cast<size_t>(d)]);
+  for (int64_t s : p.positions) p.result.push_back(s);
+  for (int64_t d = p.first + p.count(); d < p.self.dim(); d++) p.result.push_back(sizes[static_cast<size_t>(d)]);
+  return p;
+}
+
+bool none_defined(TensorSpan indices) {
+  return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
+}
+
+}  // namespace
+
+Tensor index(const Tensor& self, TensorSpan indices) {
+  if (none_defined(indices)) return op::clone(self, {});
+  const Prepared p = prepare(self, indices);
+  Tensor out = empty_tensor(p.result, self.dtype(), self.device());
+  if (!self.is_meta()) cpu::index_read(view_of(out), view_of(p.self), p.first, p.count(), p.offsets());
+  return out;
+}
+
+void index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
+  if (none_defined(indices)) {
+    op::copy_(self, accumulate ? op::add(self, values, Scalar(int64_t{1})) : values, false);
+    return;
+  }
+  const Prepared p = prepare(self, indices);
+  TD_CHECK(is_expandable_to(values.sizes(), p.result),
+           "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),
+           p.result);
+  if (self.is_meta()) return;
+  const std::vector<int64_t> offsets = p.offsets();
+  cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first, p.count(), offsets, accumulate);
+}
+
+void index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  if (self.is_meta()) return;
+  const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
+  cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
+}
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, OptInt dim) {
+  if (!dim) return op::gather(op::reshape(self, {-1}), 0, op::reshape(indices, {-1}), false);
+  DimVector self_sizes(self.sizes()), index_sizes(indices.sizes());
+  if (!self_sizes.empty()) {
+    const size_t d = static_cast<size_t>(*dim);
+    const int64_t along = self_sizes[d], picked = index_sizes[d];
+    self_sizes[d] = index_sizes[d] = 1;
+    self_sizes = index_sizes = broadcast_shapes(self_sizes, index_sizes);
+    self_sizes[d] = along;
+    index_sizes[d] = picked;
+  }
+  return op::gather(op::expand(self, self_sizes, false), *dim, op::expand(indices, index_sizes, false), false);
+}
+
+Tensor nonzero(const Tensor& self) {
+  check_has_data("nonzero", self);
+  const std::vector<int64_t> positions = cpu::true_positions(view_of(self));
+  Tensor out = empty_tensor({static_cast<int64_t>(positions.size()), self.dim()}, DType::kInt64);
+  cpu::unravel(view_of(out), positions, self.sizes());
+  return out;
+}
+
+Tensor masked_select(const Tensor& self, const Tensor& mask) {
+  const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());
+  check_has_data("masked_select", self);
+  const std::vector<int64_t> positions = cpu::true_positions(view_of(op::expand(mask, sizes, false)));
+  Tensor out = empty_tensor({static_cast<int64_t>(positions.size())}, self.dtype());
+  cpu::take_positions(view_of(out), view_of(op::expand(self, sizes, false)), positions);
+  return out;
+}
+
+void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  const Tensor full = op::expand(mask, self.sizes(), false);
+  if (self.is_meta()) return;
+  const std::vector<int64_t> positions = cpu::true_positions(view_of(full));
+  TD_CHECK(static_cast<int64_t>(positions.size()) <= source.numel(), "Number of elements of source < number of ones in mask");
+  cpu::put_positions(view_of(self), view_of(source), positions);
+}
+Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan sizes) {
+  const Tensor used = op::masked_select(gy, mask);
+  const Tensor flat = op::new_zeros(gy, {checked_numel(sizes)}, {});
+  return op::reshape(op::cat({{used, op::slice(flat, 0, used.numel(), {}, 1)}}, 0), sizes);
+}
+
+Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
+  if (self.numel() == 0) return op::clone(self, {});
+  if (dims.empty()) {
+    const int64_t zero = 0;
+    return op::reshape(impl::roll(op::reshape(self, {-1}), shifts, {&zero, 1}), self.sizes());
+  }
+  Tensor out = self;
+  for (size_t i = 0; i < dims.size(); i++) {
+    const int64_t n = self.dim() ? self.size(dims[i]) : 1, start = ((-shifts[i]) % n + n) % n;
+    if (start == 0) {
+      out = out.is_same(self) ? op::clone(self, {}) : out;
+    } else {
+      out = op::cat({{op::slice(out, dims[i], start, {}, 1), op::slice(out, dims[i], 0, start, 1)}}, dims[i]);
+    }
+  }
+  return out;
+}
+
+Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int64_t ndim = self.dim() + 1;
+  TD_CHECK(self.dim() >= 1, "diag_embed: expected at least one dimension");
+  dim1 = wrap_dim(dim1, ndim);
+  dim2 = wrap_dim(dim2, ndim);
+  TD_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
+  const int64_t n = checked_add(self.size(-1), std::abs(std::max<int64_t>(offset, -INT64_MAX)), "diag_embed");
+  DimVector sizes(self.sizes().begin(), self.sizes().end() - 1);
+  sizes.insert(static_cast<size_t>(std::min(dim1, dim2)), n);
+  sizes.insert(static_cast<size_t>(std::max(dim1, dim2)), n);
+  Tensor out = op::new_zeros(self, sizes, {});
+  op::copy_(op::diagonal(out, offset, dim1, dim2), self, false);
+  return out;
+}
+
+Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
+  check_has_data("repeat_interleave", repeats);
+  const Tensor counts = op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
+  const int64_t* n = counts.data<int64_t>();
+  int64_t total = 0;
+  for (int64_t i = 0; i < counts.numel(); i++) {
+    TD_CHECK(n[i] >= 0, "repeats can not be negative");
+    total = checked_add(total, n[i], "repeat_interleave");
+  }
+  TD_CHECK(!output_size || *output_size == total, "repeat_interleave: output_size {} is not the sum of repeats, {}",
+           output_size.value_or(0), total);
+  Tensor out = empty_tensor({total}, repeats.dtype());
+  Tensor wide = repeats.dtype() == DType::kInt64 ? out : empty_tensor({total}, DType::kInt64);
+  int64_t* to = wide.data<int64_t>();
+  for (int64_t i = 0; i < counts.numel(); i++) to = std::fill_n(to, n[i], i);
+  return wide.is_same(out) ? out : op::to_dtype(wide, repeats.dtype(), false, {});
+}
+Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, OptInt dim, OptInt output_size) {
+  const Tensor x = dim ? self : op::reshape(self, {-1});
+  const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
+  TD_CHECK(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+  TD_CHECK(repeats.numel() == 1 || repeats.numel() == n,
+           "repeats must have the same size as input along dim, but got repeats.size(0) = {} and input.size({}) = {}",
+           repeats.numel(), d, n);
+  const Tensor each = repeats.numel() == n ? op::reshape(repeats, {n}) : op::expand(op::reshape(repeats, {1}), {n}, false);
+  return op::index_select(x, d, op::repeat_interleave_tensor(each, output_size));
+}
+Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, OptInt dim, OptInt output_size) {
+  const Tensor x = dim ? self : op::reshape(self, {-1});
+  const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
+  TD_CHECK(!output_size || *output_size == checked_mul(n, repeats, "repeat_interleave"),
+           "repeat_interleave: output_size {} is not the sum of repeats", output_size.value_or(0));
+  if (x.dim() == 0) return op::expand(op::reshape(x, {1}), {repeats}, false).clone();
+  // A new dimension after `d`, expanded and joined with it.
+  DimVector sizes(x.sizes());
+  sizes.insert(static_cast<size_t>(d) + 1, repeats);
+  const Tensor wide = op::expand(op::unsqueeze(x, d + 1), sizes, false);
+  DimVector joined(x.sizes());
+  joined[static_cast<size_t>(d)] = checked_mul(n, repeats, "repeat_interleave");
+  return op::reshape(op::clone(wide, MemoryFormat::kContiguous), joined);
+}
+
+}  // namespace taeda::impl

@@ -1,0 +1,81 @@
+#include "ops/loss_rules.h"
+
+#include "core/layout.h"
+#include "ops/reduce_rules.h"
+#include "taeda/ops.h"
+
+namespace taeda::rules {
+
+std::string_view reduction(std::string_view reduction, OptBool size_average, OptBool reduce) {
+  if (size_average || reduce) {
+    if (!reduce.value_or(true)) return "none";
+    return size_average.value_or(true) ? "mean" : "sum";
+  }
+  TD_CHECK_VALUE(reduction == "none" || reduction == "mean" || reduction == "sum",
+                 "{} is not a valid value for reduction", reduction);
+  return reduction;
+}
+
+bool loss_sizes_match(std::string_view, const Tensor& input, const Tensor& target) {
+  broadcast_shapes(input.sizes(), target.sizes());
+  return true;
+}
+
+namespace {
+// The first element outside [0, size) other than `except`; -1 for none is told by `found`.
+bool outside(const Tensor& index, int64_t size, OptInt except, int64_t* found) {
+  if (index.is_meta() || index.numel() == 0) return false;
+  const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
+  const Tensor dense = op::contiguous(op::to_dtype(index, DType::kInt64, false, {}), MemoryFormat::kContiguous);
+  const int64_t* data = dense.data<int64_t>();
+  for (int64_t i = 0; i < dense.numel(); i++) {
+    if ((data[i] < 0 || data[i] >= size) && !(except && data[i] == *except)) {
+      *found = data[i];
+      return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
+bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  const int64_t ndim = input.dim();
+  if (ndim <= 2) {
+    TD_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
+    const int64_t rows = ndim == 1 ? 1 : input.size(0), given = target.dim() ? target.size(0) : 1;
+    TD_CHECK_VALUE(rows == given && (ndim == 1 || target.dim() == 1),
+                   "Expected input batch_size ({}) to match target batch_size ({}).", rows, given);
+  } else {
+    TD_CHECK_VALUE(target.dim() > 0 && input.size(0) == target.size(0),
+                   "Expected input batch_size ({}) to match target batch_size ({}).", input.size(0),
+                   target.dim() ? target.size(0) : 1);
+    DimVector expected(input.sizes());
+    expected.erase(1);
+    TD_CHECK(target.sizes() == IntSpan(expected), "Expected target size {}, got {}", expected, target.sizes());
+  }
+  TD_CHECK(target.dtype() == DType::kInt64 || target.dtype() == DType::kUInt8,
+           "expected target dtype to be Long or Byte, but got {}", scalar_type_name(target.dtype()));
+  int64_t bad = 0;
+  TD_CHECK_INDEX(!outside(target, input.size(ndim == 1 ? 0 : 1), ignore_index, &bad), "Target {} is out of bounds.", bad);
+  return true;
+}
+
+bool in_range(const Tensor& index, int64_t size) {
+  int64_t bad = 0;
+  return !outside(index, size, std::nullopt, &bad);
+}
+
+bool not_negative(const Tensor& t) {
+  if (t.is_meta() || t.numel() == 0 || is_complex(t.dtype())) return true;
+  const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
+  return !(op::amin(t, {}, false).item<double>() < 0);
+}
+
+bool variance_sizes_match(const Tensor& input, const Tensor& var) {
+  const IntSpan a = input.sizes(), b = var.sizes();
+  if (a == b || b.empty()) return true;
+  if (b.size() + 1 == a.size()) return a.slice(0, b.size()) == b;
+  return b.size() == a.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1) && b.back() == 1;
+}
+
+}  // namespace taeda::rules

@@ -1,0 +1,47 @@
+// Rules that the table's reduction, normalisation, index and loss entries call as rules.NAME(...): result sizes and
+// dtypes, and checks with PyTorch's messages (those return true or raise).
+#pragma once
+
+#include <string>
+
+#include "taeda/tensor.h"
+
+namespace taeda::rules {
+
+// --- dtypes ---
+// What sum and its relatives return: `dtype` if given, else int64 for integers and bool.
+DType sum_dtype(DType self, OptDType dtype);
+// Whether a mean of `self` is defined: it, or `dtype`, is floating or complex.
+bool inexact_or_given(DType self, OptDType dtype);
+// Statistics of half and bfloat16 rows are float32.
+DType statistics_dtype(DType t);
+// The dtype's machine epsilon.
+double epsilon(DType t);
+// "Float", as PyTorch's messages name dtypes.
+std::string type_name(DType t);
+
+// --- sizes ---
+DimVector reduced_dim(IntSpan sizes, OptInt dim, bool keepdim);
+// The leading sizes with `trailing` ones behind: one element a row.
+DimVector row_sizes(IntSpan sizes, int64_t trailing);
+bool ends_with(IntSpan sizes, IntSpan tail);
+// [-count, ..., -1]
+DimVector trailing_dims(int64_t count);
+// 0, 2, 3, ...: what batch_norm reduces over.
+DimVector all_but_channel(int64_t ndim);
+// [1, channels, 1, ...]
+DimVector channel_shape(int64_t ndim, int64_t channels);
+// softmax's dimension where none is given.
+int64_t softmax_dim(int64_t ndim, OptInt dim);
+// "2, 3" and "torch.Size([2, 3])"
+std::string join(IntSpan sizes);
+std::string size_text(IntSpan sizes);
+
+// --- checks ---
+// A maximum needs elements in each reduced dimension, unless the result has none either.
+bool reduces_something(std::string_view op, IntSpan sizes, IntSpan dims);
+bool reduces_all(std::string_view op, int64_t numel);
+bool has_extreme(std::string_view op, IntSpan sizes, OptInt dim);
+bool norm_defined(double ord, IntSpan sizes, OptInts dims);
+
+}  // namespace taeda::rules
