@@ -68,6 +68,8 @@ ERRORS = {
     "RuntimeError": "kRuntime", "ValueError": "kValue", "IndexError": "kIndex", "TypeError": "kType",
     "NotImplementedError": "kNotImplemented",
 }
+LOCAL_TYPES = {"I": "int64_t", "F": "double", "B": "bool", "T": "Tensor", "N": "DimVector", "L": "TensorList", "S": "Scalar",
+               "D": "DType"}
 NUMBERS = "IFBS"
 # functions of plain numbers, where the tensor operator of that name is not meant
 NUMBER_FUNCTIONS = {"abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "pow": "pow", "floor": "floor", "ceil": "ceil",
@@ -81,6 +83,9 @@ class Translator:
         self.ops = ops
         self.where = where
         self.env = dict(env)
+        self.tree: ast.AST = ast.Module([], [])
+        self.first_values: dict[str, str] = {}
+        self.hoisted: set[str] = set()  # locals first assigned inside an `if`, declared in front of it
         self.needs: Callable[[str], str] | None = None  # C++ of "is the gradient of this argument wanted"
 
     def fail(self, message: str, node: ast.AST | None = None) -> SchemaError:
@@ -119,15 +124,12 @@ class Translator:
         if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
             tree.body[0] = ast.Return(tree.body[0].value)
         self.returns = returns
+        self.tree = tree
         lines = []
-        assigned = {t.id for n in ast.walk(tree) if isinstance(n, (ast.Assign, ast.AugAssign))
-                    for t in ast.walk(n.targets[0] if isinstance(n, ast.Assign) else n.target)
-                    if isinstance(t, ast.Name)}
-        for name in sorted(assigned & set(self.env)):  # an argument that is assigned becomes a local copy
+        for name in sorted(_assigned(tree) & set(self.env)):  # an argument that is assigned becomes a local copy
             value = self.env[name]
             local = f"{name}_var"
-            ctype = {"T": "Tensor", "I": "int64_t", "F": "double", "B": "bool", "N": "DimVector", "S": "Scalar"}
-            lines.append(f"{ctype.get(value.type, 'auto')} {local} = {value.cpp};")
+            lines.append(f"{LOCAL_TYPES.get(value.type, 'auto')} {local} = {value.cpp};")
             self.env[name] = Value(local, value.type)
         for statement in tree.body:
             lines += self._statement(statement)
@@ -143,17 +145,28 @@ class Translator:
         if isinstance(node, ast.AugAssign):
             return self._assign(node.target, self._binary(node.op, self.visit(node.target), self.visit(node.value), node))
         if isinstance(node, ast.If):
+            inside = set(ast.walk(node))
+            outside = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n not in inside}
+            hoisted = sorted((_assigned(node) & outside) - set(self.env))
+            self.hoisted |= set(hoisted)
             lines = [f"if ({self._truth(self.visit(node.test))}) {{"]
             lines += ["  " + line for s in node.body for line in self._statement(s)]
             if node.orelse:
                 lines += ["} else {"] + ["  " + line for s in node.orelse for line in self._statement(s)]
-            return [*lines, "}"]
+            self.hoisted -= set(hoisted)
+            declarations = [f"{self._local_type(n)} {n}_{{}};" for n in hoisted]
+            return [*declarations, *lines, "}"]
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
             kind = ERRORS[node.exc.func.id]
             return [f"fail(ErrorKind::{kind}, {self.message(ast.literal_eval(node.exc.args[0]))});"]
         if isinstance(node, ast.Expr):
             return [self.visit(node.value).cpp + ";"]
         raise self.fail(f"{type(node).__name__} is not part of the expression language", node)
+
+    def _local_type(self, name: str) -> str:
+        """The C++ type of a hoisted local."""
+        kind = self.env[name].type
+        return LOCAL_TYPES[kind] if kind in LOCAL_TYPES else f"std::decay_t<decltype({self.first_values[name]})>"
 
     def _assign(self, target: ast.expr, value: Value) -> list[str]:
         if isinstance(target, ast.Tuple):
@@ -168,9 +181,11 @@ class Translator:
         name = target.id  # type: ignore[attr-defined]
         if name in self.env and self.env[name].cpp.endswith(("_var", "_")):
             return [f"{self.env[name].cpp} = {self._coerced(value, self.env[name].type)};"]
-        ctype = {"I": "int64_t", "F": "double", "T": "Tensor", "N": "DimVector", "L": "TensorList", "S": "Scalar"}
         self.env[name] = Value(f"{name}_", value.type)
-        return [f"{ctype.get(value.type, 'auto')} {name}_ = {value.cpp};"]
+        if name in self.hoisted:
+            self.first_values[name] = value.cpp
+            return [f"{name}_ = {value.cpp};"]
+        return [f"{LOCAL_TYPES.get(value.type, 'auto')} {name}_ = {value.cpp};"]
 
     def _coerced(self, value: Value, kind: str | tuple[str, ...]) -> str:
         return f"Tensor({value.cpp})" if kind == "T" and value.type != "T" else value.cpp
@@ -520,6 +535,13 @@ class Translator:
         if value.type == "T":
             return f"IntSpan({value.cpp}.sizes())"
         return value.cpp
+
+
+def _assigned(tree: ast.AST) -> set[str]:
+    """Names that statements inside `tree` assign."""
+    targets = [n.targets[0] if isinstance(n, ast.Assign) else n.target
+               for n in ast.walk(tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    return {t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)}
 
 
 def _quote(text: str) -> str:
