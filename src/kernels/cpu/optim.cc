@@ -299,11 +299,15 @@ void fused_sgd(Views params, Views grads, Views buffers, const SgdOptions& optio
 
 void fused_adam(Views params, Views grads, Views averages, Views squares, Views max_squares,
                 Span<const double> steps, const AdamOptions& options) {
-  run(params, grads, {averages, squares, max_squares}, [&](size_t i) {
-    const double correction1 = 1 - std::pow(options.beta1, steps[i]);
-    const double correction2 = 1 - std::pow(options.beta2, steps[i]);
+  const auto rule_at = [&](double step) {
+    const double correction1 = 1 - std::pow(options.beta1, step);
+    const double correction2 = 1 - std::pow(options.beta2, step);
     return AdamRule{options, options.lr / correction1, 1 / std::sqrt(correction2)};
-  });
+  };
+  // Nearly always all parameters have made the same number of steps: one rule serves all.
+  const AdamRule common = rule_at(steps.empty() ? 1 : steps[0]);
+  run(params, grads, {averages, squares, max_squares},
+      [&](size_t i) { return steps[i] == steps[0] ? common : rule_at(steps[i]); });
 }
 
 void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views buffers,

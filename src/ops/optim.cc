@@ -1,0 +1,209 @@
+// Fused optimizer steps: the contracts and layouts behind ops/optim.yaml.
+#include "kernels/cpu/optim.h"
+
+#include <vector>
+
+#include "core/layout.h"
+#include "kernels/cpu/loop.h"
+#include "op_impl.h"
+#include "ops/allocate.h"
+#include "ops/dispatch.h"
+
+namespace taeda::impl {
+namespace {
+
+// The tensor lists of one call as Views with the layout of the parameters.
+class StepLists {
+ public:
+  StepLists(std::string_view op, TensorSpan params) : op_(op), params_(params) {
+    for (const Tensor& p : params) {
+      TD_CHECK_TYPE(p.defined(), "{}: expected tensors, got an undefined one", op);
+      TD_CHECK(is_floating(p.dtype()), "{}: expected floating-point parameters, got {}", op,
+               p.dtype());
+      TD_CHECK_IMPLEMENTED(p.device().is_cpu(), "{}: not implemented for device {}", op,
+                           p.device());
+    }
+    dense_.resize(params.size());
+    for (size_t i = 0; i < params.size(); i++)
+      dense_[i] = is_dense_layout(params[i].sizes(), params[i].strides());
+    params_views_ = written(params, "self");
+  }
+
+  cpu::Views params() const { return params_views_; }
+
+  // Gradients: read; copied where their layout differs from the parameter's.
+  std::vector<View> read(TensorSpan list, std::string_view name) {
+    check(list, name);
+    std::vector<View> views;
+    views.reserve(list.size());
+    for (size_t i = 0; i < list.size(); i++) {
+      const bool same = dense_[i] && list[i].strides() == params_[i].strides();
+      views.push_back(view_of(same ? list[i] : kept_.emplace_back(laid_out(list[i], i))));
+    }
+    return views;
+  }
+
+  // Parameters and state: written; staged in a copy where the layout differs.
+  std::vector<View> written(TensorSpan list, std::string_view name) {
+    check(list, name);
+    std::vector<View> views;
+    views.reserve(list.size());
+    for (size_t i = 0; i < list.size(); i++) {
+      const Tensor& t = list[i];
+      check_no_internal_overlap(t);
+      TD_CHECK(t.storage()->writable(), "{}: the memory of {}[{}] is read-only", op_, name, i);
+      changed_.push_back(t);
+      if (dense_[i] && t.strides() == params_[i].strides()) {
+        views.push_back(view_of(t));
+      } else {
+        staged_.push_back({t, laid_out(t, i)});
+        views.push_back(view_of(staged_.back().second));
+      }
+    }
+    return views;
+  }
+
+  // After the kernel: copies staged results back, and tells autograd that the tensors changed.
+  void finish() {
+    for (const auto& [target, copy] : staged_) cpu::copy(view_of(target), view_of(copy));
+    for (const Tensor& t : changed_) t.impl()->bump_version();
+  }
+
+ private:
+  void check(TensorSpan list, std::string_view name) const {
+    TD_CHECK(list.size() == params_.size(), "{}: expected {} tensors in {}, got {}", op_,
+             params_.size(), name, list.size());
+    for (size_t i = 0; i < list.size(); i++) {
+      TD_CHECK_TYPE(list[i].defined(), "{}: {}[{}] is undefined", op_, name, i);
+      TD_CHECK(list[i].dtype() == params_[i].dtype() && list[i].sizes() == params_[i].sizes() &&
+                   list[i].device() == params_[i].device(),
+               "{}: expected {}[{}] like its parameter ({} of shape {}), got {} of shape {}", op_,
+               name, i, params_[i].dtype(), params_[i].sizes(), list[i].dtype(), list[i].sizes());
+    }
+  }
+
+  Tensor laid_out(const Tensor& t, size_t i) const {
+    const DimVector strides = preserved_strides(params_[i].sizes(), params_[i].strides());
+    Tensor copy = empty_strided_tensor(t.sizes(), strides, t.dtype());
+    cpu::copy(view_of(copy), view_of(t));
+    return copy;
+  }
+
+  std::string_view op_;
+  TensorSpan params_;
+  std::vector<char> dense_;
+  std::vector<View> params_views_;
+  std::vector<Tensor> changed_;
+  std::vector<std::pair<Tensor, Tensor>> staged_;
+  std::vector<Tensor> kept_;
+};
+
+bool skips(const Tensor& found_inf) {
+  return found_inf.defined() && found_inf.item_scalar().to_double() != 0;
+}
+
+double inverse_scale(const Tensor& grad_scale) {
+  return grad_scale.defined() ? 1 / grad_scale.item_scalar().to_double() : 1.0;
+}
+
+bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpan grads,
+               TensorSpan averages, TensorSpan squares, TensorSpan max_squares, TensorSpan steps,
+               double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
+               bool maximize, const Tensor& grad_scale, const Tensor& found_inf) {
+  StepLists lists(op, params);
+  TD_CHECK(steps.size() == params.size(), "{}: expected {} tensors in state_steps, got {}", op,
+           params.size(), steps.size());
+  std::vector<double> counts;
+  counts.reserve(steps.size());
+  for (const Tensor& step : steps) counts.push_back(step.item_scalar().to_double());
+  const std::vector<View> g = lists.read(grads, "grads"), m = lists.written(averages, "exp_avgs"),
+                          v = lists.written(squares, "exp_avg_sqs"),
+                          x = amsgrad ? lists.written(max_squares, "max_exp_avg_sqs")
+                                      : std::vector<View>();
+  if (skips(found_inf)) return false;
+  cpu::AdamOptions options{
+      .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = weight_decay};
+  options.grad_scale = inverse_scale(grad_scale);
+  options.decoupled = decoupled;
+  options.amsgrad = amsgrad;
+  options.maximize = maximize;
+  cpu::fused_adam(lists.params(), g, m, v, x, counts, options);
+  lists.finish();
+  return true;
+}
+
+}  // namespace
+
+bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double weight_decay,
+                 double momentum, double lr, double dampening, bool nesterov, bool maximize,
+                 bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
+  StepLists lists("_fused_sgd_", self);
+  const std::vector<View> g = lists.read(grads, "grads"),
+                          b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
+                                            : std::vector<View>();
+  if (skips(found_inf)) return false;
+  cpu::SgdOptions options{
+      .lr = lr, .momentum = momentum, .dampening = dampening, .weight_decay = weight_decay};
+  options.grad_scale = inverse_scale(grad_scale);
+  options.nesterov = nesterov;
+  options.maximize = maximize;
+  options.first_step = is_first_step;
+  cpu::fused_sgd(lists.params(), g, b, options);
+  lists.finish();
+  return true;
+}
+
+bool _fused_adam_(TensorSpan self, TensorSpan grads, TensorSpan averages, TensorSpan squares,
+                  TensorSpan max_squares, TensorSpan steps, double lr, double beta1, double beta2,
+                  double weight_decay, double eps, bool amsgrad, bool maximize,
+                  const Tensor& grad_scale, const Tensor& found_inf) {
+  return adam_step("_fused_adam_", false, self, grads, averages, squares, max_squares, steps, lr,
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+bool _fused_adamw_(TensorSpan self, TensorSpan grads, TensorSpan averages, TensorSpan squares,
+                   TensorSpan max_squares, TensorSpan steps, double lr, double beta1, double beta2,
+                   double weight_decay, double eps, bool amsgrad, bool maximize,
+                   const Tensor& grad_scale, const Tensor& found_inf) {
+  return adam_step("_fused_adamw_", true, self, grads, averages, squares, max_squares, steps, lr,
+                   beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, TensorSpan means,
+                     TensorSpan buffers, double lr, double alpha, double eps, double weight_decay,
+                     double momentum, bool centered, bool maximize, const Tensor& grad_scale,
+                     const Tensor& found_inf) {
+  StepLists lists("_fused_rmsprop_", self);
+  const std::vector<View> g = lists.read(grads, "grads"), v = lists.written(squares, "square_avgs"),
+                          m = centered ? lists.written(means, "grad_avgs") : std::vector<View>(),
+                          b = momentum != 0 ? lists.written(buffers, "momentum_buffer_list")
+                                            : std::vector<View>();
+  if (skips(found_inf)) return false;
+  cpu::RmspropOptions options{
+      .lr = lr, .alpha = alpha, .eps = eps, .weight_decay = weight_decay, .momentum = momentum};
+  options.grad_scale = inverse_scale(grad_scale);
+  options.centered = centered;
+  options.maximize = maximize;
+  cpu::fused_rmsprop(lists.params(), g, v, m, b, options);
+  lists.finish();
+  return true;
+}
+
+bool _add_one_(TensorSpan self) {
+  for (const Tensor& t : self) {
+    TD_CHECK_TYPE(t.defined(), "_add_one_: expected tensors, got an undefined one");
+    TD_CHECK(t.numel() == 1 && t.device().is_cpu() && t.storage()->writable(),
+             "_add_one_: expected writable one-element CPU tensors, got shape {}", t.sizes());
+    if (t.dtype() == DType::kFloat32)
+      *t.data<float>() += 1;
+    else if (t.dtype() == DType::kFloat64)
+      *t.data<double>() += 1;
+    else
+      fail(ErrorKind::kNotImplemented, "\"_add_one_\" not implemented for '{}'",
+           scalar_type_name(t.dtype()));
+    t.impl()->bump_version();
+  }
+  return true;
+}
+
+}  // namespace taeda::impl

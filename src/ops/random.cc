@@ -1,0 +1,468 @@
+// Random tensors: the bodies behind ops/random.yaml. Draws are made by kernels/cpu/random; here are
+// PyTorch's rules for ranges and dtypes, and the composites.
+#include "kernels/cpu/random.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/layout.h"
+#include "kernels/cpu/loop.h"
+#include "op_impl.h"
+#include "ops/allocate.h"
+#include "ops/dispatch.h"
+#include "taeda/generator.h"
+#include "taeda/ops.h"
+
+namespace taeda::impl {
+namespace {
+
+// Checks that `self` may be filled; false for meta tensors, which have nothing to fill.
+bool writable(std::string_view op, const Tensor& self) {
+  check_no_internal_overlap(self);
+  if (self.is_meta()) return false;
+  TD_CHECK(self.storage()->writable(), "{}: the tensor's memory is read-only", op);
+  return true;
+}
+
+// A complex tensor as one of its parts, with a last dimension of 2.
+Tensor parts_of(const Tensor& self) {
+  DimVector sizes(self.sizes()), strides(self.strides());
+  for (int64_t& stride : strides) stride *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  Ref<TensorImpl> impl(new TensorImpl(self.storage(), to_real(self.dtype()), self.device()));
+  impl->set_layout(sizes, strides, 2 * self.storage_offset());
+  return Tensor(std::move(impl));
+}
+
+void check_floating(std::string_view function, const Tensor& self) {
+  TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()), "\"{}\" not implemented for '{}'", function,
+                       scalar_type_name(self.dtype()));
+}
+
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 65504;
+    case DType::kBFloat16:
+      return 0x1.fep127;
+    case DType::kFloat64:
+      return std::numeric_limits<double>::max();
+    default:
+      return std::numeric_limits<float>::max();
+  }
+}
+
+// As PyTorch's messages call the C++ types.
+std::string_view cpp_name(DType dtype) {
+  constexpr std::string_view names[kNumDTypes] = {
+      "bool",      "unsigned char", "signed char", "short int", "int", "long int",
+      "c10::Half", "c10::BFloat16", "float",       "double",    "",    ""};
+  return names[static_cast<int>(dtype)];
+}
+
+Tensor finished(Tensor t, const TensorOptions& options) {
+  if (options.requires_grad) t.requires_grad_();
+  return t;
+}
+
+Tensor fresh(IntSpan size, const TensorOptions& options, DType fallback) {
+  return empty_tensor(size, options.dtype.value_or(fallback), options.device.value_or(Device()));
+}
+
+Tensor fresh_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
+  TensorOptions plain = options;
+  plain.requires_grad = false;
+  return impl::empty_like(self, plain, format);
+}
+
+}  // namespace
+
+Tensor uniform_(const Tensor& self, double from, double to, Generator* generator) {
+  check_floating("check_uniform_bounds", self);
+  const Tensor target = is_complex(self.dtype()) ? parts_of(self) : self;
+  const double limit = largest(target.dtype());
+  TD_CHECK(from >= -limit && from <= limit, "from is out of bounds for {}",
+           cpp_name(target.dtype()));
+  TD_CHECK(to >= -limit && to <= limit, "to is out of bounds for {}", cpp_name(target.dtype()));
+  TD_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from={} > to={}",
+           from, to);
+  TD_CHECK(to - from <= limit,
+           "uniform_ expects to-from <= std::numeric_limits<{}>::max(), but found to={} and "
+           "from={} which result in "
+           "to-from to exceed the limit",
+           cpp_name(target.dtype()), to, from);
+  if (writable("uniform_", self))
+    cpu::random_uniform(view_of(target), from, to, generator_or_default(generator));
+  return self;
+}
+
+Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  TD_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  check_floating("normal_kernel_cpu", self);
+  if (!writable("normal_", self)) return self;
+  Generator& source = generator_or_default(generator);
+  if (is_complex(self.dtype())) {
+    // The variance is that of both parts together.
+    TD_CHECK(mean == 0, "normal_: complex tensors need a mean of 0, got {}", mean);
+    cpu::random_normal(view_of(parts_of(self)), 0, std / std::sqrt(2.0), source);
+  } else {
+    cpu::random_normal(view_of(self), mean, std, source);
+  }
+  return self;
+}
+
+namespace {
+
+int64_t largest_integer(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return 1;
+    case DType::kUInt8:
+      return 255;
+    case DType::kInt8:
+      return 127;
+    case DType::kInt16:
+      return 32767;
+    case DType::kInt32:
+      return INT32_MAX;
+    default:
+      return INT64_MAX;
+  }
+}
+int64_t smallest_integer(DType dtype) {
+  return dtype == DType::kBool || dtype == DType::kUInt8 ? 0 : -largest_integer(dtype) - 1;
+}
+int digits(DType dtype) {
+  return dtype == DType::kFloat16    ? 11
+         : dtype == DType::kBFloat16 ? 8
+         : dtype == DType::kFloat64  ? 53
+                                     : 24;
+}
+
+int64_t rounded_to(DType dtype, int64_t value) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return static_cast<int64_t>(static_cast<float>(Half(static_cast<float>(value))));
+    case DType::kBFloat16:
+      return static_cast<int64_t>(static_cast<float>(BFloat16(static_cast<float>(value))));
+    case DType::kFloat32:
+      return static_cast<int64_t>(static_cast<double>(static_cast<float>(value)));
+    default:
+      return value;
+  }
+}
+
+int floor_log2(int64_t value) {
+  int n = 0;
+  while (value >>= 1) ++n;
+  return n;
+}
+
+// Bounds moved inwards to integers that the floating dtype represents.
+int64_t representable_from(DType dtype, int64_t from) {
+  const int64_t next = rounded_to(dtype, from + 1);
+  if (next >= from) return from;
+  return next + (int64_t{1} << (floor_log2(std::abs(from + 1)) - digits(dtype) + 1));
+}
+int64_t representable_to(DType dtype, int64_t to) {
+  const int64_t last = rounded_to(dtype, to - 1);
+  if (last < to) return to;
+  return to - (int64_t{1} << (floor_log2(std::abs(to - 1)) - digits(dtype) + 1));
+}
+
+void check_bound(DType dtype, int64_t value, std::string_view name) {
+  const bool inside = is_floating(dtype)
+                          ? std::abs(static_cast<double>(value)) <= largest(dtype)
+                          : value >= smallest_integer(dtype) && value <= largest_integer(dtype);
+  TD_CHECK(inside, "{} is out of bounds for {}", name, cpp_name(dtype));
+}
+
+void check_random_type(const Tensor& self) {
+  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()), "\"random_\" not implemented for '{}'",
+                       scalar_type_name(self.dtype()));
+}
+
+}  // namespace
+
+Tensor random_from_(const Tensor& self, int64_t from, OptInt to, Generator* generator) {
+  check_random_type(self);
+  const DType dtype = self.dtype();
+  uint64_t range;
+  if (to) {
+    int64_t end = *to;
+    TD_CHECK(from < end, "random_ expects 'from' to be less than 'to', but got from={} >= to={}",
+             from, end);
+    if (is_floating(dtype)) {
+      from = representable_from(dtype, from);
+      end = representable_to(dtype, end);
+      TD_CHECK(from < end,
+               "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
+               "got from={} >= to={}",
+               from, end);
+    }
+    check_bound(dtype, from, "from");
+    check_bound(dtype, end - 1, "to - 1");
+    range = static_cast<uint64_t>(end) - static_cast<uint64_t>(from);
+  } else if (from == INT64_MIN) {
+    TD_CHECK(dtype == DType::kInt64 || is_floating(dtype),
+             "random_: from = -2**63 without an end needs int64, got {}", dtype);
+    range = 0;  // all 64 bits
+  } else {
+    const int64_t last = is_floating(dtype) ? int64_t{1} << digits(dtype) : largest_integer(dtype);
+    if (is_floating(dtype)) from = representable_from(dtype, from);
+    TD_CHECK(from < last,
+             "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted "
+             "to dtype, but got "
+             "from={} > to_inc={}",
+             from, last);
+    check_bound(dtype, from, "from");
+    range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
+  }
+  if (writable("random_", self))
+    cpu::random_integers(view_of(self), range, from, generator_or_default(generator));
+  return self;
+}
+
+Tensor random_to_(const Tensor& self, int64_t to, Generator* generator) {
+  return impl::random_from_(self, 0, to, generator);
+}
+
+Tensor random_(const Tensor& self, Generator* generator) {
+  check_random_type(self);
+  if (writable("random_", self))
+    cpu::random_integers(view_of(self), generator_or_default(generator));
+  return self;
+}
+
+Tensor bernoulli_tensor_(const Tensor& self, const Tensor& p, Generator* generator) {
+  TD_CHECK_IMPLEMENTED(is_floating(p.dtype()),
+                       "\"bernoulli_tensor_cpu_p_\" not implemented for '{}'",
+                       scalar_type_name(p.dtype()));
+  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()),
+                       "\"bernoulli_tensor_cpu_self_\" not implemented for '{}'",
+                       scalar_type_name(self.dtype()));
+  const Tensor weights = p.sizes() == self.sizes() ? p : op::expand(p, self.sizes(), false);
+  if (writable("bernoulli_", self)) {
+    // Probabilities are read before draws are written over them.
+    const bool overlaps =
+        memory_overlap(self, weights) != MemoryOverlap::kNo && !self.is_same(weights);
+    cpu::random_bernoulli(view_of(self),
+                          view_of(overlaps ? impl::clone(weights, std::nullopt) : weights),
+                          generator_or_default(generator));
+  }
+  return self;
+}
+
+Tensor bernoulli_float_(const Tensor& self, double p, Generator* generator) {
+  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()),
+                       "\"bernoulli_scalar_cpu_\" not implemented for '{}'",
+                       scalar_type_name(self.dtype()));
+  if (writable("bernoulli_", self))
+    cpu::random_bernoulli(view_of(self), p, generator_or_default(generator));
+  return self;
+}
+
+namespace {
+
+void check_continuous(std::string_view name, const Tensor& self) {
+  TD_CHECK(is_floating(self.dtype()),
+           "{} distribution is a continuous probability distribution. dtype must be a floating "
+           "point but you "
+           "specified {}",
+           name, scalar_type_name(self.dtype()));
+}
+
+}  // namespace
+
+Tensor exponential_(const Tensor& self, double rate, Generator* generator) {
+  check_continuous("Exponential", self);
+  if (writable("exponential_", self))
+    cpu::random_exponential(view_of(self), rate, generator_or_default(generator));
+  return self;
+}
+
+Tensor geometric_(const Tensor& self, double p, Generator* generator) {
+  TD_CHECK_IMPLEMENTED(self.dtype() != DType::kBool && !is_complex(self.dtype()),
+                       "\"geometric_cpu\" not implemented for '{}'",
+                       scalar_type_name(self.dtype()));
+  if (writable("geometric_", self))
+    cpu::random_geometric(view_of(self), p, generator_or_default(generator));
+  return self;
+}
+
+Tensor cauchy_(const Tensor& self, double median, double sigma, Generator* generator) {
+  check_continuous("Cauchy", self);
+  if (writable("cauchy_", self))
+    cpu::random_cauchy(view_of(self), median, sigma, generator_or_default(generator));
+  return self;
+}
+
+Tensor log_normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  check_floating("log_normal_cpu", self);
+  if (writable("log_normal_", self))
+    cpu::random_log_normal(view_of(self), mean, std, generator_or_default(generator));
+  return self;
+}
+
+Tensor rand(IntSpan size, Generator* generator, const TensorOptions& options) {
+  return finished(impl::uniform_(fresh(size, options, default_dtype()), 0, 1, generator), options);
+}
+Tensor randn(IntSpan size, Generator* generator, const TensorOptions& options) {
+  return finished(impl::normal_(fresh(size, options, default_dtype()), 0, 1, generator), options);
+}
+Tensor rand_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
+  return finished(impl::uniform_(fresh_like(self, options, format), 0, 1, nullptr), options);
+}
+Tensor randn_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
+  return finished(impl::normal_(fresh_like(self, options, format), 0, 1, nullptr), options);
+}
+
+Tensor randint(int64_t low, int64_t high, IntSpan size, Generator* generator,
+               const TensorOptions& options) {
+  return finished(impl::random_from_(fresh(size, options, DType::kInt64), low, high, generator),
+                  options);
+}
+Tensor randint_high(int64_t high, IntSpan size, Generator* generator,
+                    const TensorOptions& options) {
+  return impl::randint(0, high, size, generator, options);
+}
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options,
+                    OptMemoryFormat format) {
+  return finished(impl::random_from_(fresh_like(self, options, format), low, high, nullptr),
+                  options);
+}
+Tensor randint_like_high(const Tensor& self, int64_t high, const TensorOptions& options,
+                         OptMemoryFormat format) {
+  return impl::randint_like(self, 0, high, options, format);
+}
+
+Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
+  const Tensor out = fresh({n}, options, DType::kInt64);
+  TD_CHECK_IMPLEMENTED(!is_complex(out.dtype()) && out.dtype() != DType::kBool,
+                       "\"randperm\" not implemented for '{}'", scalar_type_name(out.dtype()));
+  const int64_t last =
+      is_floating(out.dtype()) ? int64_t{1} << digits(out.dtype()) : largest_integer(out.dtype());
+  TD_CHECK(n - 1 <= last, "randperm: n = {} is too large for {}", n, out.dtype());
+  if (!out.is_meta()) cpu::random_permutation(view_of(out), generator_or_default(generator));
+  return finished(out, options);
+}
+
+namespace {
+
+void check_deviations(const Tensor& std) {
+  TD_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
+  if (std.is_meta()) return;
+  const Tensor wide = impl::_cast(std, DType::kFloat64, MemoryFormat::kContiguous);
+  const auto* values = static_cast<const double*>(wide.data_ptr());
+  for (int64_t i = 0; i < wide.numel(); i++)
+    TD_CHECK(values[i] >= 0, "normal expects all elements of std >= 0.0");
+}
+
+Tensor standard_normal(IntSpan sizes, const Tensor& like, double std, Generator* generator) {
+  return impl::normal_(empty_tensor(sizes, like.dtype(), like.device()), 0, std, generator);
+}
+
+}  // namespace
+
+Tensor normal_tensor_float(const Tensor& mean, double std, Generator* generator) {
+  return op::add(standard_normal(mean.sizes(), mean, std, generator), mean, Scalar(int64_t{1}));
+}
+Tensor normal_float_tensor(double mean, const Tensor& std, Generator* generator) {
+  check_deviations(std);
+  return op::add(op::mul(standard_normal(std.sizes(), std, 1, generator), std), Tensor(mean),
+                 Scalar(int64_t{1}));
+}
+Tensor normal_tensor_tensor(const Tensor& mean, const Tensor& std, Generator* generator) {
+  check_deviations(std);
+  const Tensor draws =
+      standard_normal(broadcast_shapes(mean.sizes(), std.sizes()), mean, 1, generator);
+  return op::add(op::mul(draws, std), mean, Scalar(int64_t{1}));
+}
+Tensor normal_float_float(double mean, double std, IntSpan size, Generator* generator,
+                          const TensorOptions& options) {
+  return finished(impl::normal_(fresh(size, options, default_dtype()), mean, std, generator),
+                  options);
+}
+
+Tensor bernoulli(const Tensor& self, Generator* generator) {
+  return impl::bernoulli_tensor_(empty_like_tensor(self, self.dtype()), self, generator);
+}
+Tensor bernoulli_p(const Tensor& self, double p, Generator* generator) {
+  return impl::bernoulli_float_(empty_like_tensor(self, self.dtype()), p, generator);
+}
+
+Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {
+  TD_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TD_CHECK(is_floating(self.dtype()),
+           "multinomial only supports floating-point dtypes for input, got: {}",
+           scalar_type_name(self.dtype()));
+  TD_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
+  const int64_t categories = self.size(-1), rows = self.dim() == 1 ? 1 : self.size(0);
+  TD_CHECK(replacement || samples <= categories,
+           "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  TD_CHECK(categories <= int64_t{1} << 24, "number of categories cannot exceed 2^24");
+  const Tensor out = self.dim() == 1 ? empty_tensor({samples}, DType::kInt64, self.device())
+                                     : empty_tensor({rows, samples}, DType::kInt64, self.device());
+  if (out.is_meta() || out.numel() == 0) return out;
+  TD_CHECK(categories > 0, "multinomial: expected at least one category, got shape {}",
+           self.sizes());
+  const Tensor weights = dense_input(self);
+  cpu::multinomial(
+      view_of(alias_tensor(out, {rows, samples}, {samples, 1}, 0)),
+      view_of(alias_tensor(weights, {rows, categories}, {categories, 1}, weights.storage_offset())),
+      replacement, generator_or_default(generator));
+  return out;
+}
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return op::mul(input, Tensor(0.0));
+  if (is_complex(input.dtype())) {
+    const Tensor noise = op::bernoulli_p(op::real(input.detach()), 1 - p, nullptr);
+    return op::mul(input, op::div(noise, Tensor(1 - p)));
+  }
+  return std::get<0>(op::_fused_dropout(input, p, nullptr));
+}
+
+Tensor dropout_(const Tensor& self, double p, bool train) {
+  if (p == 0 || !train || self.numel() == 0) return self;
+  if (p == 1) return op::mul_inplace(self, Tensor(0.0));
+  const Tensor noise =
+      impl::bernoulli_float_(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
+  return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));
+}
+
+namespace {
+
+// `t` itself where it has the layout of `like`, else a copy that does.
+Tensor in_layout_of(const Tensor& like, const Tensor& t) {
+  if (t.strides() == like.strides()) return t;
+  Tensor copy = empty_strided_tensor(like.sizes(), like.strides(), t.dtype(), t.device());
+  cpu::copy(view_of(copy), view_of(t));
+  return copy;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _fused_dropout(const Tensor& input, double p, Generator* generator) {
+  const Tensor result = empty_like_tensor(input, input.dtype());
+  const Tensor mask =
+      empty_strided_tensor(result.sizes(), result.strides(), DType::kBool, result.device());
+  if (!result.is_meta()) {
+    cpu::dropout(view_of(result), view_of(mask), view_of(in_layout_of(result, input)), p,
+                 generator_or_default(generator));
+  }
+  return {result, mask};
+}
+
+Tensor _dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
+  const Tensor result = empty_like_tensor(grad, grad.dtype());
+  if (!result.is_meta()) {
+    cpu::dropout_backward(view_of(result), view_of(in_layout_of(result, grad)),
+                          view_of(in_layout_of(result, mask)), scale);
+  }
+  return result;
+}
+
+}  // namespace taeda::impl
