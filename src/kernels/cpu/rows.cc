@@ -283,12 +283,12 @@ struct Order {
       return best;
     }
     V<T> a = hn::LoadU(d, x), b = a, c = a, e = a;
-    auto nan = hn::Ne(a, a);
+    [[maybe_unused]] auto nan = hn::Lt(a, a);  // none yet
     int64_t i = 0;
     const auto step = [&](V<T>& acc, int64_t at) HWY_ATTR {
       const V<T> v = hn::LoadU(d, x + at);
       acc = pick<kMax>(acc, v);
-      if constexpr (kFloat) nan = hn::Or(nan, hn::Ne(v, v));
+      if constexpr (kFloat) nan = hn::Or(nan, hn::IsNaN(v));
     };
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
       step(a, i);
@@ -332,7 +332,10 @@ struct Order {
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) {
       const V<T> v = hn::LoadU(d, x + i);
-      const auto hit = nan ? hn::Ne(v, v) : hn::Eq(v, wanted);
+      auto hit = hn::Eq(v, wanted);
+      if constexpr (kFloat) {
+        if (nan) hit = hn::IsNaN(v);
+      }
       const auto at = hn::FindFirstTrue(d, hit);
       if (at >= 0) return i + at;
     }
