@@ -28,6 +28,7 @@ newaxis = None
 globals().update(_C._functions["torch"])
 
 from taeda import _tensor  # noqa: E402, F401
+from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
 # Other names of dtypes.
 float, double, half, cfloat, cdouble = (
