@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from taeda import _C
 from taeda._C import Tensor
 
-TYPE_CHECKING = False  # typing's own would load typing
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-_METHODS: dict = {}
+_METHODS: dict[str, Any] = {}
 
 
 def _method(function: Callable) -> Callable:
