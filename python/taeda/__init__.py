@@ -13,9 +13,7 @@ parts are loaded when they are first used, NumPy when an array is asked for.
 from __future__ import annotations
 
 import importlib as _importlib
-import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
-from typing import Any as _Any
 
 from taeda import _C
 from taeda._C import *  # noqa: F403
@@ -30,6 +28,7 @@ newaxis = None
 globals().update(_C._functions["torch"])
 
 from taeda import _tensor  # noqa: E402, F401
+from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
 # Other names of dtypes.
 float, double, half, cfloat, cdouble = (
@@ -67,7 +66,7 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> _Any:
+def __getattr__(name: str) -> object:
     if name in _LAZY:
         value = getattr(_importlib.import_module(_LAZY[name]), name)
     elif name in _SUBMODULES:
@@ -94,4 +93,3 @@ def __dir__() -> list[str]:
 
 
 bool = _C.bool  # last: the names of builtin types are dtypes from here on
-del _sys

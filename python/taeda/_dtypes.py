@@ -49,8 +49,8 @@ class finfo:
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={_show(self.resolution)}, min={_show(self.min)}, "
-            f"max={_show(self.max)}, eps={_show(self.eps)}, smallest_normal={_show(self.smallest_normal)}, "
-            f"tiny={_show(self.tiny)}, dtype={self.dtype})"
+            f"max={_show(self.max)}, eps={_show(self.eps)}, "
+            f"smallest_normal={_show(self.smallest_normal)}, tiny={_show(self.tiny)}, dtype={self.dtype})"
         )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 from taeda import _C
 from taeda._C import Tensor
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _deterministic = {"enabled": False, "warn_only": False}
 _matmul_precision = "highest"

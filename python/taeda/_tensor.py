@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from taeda import _C
 from taeda._C import Tensor
 
-_METHODS: dict[str, Any] = {}
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_METHODS: dict = {}
 
 
 def _method(function: Callable) -> Callable:

@@ -108,6 +108,8 @@ class _NumberFormat:
         self.integers = all(v == math.floor(v) for v in shown)
         wide = largest / smallest > 1000.0 or largest > 1e8
         self.scientific = wide or (not self.integers and smallest < 1e-4)
+        if PRINT_OPTS.sci_mode is not None:
+            self.scientific = PRINT_OPTS.sci_mode
         if self.scientific:
             lengths = [len(f"{v:.{precision}e}") for v in shown]
         elif self.integers:
@@ -115,8 +117,6 @@ class _NumberFormat:
         else:
             lengths = [len(f"{v:.{precision}f}") for v in shown]
         self.width = max([1, *lengths])
-        if PRINT_OPTS.sci_mode is not None:
-            self.scientific = PRINT_OPTS.sci_mode
 
     def __call__(self, value: Any) -> str:
         if not self.floating:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 taeda = "0.1.0"
 debug = False
 cuda: str | None = None
@@ -18,8 +16,14 @@ def _release(version: object) -> tuple[int, ...]:
     """(2, 13, 0) of '2.13.0+taeda', of (2, 13) or of 2."""
     if isinstance(version, (tuple, list)):
         return tuple(int(v) for v in version if str(v).isdigit())
-    numbers = re.match(r"v?(\d+(?:\.\d+)*)", str(version))
-    return tuple(int(v) for v in numbers[1].split(".")) if numbers else ()
+    numbers = []
+    for part in str(version).removeprefix("v").split("+")[0].split("."):
+        digits = len(part) - len(part.lstrip("0123456789"))
+        if digits:
+            numbers.append(int(part[:digits]))
+        if digits < len(part):
+            break  # "0rc1": what follows is no release number
+    return tuple(numbers)
 
 
 class TorchVersion(str):

@@ -19,12 +19,6 @@ void check_has_data(std::string_view op, const Tensor& t) {
   TD_CHECK_IMPLEMENTED(!t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
 }
 
-Tensor int64_vector(Span<const int64_t> values, Device device = DeviceType::kCPU) {
-  Tensor t = empty_tensor({static_cast<int64_t>(values.size())}, DType::kInt64, device);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
-
 // Indices of one call, ready for the kernels: the tensor with the indexed dimensions side by side, and index tensors of
 // one common size for dimensions first, first + 1, ...
 struct Prepared {
@@ -145,24 +139,23 @@ Tensor index(const Tensor& self, TensorSpan indices) {
   return out;
 }
 
-void index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
-  if (none_defined(indices)) {
-    op::copy_(self, accumulate ? op::add(self, values, Scalar(int64_t{1})) : values, false);
-    return;
-  }
+Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
+  if (none_defined(indices)) return op::copy_(self, accumulate ? taeda::add(self, values) : values, false);
   const Prepared p = prepare(self, indices);
   TD_CHECK(is_expandable_to(values.sizes(), p.result),
            "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),
            p.result);
-  if (self.is_meta()) return;
+  if (self.is_meta()) return self;
   const std::vector<int64_t> offsets = p.offsets();
   cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first, p.count(), offsets, accumulate);
+  return self;
 }
 
-void index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
-  if (self.is_meta()) return;
+Tensor index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  if (self.is_meta()) return self;
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
   cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
+  return self;
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, OptInt dim) {
@@ -196,12 +189,13 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   return out;
 }
 
-void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
   const Tensor full = op::expand(mask, self.sizes(), false);
-  if (self.is_meta()) return;
+  if (self.is_meta()) return self;
   const std::vector<int64_t> positions = cpu::true_positions(view_of(full));
   TD_CHECK(static_cast<int64_t>(positions.size()) <= source.numel(), "Number of elements of source < number of ones in mask");
   cpu::put_positions(view_of(self), view_of(source), positions);
+  return self;
 }
 Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan sizes) {
   const Tensor used = op::masked_select(gy, mask);

@@ -41,6 +41,9 @@ DimVector infer_sizes(PyObject* data) {
     }
     if (length == 0) break;
     current = PyRef::check(PySequence_GetItem(current.get(), 0));
+    if (PyUnicode_Check(current.get())) {  // a sequence of itself, as PyTorch sees it
+      raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(current.get()));
+    }
   }
   return sizes;
 }

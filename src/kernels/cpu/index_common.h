@@ -72,19 +72,4 @@ void for_each_offset(const View& v, F&& f) {
   }
 }
 
-// Calls f(T{}) with an unsigned type as wide as an element: moving data needs no more.
-struct Bytes16 {
-  uint64_t low, high;
-};
-template <class F>
-decltype(auto) with_width(DType t, F&& f) {
-  switch (item_size(t)) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(Bytes16{});
-  }
-}
-
 }  // namespace taeda::cpu

@@ -1,32 +1,57 @@
 #include "kernels/cpu/row_io.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "kernels/cpu/loop.h"
 
 namespace taeda::cpu {
 namespace {
 
-template <class To, class From>
-void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
-  To* d = static_cast<To*>(dst);
-  const From* s = static_cast<const From*>(src);
+constexpr int64_t kBlock = 512;
+
+template <class T>
+void move(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  T* d = static_cast<T*>(dst);
+  const T* s = static_cast<const T*>(src);
+  if (dst_stride == 1) for (int64_t i = 0; i < n; i++) d[i] = s[i * src_stride];
+  else for (int64_t i = 0; i < n; i++) d[i * dst_stride] = s[i * src_stride];
+}
+
+// The same type, any strides.
+void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n, DType t) {
   if (dst_stride == 1 && src_stride == 1) {
-    if constexpr (std::is_same_v<To, From>) {
-      std::memcpy(static_cast<void*>(d), s, static_cast<size_t>(n) * sizeof(To));
-    } else {
-      for (int64_t i = 0; i < n; i++) d[i] = convert_value<To>(s[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < n; i++) d[i * dst_stride] = convert_value<To>(s[i * src_stride]);
+    std::memcpy(dst, src, static_cast<size_t>(n * item_size(t)));
+    return;
   }
+  with_width(t, [&](auto zero) { move<decltype(zero)>(dst, dst_stride, src, src_stride, n); });
 }
 
 }  // namespace
 
 void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type, int64_t src_stride,
                  int64_t n) {
-  with_dtype(dst_type, [&](auto to) {
-    with_dtype(src_type, [&](auto from) { convert<decltype(to), decltype(from)>(dst, dst_stride, src, src_stride, n); });
-  });
+  if (n <= 0) return;
+  if (dst_type == src_type) return move_row(dst, dst_stride, src, src_stride, n, dst_type);
+  const ConvertFn convert = convert_fn(dst_type, src_type);
+  if (dst_stride == 1 && src_stride == 1) return convert(dst, src, n);
+  // Dense blocks in between: gathered, converted, spread.
+  alignas(64) char from[kBlock * 16], to[kBlock * 16];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = std::min(kBlock, n - i);
+    const char* s = static_cast<const char*>(src) + i * src_stride * item_size(src_type);
+    char* d = static_cast<char*>(dst) + i * dst_stride * item_size(dst_type);
+    if (src_stride != 1) {
+      move_row(from, 1, s, src_stride, m, src_type);
+      s = from;
+    }
+    if (dst_stride == 1) {
+      convert(d, s, m);
+    } else {
+      convert(to, s, m);
+      move_row(d, dst_stride, to, 1, m, dst_type);
+    }
+  }
 }
 
 }  // namespace taeda::cpu

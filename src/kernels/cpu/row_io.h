@@ -4,38 +4,11 @@
 
 #include <complex>
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/view.h"
 #include "taeda/dtype.h"
 
 namespace taeda::cpu {
-
-// One element converted as PyTorch converts: to bool by comparing with zero, complex to real by dropping the imaginary
-// part, floating to integer by truncation (through int64, so that a narrow type wraps).
-template <class To, class From>
-inline To convert_value(const From& x) {
-  constexpr bool from_complex = is_complex(kDTypeOf<From>), to_complex = is_complex(kDTypeOf<To>);
-  if constexpr (std::is_same_v<To, From>) {
-    return x;
-  } else if constexpr (std::is_same_v<To, bool>) {
-    if constexpr (from_complex) return x != From(0);
-    else if constexpr (is_reduced_floating(kDTypeOf<From>)) return static_cast<float>(x) != 0.0f;
-    else return x != From(0);
-  } else if constexpr (to_complex) {
-    using R = typename To::value_type;
-    if constexpr (from_complex) return To(static_cast<R>(x.real()), static_cast<R>(x.imag()));
-    else return To(static_cast<R>(x), R(0));
-  } else if constexpr (from_complex) {
-    return convert_value<To>(x.real());
-  } else if constexpr (is_reduced_floating(kDTypeOf<To>)) {
-    return To(static_cast<float>(x));
-  } else if constexpr (is_integral(kDTypeOf<To>) && is_floating(kDTypeOf<From>)) {
-    return static_cast<To>(static_cast<int64_t>(static_cast<std::conditional_t<std::is_same_v<From, double>, double, float>>(x)));
-  } else {
-    return static_cast<To>(x);
-  }
-}
 
 // dst[i * dst_stride] = src[i * src_stride] converted, for i < n. Strides in elements.
 void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type, int64_t src_stride,
@@ -71,6 +44,21 @@ decltype(auto) with_floating(DType t, F&& f) {
 constexpr DType compute_type(DType t) {
   if (is_reduced_floating(t)) return DType::kFloat32;
   return is_inexact(t) ? t : DType::kInt64;
+}
+
+// Calls f(T{}) with a type as wide as an element: moving data needs no more.
+struct Bytes16 {
+  uint64_t low, high;
+};
+template <class F>
+decltype(auto) with_width(DType t, F&& f) {
+  switch (item_size(t)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    case 8: return f(uint64_t{});
+    default: return f(Bytes16{});
+  }
 }
 
 inline char* at(const View& v, int64_t offset) { return static_cast<char*>(v.data) + offset * item_size(v.dtype); }

@@ -7,13 +7,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rows.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/simd.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
 using Tag = hn::ScalableTag<T>;
@@ -69,11 +66,9 @@ HWY_INLINE T total(V<T> v) {
   return hn::GetLane(hn::SumOfLanes(Tag<T>(), v));
 }
 
-// exp with NaN kept: the library's gives 0 for it.
 template <class T>
-HWY_INLINE V<T> exp(V<T> x) {
-  const Tag<T> d;
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Set(d, T(1000)))));
+HWY_INLINE V<T> exp_of(V<T> x) {
+  return exp(Vec<T>(x)).raw;
 }
 
 template <class T>
@@ -130,14 +125,14 @@ struct Rows {
   static T exp_row(T* out, const T* x, T shift, int64_t n) {
     const Tag<T> d;
     const V<T> s = hn::Set(d, shift);
-    each(out, n, [&](auto load) HWY_ATTR { return exp<T>(hn::Sub(load(x), s)); });
+    each(out, n, [&](auto load) HWY_ATTR { return exp_of<T>(hn::Sub(load(x), s)); });
     return sum(out, n);
   }
   static T exp_sum(const T* x, T shift, int64_t n) {
     const Tag<T> d;
     const V<T> s = hn::Set(d, shift);
     return total<T>(fold(x, n, hn::Zero(d), -std::numeric_limits<T>::infinity(),
-                         [s](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, exp<T>(hn::Sub(v, s))); }));
+                         [s](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, exp_of<T>(hn::Sub(v, s))); }));
   }
   static void affine(T* out, const T* x, T scale, T offset, int64_t n) {
     const Tag<T> d;
@@ -159,7 +154,7 @@ struct Rows {
   static void log_softmax_backward(T* out, const T* gy, const T* y, T s, int64_t n) {
     const Tag<T> d;
     const V<T> c = hn::Set(d, s);
-    each(out, n, [&](auto load) HWY_ATTR { return hn::NegMulAdd(exp<T>(load(y)), c, load(gy)); });
+    each(out, n, [&](auto load) HWY_ATTR { return hn::NegMulAdd(exp_of<T>(load(y)), c, load(gy)); });
   }
   static void combine(T* out, const T* gy, const T* x, T a, T b, T c, int64_t n) {
     const Tag<T> d;
@@ -288,12 +283,12 @@ struct Order {
       return best;
     }
     V<T> a = hn::LoadU(d, x), b = a, c = a, e = a;
-    auto nan = hn::Ne(a, a);
+    [[maybe_unused]] auto nan = hn::Lt(a, a);  // none yet
     int64_t i = 0;
     const auto step = [&](V<T>& acc, int64_t at) HWY_ATTR {
       const V<T> v = hn::LoadU(d, x + at);
       acc = pick<kMax>(acc, v);
-      if constexpr (kFloat) nan = hn::Or(nan, hn::Ne(v, v));
+      if constexpr (kFloat) nan = hn::Or(nan, hn::IsNaN(v));
     };
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
       step(a, i);
@@ -337,7 +332,10 @@ struct Order {
     int64_t i = 0;
     for (; i + lanes <= n; i += lanes) {
       const V<T> v = hn::LoadU(d, x + i);
-      const auto hit = nan ? hn::Ne(v, v) : hn::Eq(v, wanted);
+      auto hit = hn::Eq(v, wanted);
+      if constexpr (kFloat) {
+        if (nan) hit = hn::IsNaN(v);
+      }
       const auto at = hn::FindFirstTrue(d, hit);
       if (at >= 0) return i + at;
     }

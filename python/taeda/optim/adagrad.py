@@ -1,0 +1,72 @@
+"""Adagrad (Duchi et al., 2011)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, new_step
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(ElementwiseOptimizer):
+    """``p = p - lr_t g / (sqrt(sum of g^2) + eps)``, ``lr_t = lr / (1 + (t - 1) lr_decay)``."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(lr_decay, "lr_decay value")
+        check_not_negative(weight_decay, "weight_decay value")
+        check_not_negative(initial_accumulator_value, "initial_accumulator_value value")
+        check_not_negative(eps, "epsilon value")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
+        for group in self.param_groups:  # the sums exist from the start
+            for p in group["params"]:
+                start = group["initial_accumulator_value"]
+                self.state[p] = {"step": new_step(), "sum": taeda.full_like(p.detach(), start)}
+
+    def share_memory(self) -> None:
+        """Moves the state to shared memory."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["sum"].share_memory_()
+
+    def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
+        state["sum"] = taeda.full_like(p, group["initial_accumulator_value"])
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        lr = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        state["sum"].addcmul_(grad, grad, value=1)
+        p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)

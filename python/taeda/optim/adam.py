@@ -1,0 +1,115 @@
+"""Adam. https://arxiv.org/abs/1412.6980"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from . import _fused
+from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+
+__all__ = ["Adam"]
+
+_fused_adam_ = _fused.fused("_fused_adam_")
+_fused_adamw_ = _fused.fused("_fused_adamw_")
+
+
+class Adam(ElementwiseOptimizer):
+    """``p = p - lr m_hat / (sqrt(v_hat) + eps)``, with running means m of g and v of g^2.
+
+    ``m_hat = m / (1 - beta1^t)`` and ``v_hat = v / (1 - beta2^t)`` undo the zero start.
+    ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` shrinks p
+    directly (AdamW). ``amsgrad`` uses the largest v so far.
+    """
+
+    _tensor_state = ("exp_avg", "exp_avg_sq")
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        check_lr(lr, foreach, capturable)
+        check_not_negative(eps, "epsilon value")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay value")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
+
+    def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
+        super()._init_state(state, p, group)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        function = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
+        if function is None or not _fused.usable(params, group):
+            super()._step_group(group, params)
+            return
+        states = [self._state_of(p, group) for p in params]
+        beta1, beta2 = group["betas"]
+        function(
+            params,
+            [p.grad for p in params],
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [],
+            [s["step"] for s in states],
+            lr=float(group["lr"]),
+            beta1=float(beta1),
+            beta2=float(beta2),
+            weight_decay=float(group["weight_decay"]),
+            eps=group["eps"],
+            amsgrad=group["amsgrad"],
+            maximize=group["maximize"],
+        )
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        beta1, beta2 = group["betas"]
+        lr, weight_decay = group["lr"], group["weight_decay"]
+        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
+        if weight_decay != 0:
+            if group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad.add(p, alpha=weight_decay)
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        step = state["step"].item()
+        step_size = lr / (1 - beta1**step)
+        second_moment = exp_avg_sq
+        if group["amsgrad"]:
+            second_moment = state["max_exp_avg_sq"]
+            taeda.maximum(second_moment, exp_avg_sq, out=second_moment)
+        denom = (second_moment.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
+        p.addcdiv_(exp_avg, denom, value=-step_size)

@@ -1,0 +1,275 @@
+"""L-BFGS (Nocedal & Wright, Numerical Optimization, chapters 3 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .optimizer import Optimizer, ParamsT, check_lr, number
+
+__all__ = ["LBFGS"]
+
+
+def _cubic_minimum(
+    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: Any = None
+) -> float:
+    """The minimum of the cubic through two points with given slopes, within ``bounds``."""
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1**2 - g1 * g2
+    if square < 0:
+        return (low + high) / 2.0
+    d2 = square**0.5
+    if x1 <= x2:
+        position = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        position = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(position, low), high)
+
+
+class _Point:
+    """A step length with loss, gradient and slope there."""
+
+    def __init__(self, t: float, loss: float, grad: Tensor, slope: float) -> None:
+        self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
+
+
+def _strong_wolfe(
+    evaluate: Callable[[float], _Point],
+    start: _Point,
+    t: float,
+    direction_size: float,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[_Point, int]:
+    """A step that satisfies the strong Wolfe conditions, and the evaluations that it took."""
+    new = evaluate(t)
+    evaluations = 1
+    previous = start
+    iteration = 0
+    bracket: list[_Point] = []
+    done = False
+    while iteration < max_ls:  # widen until a minimum is bracketed
+        too_high = new.loss > start.loss + c1 * new.t * start.slope
+        if too_high or (iteration > 1 and new.loss >= previous.loss):
+            bracket = [previous, new]
+            break
+        if abs(new.slope) <= -c2 * start.slope:
+            bracket, done = [new], True
+            break
+        if new.slope >= 0:
+            bracket = [previous, new]
+            break
+        bounds = (new.t + 0.01 * (new.t - previous.t), new.t * 10)
+        t = _cubic_minimum(
+            previous.t, previous.loss, previous.slope, new.t, new.loss, new.slope, bounds
+        )
+        previous = new
+        new = evaluate(t)
+        evaluations += 1
+        iteration += 1
+    if iteration == max_ls:
+        bracket = [start, new]
+    low, high = (0, -1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
+    if done:
+        return bracket[low], evaluations
+    insufficient = False
+    while not done and iteration < max_ls:  # shrink the bracket
+        a, b = bracket
+        if abs(b.t - a.t) * direction_size < tolerance_change:
+            break
+        t = _cubic_minimum(a.t, a.loss, a.slope, b.t, b.loss, b.slope)
+        smallest, largest = min(a.t, b.t), max(a.t, b.t)
+        margin = 0.1 * (largest - smallest)
+        if min(largest - t, t - smallest) < margin:
+            # Too close to an end twice, or outside: move away from it.
+            if insufficient or t >= largest or t <= smallest:
+                near_end = abs(t - largest) < abs(t - smallest)
+                t = largest - margin if near_end else smallest + margin
+                insufficient = False
+            else:
+                insufficient = True
+        else:
+            insufficient = False
+        new = evaluate(t)
+        evaluations += 1
+        iteration += 1
+        too_high = new.loss > start.loss + c1 * t * start.slope
+        if too_high or new.loss >= bracket[low].loss:
+            bracket[high] = new
+            low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
+        else:
+            if abs(new.slope) <= -c2 * start.slope:
+                done = True
+            elif new.slope * (bracket[high].t - bracket[low].t) >= 0:
+                bracket[high] = bracket[low]
+            bracket[low] = new
+    return bracket[low], evaluations
+
+
+class LBFGS(Optimizer):
+    """Quasi-Newton steps from the last ``history_size`` gradient changes; needs a closure.
+
+    ``line_search_fn``: None takes steps of ``lr``, "strong_wolfe" searches the step length.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_lr(lr)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+
+    def _gather_flat_grad(self) -> Tensor:
+        views = []
+        for p in self._params:
+            grad = taeda.zeros_like(p) if p.grad is None else p.grad
+            grad = grad.detach()
+            views.append((taeda.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
+        return taeda.cat(views)
+
+    def _add_direction(self, step: float, direction: Tensor) -> None:
+        offset = 0
+        for p in self._params:
+            real = taeda.view_as_real(p) if p.is_complex() else p
+            count = real.numel()
+            real.add_(direction[offset : offset + count].view_as(real), alpha=step)
+            offset += count
+
+    def _evaluate_at(
+        self, closure: Callable, start: list[Tensor], t: float, direction: Tensor
+    ) -> _Point:
+        """Loss and gradient a step ``t`` along ``direction``; the parameters stay in place."""
+        self._add_direction(t, direction)
+        loss = float(closure())
+        grad = self._gather_flat_grad()
+        for p, value in zip(self._params, start):
+            p.copy_(value)
+        return _Point(t, loss, grad, float(grad.dot(direction)))
+
+    @staticmethod
+    def _direction(state: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
+        """Two-loop recursion: minus the approximate inverse Hessian times the gradient."""
+        if state["n_iter"] == 1:
+            state["old_dirs"], state["old_stps"], state["ro"] = [], [], []
+            state["H_diag"] = 1
+            return grad.neg()
+        y = grad.sub(state["prev_flat_grad"])
+        s = state["d"].mul(state["t"])
+        ys = float(y.dot(s))
+        old_y, old_s, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        if ys > 1e-10:
+            if len(old_y) == history_size:
+                del old_y[0], old_s[0], ro[0]
+            old_y.append(y)
+            old_s.append(s)
+            ro.append(1.0 / ys)
+            state["H_diag"] = ys / float(y.dot(y))
+        q = grad.neg()
+        al = [0.0] * len(old_y)
+        for i in range(len(old_y) - 1, -1, -1):
+            al[i] = float(old_s[i].dot(q)) * ro[i]
+            q.add_(old_y[i], alpha=-al[i])
+        r = q.mul(state["H_diag"])
+        for i in range(len(old_y)):
+            be = float(old_y[i].dot(r)) * ro[i]
+            r.add_(old_s[i], alpha=al[i] - be)
+        return r
+
+    def step(self, closure: Callable[[], Any]) -> Any:
+        """Up to ``max_iter`` iterations; ``closure`` computes loss and gradients. First loss."""
+
+        def evaluate() -> Any:
+            with taeda.enable_grad():
+                return closure()
+
+        with taeda.no_grad():
+            return self._step(evaluate)
+
+    def _step(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        lr = number(group["lr"])
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = closure()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        grad = self._gather_flat_grad()
+        if float(grad.abs().max()) <= group["tolerance_grad"]:
+            return first_loss
+        iterations = 0
+        while iterations < group["max_iter"]:
+            iterations += 1
+            state["n_iter"] += 1
+            direction = self._direction(state, grad, group["history_size"])
+            state["prev_flat_grad"] = grad.clone(memory_format=taeda.contiguous_format)
+            state["prev_loss"] = loss
+            state["d"] = direction
+            first = state["n_iter"] == 1
+            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if first else lr
+            slope = float(grad.dot(direction))
+            if slope > -group["tolerance_change"]:
+                state["t"] = t
+                break
+            used = 0
+            previous_loss = loss
+            if group["line_search_fn"] is not None:
+                if group["line_search_fn"] != "strong_wolfe":
+                    raise RuntimeError("only 'strong_wolfe' is supported")
+                start = [p.clone(memory_format=taeda.contiguous_format) for p in self._params]
+                point, used = _strong_wolfe(
+                    lambda x, d=direction, s=start: self._evaluate_at(closure, s, x, d),
+                    _Point(0, loss, grad, slope),
+                    t,
+                    float(direction.abs().max()),
+                )
+                t, loss, grad = point.t, point.loss, point.grad
+                self._add_direction(t, direction)
+            else:
+                self._add_direction(t, direction)
+                if iterations != group["max_iter"]:
+                    loss = float(closure())
+                    grad = self._gather_flat_grad()
+                    used = 1
+            state["t"] = t
+            evaluations += used
+            state["func_evals"] += used
+            if (
+                iterations == group["max_iter"]
+                or evaluations >= group["max_eval"]
+                or float(grad.abs().max()) <= group["tolerance_grad"]
+                or float(direction.mul(t).abs().max()) <= group["tolerance_change"]
+                or abs(loss - previous_loss) < group["tolerance_change"]
+            ):
+                break
+        return first_loss

@@ -1,0 +1,74 @@
+"""RAdam: Adam with a rectified start. https://arxiv.org/abs/1908.03265"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taeda import Tensor
+
+from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+
+__all__ = ["RAdam"]
+
+
+class RAdam(ElementwiseOptimizer):
+    """Adam that trusts the second moment only once its variance is bounded (``rho_t > 5``)."""
+
+    _tensor_state = ("exp_avg", "exp_avg_sq")
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps, "epsilon value")
+        check_betas(betas)
+        check_not_negative(weight_decay, "weight_decay value")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        beta1, beta2 = group["betas"]
+        lr, weight_decay = group["lr"], group["weight_decay"]
+        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
+        step = state["step"].item()
+        if weight_decay != 0:
+            if group["decoupled_weight_decay"]:
+                p.mul_(1 - lr * weight_decay)
+            else:
+                grad = grad.add(p, alpha=weight_decay)
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        correction2 = 1 - beta2**step
+        update = exp_avg / (1 - beta1**step) * lr
+        rho_inf = 2 / (1 - beta2) - 1
+        rho = rho_inf - 2 * step * (beta2**step) / correction2
+        if rho > 5.0:
+            variance = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
+            adaptive = correction2**0.5 / exp_avg_sq.sqrt().add_(group["eps"])
+            update = update * adaptive * variance**0.5
+        p.add_(update, alpha=-1.0)

@@ -1,0 +1,109 @@
+"""RMSprop (Tieleman & Hinton, 2012)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from . import _fused
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
+
+__all__ = ["RMSprop"]
+
+_fused_rmsprop_ = _fused.fused("_fused_rmsprop_")
+
+
+class RMSprop(ElementwiseOptimizer):
+    """``p = p - lr g / (sqrt(v) + eps)``, with v a running mean of g^2.
+
+    ``centered`` subtracts the square of the mean gradient from v; ``momentum`` accumulates steps.
+    """
+
+    _tensor_state = ("square_avg",)
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps, "epsilon value")
+        check_not_negative(momentum, "momentum value")
+        check_not_negative(weight_decay, "weight_decay value")
+        check_not_negative(alpha, "alpha value")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
+        super()._init_state(state, p, group)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+        if group["centered"]:
+            state["grad_avg"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        if _fused_rmsprop_ is None or not _fused.usable(params, group):
+            super()._step_group(group, params)
+            return
+        states = [self._state_of(p, group) for p in params]
+        _fused_rmsprop_(
+            params,
+            [p.grad for p in params],
+            [s["square_avg"] for s in states],
+            [s["grad_avg"] for s in states] if group["centered"] else [],
+            [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
+            [s["step"] for s in states],
+            lr=float(group["lr"]),
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=float(group["weight_decay"]),
+            momentum=group["momentum"],
+            centered=group["centered"],
+            maximize=group["maximize"],
+        )
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        lr, alpha, momentum = group["lr"], group["alpha"], group["momentum"]
+        square_avg = state["square_avg"]
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            grad_avg = state["grad_avg"]
+            grad_avg.lerp_(grad, 1 - alpha)
+            avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
+        else:
+            avg = square_avg.sqrt()
+        avg.add_(group["eps"])
+        if momentum > 0:
+            buffer = state["momentum_buffer"]
+            buffer.mul_(momentum).addcdiv_(grad, avg)
+            p.add_(buffer, alpha=-lr)
+        else:
+            p.addcdiv_(grad, avg, value=-lr)

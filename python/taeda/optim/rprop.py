@@ -1,0 +1,64 @@
+"""Rprop: resilient backpropagation (Riedmiller & Braun, 1993)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, number
+
+__all__ = ["Rprop"]
+
+
+class Rprop(ElementwiseOptimizer):
+    """Steps by the sign of g; each step size grows or shrinks as the sign stays or changes."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
+        state["prev"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+        lr = number(group["lr"])
+        fill = complex(lr, lr) if p.is_complex() else lr
+        state["step_size"] = taeda.full_like(p, fill).detach()
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        etaminus, etaplus = group["etas"]
+        prev, step_size = state["prev"], state["step_size"]
+        product = grad * prev
+        factor = taeda.ones_like(grad)
+        factor.masked_fill_(product > 0, etaplus)
+        factor.masked_fill_(product < 0, etaminus)
+        step_size.mul_(factor).clamp_(*group["step_sizes"])
+        grad = grad.masked_fill(product < 0, 0)  # after a change of sign no step is made
+        p.addcmul_(grad.sign(), step_size, value=-1)
+        prev.copy_(grad)

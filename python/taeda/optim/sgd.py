@@ -1,0 +1,114 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from . import _fused
+from .optimizer import ElementwiseOptimizer, ParamsT
+
+__all__ = ["SGD"]
+
+_fused_sgd_ = _fused.fused("_fused_sgd_")
+
+
+class SGD(ElementwiseOptimizer):
+    """``v = momentum v + (1 - dampening) g;  p = p - lr v``, with g including ``weight_decay p``.
+
+    The first v is g itself. ``nesterov`` uses ``g + momentum v`` in place of v.
+    """
+
+    _counts_steps = False
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
+
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        if _fused_sgd_ is None or not _fused.usable(params, group):
+            super()._step_group(group, params)
+            return
+        momentum = group["momentum"]
+        if momentum == 0:
+            self._run_fused(group, params, [])
+            return
+        # A buffer starts as the gradient, whatever the dampening: that is the tensor path's first
+        # step. The rest of the group steps together.
+        state = self.state
+        first = [p for p in params if state[p].get("momentum_buffer") is None]
+        if first:
+            super()._step_group(group, first)
+            starting = set(first)
+            params = [p for p in params if p not in starting]
+        if params:
+            self._run_fused(group, params, [state[p]["momentum_buffer"] for p in params])
+
+    def _run_fused(self, group: dict[str, Any], params: list[Tensor], buffers: list) -> None:
+        _fused_sgd_(
+            params,
+            [p.grad for p in params],
+            buffers,
+            lr=float(group["lr"]),
+            momentum=group["momentum"],
+            dampening=group["dampening"],
+            weight_decay=float(group["weight_decay"]),
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+        )
+
+    def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        # Without momentum nothing is remembered, and no entry is made.
+        return self.state[p] if group["momentum"] != 0 else {}
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])
+        momentum = group["momentum"]
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = taeda.clone(grad).detach()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-group["lr"])

@@ -1,0 +1,279 @@
+"""Optimizers step by step against PyTorch's, and their state format both ways."""
+
+import copy
+import pickle
+
+import pytest
+
+import taeda
+from taeda import nn, optim
+
+CASES = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.5, "dampening": 0.3, "maximize": True}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "eps": 1e-4}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "maximize": True}),
+    ("AdamW", {"lr": 0.1}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "amsgrad": True}),
+    ("RMSprop", {"lr": 0.1}),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.9, "centered": True, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
+    ("Adagrad", {"initial_accumulator_value": 0.5}),
+    ("Adadelta", {"rho": 0.8, "weight_decay": 0.1}),
+    ("Adamax", {"lr": 0.1, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1}),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1}),
+    ("ASGD", {"lr": 0.1, "t0": 2, "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.1}),
+]
+START = [[1.0, -2.0, 3.0], [0.5, 0.25, -0.125]]
+SCALE = [[1.0, 2.0, -1.0], [0.3, 4.0, 1.0]]
+
+
+def _problem(torch, dtype="float64"):
+    """Two parameters and a loss that is not symmetric in them."""
+    a = torch.nn.Parameter(torch.tensor(START, dtype=getattr(torch, dtype)))
+    b = torch.nn.Parameter(torch.tensor([0.7, -0.3], dtype=getattr(torch, dtype)))
+    scale = torch.tensor(SCALE, dtype=getattr(torch, dtype))
+
+    def loss():
+        return ((a * scale - 1) ** 2).sum() + (b.sin() * a[:, :2].sum(0)).sum()
+
+    return [a, b], loss
+
+
+def _steps(optimizer, loss, count):
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("name, options", CASES, ids=lambda v: str(v))
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_steps_equal_pytorchs(name, options, dtype):
+    torch = pytest.importorskip("torch")
+    their_params, their_loss = _problem(torch, dtype)
+    theirs = getattr(torch.optim, name)(their_params, **options)
+    params, loss = _problem(taeda, dtype)
+    ours = getattr(optim, name)(params, **options)
+    assert repr(ours) == repr(theirs)
+    tolerance = 1e-9 if dtype == "float64" else 2e-4
+    for _ in range(7):
+        _steps(theirs, their_loss, 1)
+        _steps(ours, loss, 1)
+        for p, e in zip(params, their_params):
+            assert p.detach().flatten().tolist() == pytest.approx(
+                e.detach().flatten().tolist(), rel=tolerance, abs=tolerance
+            )
+    actual, expected = ours.state_dict(), theirs.state_dict()
+    assert actual["param_groups"] == expected["param_groups"]
+    assert actual["state"].keys() == expected["state"].keys()
+    for key, entry in expected["state"].items():
+        assert actual["state"][key].keys() == entry.keys()
+        for field, value in entry.items():
+            if value is None:
+                assert actual["state"][key][field] is None
+                continue
+            mine = actual["state"][key][field]
+            assert str(mine.dtype) == str(value.dtype)
+            assert mine.flatten().tolist() == pytest.approx(
+                value.flatten().tolist(), rel=max(tolerance, 1e-6), abs=max(tolerance, 1e-7)
+            )
+
+
+@pytest.mark.parametrize("name, options", CASES, ids=lambda v: str(v))
+def test_state_dict_resumes_exactly(name, options):
+    params, loss = _problem(taeda)
+    first = getattr(optim, name)(params, **options)
+    _steps(first, loss, 3)
+    saved = copy.deepcopy(first.state_dict())
+    middle = [p.detach().clone() for p in params]
+    _steps(first, loss, 3)
+    again, loss2 = _problem(taeda)
+    with taeda.no_grad():
+        for p, m in zip(again, middle):
+            p.copy_(m)
+    second = getattr(optim, name)(again, **options)
+    second.load_state_dict(saved)
+    _steps(second, loss2, 3)
+    for p, e in zip(again, params):
+        # Scalar state (mu_product, eta) is loaded in the parameter's type, as in PyTorch.
+        assert p.flatten().tolist() == pytest.approx(e.flatten().tolist(), rel=1e-6)
+
+
+def test_fused_and_plain_steps_agree():
+    """The C++ step against the tensor implementation, which is its definition."""
+    for name, options in CASES:
+        if name not in ("SGD", "Adam", "AdamW", "RMSprop"):
+            continue
+        (fused_params, fused_loss), (plain_params, plain_loss) = _problem(taeda), _problem(taeda)
+        fused = getattr(optim, name)(fused_params, **options)
+        plain = getattr(optim, name)(plain_params, **options, foreach=True)
+        for _ in range(4):
+            _steps(fused, fused_loss, 1)
+            _steps(plain, plain_loss, 1)
+        for p, e in zip(fused_params, plain_params):
+            assert p.flatten().tolist() == pytest.approx(e.flatten().tolist(), rel=1e-9)
+
+
+@pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
+def test_lbfgs_equals_pytorchs(line_search):
+    torch = pytest.importorskip("torch")
+
+    def run(torch):
+        x = torch.nn.Parameter(torch.tensor([-1.2, 1.0], dtype=torch.float64))
+        lr = 0.001 if line_search is None else 1
+        optimizer = torch.optim.LBFGS([x], lr=lr, line_search_fn=line_search)
+        trace = []
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            trace.append(float(optimizer.step(closure)))
+            trace += x.tolist()
+        return trace
+
+    assert run(taeda) == pytest.approx(run(torch), rel=1e-6)
+
+
+def test_minimum_of_a_quadratic():
+    """Golden: one SGD step on x^2 from 1 with lr 0.1 gives 0.8; Adam's first step is lr."""
+    for make, expected in (
+        (lambda p: optim.SGD(p, lr=0.1), 0.8),
+        (lambda p: optim.Adam(p, lr=0.1), 0.9),
+        (lambda p: optim.RMSprop(p, lr=0.1, alpha=0.75), 0.8),
+    ):
+        x = nn.Parameter(taeda.tensor([1.0], dtype=taeda.float64))
+        optimizer = make([x])
+        (x**2).sum().backward()
+        optimizer.step()
+        assert x.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_parameters_without_gradient_are_left_alone():
+    a, b = nn.Parameter(taeda.ones(1)), nn.Parameter(taeda.ones(1))
+    optimizer = optim.SGD([a, b], lr=1.0, momentum=0.9)
+    a.sum().backward()
+    optimizer.step()
+    assert a.tolist() == [0.0] and b.tolist() == [1.0]
+    assert b not in optimizer.state
+
+
+def test_groups():
+    a, b, c = (nn.Parameter(taeda.ones(1)) for _ in range(3))
+    optimizer = optim.SGD([{"params": [a], "lr": 0.5}, {"params": b}], lr=0.1)
+    optimizer.add_param_group({"params": [c], "lr": 0.25})
+    (a + b + c).sum().backward()
+    optimizer.step()
+    assert [p.item() for p in (a, b, c)] == pytest.approx([0.5, 0.9, 0.75])
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [a]})
+
+
+def test_named_parameters():
+    layer = nn.Linear(2, 1)
+    optimizer = optim.Adam(layer.named_parameters())
+    assert optimizer.param_groups[0]["param_names"] == ["weight", "bias"]
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["weight", "bias"]
+
+
+def test_bad_arguments():
+    p = nn.Parameter(taeda.ones(1))
+    for make, error, text in (
+        (lambda: optim.SGD(p), TypeError, "should be an iterable of Tensors"),
+        (lambda: optim.SGD([]), ValueError, "empty parameter list"),
+        (lambda: optim.SGD([1]), TypeError, "can only optimize Tensors"),
+        (lambda: optim.SGD([p * 2]), ValueError, "can't optimize a non-leaf Tensor"),
+        (lambda: optim.SGD([{"params": {p}}]), TypeError, "ordered collections"),
+        (lambda: optim.SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
+        (lambda: optim.SGD([p], nesterov=True), ValueError, "Nesterov momentum requires"),
+        (lambda: optim.Adam([p], betas=(1, 0.9)), ValueError, "beta parameter at index 0: 1"),
+        (lambda: optim.Adam([p], eps=-1), ValueError, "Invalid epsilon value: -1"),
+        (lambda: optim.Rprop([p], etas=(1, 2)), ValueError, "Invalid eta values: 1, 2"),
+    ):
+        with pytest.raises(error, match=text):
+            make()
+
+
+def test_load_state_dict_checks():
+    a, b = nn.Parameter(taeda.ones(1)), nn.Parameter(taeda.ones(1))
+    two = optim.SGD([a, b], lr=0.1).state_dict()
+    with pytest.raises(ValueError, match="doesn't match the size of optimizer's group"):
+        optim.SGD([a], lr=0.1).load_state_dict(two)
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        optim.SGD([{"params": [a]}, {"params": [b]}], lr=0.1).load_state_dict(two)
+
+
+def test_hooks():
+    p = nn.Parameter(taeda.ones(1))
+    optimizer = optim.SGD([p], lr=0.1)
+    log = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: log.append("pre"))
+    handle = optimizer.register_step_post_hook(lambda o, args, kwargs: log.append("post"))
+    optimizer.register_state_dict_post_hook(lambda o, state: log.append("saved"))
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: log.append("loading"))
+    optimizer.step()
+    handle.remove()
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert log == ["pre", "post", "pre", "saved", "loading"]
+
+
+def test_closure_and_zero_grad():
+    p = nn.Parameter(taeda.ones(1))
+    optimizer = optim.SGD([p], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * 2).sum()
+        loss.backward()
+        return loss
+
+    with taeda.no_grad():
+        assert optimizer.step(closure).item() == 2.0
+    assert p.item() == pytest.approx(0.8)
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0.0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_tensor_lr_and_complex_parameters():
+    p = nn.Parameter(taeda.ones(1))
+    lr = taeda.tensor(0.5)
+    optimizer = optim.SGD([p], lr=lr)
+    p.sum().backward()
+    optimizer.step()
+    assert p.item() == 0.5
+    torch = pytest.importorskip("torch")
+
+    def run(torch, name):
+        z = torch.nn.Parameter(torch.tensor([1 + 2j, -1j], dtype=torch.complex128))
+        o = getattr(torch.optim, name)([z], lr=0.1)
+        for _ in range(3):
+            o.zero_grad()
+            (z * z.conj()).real.sum().backward()
+            o.step()
+        return z.tolist()
+
+    for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
+        assert run(taeda, name) == pytest.approx(run(torch, name), rel=1e-9)
+
+
+def test_pickle_keeps_the_state():
+    p = nn.Parameter(taeda.ones(1))
+    optimizer = optim.Adam([p], lr=0.1)
+    p.sum().backward()
+    optimizer.step()
+    twin = pickle.loads(pickle.dumps(optimizer))
+    assert twin.param_groups[0]["lr"] == 0.1 and len(twin.state) == 1
+    twin.step()

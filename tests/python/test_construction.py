@@ -1,0 +1,186 @@
+"""torch.tensor and its kin: dtype inference, nesting, ranges, errors, compared with PyTorch."""
+
+import math
+
+import pytest
+
+import taeda as torch
+
+DATA = [
+    "3",
+    "3.5",
+    "True",
+    "1 + 2j",
+    "[]",
+    "[[], []]",
+    "[1, 2, 3]",
+    "[1, 2.5]",
+    "[True, False]",
+    "[True, 2]",
+    "[True, 2.5]",
+    "[1, 2j]",
+    "(1, (2,))[:1]",
+    "[[1, 2], [3, 4]]",
+    "[[[1.0]], [[2.0]]]",
+    "range(5)",
+    "[range(2), range(2)]",
+    "[float('nan'), float('inf')]",
+    "[1e40]",
+    "[2**62]",
+    "[[1], [2, 3]]",
+    "[1, [2]]",
+    "[[1], 2]",
+    "'a'",
+    "['a']",
+    "[1, 'a']",
+    "None",
+    "[None]",
+    "{1}",
+    "{1: 2}",
+    "[2**70]",
+    "b'a'",
+    "bytearray(b'ab')",
+    "object()",
+    "[np.float64(1.5)]",
+    "[np.float32(1.5), 2]",
+    "[np.int16(3)]",
+    "np.float32(2.5)",
+    "np.array([1, 2])",
+    "np.array([1.5, 2], dtype='f')",
+    "[np.array([1, 2]), np.array([3, 4])]",
+    "np.array(5)",
+    "np.array([True])",
+    "np.array(['a'])",
+    "np.array([object()])",
+    "[T.tensor(1), 2.0]",
+    "[T.tensor(1.5), T.tensor(2)]",
+    "[T.ones(2)]",
+]
+
+
+def outcome(module, text, **options):
+    np = pytest.importorskip("numpy")
+    try:
+        x = eval(f"T.tensor({text}, **options)", {"T": module, "np": np, "options": options})
+    except Exception as error:
+        return type(error).__name__
+    return str(x.dtype), tuple(x.shape), repr(x.tolist())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", DATA)
+def test_like_pytorch(text):
+    oracle = pytest.importorskip("torch")
+    assert outcome(torch, text) == outcome(oracle, text)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+     "complex64", "complex128"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    ["[0, 1, -1]", "[255]", "[256]", "[-129]", "[2**31]", "[2**40]", "[1.9, -1.9]", "[True]",
+     "[1e10]", "[float('inf')]", "[float('nan')]", "[1 + 2j]", "['1']", "[1e300]"],
+)  # fmt: skip
+def test_given_dtype_like_pytorch(text, dtype):
+    oracle = pytest.importorskip("torch")
+    mine = outcome(torch, text, dtype=getattr(torch, dtype))
+    theirs = outcome(oracle, text, dtype=getattr(oracle, dtype))
+    assert mine == theirs
+
+
+def test_default_dtype_is_used_and_restored():
+    assert torch.get_default_dtype() is torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.tensor(1.0).dtype is torch.float64
+        assert torch.tensor(1j).dtype is torch.complex128
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(TypeError):
+        torch.set_default_dtype(torch.int64)
+
+
+def test_a_list_that_changes_while_it_is_read():
+    class Shrinks:
+        def __float__(self):
+            items.clear()
+            return 1.0
+
+    items = [[Shrinks()], [2.0], [3.0]]
+    with pytest.raises((ValueError, RuntimeError)):
+        torch.tensor(items, dtype=torch.float32)
+
+
+def test_deep_nesting_raises():
+    data = []
+    for _ in range(1000):
+        data = [data]
+    with pytest.raises(ValueError, match="too many dimensions"):
+        torch.tensor(data)
+    loop = []
+    loop.append(loop)
+    with pytest.raises(ValueError, match="too many dimensions"):
+        torch.tensor(loop)
+
+
+def test_requires_grad_and_device():
+    x = torch.tensor([1.0], requires_grad=True)
+    assert x.requires_grad
+    assert x.is_leaf
+    meta = torch.tensor([1.0, 2.0], device="meta")
+    assert meta.is_meta
+    assert meta.shape == (2,)
+    with pytest.raises(RuntimeError):
+        torch.tensor([1.0], device="cuda")
+
+
+def test_as_tensor_shares_and_tensor_copies():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.as_tensor(x) is x
+    assert torch.as_tensor(x, dtype=torch.float64).dtype is torch.float64
+    with pytest.warns(UserWarning, match="copy construct"):
+        y = torch.tensor(x)
+    y[0] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+
+
+def test_asarray_copy_argument():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.asarray(x) is x
+    assert torch.asarray(x, copy=True).data_ptr() != x.data_ptr()
+    assert torch.asarray(x, copy=False) is x
+    with pytest.raises(ValueError):
+        torch.asarray([1, 2], copy=False)
+    with pytest.raises(ValueError):
+        torch.asarray(x, copy=False, dtype=torch.float64)
+
+
+def test_legacy_constructors():
+    assert torch.Tensor(2, 3).shape == (2, 3)
+    assert torch.Tensor().shape == (0,)
+    assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0]
+    assert torch.Tensor(torch.Size([4])).shape == (4,)
+    assert torch.LongTensor([1, 2]).dtype is torch.int64
+    assert torch.FloatTensor(2, 2).shape == (2, 2)
+    assert isinstance(torch.tensor([1]), torch.LongTensor)
+    assert not isinstance(torch.tensor([1]), torch.FloatTensor)
+    for bad in ("a", 2.5, None):
+        with pytest.raises(TypeError):
+            torch.Tensor(bad)
+
+
+def test_limits():
+    info = torch.finfo(torch.float32)
+    assert info.eps == 2.0**-23
+    assert math.isclose(info.max, 3.4028234663852886e38)
+    assert info.bits == 32
+    assert torch.iinfo(torch.int8).min == -128
+    assert torch.iinfo(torch.uint8).max == 255
+    with pytest.raises(TypeError):
+        torch.finfo(torch.int32)
+    with pytest.raises(TypeError):
+        torch.iinfo(torch.float32)

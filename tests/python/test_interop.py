@@ -1,0 +1,295 @@
+"""NumPy, DLPack and the buffer protocol: memory is shared both ways, and freed once."""
+
+import array
+import gc
+import sys
+import weakref
+
+import pytest
+
+import taeda as torch
+
+np = pytest.importorskip("numpy")
+
+NUMPY_TYPES = (
+    "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+)
+
+
+class Array(np.ndarray):
+    """An ndarray that weak references can watch."""
+
+
+def watched(values, dtype="float32"):
+    data = np.array(values, dtype=dtype).view(Array)
+    return data, weakref.ref(data)
+
+
+@pytest.mark.parametrize("name", NUMPY_TYPES)
+def test_from_numpy_and_back(name):
+    source = np.array([[0, 1, 1], [1, 0, 1]], dtype=name)
+    x = torch.from_numpy(source)
+    assert x.dtype is getattr(torch, name)
+    assert x.tolist() == source.tolist()
+    back = x.numpy()
+    assert back.dtype == source.dtype
+    assert back.ctypes.data == source.ctypes.data
+    source[0, 0] = 1
+    assert x[0, 0].item() == 1
+    assert back[0, 0] == 1
+
+
+def test_array_lives_as_long_as_its_tensors():
+    data, ref = watched([1, 2, 3])
+    x = torch.from_numpy(data)
+    del data
+    gc.collect()
+    assert ref() is not None
+    view = x[1:]
+    del x
+    gc.collect()
+    assert view.tolist() == [2.0, 3.0]
+    assert ref() is not None
+    del view
+    gc.collect()
+    assert ref() is None
+
+
+def test_tensor_lives_as_long_as_its_arrays():
+    data, ref = watched([1, 2, 3])
+    x = torch.from_numpy(data)
+    a = x.numpy()
+    b = a[1:]
+    del data, x, a
+    gc.collect()
+    assert b.tolist() == [2.0, 3.0]
+    assert ref() is not None
+    del b
+    gc.collect()
+    assert ref() is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: a[::2],
+        lambda a: a.T,
+        lambda a: a[:, 1:3],
+        lambda a: np.broadcast_to(a[:1], (3, 4)),
+        lambda a: a[:0],
+        lambda a: a[0, 0, ...],
+        lambda a: np.asfortranarray(a),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_strides(make):
+    source = make(np.arange(12.0).reshape(3, 4))
+    x = torch.from_numpy(source)
+    assert x.tolist() == source.tolist()
+    assert tuple(x.shape) == source.shape
+    again = x.numpy()
+    assert again.tolist() == source.tolist()
+    assert np.shares_memory(again, source) or source.size == 0
+
+
+def test_refused_arrays():
+    base = np.arange(6.0)
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(base[::-1])
+    with pytest.raises(ValueError, match="byte order"):
+        torch.from_numpy(base.astype(">f8"))
+    odd = np.zeros(3, dtype=[("a", "f4"), ("b", "i1")])["a"]
+    with pytest.raises(ValueError, match="multiple of the element"):
+        torch.from_numpy(odd)
+    for bad in (np.array(["a"]), np.array([object()]), np.array([1], dtype="m8[s]"),
+                np.array([1], dtype="uint32"), np.zeros(2, dtype="f4,i4")):  # fmt: skip
+        with pytest.raises(TypeError, match="can't convert"):
+            torch.from_numpy(bad)
+    with pytest.raises(TypeError, match="expected np"):
+        torch.from_numpy([1, 2])
+
+
+def test_reference_counts_after_refusals():
+    base = np.arange(6.0)
+    before = sys.getrefcount(base)
+    for _ in range(10):
+        with pytest.raises(ValueError):
+            torch.from_numpy(base[::-1])
+    assert sys.getrefcount(base) == before
+
+
+def test_numpy_of_refused_tensors():
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.tensor([1.0], requires_grad=True).numpy()
+    assert torch.tensor([1.0], requires_grad=True).numpy(force=True).tolist() == [1.0]
+    with pytest.raises(TypeError, match="BFloat16"):
+        torch.tensor([1.0], dtype=torch.bfloat16).numpy()
+    with pytest.raises(TypeError, match="meta"):
+        torch.tensor([1.0], device="meta").numpy()
+
+
+def test_array_protocol():
+    x = torch.tensor([1.5, 2.5])
+    assert np.asarray(x).ctypes.data == x.data_ptr()
+    assert np.array(x).ctypes.data != x.data_ptr()
+    assert np.asarray(x, dtype="int64").tolist() == [1, 2]
+    assert isinstance(np.sin(x.numpy()), np.ndarray)
+
+
+def test_exported_storage_does_not_move():
+    x = torch.tensor([1.0, 2.0])
+    a = x.numpy()
+    with pytest.raises(RuntimeError, match="resizable"):
+        x.untyped_storage().resize_(1 << 20)
+    assert a.tolist() == [1.0, 2.0]
+
+
+def test_dlpack_both_ways():
+    source = np.arange(6, dtype="int32").reshape(2, 3)
+    x = torch.from_dlpack(source)
+    assert x.dtype is torch.int32
+    source[0, 0] = 9
+    assert x[0, 0].item() == 9
+    y = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    back = np.from_dlpack(y.T)
+    assert back.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    back[0, 1] = 7.0
+    assert y[1, 0].item() == 7.0
+    assert y.__dlpack_device__() == (1, 0)
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_dlpack_frees_once(version):
+    data, ref = watched([1, 2])
+    x = torch.from_numpy(data)
+    capsule = x.__dlpack__(max_version=version)
+    del data, x
+    y = torch.from_dlpack(capsule)
+    del capsule
+    gc.collect()
+    assert y.tolist() == [1.0, 2.0]
+    assert ref() is not None
+    del y
+    gc.collect()
+    assert ref() is None
+
+
+def test_unused_capsule_frees():
+    data, ref = watched([1, 2])
+    capsule = torch.from_numpy(data).__dlpack__()
+    del data
+    gc.collect()
+    assert ref() is not None
+    del capsule
+    gc.collect()
+    assert ref() is None
+
+
+def test_capsule_is_used_once():
+    capsule = torch.tensor([1.0]).__dlpack__()
+    torch.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="only once"):
+        torch.from_dlpack(capsule)
+
+
+def test_dlpack_array_is_freed():
+    data, ref = watched([1, 2, 3])
+    x = torch.from_dlpack(data)
+    del data
+    gc.collect()
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    del x
+    gc.collect()
+    assert ref() is None
+
+
+def test_dlpack_refusals():
+    with pytest.raises(BufferError, match="gradient"):
+        torch.tensor([1.0], requires_grad=True).__dlpack__()
+    with pytest.raises(AttributeError):
+        torch.from_dlpack([1])
+    with pytest.raises((BufferError, RuntimeError, TypeError)):
+        torch.from_dlpack(np.array(["a"]))
+
+
+def test_dlpack_with_pytorch():
+    oracle = pytest.importorskip("torch")
+    theirs = oracle.arange(4.0)
+    x = torch.from_dlpack(theirs)
+    theirs[1] = 8.0
+    assert x.tolist() == [0.0, 8.0, 2.0, 3.0]
+    again = oracle.from_dlpack(torch.tensor([1, 2], dtype=torch.int16))
+    assert again.tolist() == [1, 2]
+    half = oracle.from_dlpack(torch.tensor([1.5], dtype=torch.bfloat16))
+    assert half.dtype is oracle.bfloat16
+
+
+@pytest.mark.parametrize("dtype", ["?", "B", "h", "i", "q", "e", "f", "d"])
+def test_buffer_protocol(dtype):
+    x = torch.from_numpy(np.array([[0, 1], [1, 0]], dtype=dtype))
+    view = memoryview(x)
+    assert view.shape == (2, 2)
+    assert view.format == dtype
+    if dtype != "e":  # Python's memoryview reads no half floats before 3.12
+        assert view.tolist() == x.tolist()
+    assert memoryview(x.T).strides == view.strides[::-1]
+
+
+def test_buffer_keeps_tensor_alive():
+    x = torch.tensor([1.0, 2.0])
+    ref = weakref.ref(x)
+    view = memoryview(x)
+    del x
+    assert view[1] == 2.0
+    view.release()
+    del view
+    assert ref() is None
+
+
+def test_frombuffer():
+    raw = array.array("f", [1.0, 2.0, 3.0])
+    x = torch.frombuffer(raw, dtype=torch.float32)
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    raw[0] = 5.0
+    assert x[0].item() == 5.0
+    assert torch.frombuffer(raw, dtype=torch.float32, count=1, offset=4).tolist() == [2.0]
+    for options in ({"offset": 12}, {"offset": -1}, {"count": 4}, {"count": 0}, {"offset": 1}):
+        with pytest.raises(ValueError):
+            torch.frombuffer(raw, dtype=torch.float32, **options)
+    with pytest.raises(ValueError):
+        torch.frombuffer(b"", dtype=torch.uint8)
+    with pytest.raises(ValueError, match="buffer protocol"):
+        torch.frombuffer(3, dtype=torch.uint8)
+
+
+def test_storage_is_shared_memory():
+    x = torch.tensor([1.0, 2.0])
+    storage = x.untyped_storage()
+    assert storage is x[1:].untyped_storage()
+    assert storage.nbytes() == 8
+    memoryview(storage).cast("B").cast("f")[0] = 3.0
+    assert x.tolist() == [3.0, 2.0]
+    typed = x.storage()
+    assert len(typed) == 2
+    assert typed[1] == 2.0
+    assert typed.tolist() == [3.0, 2.0]
+
+
+def test_tensor_on_storage_stays_inside():
+    storage = torch.UntypedStorage(16)
+    x = torch._C._tensor_from_storage(storage, torch.float32, 0, (2, 2), (2, 1))
+    assert x.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    for offset, size, stride in (
+        (0, (5,), (1,)), (4, (1,), (1,)), (-1, (1,), (1,)), (0, (2,), (2**61,)), (0, (-1,), (1,)),
+        (0, (2**62, 2**62), (1, 1)),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            torch._C._tensor_from_storage(storage, torch.float32, offset, size, stride)
+
+
+def test_importing_taeda_leaves_numpy_alone():
+    import subprocess
+
+    code = "import sys, taeda; taeda.tensor([1.0]); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,142 @@
+"""python -m taeda: PyTorch programs run on taeda; and what importing costs."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(*arguments, cwd=None, ok=True):
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, timeout=60,
+        env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"),
+    )  # fmt: skip
+    if ok:
+        assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_script_with_arguments(tmp_path):
+    (tmp_path / "helper.py").write_text("import torch\nname = torch.__name__\n")
+    (tmp_path / "script.py").write_text(
+        textwrap.dedent("""
+        import sys
+        import torch
+        import torch.version
+        from torch import Tensor
+        from torch.overrides import is_tensor_like
+        import torch.backends.cudnn as cudnn
+        import taeda, taeda.version, helper
+        assert torch is taeda and torch.version is taeda.version
+        assert helper.name == "taeda" and __name__ == "__main__"
+        assert __file__.endswith("script.py")
+        print(sys.argv[1:], isinstance(torch.tensor(1), Tensor), cudnn.benchmark)
+        """)
+    )
+    done = run("-m", "taeda", str(tmp_path / "script.py"), "a", "--b=c")
+    assert done.stdout.strip() == "['a', '--b=c'] True False"
+
+
+def test_module_and_code(tmp_path):
+    (tmp_path / "program.py").write_text("import torch, sys; print(torch.__name__, sys.argv[1:])\n")
+    assert run("-m", "taeda", "-m", "program", "x", cwd=tmp_path).stdout.strip() == "taeda ['x']"
+    code = "import torch, sys; print(torch.__name__, sys.argv)"
+    assert run("-m", "taeda", "-c", code, "x").stdout.strip() == "taeda ['-c', 'x']"
+
+
+def test_exit_codes_and_errors(tmp_path):
+    assert run("-m", "taeda", "-c", "raise SystemExit(3)", ok=False).returncode == 3
+    failed = run("-m", "taeda", "-c", "import torch; torch.tensor('a')", ok=False)
+    assert failed.returncode == 1
+    assert "TypeError" in failed.stderr
+    assert run("-m", "taeda", "missing.py", ok=False).returncode != 0
+    assert run("-m", "taeda", ok=False).returncode == 2
+
+
+def test_missing_submodule_is_an_import_error():
+    code = "import torch.no_such_part"
+    failed = run("-m", "taeda", "-c", code, ok=False)
+    assert "ModuleNotFoundError" in failed.stderr
+
+
+def test_cmake_dir_and_version():
+    assert run("-m", "taeda", "--cmake-dir").stdout.strip().endswith("cmake/taeda")
+    assert "2.13" in run("-m", "taeda", "--version").stdout
+
+
+def test_env_report():
+    text = run("-m", "taeda.env").stdout
+    for word in ("taeda:", "Python:", "CPU features:", "threads:", "libraries:"):
+        assert word in text
+
+
+def test_import_is_light():
+    code = (
+        "import sys; before = set(sys.modules); import taeda; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = run("-c", code).stdout.split()
+    assert len(loaded) <= 30, loaded
+    for heavy in (
+        "numpy",
+        "typing",
+        "inspect",
+        "dataclasses",
+        "taeda.nn",
+        "taeda.optim",
+        "logging",
+    ):
+        assert heavy not in loaded
+
+
+def test_import_memory():
+    code = (
+        "import taeda; "
+        "print(next(l for l in open('/proc/self/status') if l.startswith('VmRSS')).split()[1])"
+    )
+    assert int(run("-c", code).stdout) <= 45 * 1024
+
+
+def test_version_comparisons():
+    import taeda as torch
+
+    version = torch.__version__
+    assert version >= "1.10"
+    assert version > "2.2"
+    assert version < "3"
+    assert version >= (2, 0)
+    assert version.startswith("2.13.0")
+    assert tuple(int(v) for v in version.split("+")[0].split(".")[:2]) == (2, 13)
+    assert [int(v) for v in version.split(".")[:2]] == [2, 13]
+    packaging = pytest.importorskip("packaging.version")
+    assert packaging.parse(version) > packaging.parse("2.0")
+
+
+def test_absent_devices_say_so():
+    import taeda as torch
+
+    assert not torch.cuda.is_available()
+    assert torch.cuda.device_count() == 0
+    assert not torch.backends.mps.is_available()
+    assert not torch.distributed.is_available()
+    torch.cuda.manual_seed_all(0)
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_allocated() == 0
+    for name in ("synchronize", "current_device", "get_device_name", "Stream"):
+        with pytest.raises(RuntimeError, match="no CUDA device"):
+            getattr(torch.cuda, name)()
+    with pytest.raises(RuntimeError, match="CUDA"):
+        torch.tensor([1.0]).cuda()
+    with pytest.raises(RuntimeError, match="CUDA"):
+        torch.tensor([1.0]).to("cuda:0")
+
+
+def test_unknown_names():
+    import taeda as torch
+
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        torch.no_such_name  # noqa: B018
+    with pytest.raises(AttributeError):
+        torch.NoSuchTensor  # noqa: B018

@@ -1,0 +1,161 @@
+"""The override protocol: subclasses, duck types, modes."""
+
+import pytest
+
+import taeda as torch
+from taeda.overrides import (
+    TorchFunctionMode,
+    handle_torch_function,
+    has_torch_function,
+    is_tensor_like,
+)
+
+
+class Points(torch.Tensor):
+    pass
+
+
+class Logged(torch.Tensor):
+    calls = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append((func, types))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Duck:
+    def __init__(self, answer):
+        self.answer = answer
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        flat = [b for a in args for b in (a if isinstance(a, list) else [a])]
+        return next(a.answer for a in flat if isinstance(a, Duck))
+
+
+def test_results_keep_the_subclass():
+    x = Points([[1.0, 2.0], [3.0, 4.0]])
+    assert type(x.clone()) is Points
+    assert type(x[0]) is Points
+    assert type(x.T) is Points
+    assert type(torch.cat([x, x])) is Points
+    assert all(type(part) is Points for part in x.unbind())
+    assert type(x.shape) is torch.Size
+    assert isinstance(x.tolist(), list)
+
+
+def test_plain_tensors_do_not_ask():
+    x = torch.tensor([1.0])
+    assert type(x.clone()) is torch.Tensor
+    assert not has_torch_function((x, 1, "a"))
+
+
+def test_functions_and_methods_are_named():
+    Logged.calls.clear()
+    x = Logged([1.0, 2.0])
+    torch.clone(x)
+    x.clone()
+    assert [call[0] for call in Logged.calls] == [torch.clone, torch.Tensor.clone]
+    assert Logged.calls[0][1] == (Logged,)
+
+
+def test_properties_and_indexing_are_seen():
+    Logged.calls.clear()
+    x = Logged([1.0, 2.0])
+    _ = x.shape
+    _ = x[0]
+    x[0] = 3.0
+    names = [call[0].__name__ for call in Logged.calls]
+    assert names == ["__get__", "__getitem__", "__setitem__"]
+
+
+def test_duck_types():
+    x = torch.tensor([1.0])
+    assert torch.clone(Duck(5)) == 5
+    assert torch.cat([x, Duck("cat")]) == "cat"
+    assert x.copy_(Duck("copied")) == "copied"
+    assert is_tensor_like(Duck(1))
+    assert not is_tensor_like(3)
+
+
+def test_all_decline():
+    class Declines:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="no implementation found for 'clone'"):
+        torch.clone(Declines())
+
+
+def test_subclasses_come_before_their_bases():
+    order = []
+
+    class Base(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            order.append(cls.__name__)
+            return NotImplemented
+
+    class Derived(Base):
+        pass
+
+    with pytest.raises(TypeError):
+        torch.cat([Base([1.0]), Derived([1.0]), Base([2.0])])
+    assert order == ["Derived", "Base"]
+
+
+def test_errors_pass_through():
+    class Fails(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise KeyError("inside")
+
+    with pytest.raises(KeyError):
+        Fails([1.0]).clone()
+
+
+def test_modes_nest_and_end():
+    seen = []
+
+    class Log(TorchFunctionMode):
+        def __init__(self, name):
+            self.name = name
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.name, func.__name__))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.tensor([1.0])
+    with Log("outer"), Log("inner"):
+        x.clone()
+    x.clone()
+    assert seen == [("inner", "clone"), ("outer", "clone")]
+
+    class Fails(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise ValueError("no")
+
+    with pytest.raises(ValueError), Fails():
+        x.clone()
+    assert x.clone().tolist() == [1.0]
+
+
+def test_python_functions_can_be_overridden():
+    def double(x):
+        if has_torch_function((x,)):
+            return handle_torch_function(double, (x,), x)
+        return 2 * x
+
+    assert double(Duck("yes")) == "yes"
+    assert double(4) == 8
+
+
+def test_disabled_subclass():
+    class Quiet(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+    x = Quiet([1.0, 2.0])
+    assert type(x.clone()) is torch.Tensor
+    assert not has_torch_function((x,))
