@@ -303,6 +303,7 @@ bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
 void Arguments::parse_slowly() {
   for (int i = 0; i < function_.count; i++) {
     overload_ = i;
+    varargs_ = -1;
     if (!kwnames_ && fits_positionally(function_.signatures[i])) return;
     if (match(function_.signatures[i], /*raise=*/false)) return;
   }
@@ -326,11 +327,9 @@ bool Arguments::match(const Signature& signature, bool raise) {
   const int shift = function_.method;
   const int nargs = static_cast<int>(nargs_) + shift;
   const auto positional = [&](int i) { return i < shift ? self_ : args_[i - shift]; };
-  const bool takes_varargs =
-      signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
   varargs_ = -1;
   int by_position = nargs;
-  if (takes_varargs && nargs_ > 0 && can_be_int(args_[0]) &&
+  if (takes_varargs(signature) && nargs_ > 0 && can_be_int(args_[0]) &&
       (nargs_ > 1 || signature.params[shift].repeat == 0)) {
     varargs_ = shift;
     by_position = shift + 1;
