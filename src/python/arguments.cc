@@ -190,7 +190,7 @@ const char* kind_text(const Param& param) {
 
 bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
-// The other names that NumPy programs use for a parameter.
+// The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
 bool is_alias(const char* name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
     return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
@@ -199,6 +199,7 @@ bool is_alias(const char* name, PyObject* keyword) {
   if (std::strcmp(name, "keepdim") == 0) return is("keepdims");
   if (std::strcmp(name, "input") == 0) return is("x") || is("a") || is("x1");
   if (std::strcmp(name, "other") == 0) return is("x2");
+  if (std::strcmp(name, "split_size") == 0) return is("split_size_or_sections");
   return false;
 }
 
