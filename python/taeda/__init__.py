@@ -27,7 +27,7 @@ globals().update(_C._functions["torch"])
 
 from taeda import _tensor  # noqa: E402, F401
 from taeda._functions import *  # noqa: E402, F403
-from taeda._functions import _assert  # noqa: E402, F401
+from taeda._functions import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
 # Other names of dtypes.

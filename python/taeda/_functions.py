@@ -197,6 +197,17 @@ def compile(model: Callable | None = None, **options: Any) -> Callable:
     return (lambda function: function) if model is None else model
 
 
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether operators choose their precision: never."""
+    return False
+
+
+def _check(condition: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError unless the condition holds."""
+    if not condition:
+        raise RuntimeError(message() if message else "Expected cond to be True, but got False")
+
+
 def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
@@ -230,6 +241,13 @@ def _listed(tensors: tuple) -> list:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids from 1-d tensors, 'ij' (default) or 'xy' ordered."""
     return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
+
+
+def einsum(*args: Any) -> Tensor:
+    """Einstein summation: einsum('ij,jk->ik', a, b)."""
+    if not args or not isinstance(args[0], str):
+        raise NotImplementedError("torch.einsum: operands with lists of dimensions")
+    return _C._functions["torch"]["einsum"](args[0], _listed(args[1:]))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
