@@ -247,7 +247,7 @@ def einsum(*args: Any) -> Tensor:
     """Einstein summation: einsum('ij,jk->ik', a, b)."""
     if not args or not isinstance(args[0], str):
         raise NotImplementedError("torch.einsum: operands with lists of dimensions")
-    return _C._functions["torch"]["einsum"](args[0], _listed(args[1:]))
+    return _C._functions["torch"]["_einsum"](args[0], _listed(args[1:]))
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
