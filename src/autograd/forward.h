@@ -42,6 +42,10 @@ Tensor conjugate(const Tensor& t);
 // a + b where undefined is zero.
 Tensor sum_tangents(const Tensor& a, const Tensor& b);
 
+// A saved alias keeps the tangent of the tensor it stands for, also when that is set later.
+void share_tangent(const Tensor& alias, const Tensor& original);
+void refresh_tangent_key(const Tensor& t);
+
 [[noreturn]] void fail_no_forward_rule(std::string_view op);
 template <class R>
 R no_forward_rule(std::string_view op, R) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "autograd/node.h"
 
@@ -28,23 +29,33 @@ struct TensorHooks {
   void* python_hooks = nullptr;                     // x._backward_hooks: a borrowed dictionary, owned by a hook
 };
 
-struct Tangents {
+// The tangent of a tensor, shared with the aliases of it that nodes have saved.
+class TangentSlot final : public RefCounted {
+ public:
+  TangentSlot();
+  ~TangentSlot() override;
   Tensor tangent;
-  uint64_t level = 0;
+};
+
+// The grad of a tensor with retain_grad(), shared with the hook that fills it.
+class GradSlot final : public RefCounted {
+ public:
+  std::mutex mutex;
+  Tensor grad;
 };
 
 struct AutogradMeta final : AutogradMetaBase {
   ~AutogradMeta() override;
 
-  Tensor grad;
+  Tensor grad;  // of a leaf
   Ref<Node> grad_fn;
   uint32_t output_nr = 0;
   bool requires_grad = false;  // of a leaf; other tensors require grad by having a grad_fn
-  bool retains_grad = false;
   mutable std::atomic_flag lock;         // guards accumulator
   AccumulateGrad* accumulator = nullptr;  // borrowed: it clears this when it dies
   std::unique_ptr<TensorHooks> hooks;
-  std::unique_ptr<Tangents> forward;
+  Ref<GradSlot> retained;    // retain_grad() was called
+  Ref<TangentSlot> forward;
 
   static void* operator new(size_t size);
   static void operator delete(void* object);

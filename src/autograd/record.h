@@ -105,7 +105,10 @@ inline void track_view(const TensorList& results, const Tensor& base) {
   for (const Tensor& t : results) track_view(t, base, kOneOfSeveral);
 }
 
-// The differentiable view's base; undefined for others. The flags of meta.h.
+// Gives `copy`, an alias without history, the history "equal to `original`".
+void pass_through(const Tensor& copy, const Tensor& original);
+
+// The differentiable view's base; undefined for others.
 inline Tensor view_base(const Tensor& t) { return Tensor(t.impl()->view_base); }
 
 // A value that a node keeps, owning what the argument borrows.

@@ -23,6 +23,7 @@ void pop_saved_tensor_hooks();
 void disable_saved_tensor_hooks(std::string message);
 void enable_saved_tensor_hooks();
 bool saved_tensor_hooks_enabled();
+std::string saved_tensor_hooks_disabled_message();
 
 class SavedTensor {
  public:
@@ -50,22 +51,40 @@ class SavedTensor {
   void reset();
   // For grad_fn._raw_saved_x.register_hooks(pack, unpack).
   void register_hooks(Ref<SavedTensorHooks> hooks);
-  bool defined() const { return state_ != State::kUndefined; }
+  bool defined() const { return defined_; }
 
  private:
-  enum class State : uint8_t { kUndefined, kSaved, kReleased };
   struct Hooked;
   void save(const Tensor& tensor, bool is_output);
-  void check_version(const Tensor& tensor, const Node& node) const;
-  void attach_history(const Tensor& alias, Node& node) const;
+  Tensor unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node) const;
+  Tensor with_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const;
+  [[noreturn]] void fail_version(const Tensor& tensor, const Ref<Node>& history, const Node& node) const;
 
-  Ref<TensorImpl> tensor_;
-  Ref<RefCounted> hooked_;  // a Hooked
+  Ref<TensorImpl> tensor_;  // without history, unless a leaf
+  Ref<Node> grad_fn_;       // of an argument that is no leaf
+  Ref<RefCounted> hooked_;  // a Hooked; then tensor_ is null
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
-  State state_ = State::kUndefined;
-  bool is_output_ = false;      // tensor_ is an alias whose history is the node that keeps it
+  bool defined_ = false;
+  bool released_ = false;  // read and written under the node's lock
+  bool is_output_ = false;  // its history is the node that keeps it
   bool requires_grad_ = false;
+};
+
+// Holds a node's lock while its saved tensors are reset; what they held is destroyed after the lock is free.
+class ReleaseScope {
+ public:
+  explicit ReleaseScope(const Node& node);
+  ~ReleaseScope();
+  ReleaseScope(const ReleaseScope&) = delete;
+  ReleaseScope& operator=(const ReleaseScope&) = delete;
+
+ private:
+  const Node& node_;
+  std::vector<Ref<RefCounted>>* outer_objects_;
+  std::vector<Ref<TensorImpl>>* outer_tensors_;
+  std::vector<Ref<RefCounted>> objects_;
+  std::vector<Ref<TensorImpl>> tensors_;
 };
 
 inline std::vector<SavedTensor> save_all(TensorSpan tensors) {

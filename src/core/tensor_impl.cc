@@ -28,7 +28,12 @@ thread_local ThreadModes thread_modes;
 PythonHooks python_hooks{ignore, ignore};
 
 TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, Device device)
-    : storage(std::move(storage)), keys(device_key(device)), dtype(dtype), device(device) {}
+    : storage(std::move(storage)), keys(device_key(device)), dtype(dtype), device(device) {
+  if (thread_modes.inference) [[unlikely]] {
+    inference = true;
+    keys = keys | Key::kAutograd;  // what may not be done to it later is checked there
+  }
+}
 
 TensorImpl::~TensorImpl() = default;
 

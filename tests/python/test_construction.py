@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """torch.tensor and its kin: dtype inference, nesting, ranges, errors, compared with PyTorch."""
 
 import math

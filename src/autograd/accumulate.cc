@@ -1,0 +1,123 @@
+#include "autograd/accumulate.h"
+
+#include <limits>
+#include <mutex>
+
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "base/fork.h"
+#include "core/layout.h"
+#include "taeda/autograd.h"
+
+namespace taeda::autograd {
+namespace {
+
+struct MetaLock {
+  explicit MetaLock(const AutogradMeta& meta) : meta(meta) {
+    while (meta.lock.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~MetaLock() { meta.lock.clear(std::memory_order_release); }
+  const AutogradMeta& meta;
+};
+
+// Two threads may run backward into the same leaf. Leaves share a few locks.
+constexpr size_t kLocks = 64;
+struct GradLocks {
+  GradLocks() {
+    for (std::mutex& m : mutexes) protect_over_fork(m);
+  }
+  std::mutex mutexes[kLocks];
+};
+std::mutex& grad_lock(const TensorImpl* leaf) {
+  static GradLocks& locks = *new GradLocks;
+  return locks.mutexes[reinterpret_cast<uintptr_t>(leaf) / 256 % kLocks];
+}
+
+// The strides that a grad should have: the leaf's where it is dense, else row-major.
+bool has_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
+  if (is_dense_layout(leaf.sizes(), leaf.strides())) {
+    return gradient.strides() == leaf.strides() || (gradient.is_contiguous() && leaf.is_contiguous());
+  }
+  return gradient.is_contiguous();
+}
+
+Tensor with_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
+  const bool dense = is_dense_layout(leaf.sizes(), leaf.strides());
+  return math::clone_with_strides(gradient, dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
+}
+
+// Whether the caller's handle is the only use of this memory.
+bool owned_alone(const Tensor& t) { return t.impl()->use_count() == 1 && t.storage() && t.storage()->use_count() == 1; }
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+  set_input_facts(0, leaf_);
+  set_sequence(std::numeric_limits<uint64_t>::max());  // before everything else that is ready
+}
+
+void AccumulateGrad::last_release() const {
+  AutogradMeta& meta = *meta_of(leaf_);
+  {
+    MetaLock lock(meta);
+    if (meta.accumulator == this) meta.accumulator = nullptr;
+  }
+  Node::last_release();
+}
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  AutogradMeta& meta = make_meta(leaf.impl());
+  {
+    MetaLock lock(meta);
+    if (meta.accumulator && try_retain(meta.accumulator)) return Ref<Node>::adopt(meta.accumulator);
+  }
+  // Made outside of the lock: in anomaly mode it looks at Python's stack.
+  Ref<AccumulateGrad> fresh = make_ref<AccumulateGrad>(leaf);
+  MetaLock lock(meta);
+  if (meta.accumulator && try_retain(meta.accumulator)) return Ref<Node>::adopt(meta.accumulator);
+  meta.accumulator = fresh.get();
+  return fresh;
+}
+
+void forget_accumulator(const Tensor& leaf) {
+  AutogradMeta* meta = meta_of(leaf);
+  if (!meta) return;
+  MetaLock lock(*meta);
+  meta->accumulator = nullptr;
+}
+
+void accumulate_grad(const Tensor& leaf, Tensor gradient) {
+  AutogradMeta& meta = make_meta(leaf.impl());
+  std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
+  const bool differentiable = thread_modes.grad_enabled;
+  if (!meta.grad.defined()) {
+    if (differentiable) {
+      meta.grad = has_leaf_layout(gradient, leaf) ? math::clone(gradient) : with_leaf_layout(gradient, leaf);
+    } else if (owned_alone(gradient) && has_leaf_layout(gradient, leaf)) {
+      meta.grad = std::move(gradient);
+    } else {
+      meta.grad = with_leaf_layout(gradient, leaf);
+    }
+  } else if (differentiable) {
+    meta.grad = math::add(meta.grad, gradient);
+  } else {
+    math::accumulate(meta.grad, gradient);
+  }
+}
+
+TensorList AccumulateGrad::apply(TensorList&& grads) {
+  Tensor gradient = std::move(grads[0]);
+  if (!gradient.defined()) return {};
+  // A leaf that no longer requires grad, or became part of a graph by an in-place operator, is left alone.
+  AutogradMeta* meta = meta_of(leaf_);
+  if (!meta || !requires_grad(leaf_)) return {};
+  accumulate_grad(leaf_, std::move(gradient));
+  if (meta->hooks && !meta->hooks->post_accumulate.empty()) {
+    const auto hooks = meta->hooks->post_accumulate;  // a hook may remove itself
+    for (const Ref<AccumulateHook>& hook : hooks) hook->run(leaf_);
+  }
+  return {};
+}
+
+}  // namespace taeda::autograd

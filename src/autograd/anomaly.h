@@ -1,0 +1,35 @@
+// Anomaly mode, and the few things that only a host language knows: stacks and warnings.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "autograd/node.h"
+
+namespace taeda::autograd {
+
+// Filled by the Python bindings; the defaults serve C++ programs.
+struct PythonBridge {
+  // The stack of the calling Python code; null where none runs.
+  Ref<Traceback> (*capture)();
+  void (*warn)(const std::string& message);
+};
+extern PythonBridge python_bridge;
+
+extern std::atomic<bool> anomaly_enabled, anomaly_checks_nan;
+
+// In anomaly mode: notes on a fresh node where its operator was called.
+void note_creation(Node& node);
+// In anomaly mode: notes where `op` wrote into the memory of `written`.
+void note_mutation(std::string_view op, const Tensor& written);
+// "written by mul_ at\n<stack>" when a mutation of this memory was noted; empty otherwise.
+std::string mutation_text(const Tensor& tensor);
+
+// The forward stack of `node` and of the nodes whose backward made it; empty where nothing is known.
+std::string forward_text(const Node& node);
+// Warns where the operator of the failing node was called.
+void warn_failure(const Node& node);
+// RuntimeError "Function 'LogBackward0' returned nan values in its 0th output."
+void check_nan(const Node& node, const TensorList& outputs);
+
+}  // namespace taeda::autograd

@@ -1,0 +1,180 @@
+// backward(), grad(), and the methods of Tensor that concern autograd.
+#include "autograd/accumulate.h"
+#include "autograd/engine.h"
+#include "autograd/forward.h"
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "autograd/view.h"
+#include "taeda/autograd.h"
+
+namespace taeda {
+namespace {
+
+// The gradients to start from: those given, ones for scalars.
+TensorList start_gradients(const TensorList& outputs, const TensorList& given) {
+  TD_CHECK(given.empty() || given.size() == outputs.size(), "got {} tensors and {} gradients", outputs.size(), given.size());
+  TensorList grads;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const Tensor& y = outputs[i];
+    TD_CHECK(y.defined(), "element {} of tensors is undefined", i);
+    if (!given.empty() && given[i].defined()) {
+      const Tensor& gy = given[i];
+      TD_CHECK(gy.sizes() == y.sizes(),
+               "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has a shape of torch.Size({}).",
+               i, gy.sizes(), i, y.sizes());
+      TD_CHECK(gy.is_complex() == y.is_complex(),
+               "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+               "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
+               i, gy.dtype(), i, y.dtype());
+      grads.push_back(gy.dtype() == y.dtype() || !is_inexact(y.dtype()) ? gy : autograd::math::cast(gy, y.dtype()));
+    } else if (y.requires_grad()) {
+      TD_CHECK(y.numel() == 1, "grad can be implicitly created only for scalar outputs");
+      TD_CHECK(!y.is_complex(), "grad can be implicitly created only for real scalar outputs but got torch.{}", y.dtype());
+      grads.push_back(autograd::math::ones_like(y));
+    } else {
+      grads.emplace_back();
+    }
+  }
+  return grads;
+}
+
+std::vector<autograd::Edge> root_edges(const TensorList& outputs) {
+  std::vector<autograd::Edge> roots;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    roots.push_back(autograd::gradient_edge(outputs[i]));
+    TD_CHECK(roots.back(), "element {} of tensors does not require grad and does not have a grad_fn", i);
+  }
+  return roots;
+}
+
+}  // namespace
+
+void backward(const TensorList& tensors, const TensorList& grad_tensors, bool retain_graph, bool create_graph,
+              const TensorList& inputs) {
+  TensorList grads = start_gradients(tensors, grad_tensors);
+  const std::vector<autograd::Edge> roots = root_edges(tensors);
+  std::vector<autograd::Edge> edges;
+  for (Tensor input : inputs) {
+    TD_CHECK(input.requires_grad(), "One of the differentiated Tensors does not require grad");
+    input.retain_grad();
+    edges.push_back(autograd::gradient_edge(input));
+  }
+  autograd::RunOptions options;
+  options.keep_graph = retain_graph || create_graph;
+  options.create_graph = create_graph;
+  autograd::Engine::run(roots, std::move(grads), edges, options);
+}
+
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions options) {
+  TD_CHECK_VALUE(!inputs.empty(), "grad requires non-empty inputs.");
+  TD_CHECK_VALUE(!options.materialize_grads || options.allow_unused,
+                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
+  TensorList grads = start_gradients(outputs, grad_outputs);
+  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  std::vector<autograd::Edge> edges;
+  for (const Tensor& input : inputs) {
+    TD_CHECK(input.requires_grad(), "One of the differentiated Tensors does not require grad");
+    edges.push_back(autograd::gradient_edge(input));
+  }
+  autograd::RunOptions run;
+  run.keep_graph = options.retain_graph || options.create_graph;
+  run.create_graph = options.create_graph;
+  run.accumulate = false;
+  TensorList results = autograd::Engine::run(roots, std::move(grads), edges, run);
+  for (size_t i = 0; i < results.size(); i++) {
+    if (results[i].defined()) continue;
+    TD_CHECK(options.allow_unused,
+             "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if "
+             "this is the desired behavior.",
+             i);
+    if (options.materialize_grads)
+      results[i] = autograd::math::zeros(inputs[i].sizes(), inputs[i].dtype(), inputs[i].device());
+  }
+  return results;
+}
+
+bool Tensor::requires_grad() const { return autograd::requires_grad(impl()); }
+
+bool Tensor::is_leaf() const { return !requires_grad() || !autograd::grad_fn(*this); }
+
+Tensor& Tensor::requires_grad_(bool value) {
+  TD_CHECK(defined(), "requires_grad_: the tensor is undefined");
+  if (!value) {
+    TD_CHECK(is_leaf(),
+             "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+             "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+    if (auto* meta = autograd::meta_of(impl())) meta->requires_grad = false;
+    autograd::refresh_keys(impl());
+    return *this;
+  }
+  if (impl()->autograd && autograd::grad_fn(*this)) return *this;
+  TD_CHECK(!impl()->inference || thread_modes.inference,
+           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+  TD_CHECK(is_inexact(dtype()), "only Tensors of floating point dtype can require gradients");
+  autograd::make_meta(impl()).requires_grad = true;
+  autograd::refresh_keys(impl());
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  const autograd::AutogradMeta* meta = autograd::meta_of(impl());
+  if (!meta) return {};
+  if (!meta->retained) return meta->grad;
+  std::lock_guard<std::mutex> lock(meta->retained->mutex);
+  return meta->retained->grad;
+}
+
+void Tensor::set_grad(const Tensor& grad) {
+  if (grad.defined()) {
+    TD_CHECK(!is_same(grad), "can't assign Variable as its own grad");
+    TD_CHECK(grad.dtype() == dtype(), "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The "
+             "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
+             grad.dtype(), scalar_type_name(dtype()));
+    TD_CHECK(grad.device() == device(), "attempting to assign a gradient located on device '{}' to a tensor located on device "
+             "'{}'. Please ensure that the gradient and the tensor are on the same device", grad.device(), device());
+    TD_CHECK(grad.sizes() == sizes(), "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure "
+             "that the gradient and the tensor are the same size", grad.sizes(), sizes());
+  }
+  autograd::AutogradMeta* meta = autograd::meta_of(impl());
+  if (!meta && !grad.defined()) return;
+  meta = &autograd::make_meta(impl());
+  if (!meta->retained) {
+    meta->grad = grad;
+    return;
+  }
+  Tensor old = grad;
+  std::lock_guard<std::mutex> lock(meta->retained->mutex);
+  std::swap(meta->retained->grad, old);
+}
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+  taeda::backward({*this}, gradient.defined() ? TensorList{gradient} : TensorList(), retain_graph, create_graph);
+}
+
+Tensor Tensor::variable_data() const {
+  Tensor data = autograd::math::alias(*this);
+  data.impl()->own_version = make_ref<VersionCounter>();
+  return data;
+}
+
+void Tensor::set_data(const Tensor& value) {
+  TensorImpl* to = impl();
+  const TensorImpl* from = value.impl();
+  TD_CHECK(defined() && value.defined(), "set_data: the tensor is undefined");
+  TD_CHECK(to->device.type == from->device.type,
+           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
+  TD_CHECK(!requires_grad() || is_inexact(value.dtype()),
+           "data set to a tensor that requires gradients must be floating point or complex dtype");
+  const bool changed = to->dtype != from->dtype || to->sizes != from->sizes;
+  const uint32_t version = to->inference ? 0 : to->version();
+  Ref<VersionCounter> counter = make_ref<VersionCounter>();
+  counter->value = version;
+  const Ref<Storage> old = std::exchange(to->storage, from->storage);
+  to->own_version = std::move(counter);
+  to->dtype = from->dtype;
+  to->device = from->device;
+  to->set_layout(from->sizes, from->strides, from->offset);
+  if (changed) autograd::forget_accumulator(*this);
+}
+
+}  // namespace taeda

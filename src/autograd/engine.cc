@@ -1,0 +1,351 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+
+#include "autograd/accumulate.h"
+#include "autograd/anomaly.h"
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "core/layout.h"
+#include "taeda/autograd.h"
+
+namespace taeda::autograd {
+namespace {
+
+struct Capture {
+  uint32_t input_nr;
+  size_t place;  // in the results
+};
+
+struct NodeState {
+  Node* node;
+  uint32_t dependencies = 0;  // edges from nodes that have not run yet
+  bool wanted = true;         // lies on a way to what was asked for
+  bool runs = true;           // wanted for more than its captures
+  bool queued = false;
+  TensorList grads;
+  std::vector<Capture> captures;
+};
+
+// Node* -> index of its state. Open addressing; grows at half full.
+class NodeIndex {
+ public:
+  NodeIndex() : slots_(64) {}
+  // The index of `node`, or `fresh` after storing that.
+  uint32_t find_or_add(const Node* node, uint32_t fresh) {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    Slot& slot = place(node);
+    if (!slot.node) {
+      slot = {node, fresh};
+      count_++;
+    }
+    return slot.state;
+  }
+  static constexpr uint32_t kNone = ~0u;
+  uint32_t find(const Node* node) {
+    const Slot& slot = place(node);
+    return slot.node ? slot.state : kNone;
+  }
+
+ private:
+  struct Slot {
+    const Node* node = nullptr;
+    uint32_t state = 0;
+  };
+  Slot& place(const Node* node) {
+    const size_t mask = slots_.size() - 1;
+    size_t i = (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15ull >> 20 & mask;
+    while (slots_[i].node && slots_[i].node != node) i = (i + 1) & mask;
+    return slots_[i];
+  }
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& slot : old)
+      if (slot.node) place(slot.node) = slot;
+  }
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
+};
+
+std::string invalid(const Node& node, std::string_view text) {
+  return format("Function {} returned an {}", node.name(), text);
+}
+
+// Brings a gradient into the shape and dtype of what it is the gradient of.
+void validate(const Node& source, size_t i, const ResultFacts& facts, Tensor& gradient) {
+  if (!facts.known) return;
+  if (gradient.sizes() != IntSpan(facts.sizes)) {
+    if (!is_expandable_to(facts.sizes, gradient.sizes())) {
+      fail(ErrorKind::kRuntime, "{}",
+           invalid(source, format("invalid gradient at index {} - got {} but expected shape compatible with {}", i,
+                                  gradient.sizes(), IntSpan(facts.sizes))));
+    }
+    gradient = math::sum_to_size(gradient, facts.sizes);
+  }
+  if (gradient.dtype() != facts.dtype) {
+    TD_CHECK(is_inexact(facts.dtype), "{}",
+             invalid(source, format("invalid gradient at index {} - the input of dtype {} has none", i, facts.dtype)));
+    gradient = math::cast(gradient, facts.dtype);
+  }
+  if (gradient.device() != facts.device) {
+    fail(ErrorKind::kRuntime, "{}",
+         invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i, facts.device,
+                                gradient.device())));
+  }
+}
+
+bool owned_alone(const Tensor& t) {
+  return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && !t.impl()->python_object();
+}
+
+// One backward pass.
+class Task {
+ public:
+  Task(const RunOptions& options, bool filtered) : options_(options), filtered_(filtered) {}
+
+  void discover(const std::vector<Edge>& roots, const std::vector<Edge>& inputs);
+  void seed(const std::vector<Edge>& roots, TensorList& grads);
+  void execute();
+  bool wants(const Edge& edge) {
+    const uint32_t s = index_.find(edge.node.get());
+    if (s == NodeIndex::kNone) return false;
+    const NodeState& state = states_[s];
+    if (state.runs) return true;
+    for (const Capture& c : state.captures)
+      if (c.input_nr == edge.input_nr) return true;
+    return false;
+  }
+
+  TensorList results;
+  Node* current = nullptr;
+  std::vector<std::function<void()>> callbacks;
+  Task* outer = nullptr;
+
+ private:
+  uint32_t state_of(Node* node) {
+    const uint32_t fresh = static_cast<uint32_t>(states_.size());
+    const uint32_t found = index_.find_or_add(node, fresh);
+    if (found == fresh) states_.push_back(NodeState{node, 0, true, true, false, {}, {}});
+    return found;
+  }
+  void add(NodeState& state, uint32_t input_nr, Tensor gradient);
+  void enqueue(uint32_t s) {
+    states_[s].queued = true;
+    ready_.emplace_back(states_[s].node->sequence(), s);
+    std::push_heap(ready_.begin(), ready_.end());
+  }
+  void run_node(uint32_t s);
+  TensorList call(Node& node, TensorList grads);
+  void route(const Node& node, TensorList& outgoing);
+
+  const RunOptions& options_;
+  const bool filtered_;
+  NodeIndex index_;
+  std::vector<NodeState> states_;
+  std::vector<std::pair<uint64_t, uint32_t>> ready_;  // a heap: sequence number, state
+};
+
+thread_local Task* current_task = nullptr;
+
+// Depth first with a stack of our own: states of successors are complete before their predecessors'.
+void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inputs) {
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (!inputs[i]) continue;
+    states_[state_of(inputs[i].node.get())].captures.push_back({inputs[i].input_nr, i});
+  }
+  struct Frame {
+    uint32_t state;
+    uint32_t next;
+  };
+  std::vector<Frame> stack;
+  std::vector<bool> seen(states_.size(), false);
+  const auto visit = [&](Node* node) {
+    const uint32_t s = state_of(node);
+    if (s >= seen.size()) seen.resize(s + 1, false);
+    if (seen[s]) return s;
+    seen[s] = true;
+    NodeState& state = states_[s];
+    // A leaf that takes part in accumulation runs; other inputs are only looked at, unless something lies behind them.
+    state.runs = filtered_ ? options_.accumulate && !state.captures.empty() && node->leaf() : true;
+    stack.push_back({s, 0});
+    return s;
+  };
+  for (const Edge& root : roots) {
+    if (!root) continue;
+    visit(root.node.get());
+    while (!stack.empty()) {
+      const uint32_t s = stack.back().state;
+      const EdgeList& edges = states_[s].node->next_edges();
+      if (stack.back().next < edges.size()) {
+        const Edge& edge = edges[stack.back().next++];
+        if (edge) states_[visit(edge.node.get())].dependencies++;
+        continue;
+      }
+      stack.pop_back();
+      if (!filtered_) continue;
+      NodeState& state = states_[s];
+      for (size_t i = 0; i < edges.size() && !state.runs; i++)
+        if (edges[i]) state.runs = states_[index_.find(edges[i].node.get())].wanted;
+      state.wanted = state.runs || !state.captures.empty();
+    }
+  }
+}
+
+void Task::seed(const std::vector<Edge>& roots, TensorList& grads) {
+  for (size_t i = 0; i < roots.size(); i++) {
+    if (roots[i]) add(states_[state_of(roots[i].node.get())], roots[i].input_nr, std::move(grads[i]));
+  }
+  for (const Edge& root : roots) {
+    if (!root) continue;
+    const uint32_t s = state_of(root.node.get());
+    if (states_[s].dependencies == 0 && !states_[s].queued && states_[s].wanted) enqueue(s);
+  }
+}
+
+void Task::add(NodeState& state, uint32_t input_nr, Tensor gradient) {
+  if (state.grads.size() <= input_nr) state.grads.resize(std::max(state.node->num_inputs(), input_nr + 1));
+  Tensor& sum = state.grads[input_nr];
+  if (!sum.defined()) {
+    sum = std::move(gradient);
+  } else if (!thread_modes.grad_enabled && sum.dtype() == gradient.dtype() && sum.sizes() == gradient.sizes() &&
+             owned_alone(sum) && is_dense_layout(sum.sizes(), sum.strides())) {
+    math::accumulate(sum, gradient);
+  } else {
+    sum = math::add(sum, gradient);
+  }
+}
+
+void Task::execute() {
+  while (!ready_.empty()) {
+    std::pop_heap(ready_.begin(), ready_.end());
+    const uint32_t s = ready_.back().second;
+    ready_.pop_back();
+    run_node(s);
+  }
+}
+
+void run_tensor_hooks(Node& node, TensorList& grads) {
+  if (const TensorImpl* leaf = node.leaf()) {
+    const AutogradMeta* meta = meta_of(leaf);
+    if (!meta || !meta->hooks) return;
+    const auto hooks = meta->hooks->pre_hooks;
+    for (const Ref<PreHook>& hook : hooks) hook->run(grads);
+    return;
+  }
+  NodeExtras* extras = node.extras();
+  if (!extras) return;
+  const auto hooks = extras->tensor_pre_hooks;  // copies: a hook may remove itself
+  for (const Ref<PreHook>& hook : hooks) hook->run(grads);
+  const auto retained = extras->retain_grad;
+  for (const auto& [nr, hook] : retained) hook->run(grads);
+}
+
+void Task::run_node(uint32_t s) {
+  Node& node = *states_[s].node;
+  TensorList grads = std::move(states_[s].grads);
+  if (grads.size() < node.num_inputs()) grads.resize(node.num_inputs());
+  current = &node;
+  if (node.extras() || node.leaf()) run_tensor_hooks(node, grads);
+  for (const Capture& c : states_[s].captures) results[c.place] = grads[c.input_nr];
+  if (!states_[s].runs) return;
+  TensorList outgoing = call(node, std::move(grads));
+  if (!options_.keep_graph) {
+    const ReleaseScope scope(node);
+    node.release_saved();
+  }
+  route(node, outgoing);
+}
+
+TensorList Task::call(Node& node, TensorList grads) {
+  try {
+    if (!node.extras()) [[likely]] {
+      TensorList outgoing = node.apply(std::move(grads));
+      if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan) check_nan(node, outgoing);
+      return outgoing;
+    }
+    const auto pre_hooks = node.extras()->pre_hooks;
+    for (const Ref<PreHook>& hook : pre_hooks) hook->run(grads);
+    const auto post_hooks = node.extras()->post_hooks;
+    TensorList incoming = post_hooks.empty() ? TensorList() : grads;
+    TensorList outgoing = node.apply(std::move(grads));
+    for (const Ref<PostHook>& hook : post_hooks) hook->run(outgoing, incoming);
+    if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan) check_nan(node, outgoing);
+    return outgoing;
+  } catch (Error& error) {
+    if (anomaly_enabled) warn_failure(node);
+    std::string text = error.what();
+    if (text.find(node.name()) != std::string::npos) throw;
+    throw Error(error.kind(), text + format(" [while running {}]", node.name()));
+  } catch (...) {
+    if (anomaly_enabled) warn_failure(node);
+    throw;
+  }
+}
+
+// Sends each gradient along its edge and queues the nodes that have all of theirs.
+void Task::route(const Node& node, TensorList& outgoing) {
+  const EdgeList& edges = node.next_edges();
+  if (outgoing.size() > edges.size()) {
+    bool surplus = false;
+    for (size_t i = edges.size(); i < outgoing.size(); i++) surplus |= outgoing[i].defined();
+    TD_CHECK(!surplus, "{}",
+             invalid(node, format("invalid number of gradients - expected {}, but got {}", edges.size(), outgoing.size())));
+  }
+  for (size_t i = 0; i < edges.size(); i++) {
+    const Edge& edge = edges[i];
+    if (!edge) continue;
+    const uint32_t s = index_.find(edge.node.get());
+    if (s == NodeIndex::kNone) continue;
+    NodeState& state = states_[s];
+    state.dependencies--;
+    if (!state.wanted) continue;
+    if (i < outgoing.size() && outgoing[i].defined()) {
+      validate(node, i, edge.node->input_facts(edge.input_nr), outgoing[i]);
+      add(state, edge.input_nr, std::move(outgoing[i]));
+    }
+    if (state.dependencies == 0) enqueue(s);
+  }
+}
+
+}  // namespace
+
+bool Node::task_wants(const Edge& edge) { return current_task && current_task->wants(edge); }
+
+TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads, const std::vector<Edge>& inputs,
+                       const RunOptions& options) {
+  const bool filtered = !inputs.empty();
+  Task task(options, filtered);
+  task.results.resize(inputs.size());
+  const GradMode mode(options.create_graph);
+
+  struct Enter {
+    Task* outer = current_task;
+    bool outer_filtered = Node::filtered_;
+    Enter(Task* task, bool filtered) {
+      task->outer = outer;
+      current_task = task;
+      Node::filtered_ = filtered;
+    }
+    ~Enter() {
+      current_task = outer;
+      Node::filtered_ = outer_filtered;
+    }
+  } enter(&task, filtered);
+
+  task.discover(roots, inputs);
+  task.seed(roots, grads);
+  grads.clear();
+  task.execute();
+  for (size_t i = 0; i < task.callbacks.size(); i++) task.callbacks[i]();
+  return std::move(task.results);
+}
+
+Node* Engine::current_node() { return current_task ? current_task->current : nullptr; }
+bool Engine::running() { return current_task != nullptr; }
+void Engine::queue_callback(std::function<void()> callback) {
+  TD_CHECK(current_task, "Final callbacks can only be installed during backward pass.");
+  current_task->callbacks.push_back(std::move(callback));
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,97 @@
+#include "autograd/math.h"
+
+#include <algorithm>
+
+#include "core/layout.h"
+#include "taeda/ops.h"
+
+namespace taeda::autograd::math {
+
+Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
+void accumulate(const Tensor& a, const Tensor& b) { a.add_(b); }
+Tensor zeros(IntSpan sizes, DType dtype, Device device) {
+  TensorOptions options(dtype);
+  options.device = device;
+  return op::zeros(sizes, options);
+}
+Tensor ones_like(const Tensor& t) {
+  TensorOptions options(t.dtype());
+  options.device = t.device();
+  return op::ones(t.sizes(), options);
+}
+Tensor clone(const Tensor& t) { return op::clone(t, std::nullopt); }
+Tensor clone_with_strides(const Tensor& t, IntSpan strides) {
+  TensorOptions options(t.dtype());
+  options.device = t.device();
+  Tensor out = op::empty_strided(t.sizes(), strides, options);
+  op::copy_(out, t, false);
+  return out;
+}
+Tensor sum_to_size(const Tensor& t, IntSpan sizes) { return op::sum_to_size(t, sizes); }
+Tensor cast(const Tensor& t, DType dtype) {
+  const Tensor real = t.is_complex() && !is_complex(dtype) ? op::real(t) : t;
+  return op::to_dtype(real, dtype, false, std::nullopt);
+}
+Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
+  return op::as_strided(t, sizes, strides, offset);
+}
+Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides, int64_t base_offset,
+                           IntSpan sizes, IntSpan strides, int64_t offset) {
+  return op::as_strided_backward(gy, base_sizes, base_strides, base_offset, sizes, strides, offset);
+}
+Tensor view_as_real(const Tensor& t) { return op::view_as_real(t); }
+void copy_(const Tensor& to, const Tensor& from) { op::copy_(to, from, false); }
+Tensor conjugate(const Tensor& t) { return op::conj(t); }
+Tensor view(const Tensor& t) { return op::alias(t); }
+
+namespace {
+
+// Elements count as bad when their exponent is all ones and their fraction is not zero.
+template <class Bits>
+bool any_nan(const void* data, int64_t count, Bits infinity) {
+  const Bits* values = static_cast<const Bits*>(data);
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  constexpr int64_t kBlock = 1024;
+  for (int64_t start = 0; start < count; start += kBlock) {
+    const int64_t end = std::min(count, start + kBlock);
+    Bits found = 0;
+    for (int64_t i = start; i < end; i++) found |= static_cast<Bits>((values[i] & static_cast<Bits>(~sign)) > infinity);
+    if (found) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_nan(const Tensor& t) {
+  if (!is_inexact(t.dtype()) || t.is_meta() || t.numel() == 0) return false;
+  Tensor dense = t;
+  int64_t count = t.numel();
+  if (!is_dense_layout(t.sizes(), t.strides())) dense = clone(t);
+  switch (t.dtype()) {
+    case DType::kFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7c00);
+    case DType::kBFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7f80);
+    case DType::kComplex64: return any_nan<uint32_t>(dense.data_ptr(), 2 * count, 0x7f800000u);
+    case DType::kFloat32: return any_nan<uint32_t>(dense.data_ptr(), count, 0x7f800000u);
+    case DType::kComplex128: count *= 2; [[fallthrough]];
+    default: return any_nan<uint64_t>(dense.data_ptr(), count, 0x7ff0000000000000ull);
+  }
+}
+
+Tensor alias(const Tensor& t) {
+  const TensorImpl& from = *t.impl();
+  Ref<TensorImpl> impl = make_ref<TensorImpl>(from.storage, from.dtype, from.device);
+  impl->sizes = from.sizes;
+  impl->strides = from.strides;
+  impl->offset = from.offset;
+  impl->numel = from.numel;
+  impl->data = from.data;
+  impl->contiguous = from.contiguous;
+  impl->wrapped_number = from.wrapped_number;
+  impl->own_version = from.own_version;
+  impl->inference = false;
+  impl->keys = impl->keys & kDeviceKeys;
+  return Tensor(std::move(impl));
+}
+
+}  // namespace taeda::autograd::math

@@ -1,0 +1,100 @@
+#include "autograd/node.h"
+
+#include "autograd/anomaly.h"
+#include "autograd/math.h"
+#include "base/block_list.h"
+
+namespace taeda::autograd {
+namespace {
+
+constexpr size_t kSmallBytes = 256, kLargeBytes = 512;
+using SmallBlocks = BlockList<taeda::detail::BlockClass::kSmallNode, kSmallBytes>;
+using LargeBlocks = BlockList<taeda::detail::BlockClass::kLargeNode, kLargeBytes>;
+
+// Trivially destructible: nodes die at any time, also while a thread ends.
+thread_local uint64_t next_sequence = 0;
+thread_local int64_t live_nodes = 0;
+thread_local const Node* dying_nodes = nullptr;
+thread_local bool destroying = false;
+
+}  // namespace
+
+thread_local bool Node::filtered_ = false;
+
+EdgeList& EdgeList::operator=(EdgeList&& other) noexcept {
+  for (size_t i = 0; i < kInline; i++) inline_[i] = std::move(other.inline_[i]);
+  more_ = std::move(other.more_);
+  size_ = std::exchange(other.size_, 0);
+  return *this;
+}
+
+void EdgeList::clear() {
+  for (Edge& edge : inline_) edge = {};
+  more_.reset();
+  size_ = 0;
+}
+
+Tensor ResultFacts::zeros() const { return math::zeros(sizes, dtype, device); }
+
+Node::Node() : sequence_(next_sequence++) {
+  live_nodes++;
+  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]] note_creation(*this);
+}
+
+Node::~Node() {
+  live_nodes--;
+  delete extras_.load(std::memory_order_relaxed);
+}
+
+NodeExtras& Node::make_extras() {
+  NodeExtras* extras = extras_.load(std::memory_order_acquire);
+  if (extras) return *extras;
+  auto* fresh = new NodeExtras;
+  if (extras_.compare_exchange_strong(extras, fresh, std::memory_order_acq_rel)) return *fresh;
+  delete fresh;
+  return *extras;
+}
+
+void Node::set_input_facts(uint32_t i, const Tensor& result) {
+  ResultFacts* facts = &facts_;
+  if (i > 0) {
+    if (!more_facts_) more_facts_ = std::make_unique<std::vector<ResultFacts>>();
+    if (more_facts_->size() < i) more_facts_->resize(i);
+    facts = &(*more_facts_)[i - 1];
+  }
+  num_inputs_ = std::max(num_inputs_, i + 1);
+  if (result.defined()) *facts = ResultFacts(result);
+}
+
+void* Node::operator new(size_t size) {
+  if (size <= kSmallBytes) return SmallBlocks::take();
+  if (size <= kLargeBytes) return LargeBlocks::take();
+  return ::operator new(size);
+}
+
+void Node::operator delete(void* object, size_t size) {
+  if (size <= kSmallBytes) SmallBlocks::give(object);
+  else if (size <= kLargeBytes) LargeBlocks::give(object);
+  else ::operator delete(object);
+}
+
+int64_t Node::live_count() { return live_nodes; }
+
+// A node's destructor releases its edges and saved tensors, whose histories release further nodes. Those wait in a
+// list until this one is gone.
+void Node::last_release() const {
+  if (destroying) {
+    next_dying_ = dying_nodes;
+    dying_nodes = this;
+    return;
+  }
+  destroying = true;
+  delete this;
+  while (const Node* node = dying_nodes) {
+    dying_nodes = node->next_dying_;
+    delete node;
+  }
+  destroying = false;
+}
+
+}  // namespace taeda::autograd

@@ -1,0 +1,183 @@
+#include "autograd/record.h"
+
+#include <algorithm>
+
+#include "autograd/accumulate.h"
+#include "autograd/anomaly.h"
+#include "autograd/forward.h"
+#include "autograd/layer.h"
+#include "autograd/math.h"
+#include "autograd/view.h"
+#include "taeda/autograd.h"
+
+namespace taeda::autograd {
+namespace {
+
+// An operator that has no gradient: backward through it says so.
+struct NotDifferentiableNode final : Node {
+  std::string op;
+  const char* name() const override { return "NotImplemented"; }
+  TensorList apply(TensorList&&) override {
+    fail(ErrorKind::kRuntime, "derivative for {} is not implemented", op);
+  }
+};
+
+// Hands the gradient of a copy on to the original.
+struct PassNode final : Node {
+  const char* name() const override { return "AliasBackward0"; }
+  TensorList apply(TensorList&& grads) override { return std::move(grads); }
+};
+
+}  // namespace
+
+void pass_through(const Tensor& copy, const Tensor& original) {
+  Ref<PassNode> node = make_ref<PassNode>();
+  node->set_next_edges(edges(original));
+  set_history(copy, node);
+}
+
+bool requires_grad_slow(const TensorImpl* impl) {
+  if (const AutogradMeta* meta = meta_of(impl); meta && (meta->requires_grad || meta->grad_fn)) return true;
+  return impl->view_base && requires_grad(impl->view_base.get());
+}
+
+Ref<Node> grad_fn(const Tensor& t) {
+  if (!t.defined()) return {};
+  if (t.impl()->view_base) return view_grad_fn(t);
+  const AutogradMeta* meta = meta_of(t);
+  return meta ? meta->grad_fn : Ref<Node>();
+}
+
+Edge gradient_edge(const Tensor& t) {
+  if (!requires_grad(t)) return {};
+  if (Ref<Node> node = grad_fn(t)) return {std::move(node), meta_of(t)->output_nr};
+  return {accumulator_of(t), 0};
+}
+
+void detail::set_result(const Tensor& result, Node* node, uint32_t output_nr) {
+  node->set_input_facts(output_nr, result);
+  if (!result.defined() || !is_inexact(result.dtype())) return;
+  TensorImpl* impl = result.impl();
+  AutogradMeta& meta = make_meta(impl);
+  meta.grad_fn = Ref<Node>(node);
+  meta.output_nr = output_nr;
+  impl->keys = impl->keys | Key::kAutograd;
+  if (impl->view_base) impl->view_version = impl->version();
+}
+
+void move_history(const Tensor& t, const Ref<Node>& node, uint32_t output_nr) {
+  AutogradMeta& meta = make_meta(t.impl());
+  const Ref<Node> old = std::move(meta.grad_fn);
+  const uint32_t old_nr = meta.output_nr;
+  meta.grad_fn = node;
+  meta.output_nr = output_nr;
+  t.impl()->keys = t.impl()->keys | Key::kAutograd;
+  // Hooks registered so far keep seeing the gradient of the old value; retain_grad follows the tensor.
+  if (meta.hooks) meta.hooks->python_hooks = nullptr;
+  if (!meta.retained || !old || !old->extras()) return;
+  auto& retained = old->extras()->retain_grad;
+  for (size_t i = 0; i < retained.size(); i++) {
+    if (retained[i].first != old_nr) continue;
+    node->make_extras().retain_grad.emplace_back(output_nr, std::move(retained[i].second));
+    retained.erase(retained.begin() + static_cast<std::ptrdiff_t>(i));
+    break;
+  }
+}
+
+void check_inplace(std::string_view op, const Tensor& self, bool needs) {
+  TensorImpl* impl = self.impl();
+  TD_CHECK(!impl->inference || thread_modes.inference,
+           "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+           "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");
+  if (needs && thread_modes.grad_enabled) {
+    if (impl->view_base) {
+      check_view_writable(self, /*indirect=*/false);
+      const Tensor base(impl->view_base);
+      TD_CHECK(!requires_grad(base) || grad_fn(base),
+               "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    TD_CHECK(!requires_grad(self) || grad_fn(self),
+             "a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]] note_mutation(op, self);
+}
+
+void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_nr) {
+  node->set_input_facts(output_nr, self);
+  if (!is_inexact(self.dtype())) return;
+  if (self.impl()->view_base) rebase_view(self, node, output_nr);
+  else move_history(self, node, output_nr);
+}
+
+void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
+  TensorImpl* view = result.impl();
+  TensorImpl* from = base.impl();
+  if (view == from) return;
+  view->own_version = from->own_version;
+  if (from->inference) {
+    view->inference = true;
+    view->keys = view->keys | Key::kAutograd;
+    return;
+  }
+  view->inference = false;
+  view->view_base = from->view_base ? from->view_base : base.ref();
+  if (thread_modes.inference) flags |= kMadeInInference;
+  else if (!thread_modes.grad_enabled) flags |= kMadeWithoutGrad;
+  view->view_flags = flags ? flags : from->view_flags;
+  view->view_version = view->version();
+  view->keys = view->keys | Key::kAutograd;
+}
+
+Tensor copy_for_backward(const Tensor& t) { return math::clone(t); }
+
+TensorList replay(const TensorList& inputs, const TensorList& gys,
+                  const std::function<TensorList(const TensorList&)>& function) {
+  const bool create_graph = thread_modes.grad_enabled;
+  const EnableGrad recording;
+  TensorList fresh, wanted;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Tensor& x = inputs[i];
+    if (!x.defined() || !is_inexact(x.dtype())) {
+      fresh.push_back(x);
+      continue;
+    }
+    Tensor copy = math::alias(x);
+    if (create_graph && requires_grad(x)) pass_through(copy, x);
+    else copy.requires_grad_();
+    fresh.push_back(copy);
+    wanted.push_back(copy);
+    places.push_back(i);
+  }
+  const TensorList results = function(fresh);
+  TensorList out(inputs.size()), outputs, grads;
+  for (size_t i = 0; i < results.size() && i < gys.size(); i++) {
+    if (!gys[i].defined() || !requires_grad(results[i])) continue;
+    outputs.push_back(results[i]);
+    grads.push_back(gys[i]);
+  }
+  if (outputs.empty() || wanted.empty()) return out;
+  GradOptions options;
+  options.create_graph = options.retain_graph = create_graph;
+  options.allow_unused = true;
+  TensorList found = grad(outputs, wanted, grads, options);
+  for (size_t i = 0; i < found.size(); i++) out[places[i]] = std::move(found[i]);
+  return out;
+}
+
+void mark_not_differentiable(std::string_view op, const Tensor& result) {
+  if (!result.defined() || !is_inexact(result.dtype())) return;
+  Ref<NotDifferentiableNode> node = make_ref<NotDifferentiableNode>();
+  node->op = op;
+  set_history(result, node);
+}
+
+Tensor not_differentiable_inplace(std::string_view op, const Tensor& self) {
+  if (!is_inexact(self.dtype())) return self;
+  Ref<NotDifferentiableNode> node = make_ref<NotDifferentiableNode>();
+  node->op = op;
+  rebase_history(self, node);
+  return self;
+}
+
+}  // namespace taeda::autograd

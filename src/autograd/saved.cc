@@ -1,0 +1,213 @@
+#include "autograd/saved.h"
+
+#include "autograd/anomaly.h"
+#include "autograd/forward.h"
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "autograd/view.h"
+#include "taeda/autograd.h"
+
+namespace taeda::autograd {
+namespace {
+
+struct HookStack {
+  std::vector<Ref<SavedTensorHooks>> hooks;
+  std::string disabled;  // the message to raise; empty: enabled
+};
+thread_local HookStack hook_stack;
+
+void check_hooks_enabled() {
+  if (!hook_stack.disabled.empty()) fail(ErrorKind::kRuntime, "{}", hook_stack.disabled);
+}
+
+constexpr const char* kReleasedMessage =
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward.";
+
+// While a node's lock is held, what reset() drops is kept here: destructors may take any time and other locks.
+thread_local std::vector<Ref<RefCounted>>* trash_objects = nullptr;
+thread_local std::vector<Ref<TensorImpl>>* trash_tensors = nullptr;
+
+}  // namespace
+
+// What is kept instead of the tensor when hooks packed it.
+struct SavedTensor::Hooked final : RefCounted {
+  Ref<SavedTensorHooks> hooks;
+  Ref<RefCounted> packed;
+  bool leaf = false;
+};
+
+void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
+  check_hooks_enabled();
+  hook_stack.hooks.push_back(std::move(hooks));
+}
+void pop_saved_tensor_hooks() {
+  if (!hook_stack.hooks.empty()) hook_stack.hooks.pop_back();
+}
+void disable_saved_tensor_hooks(std::string message) {
+  if (!hook_stack.hooks.empty()) fail(ErrorKind::kRuntime, "{}", message);
+  hook_stack.disabled = std::move(message);
+}
+void enable_saved_tensor_hooks() { hook_stack.disabled.clear(); }
+bool saved_tensor_hooks_enabled() { return hook_stack.disabled.empty(); }
+std::string saved_tensor_hooks_disabled_message() { return hook_stack.disabled; }
+
+ReleaseScope::ReleaseScope(const Node& node) : node_(node), outer_objects_(trash_objects), outer_tensors_(trash_tensors) {
+  trash_objects = &objects_;
+  trash_tensors = &tensors_;
+  node_.lock();
+}
+ReleaseScope::~ReleaseScope() {
+  node_.unlock();
+  trash_objects = outer_objects_;
+  trash_tensors = outer_tensors_;
+}
+
+// An alias without history, except for leaves that require grad: those cannot be written in place while recording, so
+// that holding the tensor itself can never close a cycle through a history that it gets later.
+void SavedTensor::save(const Tensor& tensor, bool is_output) {
+  TD_CHECK(!tensor.is_inference(),
+           "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it "
+           "in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  defined_ = true;
+  is_output_ = is_output;
+  requires_grad_ = autograd::requires_grad(tensor);
+  const bool leaf = requires_grad_ && !is_output && !grad_fn(tensor);
+  if (requires_grad_ && !is_output && !leaf) grad_fn_ = grad_fn(tensor);
+  output_nr_ = meta_of(tensor) ? meta_of(tensor)->output_nr : 0;
+  if (!hook_stack.hooks.empty()) [[unlikely]] {
+    Ref<Hooked> hooked = make_ref<Hooked>();
+    hooked->hooks = hook_stack.hooks.back();
+    hooked->leaf = leaf;
+    if (leaf) grad_fn_ = gradient_edge(tensor).node;
+    const GradMode no_grad(false);
+    hooked->packed = hooked->hooks->pack(leaf ? tensor : math::alias(tensor));
+    hooked_ = hooked;
+    return;
+  }
+  version_ = tensor.version();
+  if (leaf) {
+    tensor_ = tensor.ref();
+  } else {
+    Tensor alias = math::alias(tensor);
+    share_tangent(alias, tensor);
+    tensor_ = alias.take();
+  }
+}
+
+Tensor SavedTensor::unpack(Node& node) const {
+  if (!defined_) return {};
+  // A reference is taken under the node's lock: another thread's backward may be about to release the tensor.
+  Ref<TensorImpl> impl;
+  Ref<RefCounted> hooked;
+  Ref<Node> history;
+  {
+    node.lock();
+    const bool released = released_;
+    if (!released) {
+      impl = tensor_;
+      hooked = hooked_;
+      history = grad_fn_;
+    }
+    node.unlock();
+    if (released) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
+  }
+  if (hooked) [[unlikely]] return unpack_hooked(static_cast<Hooked&>(*hooked), history, node);
+  Tensor tensor(std::move(impl));
+  if (tensor.version() != version_) [[unlikely]] fail_version(tensor, history, node);
+  if (dual_level() != 0) [[unlikely]] refresh_tangent_key(tensor);
+  if (!thread_modes.grad_enabled || !requires_grad_ || (!is_output_ && !history)) return tensor;
+  return with_history(tensor, history, node);
+}
+
+Tensor SavedTensor::with_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const {
+  Tensor alias = math::alias(tensor);
+  share_tangent(alias, tensor);
+  if (!is_output_) {
+    set_gradient_edge(alias, history, output_nr_);
+  } else if (Node* owner = node.owner()) {
+    // The operator wrote into a view: its result's history is that view of what the owner made of the base.
+    attach_view_history(alias, *owner);
+  } else {
+    set_gradient_edge(alias, Ref<Node>(&node), output_nr_);
+  }
+  return alias;
+}
+
+Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node) const {
+  Tensor tensor = hooked.hooks->unpack(*hooked.packed);
+  TD_CHECK(tensor.defined(), "saved tensor hooks: unpack returned no tensor");
+  if (!requires_grad_) return autograd::requires_grad(tensor) ? math::alias(tensor) : tensor;
+  if (!thread_modes.grad_enabled) return tensor;
+  if (hooked.leaf) {
+    Tensor alias = math::alias(tensor);
+    set_gradient_edge(alias, history, 0);  // what arrives goes to the leaf that was packed
+    return alias;
+  }
+  return with_history(tensor, history, node);
+}
+
+void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
+  TD_CHECK(defined_,
+           "Calling register_hooks on a saved tensor with value None is forbidden. If your tensor was not None, it was "
+           "probably optimized away.");
+  if (released_) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
+  TD_CHECK(!hooked_, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                     "hooks is allowed at a time.");
+  Ref<Hooked> hooked = make_ref<Hooked>();
+  hooked->hooks = std::move(hooks);
+  const Tensor tensor(tensor_);
+  hooked->leaf = requires_grad_ && !is_output_ && !grad_fn_;
+  if (hooked->leaf) grad_fn_ = gradient_edge(tensor).node;
+  const GradMode no_grad(false);
+  const uint32_t before = tensor.version();
+  hooked->packed = hooked->hooks->pack(hooked->leaf ? tensor : math::alias(tensor));
+  TD_CHECK(tensor.version() == before,
+           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+           "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need "
+           "to perform in-place operations on the input to a pack hook.");
+  hooked_ = hooked;
+  tensor_ = nullptr;
+}
+
+void SavedTensor::reset() {
+  if (!defined_) return;
+  released_ = true;
+  if (trash_tensors) {
+    if (tensor_) trash_tensors->push_back(std::move(tensor_));
+    if (hooked_) trash_objects->push_back(std::move(hooked_));
+    if (grad_fn_) trash_objects->push_back(std::move(grad_fn_));
+  }
+  tensor_ = nullptr;
+  hooked_ = nullptr;
+  grad_fn_ = nullptr;
+}
+
+void SavedTensor::fail_version(const Tensor& tensor, const Ref<Node>& history, const Node& node) const {
+  const Node* source = is_output_ ? &node : history.get();
+  std::string_view name = source ? std::string_view(source->name()) : std::string_view();
+  // "MulBackward0" is the gradient of Mul.
+  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0) name = name.substr(0, end);
+  std::string text = format(
+      "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]",
+      scalar_type_name(tensor.dtype()), tensor.sizes());
+  if (source) text += format(", which is output {} of {},", output_nr_, name);
+  text += format(" is at version {}; expected version {} instead. It was saved for {}.", tensor.version(), version_,
+                 node.name());
+  const std::string mutation = mutation_text(tensor);
+  if (!mutation.empty()) {
+    text += format(" It was {}", mutation);
+  } else if (anomaly_enabled) {
+    text += " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!";
+  } else {
+    text += " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+  }
+  fail(ErrorKind::kRuntime, "{}", text);
+}
+
+}  // namespace taeda::autograd

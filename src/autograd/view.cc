@@ -1,0 +1,213 @@
+#include "autograd/view.h"
+
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "core/layout.h"
+
+namespace taeda::autograd {
+namespace {
+
+// A gradient buffer with the base's layout, in which a view's layout names the same elements as in the base. Bases
+// whose elements overlap or leave gaps get room for their whole range of memory.
+class GradientBuffer {
+ public:
+  GradientBuffer(const ViewGeometry& base, Device device) : base_(base) {
+    int64_t last = 0;
+    for (size_t i = 0; i < base.sizes.size(); i++) last += (base.sizes[i] - 1) * base.strides[i];
+    const bool empty = checked_numel(base.sizes) == 0;
+    memory_ = math::zeros(IntSpan({empty ? 0 : last + 1}), base.dtype, device);
+    whole_ = math::as_strided(memory_, base.sizes, base.strides, 0);
+  }
+  const Tensor& whole() const { return whole_; }
+  // The part that a view covers. Elements outside of the base's own range (a view by as_strided) have no place here.
+  Tensor part(const ViewGeometry& view) const {
+    if (view.dtype == base_.dtype) {
+      return math::as_strided(memory_, view.sizes, view.strides, view.offset - base_.offset);
+    }
+    // x.real, view_as_real: strides and offset count real numbers.
+    const Tensor reals = math::view_as_real(memory_);
+    return math::as_strided(reals, view.sizes, view.strides, view.offset - 2 * base_.offset);
+  }
+
+ private:
+  const ViewGeometry& base_;
+  Tensor memory_, whole_;
+};
+
+void check_geometry(const ViewGeometry& base, const ViewGeometry& view) {
+  TD_CHECK_IMPLEMENTED(
+      base.dtype == view.dtype || (is_complex(base.dtype) && to_real(base.dtype) == view.dtype),
+      "in-place change of a {} view of a {} tensor whose gradient is tracked", view.dtype, base.dtype);
+}
+
+// A view of a base, made anew after the base's memory was written.
+struct AsStridedNode final : Node {
+  ViewGeometry base, view;
+  Device device;
+  const char* name() const override { return "AsStridedBackward0"; }
+  TensorList apply(TensorList&& grads) override {
+    TensorList out(1);
+    if (!grads[0].defined() || !should_compute(0)) return out;
+    if (base.dtype == view.dtype) {
+      out[0] = math::as_strided_backward(grads[0], base.sizes, base.strides, base.offset, view.sizes, view.strides,
+                                         view.offset);
+    } else {
+      GradientBuffer buffer(base, device);
+      math::copy_(buffer.part(view), grads[0]);
+      out[0] = buffer.whole();
+    }
+    return out;
+  }
+};
+
+Ref<Node> make_view_node(const ViewGeometry& base, const ViewGeometry& view, Device device, Edge edge) {
+  check_geometry(base, view);
+  Ref<AsStridedNode> node = make_ref<AsStridedNode>();
+  node->base = base;
+  node->view = view;
+  node->device = device;
+  EdgeList edges;
+  edges.push_back(std::move(edge));
+  node->set_next_edges(std::move(edges));
+  return node;
+}
+
+// The history of a base after an operator wrote into a view of it.
+struct CopySlices final : Node {
+  ViewGeometry base, view;
+  Device device;
+  Ref<Node> inner;
+  uint32_t inner_output = 0;
+  bool inner_reads_view = false;  // the inner node's first edge is the view's old value
+
+  const char* name() const override { return "CopySlices"; }
+  ~CopySlices() override {
+    if (inner) inner->set_owner(nullptr);
+  }
+  bool is_python() const override { return inner && inner->is_python(); }
+  void release_saved() override {
+    if (inner) inner->release_saved();
+  }
+  TensorList apply(TensorList&& grads) override {
+    TensorList out(next_edges().size());
+    if (!grads[0].defined()) return out;
+    GradientBuffer buffer(base, device);
+    math::copy_(buffer.whole(), grads[0]);
+    const Tensor part = buffer.part(view);
+    TensorList inner_grads(inner->num_inputs());
+    inner_grads[inner_output] = math::clone(part);
+    TensorList inner_out = inner->apply(std::move(inner_grads));
+    const size_t skip = inner_reads_view ? 1 : 0;
+    for (size_t i = skip; i < inner_out.size() && i - skip + 1 < out.size(); i++) out[i - skip + 1] = std::move(inner_out[i]);
+    if (should_compute(0)) {
+      const bool flows = inner_reads_view && !inner_out.empty() && inner_out[0].defined();
+      Tensor inside = flows ? inner_out[0] : math::zeros(view.sizes, view.dtype, device);
+      if (inside.sizes() != IntSpan(view.sizes)) inside = math::sum_to_size(inside, view.sizes);
+      math::copy_(part, inside);
+      out[0] = buffer.whole();
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+void set_gradient_edge(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
+  AutogradMeta& meta = make_meta(t.impl());
+  meta.grad_fn = std::move(node);
+  meta.output_nr = output_nr;
+  refresh_keys(t.impl());
+}
+
+void attach_view_history(const Tensor& alias, Node& base_node) {
+  const auto& copy = static_cast<const CopySlices&>(base_node);
+  Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(), Edge{Ref<Node>(&base_node), 0});
+  node->set_input_facts(0, alias);
+  set_gradient_edge(alias, std::move(node), 0);
+}
+
+Ref<Node> view_grad_fn(const Tensor& view) {
+  TensorImpl* impl = view.impl();
+  AutogradMeta* meta = meta_of(impl);
+  const Tensor base(impl->view_base);
+  if (!(meta && meta->grad_fn) && !requires_grad(base)) return {};
+  if (impl->version() == impl->view_version) return meta ? meta->grad_fn : Ref<Node>();
+  if (!requires_grad(base)) return meta->grad_fn;
+  check_view_writable(view, /*indirect=*/true);
+  Ref<Node> node = make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
+  node->set_input_facts(0, view);
+  set_gradient_edge(view, std::move(node), 0);
+  impl->view_version = impl->version();
+  return meta_of(impl)->grad_fn;
+}
+
+void rebase_view(const Tensor& view, const Ref<Node>& node, uint32_t output_nr) {
+  TensorImpl* impl = view.impl();
+  const Tensor base(impl->view_base);
+  Ref<CopySlices> copy = make_ref<CopySlices>();
+  copy->base = ViewGeometry(base);
+  copy->view = ViewGeometry(view);
+  copy->device = view.device();
+  check_geometry(copy->base, copy->view);
+  // The operator's first argument is the view: its gradient goes on to the base's old value.
+  const AutogradMeta* meta = meta_of(impl);
+  const Edge first = node->next_edges().size() > 0 ? node->next_edge(0) : Edge();
+  copy->inner_reads_view = first && meta && first.node == meta->grad_fn && first.input_nr == meta->output_nr;
+  Edge base_edge;
+  if (requires_grad(base)) base_edge = gradient_edge(base);
+  EdgeList edges, inner_edges;
+  edges.push_back(base_edge);
+  for (size_t i = 0; i < node->next_edges().size(); i++) {
+    const bool is_view = i == 0 && copy->inner_reads_view;
+    inner_edges.push_back(is_view ? base_edge : node->next_edge(i));
+    if (!is_view) edges.push_back(node->next_edge(i));
+  }
+  node->set_next_edges(std::move(inner_edges));
+  node->set_owner(copy.get());
+  copy->set_next_edges(std::move(edges));
+  copy->inner = node;
+  copy->inner_output = output_nr;
+  copy->set_input_facts(0, base);
+  move_history(base, copy, 0);
+  // The view's own history is made anew when it is next asked for.
+  impl->view_version = impl->version() - 1;
+}
+
+void check_view_writable(const Tensor& view, bool indirect) {
+  const uint32_t flags = view.impl()->view_flags;
+  if (flags == 0) return;
+  const char* modified = indirect ? "its base or another view of its base has been modified inplace" : "is being modified inplace";
+  if (flags & kMadeInInference) {
+    fail(ErrorKind::kRuntime,
+         "A view was created in inference mode and {} in normal mode. Given that this use case is ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+         "inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the "
+         "inplace to be tracked).",
+         modified);
+  }
+  if (flags & kMadeWithoutGrad) {
+    fail(ErrorKind::kRuntime,
+         "A view was created in no_grad mode and {} with grad mode enabled. Given that this use case is ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+         "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+         "to be tracked).",
+         modified);
+  }
+  const AutogradMeta* meta = meta_of(view);
+  std::string_view name = meta && meta->grad_fn ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
+  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0) name = name.substr(0, end);
+  const std::string output = format("Output {} of {} is a view and {}. ", meta ? meta->output_nr : 0u, name, modified);
+  if (flags & kOneOfSeveral) {
+    fail(ErrorKind::kRuntime,
+         "{}This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+         "to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+         output);
+  }
+  fail(ErrorKind::kRuntime,
+       "{}This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+       "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+       "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+       output);
+}
+
+}  // namespace taeda::autograd
