@@ -17,6 +17,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 13;
+constexpr int64_t kRun = 256;  // neighbouring lines of one task, at least
 
 void check_indices(const View& index, int64_t dim, int64_t size) {
   const int64_t* data = index.as<int64_t>();
@@ -47,7 +48,7 @@ class Lines {
   template <class F>
   void each(const int64_t* index, const F& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
-    const int64_t chunk = std::max<int64_t>(1, kWork / along_.size);
+    const int64_t chunk = std::max<int64_t>(kRun, kWork / along_.size);
     const int64_t chunks = (second_.size + chunk - 1) / chunk;
     parallel_for(0, count_ * chunks, std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
                  [&](int64_t begin, int64_t end) {

@@ -76,25 +76,28 @@ Layout layout_of(const View& self, int64_t first, int64_t count) {
 }
 
 template <class T>
+void copy_block(T* to, const T* from, const Block& block) {
+  for (int64_t r = 0; r < block.runs; r++) {
+    const T* run = from + (block.runs == 1 ? 0 : block.offset(r));
+    if (block.step == 1) std::memcpy(to, run, static_cast<size_t>(block.run) * sizeof(T));
+    else for (int64_t k = 0; k < block.run; k++) to[k] = run[k * block.step];
+    to += block.run;
+  }
+}
+
+template <class T>
 void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
   parallel_for(0, l.before.count() * positions, std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; i++) {
-                   const int64_t b = i / positions;
-                   const T* from = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step +
-                                   offsets[static_cast<size_t>(i % positions)];
+                 for (int64_t i = begin; i < end;) {  // one element of `before` at a time
+                   const int64_t b = i / positions, first = i % positions, count = std::min(positions - first, end - i);
+                   const T* base = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step;
                    T* to = out + i * n;
-                   if (n == 1) {
-                     *to = *from;
-                     continue;
-                   }
-                   for (int64_t r = 0; r < l.after.runs; r++) {
-                     const T* run = from + l.after.offset(r);
-                     if (l.after.step == 1) std::memcpy(to, run, static_cast<size_t>(l.after.run) * sizeof(T));
-                     else for (int64_t k = 0; k < l.after.run; k++) to[k] = run[k * l.after.step];
-                     to += l.after.run;
-                   }
+                   const int64_t* const at = offsets.data() + first;
+                   if (n == 1) for (int64_t p = 0; p < count; p++) to[p] = base[at[p]];
+                   else for (int64_t p = 0; p < count; p++) copy_block(to + p * n, base + at[p], l.after);
+                   i += count;
                  }
                });
 }

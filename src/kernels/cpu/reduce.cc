@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kChunk = 1 << 15;    // elements worth a task
 constexpr int64_t kMaxSplits = 64;     // of one reduction
 constexpr int64_t kMaxResults = 2;
+constexpr int64_t kRowsAtOnce = 64;    // rows of dense columns handed over at once
 
 struct Axis {
   int64_t size, in;            // extent and input stride
@@ -219,7 +220,8 @@ class Plan {
 
   void columns(const Unit& unit, int64_t offset, int64_t n, int64_t index, char* states) const {
     alignas(64) char buffer[kReduceBlock * 16];
-    const int64_t block = std::max<int64_t>(1, kReduceBlock / unit.n), item = item_size(reducer_.compute);
+    const int64_t item = item_size(reducer_.compute);
+    const int64_t block = dense_ ? kRowsAtOnce : std::max<int64_t>(1, kReduceBlock / unit.n);
     for (int64_t i = 0; i < n; i += block) {
       const int64_t m = std::min(block, n - i);
       const char* p = at(x_, offset + i * inner_.in);

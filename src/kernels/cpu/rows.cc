@@ -125,8 +125,29 @@ struct Rows {
   static T exp_row(T* out, const T* x, T shift, int64_t n) {
     const Tag<T> d;
     const V<T> s = hn::Set(d, shift);
-    each(out, n, [&](auto load) HWY_ATTR { return exp_of<T>(hn::Sub(load(x), s)); });
-    return sum(out, n);
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    V<T> a = hn::Zero(d), b = a;
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      const V<T> u = exp_of<T>(hn::Sub(hn::LoadU(d, x + i), s));
+      const V<T> v = exp_of<T>(hn::Sub(hn::LoadU(d, x + i + lanes), s));
+      hn::StoreU(u, d, out + i);
+      hn::StoreU(v, d, out + i + lanes);
+      a = hn::Add(a, u);
+      b = hn::Add(b, v);
+    }
+    const int64_t rest = n - i;
+    each(out + i, rest, [&](auto load) HWY_ATTR { return exp_of<T>(hn::Sub(load(x + i), s)); });
+    T tail = 0;
+    for (; i < n; i++) tail += out[i];
+    return total<T>(hn::Add(a, b)) + tail;
+  }
+  static void exp_columns(T* out, const T* x, const T* shift, T* sum, int64_t n) {
+    each(out, n, [&](auto load) HWY_ATTR { return exp_of<T>(hn::Sub(load(x), load(shift))); });
+    each(sum, n, [&](auto load) HWY_ATTR { return hn::Add(load(sum), load(out)); });
+  }
+  static void subtract(T* out, const T* x, const T* y, int64_t n) {
+    each(out, n, [&](auto load) HWY_ATTR { return hn::Sub(load(x), load(y)); });
   }
   static T exp_sum(const T* x, T shift, int64_t n) {
     const Tag<T> d;
@@ -368,8 +389,9 @@ template <class T>
 const RowTable<T>* rows() {
   using R = Rows<T>;
   static constexpr RowTable<T> table{R::sum, R::sum_abs, R::sum_squares, R::moments, R::dot, R::dot_centered,
-                                     row_max<T>, row_min<T>, row_max_abs<T>, R::exp_row, R::exp_sum, R::affine,
-                                     R::affine_rows, R::softmax_backward, R::log_softmax_backward, R::combine, R::add,
+                                     row_max<T>, row_min<T>, row_max_abs<T>, R::exp_row, R::exp_sum,
+                                     R::exp_columns, R::subtract, R::affine, R::affine_rows,
+                                     R::softmax_backward, R::log_softmax_backward, R::combine, R::add,
                                      R::add_scaled, R::multiply, R::sum_columns, R::moments_columns, R::dots_columns};
   return &table;
 }

@@ -24,6 +24,10 @@ struct RowTable {
   // out[i] = exp(x[i] - shift); returns their sum. exp_sum stores nothing.
   T (*exp_row)(T* out, const T* x, T shift, int64_t n);
   T (*exp_sum)(const T* x, T shift, int64_t n);
+  // By column: out[i] = exp(x[i] - shift[i]), added to sum[i].
+  void (*exp_columns)(T* out, const T* x, const T* shift, T* sum, int64_t n);
+  // out[i] = x[i] - y[i]
+  void (*subtract)(T* out, const T* x, const T* y, int64_t n);
   // out[i] = x[i] * scale + offset
   void (*affine)(T* out, const T* x, T scale, T offset, int64_t n);
   // out[i] = (x[i] * scale + offset) * weight[i] + bias[i]

@@ -18,7 +18,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;  // elements worth a task
-constexpr int64_t kTile = 64;       // columns worked on at once
+constexpr int64_t kTile = 256;      // columns worked on at once
 
 struct Shape {
   int64_t outer = 1, n = 1, inner = 1;
@@ -54,32 +54,27 @@ template <class T>
 void softmax_columns(const View& out, const View& self, int64_t offset, int64_t n, int64_t m, int64_t stride, bool log) {
   const RowTable<T>& t = row_table<T>();
   RowBuffer<T> xs(self, m), ys(out, m);
-  T high[kTile], sum[kTile] = {}, e[kTile];
+  T high[kTile], sum[kTile] = {};
   std::fill_n(high, m, -std::numeric_limits<T>::infinity());
-  for (int64_t i = 0; i < n; i++) order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
+  if (self.dtype == kDTypeOf<T>) order_table<T>().max_columns(high, self.as<T>() + offset, m, n, stride);
+  else for (int64_t i = 0; i < n; i++) order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
+  T ignored[kTile];
   for (int64_t i = 0; i < n; i++) {
-    const T* x = xs.read(offset + i * stride, m);
-    for (int64_t j = 0; j < m; j++) e[j] = x[j] - high[j];
-    if (log) {
-      t.exp_row(e, e, T(0), m);
-      t.add(sum, e, m);
-    } else {
-      T* y = ys.open(offset + i * stride);
-      t.exp_row(y, e, T(0), m);
-      t.add(sum, y, m);
-      ys.close(offset + i * stride, m);
-    }
+    const int64_t at = offset + i * stride;
+    T* y = log ? ignored : ys.open(at);
+    t.exp_columns(y, xs.read(at, m), high, sum, m);
+    if (!log) ys.close(at, m);
   }
   for (int64_t j = 0; j < m; j++) sum[j] = log ? high[j] + std::log(sum[j]) : T(1) / sum[j];
   for (int64_t i = 0; i < n; i++) {
-    T* y = log ? ys.open(offset + i * stride) : ys.read(offset + i * stride, m);
+    const int64_t at = offset + i * stride;
     if (log) {
-      const T* x = xs.read(offset + i * stride, m);
-      for (int64_t j = 0; j < m; j++) y[j] = x[j] - sum[j];
+      t.subtract(ys.open(at), xs.read(at, m), sum, m);
     } else {
+      T* y = ys.read(at, m);
       t.multiply(y, y, sum, m);
     }
-    ys.close(offset + i * stride, m);
+    ys.close(at, m);
   }
 }
 
@@ -138,9 +133,11 @@ void backward_columns(const View& out, const View& gy, const View& y, int64_t of
     if (log) {
       T e[kTile];
       row_table<T>().exp_row(e, v, T(0), m);
-      for (int64_t j = 0; j < m; j++) o[j] = g[j] - e[j] * sum[j];
+      row_table<T>().multiply(e, e, sum, m);
+      row_table<T>().subtract(o, g, e, m);
     } else {
-      for (int64_t j = 0; j < m; j++) o[j] = v[j] * (g[j] - sum[j]);
+      row_table<T>().subtract(o, g, sum, m);
+      row_table<T>().multiply(o, o, v, m);
     }
     os.close(offset + i * stride, m);
   }

@@ -128,6 +128,30 @@ struct Scratch {
       pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
     }
   }
+  // Leaves the k smallest pairs in front, in any order. Few of many: only elements below the k-th smallest so far are
+  // kept, so most cost one comparison.
+  void select_smallest(const View& x, int64_t offset, int64_t stride, bool descending, int64_t k) {
+    using Pair = PairOf<T>;
+    const int64_t n = static_cast<int64_t>(values.size());
+    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
+    const size_t room = static_cast<size_t>(std::max<int64_t>(4 * k, 256));
+    size_t count = 0;
+    Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
+    for (size_t i = 0; i < values.size(); i++) {
+      const auto key = key_of(values[i]);
+      const Pair pair = Pair::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+      if (!(pair < worst)) continue;
+      pairs[count++] = pair;
+      if (count == room) {
+        std::nth_element(pairs.begin(), pairs.begin() + k - 1, pairs.begin() + static_cast<int64_t>(count));
+        count = static_cast<size_t>(k);
+        worst = pairs[count - 1];
+      }
+    }
+    if (count > static_cast<size_t>(k)) {
+      std::nth_element(pairs.begin(), pairs.begin() + k - 1, pairs.begin() + static_cast<int64_t>(count));
+    }
+  }
   void sort() {
     if (pairs.size() < kRadixFrom) {
       std::sort(pairs.begin(), pairs.end());
@@ -192,8 +216,10 @@ void topk(const View& values, const View& indices, const View& self, int64_t k, 
   with_key_type(self.dtype, [&](auto zero) {
     using S = Scratch<decltype(zero)>;
     lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
-      s.load(self, offset[0], lines.stride[0], largest);
-      if (4 * k >= n && sorted) {
+      if (k > 0 && 16 * k <= n) {
+        s.select_smallest(self, offset[0], lines.stride[0], largest, k);
+        if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+      } else if (s.load(self, offset[0], lines.stride[0], largest); 4 * k >= n && sorted) {
         s.sort();
       } else {
         if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
