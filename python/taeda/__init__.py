@@ -18,8 +18,6 @@ from math import e, inf, nan, pi  # noqa: F401
 from taeda import _C
 from taeda._C import *  # noqa: F403
 from taeda._C import OutOfMemoryError, Tensor  # noqa: F401
-from taeda._functions import *  # noqa: F403
-from taeda._functions import _assert  # noqa: F401
 from taeda.version import __version__  # noqa: F401
 
 newaxis = None
@@ -28,6 +26,9 @@ newaxis = None
 globals().update(_C._functions["torch"])
 
 from taeda import _tensor  # noqa: E402, F401
+from taeda._functions import *  # noqa: E402, F403
+from taeda._functions import _assert, _check  # noqa: E402, F401
+from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
 # Other names of dtypes.
 float, double, half, cfloat, cdouble = (
@@ -41,7 +42,7 @@ short, int, long = _C.int16, _C.int32, _C.int64
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends cuda distributed env fft func jit linalg mps "
+    "accelerator amp autograd backends compiler cuda distributed env fft func jit linalg mps "
     "multiprocessing nn optim overrides profiler random return_types serialization special "
     "storage testing types utils version xpu".split()
 )

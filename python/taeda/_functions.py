@@ -197,6 +197,17 @@ def compile(model: Callable | None = None, **options: Any) -> Callable:
     return (lambda function: function) if model is None else model
 
 
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether operators choose their precision: never."""
+    return False
+
+
+def _check(condition: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError unless the condition holds."""
+    if not condition:
+        raise RuntimeError(message() if message else "Expected cond to be True, but got False")
+
+
 def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
@@ -208,6 +219,62 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     functions = _C._functions["torch"]
     grids = functions["meshgrid"](list(tensors), indexing="ij")
     return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part: a view of a complex tensor, a real tensor itself."""
+    return input.real
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, as a view."""
+    return input.imag
+
+
+def _listed(tensors: tuple) -> list:
+    """f(a, b) and f([a, b]) are the same."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return list(tensors[0])
+    return list(tensors)
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinate grids from 1-d tensors, 'ij' (default) or 'xy' ordered."""
+    return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
+
+
+def einsum(*args: Any) -> Tensor:
+    """Einstein summation: einsum('ij,jk->ik', a, b)."""
+    if not args or not isinstance(args[0], str):
+        raise NotImplementedError("torch.einsum: operands with lists of dimensions")
+    return _C._functions["torch"]["_einsum"](args[0], _listed(args[1:]))
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape."""
+    return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
+
+
+def _at_least(name: str, tensors: tuple) -> Any:
+    function = _C._functions["torch"][name]
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return function(tensors[0])
+    return tuple(function(tensor) for tensor in _listed(tensors))
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Each tensor with at least one dimension."""
+    return _at_least("atleast_1d", tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Each tensor with at least two dimensions."""
+    return _at_least("atleast_2d", tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Each tensor with at least three dimensions."""
+    return _at_least("atleast_3d", tensors)
 
 
 def from_file(*args: Any, **kwargs: Any) -> Tensor:

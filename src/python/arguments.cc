@@ -190,7 +190,7 @@ const char* kind_text(const Param& param) {
 
 bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
-// The other names that NumPy programs use for a parameter.
+// The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
 bool is_alias(const char* name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
     return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
@@ -199,6 +199,7 @@ bool is_alias(const char* name, PyObject* keyword) {
   if (std::strcmp(name, "keepdim") == 0) return is("keepdims");
   if (std::strcmp(name, "input") == 0) return is("x") || is("a") || is("x1");
   if (std::strcmp(name, "other") == 0) return is("x2");
+  if (std::strcmp(name, "split_size") == 0) return is("split_size_or_sections");
   return false;
 }
 
@@ -303,6 +304,7 @@ bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
 void Arguments::parse_slowly() {
   for (int i = 0; i < function_.count; i++) {
     overload_ = i;
+    varargs_ = -1;
     if (!kwnames_ && fits_positionally(function_.signatures[i])) return;
     if (match(function_.signatures[i], /*raise=*/false)) return;
   }
@@ -326,11 +328,9 @@ bool Arguments::match(const Signature& signature, bool raise) {
   const int shift = function_.method;
   const int nargs = static_cast<int>(nargs_) + shift;
   const auto positional = [&](int i) { return i < shift ? self_ : args_[i - shift]; };
-  const bool takes_varargs =
-      signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
   varargs_ = -1;
   int by_position = nargs;
-  if (takes_varargs && nargs_ > 0 && can_be_int(args_[0]) &&
+  if (takes_varargs(signature) && nargs_ > 0 && can_be_int(args_[0]) &&
       (nargs_ > 1 || signature.params[shift].repeat == 0)) {
     varargs_ = shift;
     by_position = shift + 1;

@@ -280,22 +280,37 @@ class Arguments {
   bool fits_positionally(const Signature& signature) {
     const int shift = function_.method;
     const int given = static_cast<int>(nargs_) + shift;
-    if (given > signature.positional || given < signature.required) return false;
+    if (given < signature.required) return false;
     if (shift) {
       values_[0] = self_;
       if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]]
         return false;
     }
-    for (int i = shift; i < given; i++) {
-      PyObject* value = args_[i - shift];
-      const Param& param = signature.params[i];
-      const bool plain_tensor =
-          Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
-      if (!plain_tensor && !accepts(param, value)) return false;
-      values_[i] = value;
+    int matched = given;
+    if (nargs_ > 0 && takes_varargs(signature) && PyLong_CheckExact(args_[0]) &&
+        (nargs_ > 1 || signature.params[shift].repeat == 0)) {
+      values_[shift] = args_[0];
+      varargs_ = shift;
+      matched = shift + 1;
+    } else {
+      if (given > signature.positional) return false;
+      for (int i = shift; i < given; i++) {
+        PyObject* value = args_[i - shift];
+        const Param& param = signature.params[i];
+        const bool plain_tensor =
+            Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
+        if (!plain_tensor && !accepts(param, value)) return false;
+        values_[i] = value;
+      }
     }
-    for (int i = given; i < signature.count; i++) values_[i] = nullptr;
+    for (int i = matched; i < signature.count; i++) values_[i] = nullptr;
     return true;
+  }
+  // Whether x.view(2, 3) may be written for x.view((2, 3)): the only positional parameter is an
+  // integer list.
+  bool takes_varargs(const Signature& signature) const {
+    const int shift = function_.method;
+    return signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
   }
   bool accepts(const Param& param, PyObject* value);
   bool accepts_slowly(const Param& param, PyObject* value);

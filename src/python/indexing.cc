@@ -96,16 +96,10 @@ class Indexer {
   explicit Indexer(const Tensor& x) { result_.view = x; }
 
   void apply(PyObject* const* items, Py_ssize_t count) {
-    int64_t specified = 0;
-    PyRef converted[kMaxItems];
-    if (count > kMaxItems) fail_count();
     for (Py_ssize_t i = 0; i < count; i++) {
-      converted[i] = convert(items[i]);
-      specified += consumed_dims(converted[i].get());
+      if (!is_plain_index(items[i])) return apply_converted(items, count);
     }
-    free_ = result_.view.dim() - specified;
-    if (free_ < 0) fail_count();
-    for (Py_ssize_t i = 0; i < count; i++) apply(converted[i].get());
+    apply_plain(items, count);
   }
 
   Indexed take() { return std::move(result_); }
@@ -118,12 +112,32 @@ class Indexer {
                  result_.view.dim());
   }
 
+  static bool is_plain_index(PyObject* item) {
+    return PyLong_CheckExact(item) || PySlice_Check(item) || item == Py_None ||
+           item == Py_Ellipsis || is_tensor(item);
+  }
+
+  void apply_plain(PyObject* const* items, Py_ssize_t count) {
+    int64_t specified = 0;
+    for (Py_ssize_t i = 0; i < count; i++) specified += consumed_dims(items[i]);
+    free_ = result_.view.dim() - specified;
+    if (free_ < 0) fail_count();
+    for (Py_ssize_t i = 0; i < count; i++) apply(items[i]);
+  }
+
+  void apply_converted(PyObject* const* items, Py_ssize_t count) {
+    if (count > kMaxItems) fail_count();
+    PyRef owners[kMaxItems];
+    PyObject* converted[kMaxItems];
+    for (Py_ssize_t i = 0; i < count; i++) {
+      owners[i] = convert(items[i]);
+      converted[i] = owners[i].get();
+    }
+    apply_plain(converted, count);
+  }
+
   // Sequences and arrays as tensors, so that the rest sees few types.
   PyRef convert(PyObject* item) {
-    if (PyLong_CheckExact(item) || PySlice_Check(item) || item == Py_None || item == Py_Ellipsis ||
-        is_tensor(item)) {
-      return PyRef::share(item);
-    }
     if (is_sequence(item)) {
       Tensor index = tensor_from_data(item, {}, {});
       if (index.numel() == 0 && is_inexact(index.dtype()))

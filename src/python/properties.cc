@@ -69,7 +69,31 @@ PyObject* get_matrix_hermitian(PyObject*, const Tensor& x) {
                         : wrap(std::move(transposed));
 }
 
-PyObject* get_grad(PyObject*, const Tensor& x) { return wrap(x.grad()); }
+PyObject* get_grad(PyObject*, const Tensor& x) {
+  Tensor gx = x.grad();
+  if (!gx.defined() && !x.is_leaf() && !retains_grad(x)) {
+    check_status(PyErr_WarnEx(
+        PyExc_UserWarning,
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+        "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+        "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. "
+        "If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+        "instead.",
+        1));
+  }
+  return wrap(std::move(gx));
+}
+
+PyObject* get_grad_quietly(PyObject*, const Tensor& x) { return wrap(x.grad()); }
+
+PyObject* get_real(PyObject* self, const Tensor& x) {
+  return x.is_complex() ? wrap(select(view_as_real(x), -1, 0)) : new_ref(self);
+}
+
+PyObject* get_imag(PyObject*, const Tensor& x) {
+  TD_CHECK(x.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
+  return wrap(select(view_as_real(x), -1, 1));
+}
 
 int set_grad(PyObject* self, PyObject* value, void*) {
   TD_PYTHON_TRY
@@ -149,7 +173,7 @@ Property properties[] = {
     {"layout", [](PyObject*, const Tensor&) { return new_ref(strided_layout); }},
     {"requires_grad", [](PyObject*, const Tensor& x) { return wrap(x.requires_grad()); }},
     {"grad", get_grad},
-    {"_grad", get_grad},
+    {"_grad", get_grad_quietly},
     {"data", [](PyObject*, const Tensor& x) { return wrap(x.variable_data()); }},
     {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); }},
     {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); }},
@@ -165,11 +189,8 @@ Property properties[] = {
     {"mT", [](PyObject*, const Tensor& x) { return wrap(matrix_transposed(x, "mT")); }},
     {"H", get_hermitian},
     {"mH", get_matrix_hermitian},
-    {"real",
-     [](PyObject* self, const Tensor& x) {
-       return x.is_complex() ? call(self, "_real_part") : new_ref(self);
-     }},
-    {"imag", [](PyObject* self, const Tensor&) { return call(self, "_imag_part"); }},
+    {"real", get_real},
+    {"imag", get_imag},
     {"name", [](PyObject*, const Tensor&) { return new_ref(Py_None); }},
     {"names",
      [](PyObject*, const Tensor& x) {

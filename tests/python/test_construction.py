@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """torch.tensor and its kin: dtype inference, nesting, ranges, errors, compared with PyTorch."""
 
 import math

@@ -8,24 +8,16 @@
 #include "kernels/cpu/conv_backends.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/window_matrix.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
 
 namespace {
 
-// The sizes of one group of one sample, two-dimensional problems having depth one.
-struct Windows {
-  int64_t channels;  // of the group
-  int64_t in[3], kernel[3], out[3];
-  int64_t stride[3], padding[3], dilation[3];
-  int64_t in_strides[3], channel_stride;
-  int64_t rows() const { return channels * kernel[0] * kernel[1] * kernel[2]; }
-  int64_t positions() const { return out[0] * out[1] * out[2]; }
-};
-
-Windows windows_of(const ConvProblem& p) {
-  Windows s{};
+// One group of one sample.
+WindowMatrix windows_of(const ConvProblem& p) {
+  WindowMatrix s;
   s.channels = p.w.sizes[1];
   s.channel_stride = p.x.strides[1];
   for (size_t i = 0, skip = 3 - p.spatial(); i < 3; i++) {
@@ -40,55 +32,6 @@ Windows windows_of(const ConvProblem& p) {
     s.in_strides[i] = real ? p.x.strides[d + 2] : 0;
   }
   return s;
-}
-
-// Calls line(row of the unfolded matrix, offset of its input line, first column, depth and height
-// inside) for every line of output positions along the width.
-template <class Line>
-void for_each_line(const Windows& s, const Line& line) {
-  int64_t row = 0;
-  for (int64_t c = 0; c < s.channels; c++)
-    for (int64_t kd = 0; kd < s.kernel[0]; kd++)
-      for (int64_t kh = 0; kh < s.kernel[1]; kh++)
-        for (int64_t kw = 0; kw < s.kernel[2]; kw++, row++)
-          for (int64_t od = 0; od < s.out[0]; od++)
-            for (int64_t oh = 0; oh < s.out[1]; oh++) {
-              const int64_t d = od * s.stride[0] + kd * s.dilation[0] - s.padding[0];
-              const int64_t h = oh * s.stride[1] + kh * s.dilation[1] - s.padding[1];
-              const bool inside = d >= 0 && d < s.in[0] && h >= 0 && h < s.in[1];
-              const int64_t offset =
-                  c * s.channel_stride + d * s.in_strides[0] + h * s.in_strides[1];
-              line(row, (od * s.out[1] + oh) * s.out[2], inside, offset,
-                   kw * s.dilation[2] - s.padding[2]);
-            }
-}
-
-template <class T>
-void unfold_windows(const Windows& s, const T* x, T* matrix) {
-  const int64_t positions = s.positions();
-  for_each_line(s, [&](int64_t row, int64_t column, bool inside, int64_t offset, int64_t first) {
-    T* out = matrix + row * positions + column;
-    for (int64_t ow = 0; ow < s.out[2]; ow++) {
-      const int64_t w = first + ow * s.stride[2];
-      out[ow] = inside && w >= 0 && w < s.in[2] ? x[offset + w * s.in_strides[2]] : T(0);
-    }
-  });
-}
-
-// The adjoint: adds the matrix back to where it was read. `x` starts at zero.
-template <class T>
-void fold_windows(const Windows& s, const T* matrix, T* x) {
-  const int64_t positions = s.positions();
-  for_each_line(s, [&](int64_t row, int64_t column, bool inside, int64_t offset, int64_t first) {
-    if (!inside) return;
-    const T* in = matrix + row * positions + column;
-    for (int64_t ow = 0; ow < s.out[2]; ow++) {
-      const int64_t w = first + ow * s.stride[2];
-      if (w < 0 || w >= s.in[2]) continue;
-      T& target = x[offset + w * s.in_strides[2]];
-      target = static_cast<T>(target + in[ow]);
-    }
-  });
 }
 
 template <class F>
@@ -144,7 +87,7 @@ Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_
 }  // namespace
 
 void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
-  const Windows s = windows_of(p);
+  const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
   with_type(p.x.dtype, [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
@@ -154,7 +97,7 @@ void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
         const int64_t sample = i / p.groups, group = i % p.groups;
         const T* x = reinterpret_cast<const T*>(p.x.data) + sample * p.x.strides[0] +
                      group * s.channels * s.channel_stride;
-        unfold_windows(s, x, matrix.data());
+        s.unfold(x, matrix.data());
         Matrix d;
         if (bias.present)
           d = {bias.as<T>() + group * out * bias.strides[0], out, positions, bias.strides[0], 0};
@@ -167,7 +110,7 @@ void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
 }
 
 void unfolded_conv_input_gradient(const ConvProblem& p) {
-  const Windows s = windows_of(p);
+  const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
   with_type(p.x.dtype, [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
@@ -180,7 +123,7 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
           gemm(p.x.dtype, {matrix.data(), rows, positions, positions, 1},
                transposed(Matrix{weights.data() + group * out * rows, out, rows, rows, 1}),
                output_matrix<T>(p.y, i, group * out, out, positions));
-          fold_windows(s, matrix.data(), x + group * s.channels * s.channel_stride);
+          s.fold(matrix.data(), x + group * s.channels * s.channel_stride);
         }
       }
     });
@@ -188,7 +131,7 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
 }
 
 void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  const Windows s = windows_of(p);
+  const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(),
                 n = p.y.sizes[0];
   with_type(p.x.dtype, [&]<class T>(T) {
@@ -201,7 +144,7 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
         for (int64_t i = 0; i < n; i++) {
           const T* x = reinterpret_cast<const T*>(p.x.data) + i * p.x.strides[0] +
                        group * s.channels * s.channel_stride;
-          unfold_windows(s, x, matrix.data());
+          s.unfold(x, matrix.data());
           parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1},
                         output_matrix<T>(p.y, i, group * out, out, positions),
                         transposed(Matrix{matrix.data(), rows, positions, positions, 1}), 1, 1);

@@ -1,0 +1,60 @@
+"""TorchScript's names. There is no compiler yet: what compiles raises, what marks code works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+Function = TypeVar("Function", bound=Callable)
+Final = Any
+
+
+def is_scripting() -> bool:
+    """Whether the code runs inside a compiled script: never."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether a trace is being recorded: never."""
+    return False
+
+
+def ignore(fn: Any = None, drop: bool = False) -> Any:
+    """Marks a method that scripts leave to Python."""
+    return fn if callable(fn) else lambda function: function
+
+
+unused = ignore
+
+
+def export(fn: Function) -> Function:
+    """Marks a method for compilation."""
+    return fn
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value, whose type a script compiler would note."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """As the builtin."""
+    import builtins
+
+    return builtins.isinstance(obj, target_type)
+
+
+def script(obj: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torch.jit.script: there is no script compiler yet")
+
+
+def trace(func: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torch.jit.trace: there is no tracer yet")
+
+
+def load(f: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torch.jit.load: script archives cannot be read yet")
+
+
+def save(m: Any, f: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("torch.jit.save: script archives cannot be written yet")

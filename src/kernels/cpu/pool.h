@@ -1,0 +1,91 @@
+// What the pooling kernels share: windows over the last one to three dimensions of row-major
+// planes.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/view.h"
+
+namespace taeda::cpu {
+
+// One dimension's windows: window o covers in[o * stride - padding + k * dilation], k in [0,
+// kernel).
+struct Windows {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
+
+  int64_t start(int64_t o) const { return o * stride - padding; }
+  // The first and one past the last k whose position lies inside.
+  int64_t first(int64_t o) const {
+    const int64_t s = start(o);
+    return s >= 0 ? 0 : (-s + dilation - 1) / dilation;
+  }
+  int64_t last(int64_t o) const {
+    const int64_t room = in - start(o);
+    return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
+  }
+};
+
+// Planes of up to three dimensions; missing leading ones have size one.
+struct PoolShape {
+  int64_t planes = 1;
+  Windows d, h, w;
+  int64_t in_size() const { return d.in * h.in * w.in; }
+  int64_t out_size() const { return d.out * h.out * w.out; }
+};
+
+PoolShape pool_shape(IntSpan in, IntSpan out, IntSpan kernel, IntSpan stride, IntSpan padding,
+                     IntSpan dilation);
+
+// Planes that are worth a thread's while together.
+int64_t plane_grain(const PoolShape& s);
+
+// Sizes of the result of pooling over the last `spatial` dimensions. RuntimeError with PyTorch's
+// text for windows that make no sense: kernel, stride and dilation at least 1, padding at most half
+// the kernel, at least one window.
+DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan kernel,
+                     IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode);
+
+// Calls f with a value of the view's element type.
+template <class F>
+void with_number(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return f(uint8_t{});
+    case DType::kInt8:
+      return f(int8_t{});
+    case DType::kInt16:
+      return f(int16_t{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    case DType::kFloat16:
+      return f(Half{});
+    case DType::kBFloat16:
+      return f(BFloat16{});
+    case DType::kFloat32:
+      return f(float{});
+    default:
+      return f(double{});
+  }
+}
+template <class F>
+void with_floating(DType dtype, const F& f) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return f(Half{});
+    case DType::kBFloat16:
+      return f(BFloat16{});
+    case DType::kFloat32:
+      return f(float{});
+    default:
+      return f(double{});
+  }
+}
+// The type that sums of T are kept in.
+template <class T>
+using Sum = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+}  // namespace taeda::cpu

@@ -1,0 +1,270 @@
+// Products of tensors built from mm, bmm, mv and dot: the hand-written bodies behind
+// ops/linalg.yaml.
+#include <algorithm>
+#include <numeric>
+
+#include "core/layout.h"
+#include "kernels/cpu/matmul.h"
+#include "op_impl.h"
+#include "ops/allocate.h"
+#include "ops/contract.h"
+#include "ops/dispatch.h"
+#include "ops/linalg_rules.h"
+#include "ops/rules.h"
+#include "taeda/ops.h"
+
+namespace taeda {
+
+namespace rules {
+
+bool expands_to(IntSpan from, IntSpan to) {
+  if (from.size() > to.size()) return false;
+  const size_t skip = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); i++) {
+    if (from[i] != to[i + skip] && from[i] != 1) return false;
+  }
+  return true;
+}
+
+int64_t product(IntSpan values) {
+  return std::accumulate(values.begin(), values.end(), int64_t{1}, std::multiplies<>());
+}
+
+Scalar conj(const Scalar& value) {
+  return value.is_complex() ? Scalar(std::conj(value.to_complex())) : value;
+}
+
+}  // namespace rules
+
+namespace {
+
+DimVector joined(IntSpan a, IntSpan b) {
+  DimVector out(a);
+  for (const int64_t v : b) out.push_back(v);
+  return out;
+}
+
+// The tensor's leading dimensions broadcast to `batch` and joined into one; without copying where
+// it only repeats.
+Tensor as_batch(const Tensor& t, IntSpan batch) {
+  const int64_t count = rules::product(batch), n = t.dim();
+  const IntSpan own = t.sizes().slice(0, static_cast<size_t>(n - 2));
+  const DimVector matrices{count, t.size(-2), t.size(-1)};
+  if (rules::product(own) == 1) {
+    return op::expand(op::reshape(t, DimVector{1, t.size(-2), t.size(-1)}), matrices, false);
+  }
+  return op::reshape(
+      op::expand(t, joined(batch, t.sizes().slice(static_cast<size_t>(n - 2), 2)), false),
+      matrices);
+}
+
+Tensor batched_matmul(const Tensor& a, const Tensor& b) {
+  const size_t na = static_cast<size_t>(a.dim() - 2), nb = static_cast<size_t>(b.dim() - 2);
+  const DimVector batch = broadcast_shapes(a.sizes().slice(0, na), b.sizes().slice(0, nb));
+  const Tensor product = op::bmm(as_batch(a, batch), as_batch(b, batch));
+  return op::view(product, joined(batch, DimVector{a.size(-2), b.size(-1)}));
+}
+
+// (..., n, m) times a matrix (m, p): all rows in one product.
+Tensor rows_times_matrix(const Tensor& a, const Tensor& b) {
+  const IntSpan leading = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
+  const Tensor product = op::mm(op::reshape(a, DimVector{rules::product(leading), a.size(-1)}), b);
+  return op::view(product, joined(leading, DimVector{b.size(1)}));
+}
+
+}  // namespace
+
+namespace impl {
+
+Tensor matmul(const Tensor& self, const Tensor& other) {
+  const int64_t a = self.dim(), b = other.dim();
+  TD_CHECK(a > 0 && b > 0,
+           "both arguments to matmul need to be at least 1D, but they are {}D and {}D", a, b);
+  if (a == 2 && b == 2) return op::mm(self, other);
+  if (a == 1 && b == 1) return op::dot(self, other);
+  if (a == 2 && b == 1) return op::mv(self, other);
+  if (a == 1) {  // a row, which is dropped again
+    const Tensor row = op::unsqueeze(self, 0);
+    return op::squeeze_dim(op::matmul(row, other), DimVector{b == 2 ? int64_t{0} : int64_t{-2}});
+  }
+  if (b == 1) {
+    const IntSpan leading = self.sizes().slice(0, static_cast<size_t>(a - 1));
+    return op::view(
+        op::mv(op::reshape(self, DimVector{rules::product(leading), self.size(-1)}), other),
+        leading);
+  }
+  if (b == 2) return rows_times_matrix(self, other);
+  if (a == 2 && self.requires_grad()) {
+    // One product for the whole batch: its gradient for the matrix is one product, too.
+    const Tensor product =
+        rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1));
+    return op::transpose(product, -2, -1);
+  }
+  return batched_matmul(self, other);
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const IntSpan leading = input.sizes().slice(0, static_cast<size_t>(input.dim() - 1));
+  if (weight.dim() == 1) return op::matmul(input, weight);
+  const int64_t rows = rules::product(leading), features = weight.size(0);
+  Tensor result = empty_tensor(joined(leading, DimVector{features}), input.dtype(), input.device());
+  if (input.is_meta()) return result;
+  const Tensor x = input.dim() == 2 ? input : op::reshape(input, DimVector{rows, input.size(-1)});
+  const DimVector sizes{rows, features}, strides{features, 1};
+  const View out{result.data_ptr(), result.dtype(), sizes, strides, result.numel(), true};
+  cpu::linear_rows(out, view_of(x), view_of(weight), view_of(bias));
+  return result;
+}
+
+Tensor tensordot(const Tensor& self, const Tensor& other, IntSpan dims_self, IntSpan dims_other) {
+  TD_CHECK(dims_self.size() == dims_other.size(),
+           "both dimension lists should have same length, got {} and {}", dims_self, dims_other);
+  // Dimensions that stay, then those that are summed; and the other way round.
+  const auto split = [](const Tensor& t, IntSpan dims, DimVector& kept, DimVector& summed,
+                        DimVector& sizes) {
+    summed = contract::wrap_dims("tensordot", dims, t.dim());
+    for (int64_t d = 0; d < t.dim(); d++) {
+      if (std::find(summed.begin(), summed.end(), d) != summed.end()) continue;
+      kept.push_back(d);
+      sizes.push_back(t.size(d));
+    }
+  };
+  DimVector kept_a, kept_b, summed_a, summed_b, sizes_a, sizes_b;
+  split(self, dims_self, kept_a, summed_a, sizes_a);
+  split(other, dims_other, kept_b, summed_b, sizes_b);
+  Tensor a = self, b = other;
+  int64_t inner = 1;
+  for (size_t i = 0; i < summed_a.size(); i++) {
+    const int64_t da = summed_a[i], db = summed_b[i], size_a = self.size(da),
+                  size_b = other.size(db);
+    if (size_b == 1 && size_a != 1)
+      a = op::sum(a, DimVector{da}, true, std::nullopt);
+    else if (size_a == 1 && size_b != 1)
+      b = op::sum(b, DimVector{db}, true, std::nullopt);
+    else
+      TD_CHECK(size_a == size_b,
+               "contracted dimensions need to match, but first has size {} in dim {} and second "
+               "has size {} in dim {}",
+               size_a, da, size_b, db);
+    inner *= size_a == 1 || size_b == 1 ? 1 : size_a;
+  }
+  const Tensor rows = op::reshape(op::permute(a, joined(kept_a, summed_a)),
+                                  DimVector{rules::product(sizes_a), inner});
+  const Tensor cols = op::reshape(op::permute(b, joined(summed_b, kept_b)),
+                                  DimVector{inner, rules::product(sizes_b)});
+  return op::reshape(op::mm(rows, cols), joined(sizes_a, sizes_b));
+}
+
+Tensor kron(const Tensor& self, const Tensor& other) {
+  const int64_t n = std::max(self.dim(), other.dim());
+  DimVector a, b, out;
+  for (int64_t d = 0; d < n; d++) {
+    const int64_t da = d - (n - self.dim()), db = d - (n - other.dim());
+    const int64_t x = da < 0 ? 1 : self.size(da), y = db < 0 ? 1 : other.size(db);
+    a.push_back(x), a.push_back(1), b.push_back(1), b.push_back(y), out.push_back(x * y);
+  }
+  return op::reshape(taeda::mul(op::reshape(self, a), op::reshape(other, b)), out);
+}
+
+namespace {
+
+// Multiplies matrices[first..last] as the table of best cuts says.
+Tensor multiply_chain(TensorSpan matrices, const std::vector<std::vector<size_t>>& cuts,
+                      size_t first, size_t last) {
+  if (first == last) return matrices[first];
+  const size_t cut = cuts[first][last];
+  return op::mm(multiply_chain(matrices, cuts, first, cut),
+                multiply_chain(matrices, cuts, cut + 1, last));
+}
+
+// The order of a chain of products with the fewest multiplications (Cormen et al., Introduction to
+// Algorithms, 15.2).
+Tensor best_chain(TensorSpan matrices) {
+  const size_t n = matrices.size();
+  std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
+  std::vector<std::vector<size_t>> cuts(n, std::vector<size_t>(n, 0));
+  for (size_t length = 1; length < n; length++) {
+    for (size_t i = 0; i + length < n; i++) {
+      const size_t j = i + length;
+      cost[i][j] = std::numeric_limits<double>::infinity();
+      for (size_t k = i; k < j; k++) {
+        const double here = cost[i][k] + cost[k + 1][j] +
+                            static_cast<double>(matrices[i].size(0)) *
+                                static_cast<double>(matrices[k].size(1)) *
+                                static_cast<double>(matrices[j].size(1));
+        if (here < cost[i][j]) cost[i][j] = here, cuts[i][j] = k;
+      }
+    }
+  }
+  return multiply_chain(matrices, cuts, 0, n - 1);
+}
+
+void check_chain(std::string_view name, TensorSpan matrices) {
+  for (size_t i = 0; i < matrices.size(); i++) {
+    TD_CHECK(matrices[i].dim() == 2, "{}(): tensor {} must be 2D but got {}D", name,
+             static_cast<int64_t>(i), matrices[i].dim());
+    if (i == 0) continue;
+    TD_CHECK(matrices[i - 1].size(1) == matrices[i].size(0),
+             "{}(): tensors {} and {} with shapes {} and {} cannot be multiplied", name,
+             static_cast<int64_t>(i - 1), static_cast<int64_t>(i), matrices[i - 1].sizes(),
+             matrices[i].sizes());
+  }
+}
+
+}  // namespace
+
+Tensor chain_matmul(TensorSpan matrices) {
+  TD_CHECK(!matrices.empty(), "chain_matmul(): Expected one or more matrices");
+  check_chain("chain_matmul", matrices);
+  return best_chain(matrices);
+}
+
+Tensor linalg_multi_dot(TensorSpan tensors) {
+  TD_CHECK(tensors.size() >= 2, "multi_dot(): expected at least 2 tensors but got {}",
+           static_cast<int64_t>(tensors.size()));
+  TensorList matrices(tensors.begin(), tensors.end());
+  const bool row = matrices.front().dim() == 1, column = matrices.back().dim() == 1;
+  if (row) matrices.front() = op::unsqueeze(matrices.front(), 0);
+  if (column) matrices.back() = op::unsqueeze(matrices.back(), 1);
+  check_chain("multi_dot", matrices);
+  Tensor result = best_chain(matrices);
+  if (row) result = op::squeeze_dim(result, DimVector{0});
+  if (column) result = op::squeeze_dim(result, DimVector{-1});
+  return result;
+}
+
+Tensor matrix_power(const Tensor& self, int64_t n) {
+  TD_CHECK_IMPLEMENTED(n >= 0, "matrix_power with a negative exponent is not implemented");
+  if (n == 0) {
+    const Tensor identity = op::eye(self.size(-1), TensorOptions(self.dtype()));
+    return op::clone(op::expand(identity, self.sizes(), false), std::nullopt);
+  }
+  Tensor base = self, result;
+  for (; n > 0; n /= 2) {
+    if (n % 2) result = result.defined() ? op::matmul(result, base) : base;
+    if (n > 1) base = op::matmul(base, base);
+  }
+  return result.is_same(self) ? op::clone(self, std::nullopt) : result;
+}
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view compute_mode) {
+  const bool squared_by_product =
+      p == 2.0 && (compute_mode == "use_mm_for_euclid_dist" ||
+                   (compute_mode == "use_mm_for_euclid_dist_if_necessary" &&
+                    (x1.size(-2) > 25 || x2.size(-2) > 25)));
+  if (squared_by_product && x1.numel() > 0 && x2.numel() > 0) {
+    // |a - b|^2 = |a|^2 - 2 a b + |b|^2, kept off zero, where the root has no derivative.
+    const Tensor a2 = op::sum(taeda::mul(x1, x1), DimVector{-1}, true, std::nullopt);
+    const Tensor b2 =
+        op::transpose(op::sum(taeda::mul(x2, x2), DimVector{-1}, true, std::nullopt), -2, -1);
+    const Tensor product = op::matmul(x1, op::transpose(x2, -2, -1));
+    const Tensor squares = taeda::sub(taeda::add(a2, b2, 1), taeda::mul(product, Tensor(2)), 1);
+    return op::sqrt(op::clamp_min(squares, 1e-30));
+  }
+  const Tensor differences = taeda::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
+  return op::linalg_vector_norm(differences, p, DimVector{-1}, false, std::nullopt);
+}
+
+}  // namespace impl
+
+}  // namespace taeda

@@ -1,0 +1,15 @@
+// Shape rules of ops/linalg.yaml.
+#pragma once
+
+#include "taeda/tensor.h"
+
+namespace taeda::rules {
+
+// Whether `from` broadcasts to exactly `to`.
+bool expands_to(IntSpan from, IntSpan to);
+// The product of all values, 1 for none.
+int64_t product(IntSpan values);
+// The complex conjugate; real numbers stay as they are.
+Scalar conj(const Scalar& value);
+
+}  // namespace taeda::rules
