@@ -102,8 +102,16 @@ def public_header(table: Table) -> str:
         *unique,
         "}  // namespace op",
         *overloads,
+        *_operator_symbols(),
         "}  // namespace taeda",
     )
+
+
+def _operator_symbols() -> list[str]:
+    """C++ operators that have one meaning on tensors; numbers convert (`x * 2.0`)."""
+    rows = [("+", "add(a, b, Scalar(int64_t{1}))"), ("-", "sub(a, b, Scalar(int64_t{1}))"), ("*", "mul(a, b)"), ("/", "div(a, b)")]
+    out = [f"inline Tensor operator{s}(const Tensor& a, const Tensor& b) {{ return op::{call}; }}" for s, call in rows]
+    return [*out, "inline Tensor operator-(const Tensor& a) { return op::neg(a); }"]
 
 
 def out_names(op: Op) -> list[str]:

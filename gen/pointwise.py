@@ -176,7 +176,7 @@ def _file(name: str, header: str, entries: list[Entry], functors: dict[str, Func
 #include "kernels/cpu/loop.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/{name}"
+#define HWY_TARGET_INCLUDE "loops/{name}"
 #include "kernels/cpu/simd.h"
 #include "kernels/cpu/dense-inl.h"
 
@@ -217,6 +217,6 @@ if __name__ == "__main__":  # a driver for trying functors without the table: NA
     out = Path(sys.argv[1])
     chosen = [a.split(":") for a in sys.argv[2:]]
     listed = [Entry(n, f, int(k), t.split(","), where="command line") for n, f, k, t in chosen]
-    (out / "src").mkdir(parents=True, exist_ok=True)
+    (out / "loops").mkdir(parents=True, exist_ok=True)
     for file_name, text in emit(listed).items():
-        (out / "src" / file_name).write_text(text)
+        (out / "loops" / file_name).write_text(text)

@@ -68,7 +68,7 @@ def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
 def _accepts_number(op: Op, arg: Argument) -> bool:
     if arg.type != "Tensor" or len(op.sig.tensor_args) < 2:
         return False
-    return op.body == "pointwise" or arg.name == "value"
+    return op.body == "pointwise" or op.file == "pointwise.yaml" or arg.name == "value"
 
 
 def _params(call: Call) -> list[str]:

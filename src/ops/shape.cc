@@ -376,7 +376,7 @@ Tensor as_strided_backward(const Tensor& gy, IntSpan base_size, IntSpan base_str
     op::copy_(target, gy, false);
   } else {
     const Tensor index = op::reshape(alias_tensor(op::arange(Scalar(needed), DType::kInt64), size, stride, offset), IntSpan({int64_t{-1}}));
-    op::index_add_inplace(flat, 0, index, op::reshape(gy, IntSpan({int64_t{-1}})), Scalar(int64_t{1}));
+    op::index_add_(flat, 0, index, op::reshape(gy, IntSpan({int64_t{-1}})), Scalar(int64_t{1}));
   }
   return op::clone(alias_tensor(flat, base_size, base_stride, base_offset), MemoryFormat::kContiguous);
 }
