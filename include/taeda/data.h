@@ -1,0 +1,96 @@
+// Data sets and loading in batches.
+//
+//   auto train = data::mnist("/data/fashion-mnist", /*train=*/true);
+//   data::DataLoader loader(train, {.batch_size = 64, .shuffle = true, .workers = 2});
+//   for (const auto& [x, y] : loader) { ... }
+//
+// Shuffling draws from the default generator as torch.utils.data.DataLoader does: the same seed
+// gives the same order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taeda/tensor.h"
+
+namespace taeda::data {
+
+// An example, or a batch of them stacked along a new first dimension.
+struct Example {
+  Tensor data, target;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  // Called by several worker threads at once; `index` is in [0, size()).
+  virtual Example get(int64_t index) const = 0;
+  // The examples of `indices`, stacked. The default calls get() for each.
+  virtual Example get_batch(Span<const int64_t> indices) const;
+};
+
+// Rows of tensors of equal length: example i is (data[i], target[i]).
+class TensorDataset final : public Dataset {
+ public:
+  TensorDataset(Tensor data, Tensor target);
+  int64_t size() const override;
+  Example get(int64_t index) const override;
+  Example get_batch(Span<const int64_t> indices) const override;
+  Tensor data, target;
+};
+
+struct LoaderOptions {
+  int64_t batch_size = 1;
+  bool shuffle = false;
+  bool drop_last = false;  // leave out a last batch that is not full
+  int workers = 0;         // threads that prepare batches ahead; 0: batches are made when asked for
+  int prefetch = 2;        // batches ahead for each worker
+};
+
+class DataLoader {
+ public:
+  template <class D>
+    requires std::is_base_of_v<Dataset, D>
+  explicit DataLoader(D dataset, LoaderOptions options = {})
+      : DataLoader(std::shared_ptr<const Dataset>(std::make_shared<D>(std::move(dataset))),
+                   options) {}
+  DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options = {});
+
+  // Number of batches.
+  int64_t size() const;
+
+  // One pass over the data, in one thread. Errors of the data set are thrown where their batch was
+  // due.
+  class Iterator {
+   public:
+    const Example& operator*() const { return batch_; }
+    const Example* operator->() const { return &batch_; }
+    Iterator& operator++();
+    bool operator!=(const Iterator& end) const { return feed_ != end.feed_; }
+
+   private:
+    friend class DataLoader;
+    struct Feed;
+    std::shared_ptr<Feed> feed_;  // null at the end
+    Example batch_;
+  };
+  // Starts a pass, in a new order when shuffling.
+  Iterator begin() const;
+  Iterator end() const { return {}; }
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  LoaderOptions options_;
+};
+
+// An array in the IDX format of MNIST, plain or gzipped. RuntimeError for files that cannot be read
+// or are damaged.
+Tensor read_idx(const std::string& path);
+
+// MNIST's four files (train-images-idx3-ubyte and so on, plain or with .gz) in `folder`, which
+// Fashion-MNIST shares: float32 images (n, 1, 28, 28) in [0, 1], int64 labels.
+TensorDataset mnist(const std::string& folder, bool train);
+
+}  // namespace taeda::data

@@ -1,0 +1,383 @@
+// Neural network modules: parameters with names, composed into trees.
+//
+//   struct Net : nn::Layer {
+//     nn::Linear hidden = add("hidden", nn::Linear(784, 256));
+//     nn::Linear output = add("output", nn::Linear(256, 10));
+//     Tensor forward(const Tensor& x) const override { return output(relu(hidden(x))); }
+//   };
+//   Net net;
+//   optim::Adam adam(net.parameters());
+//
+// A module is a handle, as a Tensor is: copies name the same parameters and the same training flag.
+// Layers, their arguments, initial values and parameter names are those of torch.nn; the same seed
+// gives the same initial weights. Modules may be used from several threads as long as none changes
+// them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "taeda/tensor.h"
+
+namespace taeda::nn {
+
+// Tensors by name, in the order of registration: "0.weight", "0.bias", ...
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+class Module {
+ public:
+  Module();
+  virtual ~Module();
+  Module(const Module&) = default;
+  Module& operator=(const Module&) = default;
+
+  // All parameters of this module and those below it; one that is shared appears once.
+  TensorList parameters() const;
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+
+  // Parameters and buffers, detached. load_state_dict copies values into the tensors in place;
+  // RuntimeError for sizes that differ, and, when `strict`, for names that are missing or not
+  // expected.
+  NamedTensors state_dict() const;
+  void load_state_dict(const NamedTensors& state, bool strict = true);
+
+  // Training mode (dropout drops, batch norm uses the batch's statistics), for this module and
+  // those below it.
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const;
+
+  // Converts floating parameters and buffers, keeping the tensor objects.
+  void to(DType dtype);
+  void requires_grad_(bool value = true);
+  // Drops all gradients.
+  void zero_grad();
+
+ protected:
+  // Register under `name` and return what was registered. ValueError for names that are taken,
+  // empty or have a dot.
+  Tensor add_parameter(std::string_view name, Tensor value);
+  Tensor add_buffer(std::string_view name, Tensor value);
+  template <class M>
+    requires std::is_base_of_v<Module, M> M add(std::string_view name, M module) {
+      add_child(name, module);
+      return module;
+    }
+
+ private:
+  struct State;
+  void add_child(std::string_view name, const Module& child);
+  std::shared_ptr<State> state_;
+};
+
+// A module of one tensor in, one tensor out.
+class Layer : public Module {
+ public:
+  virtual Tensor forward(const Tensor& x) const = 0;
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+};
+
+// Layers applied one after the other, named "0", "1", ...
+class Sequential final : public Layer {
+ public:
+  Sequential() = default;
+  template <class... Layers>
+    requires(std::is_base_of_v<Layer, Layers>&&...)
+  explicit Sequential(Layers... layers) { (push_back(std::move(layers)), ...); }
+  template <class L>
+    requires std::is_base_of_v<Layer, L>
+  void push_back(L layer) { append(std::make_shared<L>(std::move(layer))); }
+  size_t size() const { return layers_->size(); }
+  const Layer& operator[](size_t i) const { return *layers_->at(i); }
+  using Layer::operator();
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  using Layers = std::vector<std::shared_ptr<const Layer>>;
+  void append(std::shared_ptr<const Layer> layer);
+  std::shared_ptr<Layers> layers_ = std::make_shared<Layers>();
+};
+
+// One size for both dimensions of an image, or height and width.
+struct Size2 {
+  int64_t h, w;
+  Size2(int64_t both) : h(both), w(both) {}
+  Size2(int64_t h, int64_t w) : h(h), w(w) {}
+};
+
+// y = x weight^T + bias; x (..., in), weight (out, in).
+class Linear final : public Layer {
+ public:
+  Linear(int64_t in, int64_t out, bool bias = true);
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+};
+
+struct Conv1dOptions {
+  int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
+  bool bias = true;
+};
+// x (n, in, l), weight (out, in / groups, kernel).
+class Conv1d final : public Layer {
+ public:
+  Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+  Conv1dOptions options;
+};
+
+struct Conv2dOptions {
+  Size2 stride = 1, padding = 0, dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+};
+// x (n, in, h, w), weight (out, in / groups, kernel h, kernel w).
+class Conv2d final : public Layer {
+ public:
+  Conv2d(int64_t in, int64_t out, Size2 kernel, Conv2dOptions options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+  Conv2dOptions options;
+};
+
+struct ConvTranspose2dOptions {
+  Size2 stride = 1, padding = 0, output_padding = 0, dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+};
+// The gradient of Conv2d with respect to its input; weight (in, out / groups, kernel h, kernel w).
+class ConvTranspose2d final : public Layer {
+ public:
+  ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, ConvTranspose2dOptions options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+  ConvTranspose2dOptions options;
+};
+
+struct BatchNormOptions {
+  double eps = 1e-5, momentum = 0.1;
+  bool affine = true, track_running_stats = true;
+};
+// Ioffe & Szegedy 2015. (x - mean) / sqrt(var + eps) * weight + bias by channel; x has channels in
+// dimension 1.
+class BatchNorm : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+  BatchNormOptions options;
+
+ protected:
+  BatchNorm(int64_t channels, BatchNormOptions options);
+  virtual void check(const Tensor& x) const = 0;
+};
+// x (n, c) or (n, c, l)
+class BatchNorm1d final : public BatchNorm {
+ public:
+  explicit BatchNorm1d(int64_t channels, BatchNormOptions options = {})
+      : BatchNorm(channels, options) {}
+
+ private:
+  void check(const Tensor& x) const override;
+};
+// x (n, c, h, w)
+class BatchNorm2d final : public BatchNorm {
+ public:
+  explicit BatchNorm2d(int64_t channels, BatchNormOptions options = {})
+      : BatchNorm(channels, options) {}
+
+ private:
+  void check(const Tensor& x) const override;
+};
+
+// Ba et al. 2016: normalizes over the last dimensions, whose sizes are `shape`.
+class LayerNorm final : public Layer {
+ public:
+  explicit LayerNorm(DimVector shape, double eps = 1e-5, bool affine = true);
+  explicit LayerNorm(int64_t size) : LayerNorm(DimVector{size}) {}
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  DimVector shape_;
+  double eps_;
+};
+
+// Wu & He 2018: normalizes groups of channels.
+class GroupNorm final : public Layer {
+ public:
+  GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true);
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  int64_t groups_;
+  double eps_;
+};
+
+// Rows of `weight` (count, size) by index. The row `padding` starts at zero and gets no gradient.
+class Embedding final : public Layer {
+ public:
+  Embedding(int64_t count, int64_t size, OptInt padding = std::nullopt);
+  Tensor forward(const Tensor& indices) const override;
+  Tensor weight;
+
+ private:
+  int64_t padding_;
+};
+
+class MaxPool2d final : public Layer {
+ public:
+  // `stride` defaults to the kernel's size.
+  explicit MaxPool2d(Size2 kernel, std::optional<Size2> stride = std::nullopt, Size2 padding = 0)
+      : kernel_(kernel), stride_(stride.value_or(kernel)), padding_(padding) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Size2 kernel_, stride_, padding_;
+};
+
+class AvgPool2d final : public Layer {
+ public:
+  explicit AvgPool2d(Size2 kernel, std::optional<Size2> stride = std::nullopt, Size2 padding = 0)
+      : kernel_(kernel), stride_(stride.value_or(kernel)), padding_(padding) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Size2 kernel_, stride_, padding_;
+};
+
+class AdaptiveAvgPool2d final : public Layer {
+ public:
+  explicit AdaptiveAvgPool2d(Size2 output) : output_(output) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  Size2 output_;
+};
+
+// Zeroes elements with probability p and scales the others by 1 / (1 - p), in training mode.
+class Dropout final : public Layer {
+ public:
+  // ValueError unless p is in [0, 1].
+  explicit Dropout(double p = 0.5);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double p_;
+};
+
+// Merges dimensions start to end into one.
+class Flatten final : public Layer {
+ public:
+  explicit Flatten(int64_t start = 1, int64_t end = -1) : start_(start), end_(end) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t start_, end_;
+};
+
+class Identity final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override { return x; }
+};
+class ReLU final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+class Tanh final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+class Sigmoid final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+class GELU final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+class SiLU final : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+class LeakyReLU final : public Layer {
+ public:
+  explicit LeakyReLU(double slope = 0.01) : slope_(slope) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double slope_;
+};
+class Softmax final : public Layer {
+ public:
+  explicit Softmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t dim_;
+};
+class LogSoftmax final : public Layer {
+ public:
+  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t dim_;
+};
+
+// Losses: functions of a prediction and a target, with reduction "mean", "sum" or "none".
+class Loss {
+ public:
+  explicit Loss(std::string_view reduction = "mean") : reduction_(reduction) {}
+  virtual ~Loss() = default;
+  virtual Tensor operator()(const Tensor& input, const Tensor& target) const = 0;
+
+ protected:
+  std::string reduction_;
+};
+class MSELoss final : public Loss {
+ public:
+  using Loss::Loss;
+  Tensor operator()(const Tensor& input, const Tensor& target) const override;
+};
+class L1Loss final : public Loss {
+ public:
+  using Loss::Loss;
+  Tensor operator()(const Tensor& input, const Tensor& target) const override;
+};
+// -log softmax(input)[target]: input (n, c, ...), target (n, ...) of classes or (n, c, ...) of
+// probabilities.
+class CrossEntropyLoss final : public Loss {
+ public:
+  using Loss::Loss;
+  Tensor operator()(const Tensor& input, const Tensor& target) const override;
+};
+class NLLLoss final : public Loss {
+ public:
+  using Loss::Loss;
+  Tensor operator()(const Tensor& input, const Tensor& target) const override;
+};
+class BCEWithLogitsLoss final : public Loss {
+ public:
+  using Loss::Loss;
+  Tensor operator()(const Tensor& input, const Tensor& target) const override;
+};
+
+namespace init {
+
+// He et al. 2015, for leaky ReLU of slope a: uniform in +- sqrt(6 / ((1 + a^2) fan_in)).
+void kaiming_uniform_(const Tensor& weight, double a = 0);
+// Glorot & Bengio 2010: uniform in +- gain * sqrt(6 / (fan_in + fan_out)).
+void xavier_uniform_(const Tensor& weight, double gain = 1);
+
+}  // namespace init
+
+// Scales all gradients so that their common 2-norm is at most `max_norm`; returns the norm before.
+double clip_grad_norm_(const TensorList& parameters, double max_norm);
+
+}  // namespace taeda::nn

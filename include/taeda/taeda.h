@@ -1,0 +1,10 @@
+// All of taeda's C++ interface: tensors and operators, gradients, layers, optimizers, data.
+#pragma once
+
+#include "taeda/autograd.h"
+#include "taeda/data.h"
+#include "taeda/generator.h"
+#include "taeda/nn.h"
+#include "taeda/ops.h"
+#include "taeda/optim.h"
+#include "taeda/tensor.h"

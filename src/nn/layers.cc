@@ -1,0 +1,164 @@
+#include "nn/init.h"
+#include "taeda/autograd.h"
+#include "taeda/nn.h"
+#include "taeda/ops.h"
+
+namespace taeda::nn {
+namespace {
+
+DimVector pair_of(Size2 size) { return {size.h, size.w}; }
+
+void check_channels(int64_t in, int64_t out, int64_t groups) {
+  TD_CHECK_VALUE(groups > 0, "groups must be a positive integer");
+  TD_CHECK_VALUE(in % groups == 0, "in_channels must be divisible by groups");
+  TD_CHECK_VALUE(out % groups == 0, "out_channels must be divisible by groups");
+}
+
+}  // namespace
+
+Linear::Linear(int64_t in, int64_t out, bool with_bias) {
+  weight = add_parameter("weight", initial_weight({out, in}));
+  if (with_bias) bias = add_parameter("bias", initial_bias(weight, out));
+}
+Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+
+Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options) : options(options) {
+  check_channels(in, out, options.groups);
+  weight = add_parameter("weight", initial_weight({out, in / options.groups, kernel}));
+  if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
+}
+Tensor Conv1d::forward(const Tensor& x) const {
+  return conv1d(x, weight, bias, {options.stride}, {options.padding}, {options.dilation},
+                options.groups);
+}
+
+Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, Conv2dOptions options) : options(options) {
+  check_channels(in, out, options.groups);
+  weight = add_parameter("weight", initial_weight({out, in / options.groups, kernel.h, kernel.w}));
+  if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
+}
+Tensor Conv2d::forward(const Tensor& x) const {
+  return conv2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
+                pair_of(options.dilation), options.groups);
+}
+
+ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel,
+                                 ConvTranspose2dOptions options)
+    : options(options) {
+  check_channels(in, out, options.groups);
+  weight = add_parameter("weight", initial_weight({in, out / options.groups, kernel.h, kernel.w}));
+  if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
+}
+Tensor ConvTranspose2d::forward(const Tensor& x) const {
+  return conv_transpose2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
+                          pair_of(options.output_padding), options.groups,
+                          pair_of(options.dilation));
+}
+
+BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options) : options(options) {
+  if (options.affine) {
+    weight = add_parameter("weight", ones({channels}));
+    bias = add_parameter("bias", zeros({channels}));
+  }
+  if (options.track_running_stats) {
+    running_mean = add_buffer("running_mean", zeros({channels}));
+    running_var = add_buffer("running_var", ones({channels}));
+    num_batches_tracked = add_buffer("num_batches_tracked", zeros({}, DType::kInt64));
+  }
+}
+Tensor BatchNorm::forward(const Tensor& x) const {
+  check(x);
+  const bool batch_statistics = is_training() || !running_mean.defined();
+  if (is_training() && num_batches_tracked.defined()) {
+    const NoGrad no_grad;
+    num_batches_tracked.add_(int64_t{1});
+  }
+  return batch_norm(x, running_mean, running_var, weight, bias, batch_statistics, options.momentum,
+                    options.eps);
+}
+void BatchNorm1d::check(const Tensor& x) const {
+  TD_CHECK_VALUE(x.dim() == 2 || x.dim() == 3, "expected 2D or 3D input (got {}D input)", x.dim());
+}
+void BatchNorm2d::check(const Tensor& x) const {
+  TD_CHECK_VALUE(x.dim() == 4, "expected 4D input (got {}D input)", x.dim());
+}
+
+LayerNorm::LayerNorm(DimVector shape, double eps, bool affine)
+    : shape_(std::move(shape)), eps_(eps) {
+  if (!affine) return;
+  weight = add_parameter("weight", ones(shape_));
+  bias = add_parameter("bias", zeros(shape_));
+}
+Tensor LayerNorm::forward(const Tensor& x) const {
+  return layer_norm(x, shape_, weight, bias, eps_);
+}
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine)
+    : groups_(groups), eps_(eps) {
+  TD_CHECK_VALUE(groups > 0 && channels % groups == 0,
+                 "num_channels must be divisible by num_groups");
+  if (!affine) return;
+  weight = add_parameter("weight", ones({channels}));
+  bias = add_parameter("bias", zeros({channels}));
+}
+Tensor GroupNorm::forward(const Tensor& x) const {
+  return group_norm(x, groups_, weight, bias, eps_);
+}
+
+Embedding::Embedding(int64_t count, int64_t size, OptInt padding) : padding_(-1) {
+  Tensor rows = randn({count, size});
+  if (padding) {
+    TD_CHECK_VALUE(*padding >= -count && *padding < count,
+                   "Padding_idx must be within num_embeddings");
+    padding_ = *padding < 0 ? *padding + count : *padding;
+    rows.select(0, padding_).zero_();
+  }
+  weight = add_parameter("weight", rows);
+}
+Tensor Embedding::forward(const Tensor& indices) const {
+  return embedding(weight, indices, padding_);
+}
+
+Tensor MaxPool2d::forward(const Tensor& x) const {
+  return max_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_));
+}
+Tensor AvgPool2d::forward(const Tensor& x) const {
+  return avg_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_));
+}
+Tensor AdaptiveAvgPool2d::forward(const Tensor& x) const {
+  return adaptive_avg_pool2d(x, pair_of(output_));
+}
+
+Dropout::Dropout(double p) : p_(p) {
+  TD_CHECK_VALUE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+}
+Tensor Dropout::forward(const Tensor& x) const { return dropout(x, p_, is_training()); }
+Tensor Flatten::forward(const Tensor& x) const { return x.flatten(start_, end_); }
+
+Tensor ReLU::forward(const Tensor& x) const { return relu(x); }
+Tensor Tanh::forward(const Tensor& x) const { return tanh(x); }
+Tensor Sigmoid::forward(const Tensor& x) const { return sigmoid(x); }
+Tensor GELU::forward(const Tensor& x) const { return gelu(x); }
+Tensor SiLU::forward(const Tensor& x) const { return mul(x, sigmoid(x)); }
+Tensor LeakyReLU::forward(const Tensor& x) const { return where(gt(x, 0), x, mul(x, slope_)); }
+Tensor Softmax::forward(const Tensor& x) const { return softmax(x, dim_); }
+Tensor LogSoftmax::forward(const Tensor& x) const { return log_softmax(x, dim_); }
+
+Tensor MSELoss::operator()(const Tensor& input, const Tensor& target) const {
+  return mse_loss(input, target, std::nullopt, std::nullopt, reduction_);
+}
+Tensor L1Loss::operator()(const Tensor& input, const Tensor& target) const {
+  return l1_loss(input, target, std::nullopt, std::nullopt, reduction_);
+}
+Tensor CrossEntropyLoss::operator()(const Tensor& input, const Tensor& target) const {
+  return cross_entropy(input, target, {}, std::nullopt, -100, std::nullopt, reduction_);
+}
+Tensor NLLLoss::operator()(const Tensor& input, const Tensor& target) const {
+  return nll_loss(input, target, {}, std::nullopt, -100, std::nullopt, reduction_);
+}
+Tensor BCEWithLogitsLoss::operator()(const Tensor& input, const Tensor& target) const {
+  return binary_cross_entropy_with_logits(input, target, {}, std::nullopt, std::nullopt,
+                                          reduction_);
+}
+
+}  // namespace taeda::nn

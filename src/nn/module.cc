@@ -1,0 +1,173 @@
+#include <algorithm>
+
+#include "taeda/autograd.h"
+#include "taeda/nn.h"
+#include "taeda/ops.h"
+
+namespace taeda::nn {
+
+struct Module::State {
+  NamedTensors parameters, buffers;
+  std::vector<std::pair<std::string, std::shared_ptr<State>>> children;
+  bool training = true;
+
+  // Calls visit(path, state) for this state and all below it, each once.
+  template <class Visit>
+  void walk(const Visit& visit) const {
+    std::vector<const State*> seen;
+    walk("", seen, visit);
+  }
+
+  bool has(std::string_view name) const {
+    const auto is_name = [&](const auto& entry) { return entry.first == name; };
+    return std::any_of(parameters.begin(), parameters.end(), is_name) ||
+           std::any_of(buffers.begin(), buffers.end(), is_name) ||
+           std::any_of(children.begin(), children.end(), is_name);
+  }
+
+ private:
+  template <class Visit>
+  void walk(const std::string& prefix, std::vector<const State*>& seen, const Visit& visit) const {
+    if (std::find(seen.begin(), seen.end(), this) != seen.end()) return;
+    seen.push_back(this);
+    visit(prefix, *this);
+    for (const auto& [name, child] : children) child->walk(prefix + name + ".", seen, visit);
+  }
+};
+
+namespace {
+
+template <class State>
+NamedTensors collect(const State& state, NamedTensors State::*list) {
+  NamedTensors all;
+  state.walk([&](const std::string& prefix, const State& s) {
+    for (const auto& [name, tensor] : s.*list) {
+      const auto same = [&t = tensor](const auto& entry) { return entry.second.is_same(t); };
+      if (std::none_of(all.begin(), all.end(), same)) all.emplace_back(prefix + name, tensor);
+    }
+  });
+  return all;
+}
+
+}  // namespace
+
+Module::Module() : state_(std::make_shared<State>()) {}
+Module::~Module() = default;
+
+NamedTensors Module::named_parameters() const { return collect(*state_, &State::parameters); }
+NamedTensors Module::named_buffers() const { return collect(*state_, &State::buffers); }
+
+TensorList Module::parameters() const {
+  TensorList all;
+  for (auto& [name, tensor] : named_parameters()) all.push_back(tensor);
+  return all;
+}
+
+NamedTensors Module::state_dict() const {
+  NamedTensors all;
+  state_->walk([&](const std::string& prefix, const State& s) {
+    for (const NamedTensors* list : {&s.parameters, &s.buffers}) {
+      for (const auto& [name, tensor] : *list) all.emplace_back(prefix + name, tensor.detach());
+    }
+  });
+  return all;
+}
+
+void Module::load_state_dict(const NamedTensors& state, bool strict) {
+  const NoGrad no_grad;
+  const NamedTensors own = state_dict();
+  const auto find = [](const NamedTensors& list, const std::string& name) {
+    return std::find_if(list.begin(), list.end(),
+                        [&](const auto& entry) { return entry.first == name; });
+  };
+  std::string problems;
+  for (const auto& [name, tensor] : own) {
+    const auto given = find(state, name);
+    if (given == state.end()) {
+      if (strict) problems += format("\n\tMissing key in state_dict: \"{}\".", name);
+    } else if (given->second.sizes() != tensor.sizes()) {
+      problems += format(
+          "\n\tsize mismatch for {}: copying a param with shape {}, the shape in current model is "
+          "{}.",
+          name, given->second.sizes(), tensor.sizes());
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    if (strict && find(own, name) == own.end())
+      problems += format("\n\tUnexpected key in state_dict: \"{}\".", name);
+  }
+  TD_CHECK(problems.empty(), "Error(s) in loading state_dict:{}", problems);
+  for (const auto& [name, tensor] : own) {
+    const auto given = find(state, name);
+    if (given != state.end()) Tensor(tensor).copy_(given->second);
+  }
+}
+
+void Module::train(bool on) {
+  state_->walk([&](const std::string&, const State& s) { const_cast<State&>(s).training = on; });
+}
+bool Module::is_training() const { return state_->training; }
+
+void Module::to(DType dtype) {
+  TD_CHECK_TYPE(is_inexact(dtype), "Module::to: expected a floating or complex dtype, got {}",
+                dtype);
+  const NoGrad no_grad;
+  for (const NamedTensors& list : {named_parameters(), named_buffers()}) {
+    for (auto [name, tensor] : list) {
+      if (!is_inexact(tensor.dtype())) continue;
+      tensor.set_data(op::to_dtype(tensor, dtype, false, std::nullopt));
+      if (Tensor grad = tensor.grad(); grad.defined())
+        tensor.set_grad(op::to_dtype(grad, dtype, false, std::nullopt));
+    }
+  }
+}
+
+void Module::requires_grad_(bool value) {
+  for (auto [name, tensor] : named_parameters()) tensor.requires_grad_(value);
+}
+
+void Module::zero_grad() {
+  for (auto [name, tensor] : named_parameters()) tensor.set_grad({});
+}
+
+namespace {
+
+void check_name(std::string_view name, bool taken) {
+  TD_CHECK_VALUE(!name.empty(), "module: a name can't be empty string \"\"");
+  TD_CHECK_VALUE(name.find('.') == std::string_view::npos,
+                 "module: a name can't contain \".\", got \"{}\"", name);
+  TD_CHECK_VALUE(!taken, "module: attribute '{}' already exists", name);
+}
+
+}  // namespace
+
+Tensor Module::add_parameter(std::string_view name, Tensor value) {
+  check_name(name, state_->has(name));
+  if (value.defined()) state_->parameters.emplace_back(name, value.requires_grad_());
+  return value;
+}
+
+Tensor Module::add_buffer(std::string_view name, Tensor value) {
+  check_name(name, state_->has(name));
+  if (value.defined()) state_->buffers.emplace_back(name, value);
+  return value;
+}
+
+void Module::add_child(std::string_view name, const Module& child) {
+  check_name(name, state_->has(name));
+  TD_CHECK_VALUE(child.state_ != state_, "module: \"{}\" cannot be a part of itself", name);
+  state_->children.emplace_back(name, child.state_);
+}
+
+Tensor Sequential::forward(const Tensor& x) const {
+  Tensor y = x;
+  for (const auto& layer : *layers_) y = layer->forward(y);
+  return y;
+}
+
+void Sequential::append(std::shared_ptr<const Layer> layer) {
+  add(std::to_string(layers_->size()), static_cast<const Module&>(*layer));
+  layers_->push_back(std::move(layer));
+}
+
+}  // namespace taeda::nn
