@@ -146,12 +146,22 @@ TD_LANE_FUNCTION(tanh)
 TD_LANE_FUNCTION(asinh)
 TD_LANE_FUNCTION(acosh)
 TD_LANE_FUNCTION(atanh)
-TD_LANE_FUNCTION(floor)
-TD_LANE_FUNCTION(ceil)
-TD_LANE_FUNCTION(trunc)
 TD_LANE_FUNCTION(erf)
 TD_LANE_FUNCTION(erfc)
 #undef TD_LANE_FUNCTION
+
+// Integers are their own roundings.
+#define TD_LANE_ROUNDING(name, function)                         \
+  template <class T>                                             \
+  TD_FN Lane<T> name(Lane<T> x) {                                \
+    if constexpr (std::is_integral_v<T>) return x;               \
+    else return Lane<T>(static_cast<T>(std::function(x.raw)));   \
+  }
+TD_LANE_ROUNDING(floor, floor)
+TD_LANE_ROUNDING(ceil, ceil)
+TD_LANE_ROUNDING(trunc, trunc)
+TD_LANE_ROUNDING(round, nearbyint)
+#undef TD_LANE_ROUNDING
 
 template <class T>
 TD_FN Lane<T> abs(Lane<T> x) {
@@ -164,8 +174,6 @@ template <class T>
 TD_FN Lane<T> abs(Lane<std::complex<T>> x) { return Lane<T>(std::hypot(x.raw.real(), x.raw.imag())); }
 template <class T>
 TD_FN Lane<T> rsqrt(Lane<T> x) { return Lane<T>(1) / sqrt(x); }
-template <class T>
-TD_FN Lane<T> round(Lane<T> x) { return Lane<T>(std::nearbyint(x.raw)); }
 template <class T>
 TD_FN Lane<T> exp2(Lane<T> x) {
   if constexpr (kIsComplex<T>) return exp(x * 0.69314718055994531);
@@ -201,17 +209,31 @@ template <class T>
 TD_FN Lane<T> digamma(Lane<T> x) { return Lane<T>(special::digamma(x.raw)); }
 template <class T>
 TD_FN Lane<T> trigamma(Lane<T> x) { return Lane<T>(special::trigamma(x.raw)); }
-
 template <class T>
-TD_FN Lane<T> fmod(Lane<T> x, Lane<T> y) { return Lane<T>(std::fmod(x.raw, y.raw)); }
+TD_FN Lane<T> tetragamma(Lane<T> x) { return Lane<T>(special::tetragamma(x.raw)); }
+
 template <class T>
 TD_FN Lane<T> atan2(Lane<T> y, Lane<T> x) { return Lane<T>(std::atan2(y.raw, x.raw)); }
 template <class T>
 TD_FN Lane<T> hypot(Lane<T> x, Lane<T> y) { return Lane<T>(std::hypot(x.raw, y.raw)); }
 template <class T>
 TD_FN Lane<T> nextafter(Lane<T> x, Lane<T> y) { return Lane<T>(std::nextafter(x.raw, y.raw)); }
+// Integer powers wrap around; a negative exponent gives the rounded quotient 1 / x^-y, which is 0 except for x = +-1.
 template <class T>
-TD_FN Lane<T> pow(Lane<T> x, Lane<T> y) { return Lane<T>(static_cast<T>(std::pow(x.raw, y.raw))); }
+TD_FN Lane<T> pow(Lane<T> x, Lane<T> y) {
+  if constexpr (kIsInteger<T>) {
+    const bool odd = y.raw & 1;
+    if (y.raw < T(0)) return x.raw == T(1) ? x : x.raw == T(-1) ? (odd ? x : -x) : Lane<T>(T(0));
+    Lane<T> result(T(1));
+    for (auto n = static_cast<std::make_unsigned_t<T>>(y.raw); n; n = static_cast<decltype(n)>(n >> 1), x = x * x) {
+      if (n & 1) result = result * x;
+    }
+    return result;
+  } else if constexpr (kIsComplex<T>) {
+    if (y.raw == T(0)) return Lane<T>(T(1));
+    return Lane<T>(std::pow(x.raw, y.raw));
+  } else return Lane<T>(std::pow(x.raw, y.raw));
+}
 
 template <class T>
 TD_FN bool isnan(Lane<T> x) { return x.raw != x.raw; }
@@ -250,4 +272,27 @@ TD_FN Lane<T> conj(Lane<T> x) {
   else return x;
 }
 
+template <class T>
+TD_FN Lane<T> sgn(Lane<T> x) {
+  if constexpr (kIsComplex<T>) {
+    const auto modulus = std::hypot(x.raw.real(), x.raw.imag());
+    return Lane<T>(modulus == 0 ? T(0) : x.raw / modulus);
+  } else return select(x > 0, Lane<T>(1), select(x < 0, Lane<T>(-1), Lane<T>(0)));
+}
+template <class T>
+TD_FN Lane<typename RealOf<T>::Type> angle(Lane<T> x) {
+  if constexpr (kIsComplex<T>) return {std::atan2(x.raw.imag(), x.raw.real())};
+  else return select(x != x, x, select(x < 0, Lane<T>(3.1415926535897932), Lane<T>(0)));
+}
+// i z / |z|^2
+template <class T>
+TD_FN Lane<T> angle_gradient(Lane<T> x) {
+  if constexpr (kIsComplex<T>) {
+    const auto a = x.raw.real(), b = x.raw.imag(), n = a * a + b * b;
+    return Lane<T>(n == 0 ? T(0) : T(-b / n, a / n));
+  } else return Lane<T>(0);
+}
+
 }  // namespace taeda::cpu::lanes
+
+#include "kernels/cpu/lane_integer.h"

@@ -156,7 +156,8 @@ template <class T>
 TD_FN Vec<T> fix_log(Vec<T> x, Vec<T> y) {
   const Mask<T> ordinary = (x > 0) & (x < kInf<T>);
   if (all(ordinary)) return y;
-  const Vec<T> special = select(x == 0, -kInf<T>, select(x == kInf<T>, kInf<T>, std::numeric_limits<T>::quiet_NaN()));
+  const Vec<T> nan = std::numeric_limits<T>::quiet_NaN();
+  const Vec<T> special = select(x == 0, Vec<T>(-kInf<T>), select(x == kInf<T>, x, nan));
   return select(ordinary, y, special);
 }
 
@@ -233,13 +234,13 @@ TD_FN Vec<T> atanh(Vec<T> x) {
 
 // x = q pi/2 + r, |r| <= pi/4; q stands in the lowest bits of `bits`. Good to |x| < kMaxAngle.
 template <class T>
-struct Angle {
+struct ReducedAngle {
   Vec<T> bits, r;
 };
 template <class T>
 inline constexpr T kMaxAngle = kIsFloat<T> ? T(48000) : T(1e7);
 template <class T>
-TD_FN Angle<T> reduce_angle(Vec<T> x) {
+TD_FN ReducedAngle<T> reduce_angle(Vec<T> x) {
   const Vec<T> bits = fma(x, 0.63661977236758134, kRounder<T>);
   const Vec<T> q = kRounder<T> - bits;
   const double p1 = kIsFloat<T> ? 0x1.921fb6p0 : 0x1.921fb54442d18p0;
@@ -341,11 +342,48 @@ template <class T>
 TD_FN Vec<T> digamma(Vec<T> x) { return map_lanes([](T v) { return special::digamma(v); }, x); }
 template <class T>
 TD_FN Vec<T> trigamma(Vec<T> x) { return map_lanes([](T v) { return special::trigamma(v); }, x); }
+template <class T>
+TD_FN Vec<T> tetragamma(Vec<T> x) { return map_lanes([](T v) { return special::tetragamma(v); }, x); }
+
+template <class T>
+TD_FN Vec<T> sgn(Vec<T> x) { return select(x > 0, Vec<T>(1), select(x < 0, Vec<T>(-1), Vec<T>(0))); }
+// The angle of a real number and its derivative.
+template <class T>
+TD_FN Vec<T> angle(Vec<T> x) { return select(isnan(x), x, select(x < 0, Vec<T>(3.1415926535897932), Vec<T>(0))); }
+template <class T>
+TD_FN Vec<T> angle_gradient(Vec<T>) { return Vec<T>(0); }
 
 // --- two arguments ------------------------------------------------------------------------------------------------
 
+// r = x - trunc(x/y) y, exact in one step while the quotient is a small integer. The rounded quotient may be one too
+// large: then r has the wrong sign.
 template <class T>
-TD_FN Vec<T> fmod(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::fmod(a, b); }, x, y); }
+TD_FN Vec<T> fmod(Vec<T> x, Vec<T> y) {
+  const Vec<T> q = trunc(x / y);
+  if (!all(abs(q) < (kIsFloat<T> ? 0x1p22 : 0x1p51))) {
+    return map_lanes([](T a, T b) { return std::fmod(a, b); }, x, y);
+  }
+  Vec<T> r = fma(-q, y, x);
+  r = select((r != 0) & (signbit(r) ^ signbit(x)), r + copysign(y, x), r);
+  return select(abs(x) < abs(y), x, copysign(r, x));
+}
+template <class T>
+TD_FN Vec<T> remainder(Vec<T> x, Vec<T> y) {
+  const Vec<T> r = fmod(x, y);
+  return select((r != 0) & ((y < 0) ^ (r < 0)), r + y, r);
+}
+template <class T>
+TD_FN Vec<T> trunc_divide(Vec<T> x, Vec<T> y) { return trunc(x / y); }
+// Exact as Python's x // y: (x - x mod y) / y is an integer up to rounding.
+template <class T>
+TD_FN Vec<T> floor_divide(Vec<T> x, Vec<T> y) {
+  const Vec<T> quotient = x / y, r = fmod(x, y);
+  Vec<T> d = (x - r) / y;
+  d = select((r != 0) & ((y < 0) ^ (r < 0)), d - 1, d);
+  const Vec<T> f = floor(d);
+  const Vec<T> nearest = select(d - f > 0.5, f + 1, f);
+  return select(y == 0, quotient, select(d == 0, copysign(Vec<T>(0), quotient), nearest));
+}
 template <class T>
 TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) { return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x); }
 template <class T>

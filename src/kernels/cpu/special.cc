@@ -55,6 +55,22 @@ double trigamma(double x) {
 }
 float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>(x))); }
 
+// tetragamma(x) = tetragamma(x + 1) - 2/x^3, then the derivative of trigamma's series and of its reflection.
+double tetragamma(double x) {
+  if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), x);
+  if (x < 0) {
+    if (x == std::floor(x)) return kNaN;
+    const double fraction = x - std::floor(x), s = std::sin(kPi * fraction);
+    return tetragamma(1 - x) - 2 * kPi * kPi * kPi * std::cos(kPi * fraction) / (s * s * s);
+  }
+  double sum = 0;
+  for (; x < 10; x += 1) sum -= 2 / (x * x * x);
+  const double z = 1 / (x * x);
+  const double series = z * (0.5 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * (5. / 6 - z * (691. / 210))))));
+  return sum - z * (1 + 1 / x + series);
+}
+float tetragamma(float x) { return static_cast<float>(tetragamma(static_cast<double>(x))); }
+
 // A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc in the tails where
 // erf(y) rounds to 1.
 double erfinv(double x) {

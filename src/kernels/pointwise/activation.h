@@ -1,15 +1,111 @@
 // Activation functions.
 
-// relu(x) = max(x, 0), with derivative 0 at 0; NaN stays NaN
+// relu(x) = max(x, 0); NaN stays NaN
 struct Relu {
   template <class V>
   TD_FN V operator()(V x) const { return select(x <= 0, V(0), x); }
 };
 
+// threshold(x) = x where x > threshold, else value
+template <class S>
+struct Threshold {
+  S threshold;
+  S value;
+  template <class V>
+  TD_FN V operator()(V x) const { return select(x <= threshold, V(value), x); }
+};
+
+// gx = gy where x > threshold, else 0
+template <class S>
+struct ThresholdBackward {
+  S threshold;
+  template <class V>
+  TD_FN V operator()(V gy, V x) const { return select(x <= threshold, V(0), gy); }
+};
+
+// leaky_relu(x) = x where x > 0, else negative_slope x
+template <class S>
+struct LeakyRelu {
+  S negative_slope;
+  template <class V>
+  TD_FN V operator()(V x) const { return select(x > 0, x, negative_slope * x); }
+};
+
+// prelu(x, w) = x where x > 0, else w x
+struct Prelu {
+  template <class V>
+  TD_FN V operator()(V x, V w) const { return select(x > 0, x, w * x); }
+};
+
+// elu(x) = scale x where x > 0, else scale alpha (e^(input_scale x) - 1)          [Clevert et al. 2016]
+template <class S>
+struct Elu {
+  S alpha;
+  S scale;
+  S input_scale;
+  template <class V>
+  TD_FN V operator()(V x) const { return scale * select(x <= 0, alpha * expm1(input_scale * x), x); }
+};
+
+// selu(x) = elu(x) with the constants that keep mean 0 and variance 1          [Klambauer et al. 2017]
+struct Selu {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return 1.0507009873554804934 * select(x <= 0, 1.6732632423543772848 * expm1(x), x);
+  }
+};
+
+// celu(x) = x where x > 0, else alpha (e^(x/alpha) - 1)          [Barron 2017]
+template <class S>
+struct Celu {
+  S alpha;
+  template <class V>
+  TD_FN V operator()(V x) const { return select(x <= 0, alpha * expm1(x / alpha), x); }
+};
+
 // sigmoid(x) = 1 / (1 + e^-x)
 struct Sigmoid {
   template <class V>
-  TD_FN V operator()(V x) const { return 1 / (1 + exp(-x)); }
+  TD_FN V operator()(V x) const { return sigmoid(x); }
+};
+
+// gx = gy y (1 - y), y = sigmoid(x)
+struct SigmoidBackward {
+  template <class V>
+  TD_FN V operator()(V gy, V y) const { return gy * conj(y * (1 - y)); }
+};
+
+// log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|)
+struct LogSigmoid {
+  template <class V>
+  TD_FN V operator()(V x) const { return min(x, V(0)) - log1p(exp(-abs(x))); }
+};
+
+// silu(x) = x sigmoid(x)          [Elfwing et al. 2017]
+struct Silu {
+  template <class V>
+  TD_FN V operator()(V x) const { return x * sigmoid(x); }
+};
+
+// mish(x) = x tanh(log(1 + e^x)) = x t / (t + 2), t = e^x (e^x + 2)          [Misra 2019]
+struct Mish {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    const V e = exp(min(x, V(20))), t = e * (e + 2);
+    return select(x > 20, x, x * t / (t + 2));
+  }
+};
+
+// softplus(x) = log(1 + e^(beta x)) / beta, and x where beta x > threshold
+template <class S>
+struct Softplus {
+  S beta;
+  S threshold;
+  template <class V>
+  TD_FN V operator()(V x) const {
+    const V z = x * beta;
+    return select(z > threshold, x, log1p(exp(z)) / beta);
+  }
 };
 
 // gelu(x) = x Phi(x) = x/2 (1 + erf(x / sqrt(2)))          [Hendrycks & Gimpel 2016]
@@ -18,11 +114,52 @@ struct Gelu {
   TD_FN V operator()(V x) const { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); }
 };
 
-// gelu_tanh(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))          [Hendrycks & Gimpel 2016]
+// gelu(x) with Phi approximated: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 struct GeluTanh {
   template <class V>
   TD_FN V operator()(V x) const {
     const V inner = 0.79788456080286536 * (x + 0.044715 * x * x * x);
     return 0.5 * x * (1 + tanh(inner));
+  }
+};
+
+// hardtanh(x) = min(max(x, min_val), max_val)
+template <class S>
+struct Hardtanh {
+  S min_val;
+  S max_val;
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return select(x <= min_val, V(min_val), select(x >= max_val, V(max_val), x));
+  }
+};
+
+// hardsigmoid(x) = min(max(x + 3, 0), 6) / 6
+struct Hardsigmoid {
+  template <class V>
+  TD_FN V operator()(V x) const { return select(x <= -3, V(0), select(x >= 3, V(1), (x + 3) / 6)); }
+};
+
+// hardswish(x) = x hardsigmoid(x)          [Howard et al. 2019]
+struct Hardswish {
+  template <class V>
+  TD_FN V operator()(V x) const { return select(x < -3, V(0), select(x <= 3, x * (x + 3) / 6, x)); }
+};
+
+// hardshrink(x) = x where |x| > lambd, else 0
+template <class S>
+struct Hardshrink {
+  S lambd;
+  template <class V>
+  TD_FN V operator()(V x) const { return select(abs(x) <= lambd, V(0), x); }
+};
+
+// softshrink(x) = x - lambd above lambd, x + lambd below -lambd, else 0
+template <class S>
+struct Softshrink {
+  S lambd;
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return select(x > lambd, x - lambd, select(x < -V(lambd), x + lambd, x * 0));
   }
 };

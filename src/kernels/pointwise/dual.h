@@ -153,6 +153,15 @@ template <class V>
 TD_FN Dual<V> lgamma(Dual<V> x) { return {lgamma(x.v), x.d * digamma(x.v)}; }
 template <class V>
 TD_FN Dual<V> digamma(Dual<V> x) { return {digamma(x.v), x.d * trigamma(x.v)}; }
+template <class V>
+TD_FN Dual<V> trigamma(Dual<V> x) { return {trigamma(x.v), x.d * tetragamma(x.v)}; }
+// The exponent's part is left out where the exponent is a constant: log(a) need not exist.
+template <class V>
+TD_FN Dual<V> pow(Dual<V> a, Dual<V> b) {
+  const V y = pow(a.v, b.v);
+  const V base = select(b.v == 0, V(0), a.d * b.v * pow(a.v, b.v - 1));
+  return {y, base + select(b.d == 0, V(0), b.d * y * log(a.v))};
+}
 // Steps: the derivative is 0 wherever there is one, and PyTorch takes 0 at the jumps.
 template <class V>
 TD_FN Dual<V> floor(Dual<V> x) { return {floor(x.v), V(0)}; }
@@ -163,9 +172,25 @@ TD_FN Dual<V> trunc(Dual<V> x) { return {trunc(x.v), V(0)}; }
 template <class V>
 TD_FN Dual<V> round(Dual<V> x) { return {round(x.v), V(0)}; }
 template <class V>
-TD_FN Dual<V> conj(Dual<V> x) { return {conj(x.v), conj(x.d)}; }
+TD_FN Dual<V> sgn(Dual<V> x) { return {sgn(x.v), V(0)}; }
 template <class V>
-TD_FN typename V::M isnan(Dual<V> x) { return isnan(x.v); }
+TD_FN Dual<V> conj(Dual<V> x) { return {conj(x.v), conj(x.d)}; }
+// Tests look at the value only.
+template <class V>
+TD_FN auto isnan(Dual<V> x) { return isnan(x.v); }
+template <class V>
+TD_FN auto isinf(Dual<V> x) { return isinf(x.v); }
+template <class V>
+TD_FN auto real(Dual<V> x) { return real(x.v); }
+
+// sigmoid(x) = 1 / (1 + e^-x); the derivative from the value stays finite where e^-x does not.
+template <class V>
+TD_FN V sigmoid(V x) { return 1 / (1 + exp(-x)); }
+template <class V>
+TD_FN Dual<V> sigmoid(Dual<V> x) {
+  const V y = sigmoid(x.v);
+  return {y, x.d * y * (1 - y)};
+}
 
 // Grad<F, I>: the vector-Jacobian product of F in its I-th input: (gy, x...) -> gy * conj(dF/dx_I).
 template <class F, int I>

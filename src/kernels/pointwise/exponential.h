@@ -1,7 +1,65 @@
 // Exponentials and logarithms.
 
-// exp(x) = e^x
+// e^x
 struct Exp {
   template <class V>
   TD_FN V operator()(V x) const { return exp(x); }
+};
+
+// 2^x
+struct Exp2 {
+  template <class V>
+  TD_FN V operator()(V x) const { return exp2(x); }
+};
+
+// e^x - 1, accurate near 0
+struct Expm1 {
+  template <class V>
+  TD_FN V operator()(V x) const { return expm1(x); }
+};
+
+// The natural logarithm.
+struct Log {
+  template <class V>
+  TD_FN V operator()(V x) const { return log(x); }
+};
+
+struct Log2 {
+  template <class V>
+  TD_FN V operator()(V x) const { return log2(x); }
+};
+
+struct Log10 {
+  template <class V>
+  TD_FN V operator()(V x) const { return log10(x); }
+};
+
+// log(1 + x), accurate near 0
+struct Log1p {
+  template <class V>
+  TD_FN V operator()(V x) const { return log1p(x); }
+};
+
+// logaddexp(x, y) = log(e^x + e^y) = max + log1p(e^(min - max)); equal infinities stay themselves
+struct Logaddexp {
+  template <class V>
+  TD_FN V operator()(V x, V y) const {
+    return select(isinf(x) & (x == y), x, max(x, y) + log1p(exp(-abs(x - y))));
+  }
+};
+
+// logaddexp2(x, y) = log2(2^x + 2^y)
+struct Logaddexp2 {
+  template <class V>
+  TD_FN V operator()(V x, V y) const {
+    return select(isinf(x) & (x == y), x, max(x, y) + log1p(exp2(-abs(x - y))) * 1.4426950408889634);
+  }
+};
+
+// xlogy(x, y) = x log(y), 0 where x = 0 unless y is NaN
+struct Xlogy {
+  template <class V>
+  TD_FN V operator()(V x, V y) const {
+    return select(isnan(y), y, select(x == 0, V(0), x * log(y)));
+  }
 };
