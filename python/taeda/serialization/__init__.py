@@ -1,0 +1,472 @@
+"""save and load: PyTorch's file format, written safely and read without running anything.
+
+A file is a zip archive with a pickle (``data.pkl``) and one entry for each storage. Saving to a
+path writes beside it, syncs and renames, so the path always has the old or the new file. Loading
+reads the pickle with an interpreter that knows a list of types (see ``_safe_pickle``); files that
+one trusts may be unpickled in full with ``weights_only=False``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import mmap as _mmap
+import os
+import pickle
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import IO, Any
+
+import taeda
+
+from . import _pickle_writer
+from ._legacy import check_bools, load_legacy
+from ._names import LoadedStorage, StorageType
+from ._safe_pickle import SafeUnpickler
+from ._zip_reader import ZipReader
+from ._zip_writer import ZipWriter
+
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+]
+
+DEFAULT_PROTOCOL = 2
+# What the objects in a file may take: twice its size and this. The file itself, and its pickle, may
+# be in memory besides; all together stays within four times the file and 64 MiB.
+_FREE_BYTES = 48 << 20
+_safe_globals: dict[str, Any] = {}
+
+FileLike = str | os.PathLike | IO[bytes]
+
+
+# --- what a file may name ---
+
+
+def _qualified(entry: Any) -> tuple[str, Any]:
+    if isinstance(entry, tuple):
+        if len(entry) != 2 or not isinstance(entry[1], str):
+            raise ValueError(f"Expected tuple of (callable, str path), got {entry}")
+        return entry[1], entry[0]
+    name = getattr(entry, "__qualname__", None) or getattr(entry, "__name__", None)
+    if name is None:
+        raise TypeError(f"Expected a class or a function, got {type(entry).__name__}")
+    module = entry.__module__
+    if module == "taeda" or module.startswith("taeda."):
+        module = "torch" + module.removeprefix("taeda")
+    return f"{module}.{name}", entry
+
+
+def add_safe_globals(safe_globals: list) -> None:
+    """Lets files name these classes and functions, or (object, "name in the file") pairs."""
+    _safe_globals.update(_qualified(entry) for entry in safe_globals)
+
+
+def get_safe_globals() -> list:
+    """What ``add_safe_globals`` was given."""
+    return list(_safe_globals.values())
+
+
+def clear_safe_globals() -> None:
+    """Forgets what ``add_safe_globals`` was given."""
+    _safe_globals.clear()
+
+
+class safe_globals:
+    """A context in which files may name these classes and functions."""
+
+    def __init__(self, safe_globals: list) -> None:
+        self.entries = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = dict(_safe_globals)
+        add_safe_globals(self.entries)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _safe_globals.clear()
+        _safe_globals.update(self._before)
+
+
+# --- saving ---
+
+
+def save(
+    obj: Any,
+    f: FileLike,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Writes ``obj`` (tensors, and containers and objects that hold them) to a file.
+
+    Args:
+        f: a path, or an object with ``write``. A path is replaced only when all is written.
+        pickle_protocol: 2 is what everything reads.
+    """
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("save: the format before zip files can be read but not written")
+    if isinstance(f, (str, os.PathLike)):
+        folder = os.path.splitext(os.path.basename(os.fspath(f)))[0] or "archive"
+    elif callable(getattr(f, "write", None)):
+        folder = "archive"
+    else:
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, "
+            f"got {type(f).__name__}"
+        )
+    # All that can fail in the object itself fails here, before any file is touched.
+    data, storages = _pickle_writer.dump(obj, pickle_protocol)
+
+    def write(file: IO[bytes]) -> None:
+        archive = ZipWriter(file, folder)
+        archive.write("data.pkl", data)
+        archive.write(".format_version", b"1")
+        archive.write(".storage_alignment", b"64")
+        if not _disable_byteorder_record:
+            archive.write("byteorder", sys.byteorder.encode())
+        for key, storage in enumerate(storages):
+            archive.write(f"data/{key}", storage)
+        archive.write("version", b"3\n")
+        archive.close()
+
+    if isinstance(f, (str, os.PathLike)):
+        _write_safely(os.fspath(f), write)
+    else:
+        write(f)
+
+
+def _write_safely(path: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Writes beside ``path``, syncs and renames: a crash leaves the old file or the new one."""
+    path = os.path.realpath(path)  # a link stays a link
+    try:
+        mode: int | None = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):  # a pipe or a device has no "beside"
+        with open(path, "wb") as file:
+            write(file)
+        return
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder or "."):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if mode is not None:
+                os.chmod(temporary, stat.S_IMODE(mode))
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Makes the renaming itself durable, where the system can do that."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder or ".", os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# --- loading ---
+
+
+def load(
+    f: FileLike,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Reads what ``save`` (or ``torch.save``) has written.
+
+    Args:
+        f: a path, or an object with ``read``, ``seek`` and ``tell``.
+        map_location: where storages go: a device, a dict from device to device, or a function
+            ``(storage, location) -> storage``.
+        weights_only: True (the default) runs nothing from the file and accepts tensors,
+            containers, numbers, text and what ``add_safe_globals`` allows. False unpickles
+            anything, which can run any code: only for files you trust.
+        mmap: True maps the file instead of reading it; needs a path. Whoever shortens the file
+            meanwhile crashes the process.
+    """
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    safe = (weights_only is None and pickle_module is None) or bool(weights_only)
+    options = _Options(map_location, safe, pickle_module or pickle, pickle_load_args)
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return _load_file(file, options, bool(mmap))
+    if mmap:
+        raise ValueError(
+            f"f must be a file path in order to use the mmap argument, but got {type(f).__name__}"
+        )
+    for method in ("read", "seek", "tell"):
+        if not hasattr(f, method):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load "
+                "from a file that is seekable. Please pre-load the data into a buffer like "
+                "io.BytesIO and try to load from it instead."
+            )
+    start = f.tell()
+    content = f.read()  # what follows the position, as one file
+    result, length = _load_bytes(content, options)
+    f.seek(start + length)
+    return result
+
+
+class _Options:
+    def __init__(self, map_location: Any, safe: bool, module: Any, load_args: dict) -> None:
+        self.map_location = map_location
+        self.safe = safe
+        self.module = module
+        self.load_args = load_args
+
+
+def _load_file(file: IO[bytes], options: _Options, mapped: bool) -> Any:
+    if file.read(4) == b"PK\x03\x04":
+        return _load_zip(file, options, mapped)
+    if mapped:
+        raise RuntimeError(
+            "mmap can only be used with files saved with `torch.save(_use_new_zipfile_"
+            "serialization=True), please torch.save your checkpoint with this option in order to "
+            "use mmap."
+        )
+    file.seek(0)
+    return _load_bytes(file.read(), options)[0]
+
+
+def _load_bytes(content: bytes, options: _Options) -> tuple[Any, int]:
+    """(the object, the number of bytes it took)"""
+    if content[:4] == b"PK\x03\x04":
+        return _load_zip(io.BytesIO(content), options, mapped=False), len(content)
+    if not content:
+        raise EOFError("Ran out of input")
+    if content[257:262] == b"ustar":
+        raise NotImplementedError("load: the tar format of 2016 is not supported")
+    end = 0
+
+    def read_pickle(position: int, persistent_load: Any) -> tuple[Any, int]:
+        nonlocal end
+        result, end = _read_pickle(content, position, persistent_load, options, len(content))
+        return result, end
+
+    result = load_legacy(content, read_pickle)
+    return _to_location(result, options), len(content)
+
+
+def _read_pickle(
+    data: bytes, position: int, persistent_load: Any, options: _Options, file_size: int
+) -> tuple[Any, int]:
+    """(the object, where it ends)"""
+    if persistent_load is None:
+        persistent_load = _no_storages
+    if not options.safe:
+        stream = io.BytesIO(data)
+        stream.seek(position)
+        unpickler = _trusting_unpickler(options.module)(stream, **options.load_args)
+        unpickler.persistent_load = persistent_load
+        return unpickler.load(), stream.tell()
+    reader = SafeUnpickler(
+        data,
+        persistent_load,
+        _safe_globals,
+        2 * file_size + _FREE_BYTES,
+        position,
+        options.load_args.get("encoding", "utf-8"),
+    )
+    try:
+        return reader.load(), reader.position
+    except UnpicklingError as error:
+        raise UnpicklingError(
+            f"Weights only load failed. {error}\nFiles that you trust can be loaded with "
+            "`weights_only=False`, which runs whatever code they contain."
+        ) from None
+
+
+def _no_storages(pid: Any) -> Any:
+    raise UnpicklingError("load: a storage is named where none can be")
+
+
+def _trusting_unpickler(module: Any) -> type:
+    """An unpickler that runs the file's code, with taeda for torch."""
+    from ._rebuild import REBUILD, _rebuild_from_type_v2
+    from ._safe_pickle import _allowed
+
+    known = _allowed()
+    helpers = {
+        "torch._utils": REBUILD,
+        "torch._tensor": {"_rebuild_from_type_v2": _rebuild_from_type_v2},
+    }
+
+    class Unpickler(module.Unpickler):
+        def find_class(self, mod_name: str, name: str) -> Any:
+            if name in helpers.get(mod_name, ()):
+                return helpers[mod_name][name]
+            value = known.get(f"{mod_name}.{name}")
+            if isinstance(value, (StorageType, taeda.dtype)):
+                return value
+            if mod_name == "torch" or mod_name.startswith("torch."):
+                mod_name = "taeda" + mod_name.removeprefix("torch")
+            return super().find_class(mod_name, name)
+
+    return Unpickler
+
+
+def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
+    file.seek(0, 2)
+    size = file.tell()
+    archive = ZipReader(file, 3 * size)
+    names = archive.entries
+    folder = next((n.removesuffix("data.pkl") for n in names if n.endswith("data.pkl")), None)
+    if folder is None:
+        if any(name.endswith("constants.pkl") for name in names):
+            raise NotImplementedError("load: TorchScript archives are not supported")
+        raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
+    byteorder = sys.byteorder
+    if folder + "byteorder" in names:
+        byteorder = archive.read(folder + "byteorder").decode("ascii", "replace")
+        if byteorder not in ("little", "big"):
+            raise ValueError("Unknown endianness type: " + byteorder)
+    memory = _map(file) if mapped else None
+    storages: dict[str, LoadedStorage] = {}
+
+    def persistent_load(pid: Any) -> LoadedStorage:
+        if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage":
+            raise UnpicklingError("load: the file refers to something else than a storage")
+        kind, key, location, numel = pid[1:]
+        if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
+            raise UnpicklingError("load: the file describes a storage in an unknown way")
+        if type(location) is not str:
+            raise UnpicklingError("load: the location of a storage is not text")
+        storage = storages.get(key)
+        if storage is None:
+            entry = archive.entries.get(f"{folder}data/{key}")
+            nbytes = numel * kind.dtype.itemsize
+            if entry is None:
+                raise RuntimeError(
+                    f"PytorchStreamReader failed locating file data/{key[:40]}: file not found"
+                )
+            if entry.size != nbytes:
+                raise RuntimeError(
+                    f"load: the storage {key[:40]} has {entry.size} bytes in the file, but its "
+                    f"description says {nbytes if abs(numel) < 2**63 else 'more'}"
+                )
+            name = f"{folder}data/{key}"
+            if _is_meta(options.map_location):
+                untyped = None
+            elif memory is not None:
+                untyped = _mapped_storage(archive, name, memory)
+            else:
+                untyped = _read_storage(archive, name, kind.dtype, byteorder)
+            storage = LoadedStorage(untyped, kind.dtype, nbytes, location)
+            if untyped is not None:
+                storage.untyped = _place(untyped, location, options.map_location)
+            storages[key] = storage
+        if storage.dtype == kind.dtype:
+            return storage
+        return LoadedStorage(storage.untyped, kind.dtype, storage.nbytes, storage.device)
+
+    data = archive.read(folder + "data.pkl")
+    return _read_pickle(data, 0, persistent_load, options, size)[0]
+
+
+def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
+    data = archive.read(name)
+    check_bools(dtype, data)
+    if byteorder != sys.byteorder:
+        data = _swap_bytes(data, dtype)
+    return taeda.UntypedStorage(data)
+
+
+def _swap_bytes(data: bytes, dtype: Any) -> bytes:
+    from array import array
+
+    size = dtype.itemsize // (2 if dtype.is_complex else 1)
+    if size == 1:
+        return data
+    elements = array({2: "H", 4: "I", 8: "Q"}[size], data)
+    elements.byteswap()
+    return elements.tobytes()
+
+
+def _map(file: IO[bytes]) -> Any:
+    """The file in memory, private: writing to a tensor does not change the file."""
+    return _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_COPY)
+
+
+def _mapped_storage(archive: ZipReader, name: str, memory: Any) -> Any:
+    entry = archive.entries[name]
+    if entry.packed != entry.size:
+        raise RuntimeError("load: compressed files cannot be mapped; leave mmap out")
+    return taeda.UntypedStorage._from_buffer(memory, archive.content_offset(name), entry.size)
+
+
+# --- locations ---
+
+
+def _is_meta(map_location: Any) -> bool:
+    if isinstance(map_location, taeda.device):
+        return map_location.type == "meta"
+    return map_location == "meta"
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage at ``location``, or RuntimeError if there is no such device here."""
+    if location == "cpu":
+        return storage
+    kind = location.partition(":")[0]
+    if kind == "cuda" and not taeda.cuda.is_available():
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    raise RuntimeError(
+        "don't know how to restore data location of torch.storage.UntypedStorage "
+        f"(tagged with {location[:40]})"
+    )
+
+
+def _place(storage: Any, location: str, map_location: Any) -> Any:
+    if map_location is None:
+        return default_restore_location(storage, location)
+    if isinstance(map_location, dict):
+        return default_restore_location(storage, str(map_location.get(location, location)))
+    if isinstance(map_location, (str, taeda.device)):
+        return default_restore_location(storage, str(map_location))
+    if callable(map_location):
+        result = map_location(storage, location)
+        return default_restore_location(storage, location) if result is None else result
+    raise TypeError(
+        "map_location should be None, a device, a dict or a function, "
+        f"got {type(map_location).__name__}"
+    )
+
+
+def _to_location(result: Any, options: _Options) -> Any:
+    """Files of the old format are read to the CPU; other places are refused rather than ignored."""
+    if options.map_location is not None and str(options.map_location) not in ("cpu",):
+        if not isinstance(options.map_location, dict) and not callable(options.map_location):
+            raise NotImplementedError(
+                "load: files of the format before zip files are loaded to the CPU only"
+            )
+    return result

@@ -1,0 +1,85 @@
+"""The format before zip files: pickles one after the other, then the storages.
+
+magic number, protocol version, system info, the object, the list of storage keys; then for each key
+the number of elements (8 bytes) and the elements.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pickle import UnpicklingError
+from typing import Any
+
+import taeda
+
+from ._names import LoadedStorage, StorageType
+
+__all__ = ["MAGIC_NUMBER", "load_legacy"]
+
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+_PROTOCOL_VERSION = 1001
+
+
+class _Storages:
+    """The storages that the pickle names, allocated as it is read and filled afterwards."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.by_key: dict[str, tuple[LoadedStorage, bytearray]] = {}
+
+    def persistent_load(self, pid: Any) -> LoadedStorage:
+        if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage":
+            raise UnpicklingError("load: the file refers to something else than a storage")
+        kind, key, _location, numel = pid[1:5]
+        if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
+            raise UnpicklingError("load: the file describes a storage in an unknown way")
+        if key in self.by_key:
+            return self.by_key[key][0]
+        nbytes = numel * kind.dtype.itemsize
+        if numel < 0 or nbytes > self.limit:
+            raise UnpicklingError("load: a storage is larger than the file")
+        self.limit -= nbytes
+        memory = bytearray(nbytes)
+        untyped = taeda.UntypedStorage._from_buffer(memory)
+        storage = LoadedStorage(untyped, kind.dtype, nbytes, taeda.device("cpu"))
+        self.by_key[key] = (storage, memory)
+        return storage
+
+
+def load_legacy(data: bytes, read_pickle: Callable[..., tuple[Any, int]]) -> Any:
+    """The object in ``data``; ``read_pickle(position, persistent_load)`` reads one pickle."""
+    storages = _Storages(len(data))
+    magic, at = read_pickle(0, None)
+    if magic != MAGIC_NUMBER:
+        raise UnpicklingError("Invalid magic number; corrupt file?")
+    version, at = read_pickle(at, None)
+    if version != _PROTOCOL_VERSION:
+        raise UnpicklingError("Invalid protocol version in a file of the old format")
+    info, at = read_pickle(at, None)
+    if isinstance(info, dict) and info.get("little_endian", True) is not True:
+        raise NotImplementedError("load: big-endian files of the old format are not supported")
+    result, at = read_pickle(at, storages.persistent_load)
+    keys, at = read_pickle(at, None)
+    if type(keys) is not list or any(type(key) is not str for key in keys):
+        raise UnpicklingError("load: the list of storages is damaged")
+    if len(keys) != len(set(keys)) or set(keys) != set(storages.by_key):
+        raise UnpicklingError("load: the storages in the file are not those that it names")
+    for key in keys:
+        storage, memory = storages.by_key[key]
+        if at + 8 + len(memory) > len(data):
+            raise RuntimeError("unexpected EOF. The file might be corrupted.")
+        (numel,) = struct.unpack_from("<q", data, at)
+        if numel * storage.dtype.itemsize != len(memory):
+            raise RuntimeError(f"storage has wrong byte size: expected {len(memory)}")
+        at += 8
+        memory[:] = data[at : at + len(memory)]
+        check_bools(storage.dtype, memory)
+        at += len(memory)
+    return result
+
+
+def check_bools(dtype: Any, data: bytes | bytearray) -> None:
+    """A byte that is neither 0 nor 1 is no bool, and kernels may rely on that."""
+    if dtype == taeda.bool and bytes(data).translate(None, b"\x00\x01"):
+        raise RuntimeError("load: a bool storage holds something else than 0 and 1")

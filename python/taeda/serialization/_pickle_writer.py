@@ -1,0 +1,189 @@
+"""Pickles with the names that PyTorch uses, storages left out to be written beside.
+
+Python's own pickler in its Python form, because names can be changed only there: what is
+``taeda._utils`` here is ``torch._utils`` in the file.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from ._names import STORAGE_NAMES
+
+__all__ = ["dump"]
+
+
+class _Global:
+    """A name in the file. Only ever compared by identity, so each is made once."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+    def __call__(self) -> None:  # the pickler asks that functions be callable
+        raise TypeError(f"{self.module}.{self.name} is a name in a file")
+
+
+_globals: dict[tuple[str, str], _Global] = {}
+
+
+def _name(module: str, name: str) -> _Global:
+    return _globals.setdefault((module, name), _Global(module, name))
+
+
+class _StorageReference:
+    """Stands for a storage in what is pickled; becomes a persistent id."""
+
+    def __init__(self, storage: Any, type_name: str, numel: int) -> None:
+        self.storage = storage
+        self.type_name = type_name
+        self.numel = numel
+
+
+class Pickler(pickle._Pickler):  # type: ignore[name-defined]
+    """Collects the storages it meets in ``storages``, in order of their keys."""
+
+    dispatch = pickle._Pickler.dispatch.copy()  # type: ignore[attr-defined]
+
+    def __init__(self, file: io.BytesIO, protocol: int) -> None:
+        super().__init__(file, protocol)
+        self.storages: list[Any] = []
+        self._keys: dict[int, int] = {}
+        self._dtypes: dict[int, Any] = {}
+
+    # --- storages ---
+
+    def _key(self, storage: Any) -> int:
+        # The storage objects are kept, so an id stands for one storage all the while.
+        key = self._keys.get(id(storage))
+        if key is None:
+            key = self._keys[id(storage)] = len(self.storages)
+            self.storages.append(storage)
+        return key
+
+    def _reference(self, storage: Any, dtype: Any) -> _StorageReference:
+        key = self._key(storage)
+        if storage.nbytes() and self._dtypes.setdefault(key, dtype) != dtype:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
+        return _StorageReference(storage, STORAGE_NAMES[dtype], storage.nbytes() // dtype.itemsize)
+
+    def persistent_id(self, obj: Any) -> tuple | None:
+        if isinstance(obj, taeda.storage.TypedStorage):
+            obj = self._reference(obj._untyped_storage, obj.dtype)
+        elif isinstance(obj, taeda.UntypedStorage):
+            obj = _StorageReference(obj, "UntypedStorage", obj.nbytes())
+        elif type(obj) is not _StorageReference:
+            return None
+        key = str(self._key(obj.storage))
+        type_name = _name("torch", obj.type_name)
+        if obj.type_name == "UntypedStorage":
+            type_name = _name("torch.storage", obj.type_name)
+        return ("storage", type_name, key, str(obj.storage.device), obj.numel)
+
+    # --- objects ---
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return self._reduce_tensor(obj)
+        if isinstance(obj, taeda.Size):
+            return _name("torch", "Size"), (tuple(obj),)
+        if isinstance(obj, taeda.device):
+            return _name("torch", "device"), (str(obj),)
+        return NotImplemented
+
+    def _reduce_tensor(self, tensor: Tensor) -> tuple:
+        kind = type(tensor)
+        if kind is Tensor:
+            return self._reduce_plain(tensor)
+        if kind is taeda.nn.Parameter:
+            data = tensor.detach()
+            attributes = dict(tensor.__dict__)
+            args: tuple = (data, tensor.requires_grad, OrderedDict())
+            if attributes:
+                rebuild = _name("torch._utils", "_rebuild_parameter_with_state")
+                return rebuild, (*args, attributes)
+            return _name("torch._utils", "_rebuild_parameter"), args
+        own = kind.__dict__.get("__reduce_ex__")
+        if own is not None:
+            return tensor.__reduce_ex__(self.proto)
+        plain = tensor.as_subclass(Tensor)
+        function, args = self._reduce_plain(plain)
+        rebuild = _name("torch._tensor", "_rebuild_from_type_v2")
+        return rebuild, (function, kind, args, dict(tensor.__dict__))
+
+    def _reduce_plain(self, tensor: Tensor) -> tuple:
+        size, stride = tuple(tensor.size()), tuple(tensor.stride())
+        if tensor.grad_fn is not None:
+            tensor = tensor.detach()
+            requires_grad = True
+        else:
+            requires_grad = tensor.requires_grad
+        if tensor.device.type == "meta":
+            rebuild = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
+            return rebuild, (tensor.dtype, size, stride, requires_grad)
+        storage = self._reference(tensor.untyped_storage(), tensor.dtype)
+        return _name("torch._utils", "_rebuild_tensor_v2"), (
+            storage,
+            tensor.storage_offset(),
+            size,
+            stride,
+            requires_grad,
+            OrderedDict(),
+        )
+
+    # --- names ---
+
+    def save_foreign_global(self, obj: _Global) -> None:
+        self._write_global(obj.module, obj.name)
+        self.memoize(obj)
+
+    dispatch[_Global] = save_foreign_global
+
+    def save_dtype(self, obj: Any) -> None:
+        self._write_global("torch", str(obj).partition(".")[2])
+        self.memoize(obj)
+
+    dispatch[taeda.dtype] = save_dtype
+
+    def _write_global(self, module: str, name: str) -> None:
+        if self.proto >= 4:
+            self.save(module)
+            self.save(name)
+            self.write(pickle.STACK_GLOBAL)
+        else:
+            self.write(pickle.GLOBAL + module.encode() + b"\n" + name.encode() + b"\n")
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        module = getattr(obj, "__module__", None) or ""
+        if module != "taeda" and not module.startswith("taeda."):
+            super().save_global(obj, name)
+            return
+        self._write_global("torch" + module.removeprefix("taeda"), name or obj.__qualname__)
+        self.memoize(obj)
+
+    def save_type(self, obj: Any) -> None:
+        if obj in (type(None), type(NotImplemented), type(...)):
+            super().save_type(obj)
+        else:
+            self.save_global(obj)
+
+    dispatch[type(pickle.dumps)] = save_global  # builtin functions
+    dispatch[type(lambda: None)] = save_global
+    dispatch[type] = save_type
+
+
+def dump(obj: Any, protocol: int) -> tuple[bytes, list[Any]]:
+    """(the pickle, the storages it refers to by number)"""
+    file = io.BytesIO()
+    pickler = Pickler(file, protocol)
+    pickler.dump(obj)
+    return file.getvalue(), pickler.storages

@@ -1,0 +1,161 @@
+"""Tensors from what a file says of them, every number checked against the storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import _C, Tensor
+
+from ._names import LoadedStorage
+
+__all__ = ["REBUILD"]
+
+_MAX_DIMS = 64
+_MAX_BYTES = 2**63 - 1
+
+
+def _shown(value: Any) -> str:
+    """A value from a file for a message. Never its repr: that may be huge, or take for ever."""
+    plain = type(value) in (bool, int) and abs(value) <= _MAX_BYTES
+    return repr(value) if plain else f"a value of type {type(value).__name__}"
+
+
+def _numbers(values: Any, what: str) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)) or len(values) > _MAX_DIMS:
+        raise RuntimeError(f"load: the {what} of a tensor is {type(values).__name__}, not a tuple")
+    for value in values:
+        if type(value) is not int or not 0 <= value <= _MAX_BYTES:
+            raise RuntimeError(f"load: the {what} of a tensor holds {_shown(value)}")
+    return tuple(values)
+
+
+def check_layout(
+    nbytes: int, itemsize: int, offset: Any, size: Any, stride: Any
+) -> tuple[int, tuple, tuple]:
+    """The layout of a tensor if its elements lie in ``nbytes`` of storage; else RuntimeError."""
+    size, stride = _numbers(size, "size"), _numbers(stride, "stride")
+    if len(size) != len(stride):
+        raise RuntimeError(f"load: a tensor of size {size} has strides {stride}")
+    if type(offset) is not int or not 0 <= offset <= _MAX_BYTES:
+        raise RuntimeError(f"load: a tensor has as its storage offset {_shown(offset)}")
+    count = 1
+    for n in size:
+        count *= max(n, 1)
+    if count * itemsize > _MAX_BYTES:
+        raise RuntimeError(f"load: a tensor of size {size} is too large")
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+    needed = 0 if 0 in size else (last + 1) * itemsize
+    if needed > nbytes or offset * itemsize > nbytes:
+        raise RuntimeError(
+            f"load: a tensor of size {size}, strides {stride} and storage offset {offset} needs "
+            f"{needed} bytes, but its storage has {nbytes}"
+        )
+    return offset, size, stride
+
+
+def _tensor(storage: Any, dtype: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    if not isinstance(storage, LoadedStorage):
+        raise RuntimeError(f"load: a tensor's storage is {type(storage).__name__}")
+    offset, size, stride = check_layout(storage.nbytes, dtype.itemsize, offset, size, stride)
+    if storage.untyped is None:
+        return taeda.empty_strided(size, stride, dtype=dtype, device="meta")
+    return _C._tensor_from_storage(storage.untyped, dtype, offset, size, stride)
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise RuntimeError(f"load: requires_grad is {_shown(value)}")
+    return value
+
+
+def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+    return _tensor(storage, getattr(storage, "dtype", None), offset, size, stride)
+
+
+def _rebuild_tensor_v2(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any = None,
+    metadata: Any = None,
+) -> Tensor:
+    tensor = _rebuild_tensor(storage, offset, size, stride)
+    return _requiring(tensor, requires_grad)
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    if not isinstance(dtype, taeda.dtype):
+        raise RuntimeError(f"load: the dtype of a tensor is {_shown(dtype)}")
+    return _requiring(_tensor(storage, dtype, offset, size, stride), requires_grad)
+
+
+def _requiring(tensor: Tensor, requires_grad: Any) -> Tensor:
+    if _flag(requires_grad):
+        tensor.requires_grad_()
+    return tensor
+
+
+def _rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any = None) -> Tensor:
+    if not isinstance(data, Tensor):
+        raise RuntimeError(f"load: the data of a parameter is {type(data).__name__}")
+    return taeda.nn.Parameter(data, _flag(requires_grad))
+
+
+def _rebuild_parameter_with_state(
+    data: Any, requires_grad: Any, backward_hooks: Any, state: Any
+) -> Tensor:
+    param = _rebuild_parameter(data, requires_grad)
+    if not isinstance(state, dict) or not all(type(k) is str for k in state):
+        raise RuntimeError("load: the state of a parameter is not a dict of attributes")
+    param.__dict__.update(state)
+    return param
+
+
+def _rebuild_meta_tensor_no_storage(
+    dtype: Any, size: Any, stride: Any, requires_grad: Any
+) -> Tensor:
+    if not isinstance(dtype, taeda.dtype):
+        raise RuntimeError(f"load: the dtype of a tensor is {_shown(dtype)}")
+    _, size, stride = check_layout(_MAX_BYTES, dtype.itemsize, 0, size, stride)
+    tensor = taeda.empty_strided(size, stride, dtype=dtype, device="meta")
+    return _requiring(tensor, requires_grad)
+
+
+def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
+    if isinstance(state, tuple):  # (attributes, slots)
+        state = state[0]
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
+REBUILD = {
+    "_rebuild_tensor": _rebuild_tensor,
+    "_rebuild_tensor_v2": _rebuild_tensor_v2,
+    "_rebuild_tensor_v3": _rebuild_tensor_v3,
+    "_rebuild_parameter": _rebuild_parameter,
+    "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
+    "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
+}
+
+
+def parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
+    """nn.Parameter, named itself in a file."""
+    if data is None:
+        return taeda.nn.Parameter(None, _flag(requires_grad))
+    return _rebuild_parameter(data, requires_grad)
