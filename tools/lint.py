@@ -2,8 +2,9 @@
 
 C++: clang-format, and clang-tidy (where installed) on the files that differ from the last commit or
 the main branch. Python: ruff's rules and formatting, mypy. The project's own rules: includes point
-one way (check_layers.py), no list of operators outside the table (check_operator_lists.py), and the
-table itself, which the generator reads in full (unknown keys are errors).
+one way (check_layers.py), only generated code calls the table's kernels (check_kernels.py), no list
+of operators outside the table (check_operator_lists.py), and the table itself, which the generator
+reads in full (unknown keys are errors).
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def main() -> int:
         run("ruff format", [*python, "-m", "ruff", "format", "--check", "-q", *folders]),
         run("mypy", [*python, "-m", "mypy", "--no-error-summary"]),
         run("layers", [*python, "tools/check_layers.py"]),
+        run("kernel calls", [*python, "tools/check_kernels.py"]),
         run("operator lists", [*python, "tools/check_operator_lists.py"]),
         run("operator table", [*python, "-m", "gen", "--out", f"{args.build}/lint-generated"]),
     ]

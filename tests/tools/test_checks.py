@@ -17,6 +17,7 @@ def tool(name):
 
 layers = tool("check_layers")
 lists = tool("check_operator_lists")
+kernels = tool("check_kernels")
 
 
 def test_includes_point_one_way():
@@ -25,6 +26,16 @@ def test_includes_point_one_way():
 
 def test_no_file_lists_operators():
     assert lists.check(ROOT) == []
+
+
+def test_only_generated_code_calls_kernels(tmp_path):
+    assert kernels.check(ROOT) == []
+    for folder in ("ops", "src/ops", "src/kernels/cpu"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "ops" / "some.yaml").write_text("- op: f(Tensor x) -> Tensor\n  kernel: f_rows\n")
+    (tmp_path / "src/kernels/cpu/f.cc").write_text("cpu::f_rows(out, x);\n")
+    (tmp_path / "src/ops/f.cc").write_text("cpu::copy(out, x);\ncpu::f_rows(out, x);\n")
+    assert kernels.check(tmp_path) == ["src/ops/f.cc:2: calls the kernel f_rows of the table"]
 
 
 @pytest.mark.parametrize(
