@@ -67,7 +67,7 @@ bool has_nan(const Tensor& t) {
   if (!is_inexact(t.dtype()) || t.is_meta() || t.numel() == 0) return false;
   Tensor dense = t;
   int64_t count = t.numel();
-  if (!is_dense_layout(t.sizes(), t.strides())) dense = clone(t);
+  if (!is_dense_layout(t.sizes(), t.strides())) dense = math::clone(t);
   switch (t.dtype()) {
     case DType::kFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7c00);
     case DType::kBFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7f80);
