@@ -1,19 +1,9 @@
-"""Whole-group updates in C++.
+"""Whole-group updates in C++: the operators of ops/optim.yaml.
 
-The functions take lists of parameters, gradients and state and update parameters and state in
-place; ``state_steps`` are advanced by them. They are written in ops/optim.yaml:
-
-    _fused_sgd_(params, grads, momentum_buffers, *, lr, momentum, dampening, weight_decay,
-                nesterov, maximize)
-    _fused_adam_(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, *, lr, beta1,
-                 beta2, weight_decay, eps, amsgrad, maximize)
-    _fused_adamw_(the same)
-    _fused_rmsprop_(params, grads, square_avgs, grad_avgs, momentum_buffers, state_steps, *, lr,
-                    alpha, eps, weight_decay, momentum, centered, maximize)
-
-Lists of state that an option turns off are empty. A group with complex or mixed types, or of a
-device without these functions, takes the tensor implementation in the optimizer's own file, which
-also is the definition that the tests compare with.
+They take lists of parameters, gradients and state and update parameters and state in place. A group
+with complex or mixed types, or of another device, takes the tensor implementation in the
+optimizer's own file, which also is the definition that the tests compare with; ``foreach=True`` or
+``fused=False`` ask for it.
 """
 
 from __future__ import annotations
@@ -24,7 +14,7 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor
 
-_TYPES = (taeda.float32, taeda.float64)
+_TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
 
 def fused(name: str) -> Callable[..., Any] | None:

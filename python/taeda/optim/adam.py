@@ -15,6 +15,7 @@ __all__ = ["Adam"]
 
 _fused_adam_ = _fused.fused("_fused_adam_")
 _fused_adamw_ = _fused.fused("_fused_adamw_")
+_add_one_ = _fused.fused("_add_one_")
 
 
 class Adam(ElementwiseOptimizer):
@@ -75,6 +76,8 @@ class Adam(ElementwiseOptimizer):
             super()._step_group(group, params)
             return
         states = [self._state_of(p, group) for p in params]
+        steps = [s["step"] for s in states]
+        _add_one_(steps)
         beta1, beta2 = group["betas"]
         function(
             params,
@@ -82,7 +85,7 @@ class Adam(ElementwiseOptimizer):
             [s["exp_avg"] for s in states],
             [s["exp_avg_sq"] for s in states],
             [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [],
-            [s["step"] for s in states],
+            steps,
             lr=float(group["lr"]),
             beta1=float(beta1),
             beta2=float(beta2),

@@ -13,6 +13,7 @@ from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negati
 __all__ = ["RMSprop"]
 
 _fused_rmsprop_ = _fused.fused("_fused_rmsprop_")
+_add_one_ = _fused.fused("_add_one_")
 
 
 class RMSprop(ElementwiseOptimizer):
@@ -70,13 +71,13 @@ class RMSprop(ElementwiseOptimizer):
             super()._step_group(group, params)
             return
         states = [self._state_of(p, group) for p in params]
+        _add_one_([s["step"] for s in states])
         _fused_rmsprop_(
             params,
             [p.grad for p in params],
             [s["square_avg"] for s in states],
             [s["grad_avg"] for s in states] if group["centered"] else [],
             [s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [],
-            [s["step"] for s in states],
             lr=float(group["lr"]),
             alpha=group["alpha"],
             eps=group["eps"],

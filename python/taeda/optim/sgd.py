@@ -92,6 +92,7 @@ class SGD(ElementwiseOptimizer):
             weight_decay=float(group["weight_decay"]),
             nesterov=group["nesterov"],
             maximize=group["maximize"],
+            is_first_step=False,
         )
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:

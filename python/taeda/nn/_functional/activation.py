@@ -1,9 +1,8 @@
-"""Activations with PyTorch's `inplace` argument, and the softmax family."""
+"""Activations with PyTorch's `inplace` argument, and those that draw random numbers."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import taeda
 from taeda import Tensor
@@ -29,18 +28,13 @@ __all__ = [
     "leaky_relu_",
     "rrelu",
     "rrelu_",
-    "softsign",
-    "tanhshrink",
     "hardsigmoid",
     "hardswish",
     "silu",
     "mish",
     "sigmoid",
     "tanh",
-    "softmin",
-    "softmax",
     "gumbel_softmax",
-    "log_softmax",
 ]
 
 _relu, relu_ = raw("relu"), raw_("relu")
@@ -130,16 +124,6 @@ def tanh(input: Tensor) -> Tensor:
     return input.tanh()
 
 
-def softsign(input: Tensor) -> Tensor:
-    """``x / (1 + |x|)``."""
-    return input / (input.abs() + 1)
-
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """``x - tanh(x)``."""
-    return input - input.tanh()
-
-
 @fallback
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """``a * sigmoid(b)``, with a and b the halves of the input along ``dim``."""
@@ -180,42 +164,6 @@ def rrelu_(
 ) -> Tensor:
     """``rrelu`` in place."""
     return rrelu(input, lower, upper, training, inplace=True)
-
-
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. "
-        "Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-def softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along ``dim``, computed in ``dtype`` if given."""
-    if dim is None:
-        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
-    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
-
-
-def softmin(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
-    """``softmax(-x)`` along ``dim``."""
-    if dim is None:
-        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
-    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
-
-
-def log_softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
-    """``log(softmax(x))`` along ``dim``, computed in ``dtype`` if given."""
-    if dim is None:
-        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
-    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
 def gumbel_softmax(

@@ -7,31 +7,20 @@ import warnings
 from typing import Any
 
 import taeda
-from taeda import _C, Tensor
+from taeda import Tensor
 
 from .raw import fallback, raw
 
 __all__ = [
-    "bilinear",
     "channel_shuffle",
-    "embedding",
     "embedding_bag",
     "interpolate",
-    "one_hot",
     "pixel_shuffle",
     "pixel_unshuffle",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
 ]
-
-
-@fallback
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``y_o = x1^T A_o x2 + b_o`` over the last dimensions."""
-    product = (input1.unsqueeze(-2).unsqueeze(-2) @ weight).squeeze(-2)  # ..., out, in2
-    result = (product * input2.unsqueeze(-2)).sum(-1)
-    return result if bias is None else result + bias
 
 
 @fallback
@@ -101,73 +90,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return split.transpose(1, 2).reshape(input.shape)
 
 
-@fallback
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A last dimension of ``num_classes`` (default: largest index + 1) that is 1 at the index."""
-    if tensor.dtype != taeda.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.numel() == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return tensor.new_zeros((*tensor.shape, num_classes))
-    low, high = int(tensor.min()), int(tensor.max())
-    if low < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = high + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
-    elif high >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    zeros = tensor.new_zeros((*tensor.shape, num_classes))
-    return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
-
-
-def _lookup(input: Tensor, weight: Tensor, padding_idx: int | None, **options: Any) -> Tensor:
-    """The table's lookup: as nn.functional.embedding, or in the order of torch.embedding."""
-    if padding_idx is not None:
-        options["padding_idx"] = padding_idx
-    functions = _C._functions.get("nn.functional", {})
-    if "embedding" in functions:
-        return functions["embedding"](input, weight, **options)
-    return raw("embedding")(weight, input, **options)
-
-
-def _wrap_padding_idx(padding_idx: int | None, rows: int) -> int | None:
-    """`padding_idx` counted from the front."""
-    if padding_idx is None:
-        return None
-    if not -rows <= padding_idx < rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    return padding_idx % rows
-
-
-def _renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Shortens the rows that ``indices`` name to ``max_norm``, in place."""
-    with taeda.no_grad():
-        rows = indices.reshape(-1).unique()
-        picked = weight.index_select(0, rows)
-        norms = picked.norm(norm_type, 1, keepdim=True)
-        scale = taeda.where(norms > max_norm, max_norm / (norms + 1e-7), taeda.ones_like(norms))
-        weight.index_copy_(0, rows, picked * scale)
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """The rows of ``weight`` that ``input`` names: ``(*)`` to ``(*, embedding_dim)``."""
-    padding = _wrap_padding_idx(padding_idx, weight.size(0))
-    if max_norm is not None:
-        _renorm_(weight, input, max_norm, norm_type)
-    return _lookup(input, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
-
-
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -224,17 +146,18 @@ def embedding_bag(
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
         )
-    padding = _wrap_padding_idx(padding_idx, weight.size(0))
-    if max_norm is not None:
-        _renorm_(weight, input, max_norm, norm_type)
+    if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
+        raise AssertionError("padding_idx must be within num_embeddings")
     bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
     if padding_idx is not None:
-        keep = input != padding
+        keep = input != padding_idx % weight.size(0)
         input, bag_of = input[keep], bag_of[keep]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[keep]
         lengths = taeda.zeros_like(lengths).index_add(0, bag_of, taeda.ones_like(bag_of))
-    rows = _lookup(input, weight, None, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    rows = raw("embedding")(
+        input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
+    )
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
         index = bag_of.unsqueeze(1).expand_as(rows)
