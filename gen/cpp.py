@@ -8,6 +8,7 @@ the contract, allocates and launches. A composite's ``op::IDENT`` is its transla
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from .expr import Translator, Value, type_of
 from .schema import Argument, Signature
@@ -76,19 +77,25 @@ def internal_names(op: Op, keys: str = "keys", into: str = "into") -> str:
 def public_header(table: Table) -> str:
     """taeda/ops.h: one overload set a name, and namespace op with one name an overload."""
     unique, overloads = [], []
+    seen: set[tuple[str, ...]] = set()
     for op in table.ops:
         unique.append(f"{op.sig.return_cpp} {op.ident}({parameters(op.sig)});")
         shown = _defaults_that_stay_unique(op, table)
+        key = (op.name, *(a.cpp_type for a in op.sig.args))
+        public = key not in seen  # of two overloads that C++ cannot tell apart the first is the public one
+        seen.add(key)
         doc = (op.doc.strip().splitlines() or [""])[0]
-        overloads.append(
-            f"// {doc}\ninline {op.sig.return_cpp} {op.name}({parameters(op.sig, shown)}) "
-            f"{{ return op::{op.ident}({names(op.sig)}); }}"
-        )
+        if public:
+            overloads.append(
+                f"// {doc}\ninline {op.sig.return_cpp} {op.name}({parameters(op.sig, shown)}) "
+                f"{{ return op::{op.ident}({names(op.sig)}); }}"
+            )
         if "inplace" in op.variants:
             unique.append(f"Tensor {op.ident}_inplace({parameters(op.sig)});")
-            overloads.append(
-                f"inline Tensor {op.name}_({parameters(op.sig, shown)}) {{ return op::{op.ident}_inplace({names(op.sig)}); }}"
-            )
+            if public:
+                overloads.append(
+                    f"inline Tensor {op.name}_({parameters(op.sig, shown)}) {{ return op::{op.ident}_inplace({names(op.sig)}); }}"
+                )
         if "out" in op.variants:
             outs = ", ".join(f"const Tensor& {o}" for o in out_names(op))
             unique.append(f"{op.sig.return_cpp} {op.ident}_out({parameters(op.sig)}{', ' if op.sig.args else ''}{outs});")
@@ -127,13 +134,23 @@ def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
     return True
 
 
-def methods_include(table: Table) -> str:
-    """taeda/tensor_methods.inc, included inside class Tensor."""
-    out = ["// Generated from ops/: operators whose first argument is `self`."]
+def _methods(table: Table) -> Iterator[tuple[Op, Signature]]:
+    """Operators that are methods, with what their parameters are besides `self`."""
+    seen: set[tuple[str, ...]] = set()
     for op in table.ops:
         if not op.sig.args or not any(p.startswith("Tensor.") for p in op.python) or not op.sig.args[0].is_tensor:
             continue
         rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
+        key = (op.name, *(a.cpp_type for a in rest.args))
+        if key not in seen:
+            seen.add(key)
+            yield op, rest
+
+
+def methods_include(table: Table) -> str:
+    """taeda/tensor_methods.inc, included inside class Tensor."""
+    out = ["// Generated from ops/: operators whose first argument is `self`."]
+    for op, rest in _methods(table):
         shown = _defaults_that_stay_unique(op, table)
         out.append(f"{op.sig.return_cpp} {op.name}({parameters(rest, shown)}) const;")
         if "inplace" in op.variants:
@@ -144,10 +161,7 @@ def methods_include(table: Table) -> str:
 def method_definitions(table: Table) -> list[str]:
     """Out-of-line bodies of the methods, split into a few files."""
     out = []
-    for op in table.ops:
-        if not op.sig.args or not any(p.startswith("Tensor.") for p in op.python) or not op.sig.args[0].is_tensor:
-            continue
-        rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
+    for op, rest in _methods(table):
         call = ", ".join(["*this", *(a.name for a in rest.args)])
         out.append(f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}")
         if "inplace" in op.variants:

@@ -21,10 +21,4 @@ DType result_type(const Tensor& a, const Tensor& b);
 // Sizes of a reduction of `sizes` over `dims` (none given: over all).
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 
-// The value of a one-element tensor as a truth value.
-bool is_true(const Tensor& flag);
-
-// The order of dimensions that undoes `permute(dims)`.
-DimVector inverse_permutation(IntSpan dims);
-
 }  // namespace taeda::rules
