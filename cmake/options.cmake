@@ -34,3 +34,25 @@ else()
   # A forgotten symbol is a link error here, not an import error at the user's.
   add_link_options(-Wl,--no-undefined)
 endif()
+
+# Headers that every file of a target wants, precompiled. Several checkouts that share one ccache (its base_dir is
+# set) include them as text instead: a precompiled header differs in each, and nothing would be shared.
+set(TAEDA_SHARED_CACHE "")
+if(TAEDA_CCACHE)
+  execute_process(COMMAND ${TAEDA_CCACHE} -k base_dir OUTPUT_VARIABLE TAEDA_SHARED_CACHE
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+function(taeda_common_headers target)
+  if(NOT TAEDA_SHARED_CACHE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  set(text "")
+  foreach(header ${ARGN})
+    if(header MATCHES "^<")
+      string(APPEND text "#include ${header}\n")
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${target}_common.h CONTENT "${text}")
+  target_compile_options(${target} PRIVATE -include ${target}_common.h)
+endfunction()
