@@ -117,7 +117,9 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normal, restricted to ``[a, b]``, by inverting the distribution function."""
+    """Normal, restricted to ``[a, b]``, by rejection."""
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -126,16 +128,41 @@ def trunc_normal_(
         )
 
     def cdf(x: float) -> float:
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
-    low = cdf((a - mean) / std)
-    high = cdf((b - mean) / std)
     with taeda.no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
+        if cdf(b) - cdf(a) > 0.3:
+            return _reject_normal(tensor, mean, std, a, b, generator)
+        return _reject_uniform(tensor, mean, std, a, b, generator)
+
+
+def _reject_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    """Draws normal values again until all lie between the bounds: for bounds that are wide."""
+    low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()  # as the dtype has them
+    tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (tensor < low) | (tensor > high)
+        if not bool(outside.any()):
+            return tensor
+        again = taeda.empty_like(tensor).normal_(mean, std, generator=generator)
+        tensor.copy_(taeda.where(outside, again, tensor))
+
+
+def _reject_uniform(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any
+) -> Tensor:
+    """Draws uniform values and keeps each with its density over the peak's: for narrow bounds."""
+    mode = max(a, min(mean, b))
+    log_peak = -0.5 * ((mode - mean) / std) ** 2
+    pending = taeda.ones(tensor.shape, dtype=taeda.bool, device=tensor.device)
+    candidates, chance = taeda.empty_like(tensor), taeda.empty_like(tensor)
+    while bool(pending.any()):
+        candidates.uniform_(a, b, generator=generator)
+        tensor.copy_(taeda.where(pending, candidates, tensor))
+        log_density = candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+        pending &= chance.uniform_(generator=generator).log_() > log_density
     return tensor
 
 
