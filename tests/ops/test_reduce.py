@@ -1,0 +1,186 @@
+"""Reductions, scans and normalisations beyond the operator grid: NaN, empty tensors, layouts, dtypes, determinism, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taeda as torch
+
+RANDOM = np.random.default_rng(7)
+
+
+def layouts(shape: tuple[int, ...]) -> list[torch.Tensor]:
+    """The same float64 values as row-major, transposed, sliced and channels-last tensors."""
+    values = torch.from_numpy(RANDOM.standard_normal(shape))
+    order = list(reversed(range(values.dim())))
+    transposed = values.permute(order).contiguous().permute(order)
+    sliced = torch.stack([values, values], -1)[..., 0]
+    return [values, transposed, sliced, values.movedim(1, -1).contiguous().movedim(-1, 1)]
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1, 2, 3, (0, 2), (1, 3), (0, 2, 3), (0, 1, 2, 3)])
+def test_every_layout_gives_numpys_values(dim: int | tuple[int, ...] | None) -> None:
+    for x in layouts((4, 5, 6, 7)):
+        a = x.numpy()
+        for name, theirs in (("sum", a.sum(dim)), ("mean", a.mean(dim)), ("amax", a.max(dim)), ("amin", a.min(dim))):
+            got = getattr(x, name)() if dim is None else getattr(x, name)(dim)
+            np.testing.assert_allclose(got.numpy(), theirs, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(torch.var(x, dim).numpy(), a.var(dim, ddof=1), rtol=1e-12)
+        np.testing.assert_allclose(torch.std(x, dim, correction=0).numpy(), a.std(dim), rtol=1e-12)
+        np.testing.assert_allclose(torch.norm(x, dim=dim).numpy(), np.sqrt((a * a).sum(dim)), rtol=1e-12)
+        np.testing.assert_allclose(
+            torch.linalg.vector_norm(x, 1, dim).numpy(), np.abs(a).sum(dim), rtol=1e-12
+        )
+
+
+def test_long_sums_are_exact() -> None:
+    """Ten million equal floats: plain accumulation in float32 would be off in the third digit."""
+    x = torch.full((10_000_000,), 0.1)
+    exact = np.float64(np.float32(0.1)) * 10_000_000
+    assert abs(x.sum().item() - exact) / exact < 1e-7
+    rows = torch.full((1_000_000, 10), 0.1)
+    np.testing.assert_allclose(rows.sum(0).numpy(), exact / 10, rtol=1e-7)
+    assert abs(x.var().item()) < 1e-12
+    shifted = torch.from_numpy((RANDOM.standard_normal(100_000) + 1e4).astype(np.float32))
+    np.testing.assert_allclose(shifted.var().item(), shifted.numpy().astype(np.float64).var(ddof=1), rtol=1e-4)
+
+
+def test_integers_and_bools_add_in_int64() -> None:
+    x = torch.full((1000,), 200, dtype=torch.uint8)
+    assert x.sum().item() == 200_000
+    assert x.sum().dtype == torch.int64
+    assert x.sum(dtype=torch.int32).dtype == torch.int32
+    assert torch.ones(5, dtype=torch.bool).sum().item() == 5
+    assert torch.tensor([3, 4], dtype=torch.int8).prod().dtype == torch.int64
+    assert torch.tensor([2**62, 2**62, 2**62]).sum().item() == 3 * 2**62 - 2**64  # wraps
+    assert torch.tensor([1.9, 2.9]).sum(dtype=torch.int64).item() == 3  # converted before
+
+
+def test_nan_wins() -> None:
+    nan = float("nan")
+    for n in (1, 3, 17, 5000):
+        for at in {0, n // 2, n - 1}:
+            x = torch.ones(n)
+            x[at] = nan
+            for result in (x.max(), x.min(), x.amax(0), x.sum(), x.mean(), x.median(), x.norm(p=float("inf"))):
+                assert result.isnan().item()
+            assert x.argmax().item() == at
+            assert x.argmin().item() == at
+            assert x.max(0).indices.item() == at
+    assert torch.tensor([nan, 0.0]).any().item()
+    assert torch.tensor([nan, 1.0]).all().item()
+    assert torch.nansum(torch.tensor([nan, 2.0])).item() == 2
+    assert torch.tensor([1.0, nan, 3.0, 0.0]).cummax(0).values.isnan().tolist() == [False, True, True, True]
+
+
+def test_empty() -> None:
+    x = torch.zeros(0, 3)
+    assert x.sum().item() == 0
+    assert x.prod(0).tolist() == [1, 1, 1]
+    assert x.mean().isnan().item()
+    assert x.mean(0).isnan().all().item()
+    assert x.any().item() is False
+    assert x.all().item() is True
+    assert x.amax(1).shape == (0,)
+    assert x.argmax(1).shape == (0,)
+    assert x.cumsum(0).shape == (0, 3)
+    assert x.softmax(1).shape == (0, 3)
+    assert x.norm().item() == 0
+    assert x.logsumexp(0).tolist() == [-float("inf")] * 3
+
+
+ERRORS = [
+    (lambda: torch.zeros(0, 3).max(), RuntimeError, "Expected reduction dim to be specified for input.numel"),
+    (lambda: torch.zeros(0, 3).max(0), IndexError, "Expected reduction dim 0 to have non-zero size"),
+    (lambda: torch.zeros(0, 3).amax(), RuntimeError, "Expected reduction dim to be specified"),
+    (lambda: torch.zeros(0, 3).argmax(), IndexError, "Expected reduction dim to be specified"),
+    (lambda: torch.zeros(0, 3).argmax(0), IndexError, "non-zero size"),
+    (lambda: torch.zeros(3).sum(1), IndexError, r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 1\)"),
+    (lambda: torch.zeros(3, 3).sum((0, 0)), RuntimeError, "dim 0 appears multiple times in the list of dims"),
+    (lambda: torch.zeros(3).long().mean(), RuntimeError, "could not infer output dtype.*Got: Long"),
+    (lambda: torch.zeros(3).long().softmax(0), NotImplementedError, "not implemented for 'Long'"),
+    (lambda: torch.zeros(0).norm(float("inf")), RuntimeError, "cannot compute the inf norm on an empty tensor"),
+    (lambda: torch.nn.functional.layer_norm(torch.zeros(2, 3), (4,)), RuntimeError, r"expected input with shape \[\*, 4\]"),
+    (lambda: torch.zeros(3).topk(5), RuntimeError, "selected index k out of range"),
+    (lambda: torch.zeros(3, 0).kthvalue(1), IndexError, "non-zero size"),
+    (lambda: torch.zeros(3).kthvalue(4), RuntimeError, "selected number k out of range for dimension 0"),
+    (lambda: torch.zeros(3).tril(), RuntimeError, "input tensor must have at least 2 dimensions"),
+    (lambda: torch.nn.functional.batch_norm(torch.zeros(1, 3), None, None, training=True), ValueError,
+     "Expected more than 1 value per channel when training"),
+]
+
+
+@pytest.mark.parametrize("call, kind, message", ERRORS)
+def test_errors(call: object, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_the_number_of_threads_does_not_matter() -> None:
+    x = torch.from_numpy(RANDOM.standard_normal((3000, 700)).astype(np.float32))
+    before = torch.get_num_threads()
+
+    def results() -> list[torch.Tensor]:
+        norm = torch.nn.functional.layer_norm(x, (700,))
+        return [x.sum(), x.sum(0), x.sum(1), x.t().sum(0), x.var(0), x.norm(), x.softmax(1), x.softmax(0), norm]
+
+    try:
+        torch.set_num_threads(1)
+        one = results()
+        torch.set_num_threads(4)
+        for a, b in zip(one, results(), strict=True):
+            assert a.numpy().tobytes() == b.numpy().tobytes()
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_batch_norm_moves_running_statistics() -> None:
+    x = torch.from_numpy(RANDOM.standard_normal((6, 4, 3, 5)))
+    for layout in (x, x.contiguous(memory_format=torch.channels_last)):
+        mean, var = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+        y = torch.nn.functional.batch_norm(layout, mean, var, training=True, momentum=0.25)
+        a = x.numpy()
+        np.testing.assert_allclose(mean.numpy(), 0.25 * a.mean((0, 2, 3)), rtol=1e-12)
+        np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * a.var((0, 2, 3), ddof=1), rtol=1e-12)
+        expected = (a - a.mean((0, 2, 3), keepdims=True)) / np.sqrt(a.var((0, 2, 3), keepdims=True) + 1e-5)
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-10, atol=1e-12)
+        assert y.stride() == layout.stride()
+        again = torch.nn.functional.batch_norm(layout, mean, var)
+        frozen = (a - mean.numpy()[:, None, None]) / np.sqrt(var.numpy()[:, None, None] + 1e-5)
+        np.testing.assert_allclose(again.numpy(), frozen, rtol=1e-10, atol=1e-12)
+
+
+def test_batch_norm_gradients_by_layout() -> None:
+    for training in (True, False):
+        for last in (False, True):
+            x = torch.from_numpy(RANDOM.standard_normal((3, 2, 2, 2)))
+            if last:
+                x = x.contiguous(memory_format=torch.channels_last)
+            x.requires_grad_()
+            w = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+            b = torch.tensor([0.1, 0.2], dtype=torch.float64, requires_grad=True)
+            mean, var = torch.tensor([0.1, -0.2], dtype=torch.float64), torch.tensor([1.5, 0.7], dtype=torch.float64)
+
+            def f(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, training: bool = training) -> torch.Tensor:
+                return torch.nn.functional.batch_norm(x, mean.clone(), var.clone(), w, b, training)
+
+            torch.autograd.gradcheck(f, (x, w, b))
+
+
+def test_softmax_of_infinities() -> None:
+    inf = float("inf")
+    assert torch.tensor([0.0, -inf]).softmax(0).tolist() == [1, 0]
+    assert torch.tensor([-inf, -inf]).softmax(0).isnan().all().item()
+    assert torch.tensor([inf, 0.0]).log_softmax(0).isnan().all().item()
+    assert torch.tensor([1000.0, 1000.0]).softmax(0).tolist() == [0.5, 0.5]
+
+
+def test_half_accumulates_in_float() -> None:
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.ones(5000, dtype=dtype)
+        assert x.sum().item() == np.float32(5000) if dtype == torch.float16 else 4992 <= x.sum().item() <= 5024
+        assert x.mean().item() == 1
+        y = torch.full((3, 4096), 0.1, dtype=dtype)
+        np.testing.assert_allclose(y.mean(1).float().numpy(), y[0, 0].item(), rtol=1e-2)
+        np.testing.assert_allclose(y.softmax(1).float().sum(1).numpy(), 1, rtol=1e-2)
