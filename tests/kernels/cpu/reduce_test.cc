@@ -262,7 +262,9 @@ TEST(Sort, OrdersAndKeepsTies) {
             ASSERT_EQ(out[at], in[static_cast<size_t>(row * n) + static_cast<size_t>(from[at])]);
             if (i == 0) continue;
             ASSERT_TRUE(descending ? out[at - 1] >= out[at] : out[at - 1] <= out[at]);
-            if (out[at - 1] == out[at]) ASSERT_LT(from[at - 1], from[at]);
+            if (out[at - 1] == out[at]) {
+              ASSERT_LT(from[at - 1], from[at]);
+            }
           }
         }
       }
