@@ -49,7 +49,8 @@ template <class T>
 std::complex<T> divide(std::complex<T> x, std::complex<T> y) {
   const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
   const T scale = std::max(std::abs(c), std::abs(d));
-  if (scale == 0 || !std::isfinite(scale)) {
+  if (scale == 0) return {a / std::abs(c), b / std::abs(d)};
+  if (!std::isfinite(scale)) {
     const T n = c * c + d * d;
     return {(a * c + b * d) / n, (b * c - a * d) / n};
   }
@@ -181,7 +182,7 @@ TD_FN Lane<T> exp2(Lane<T> x) {
 }
 template <class T>
 TD_FN Lane<T> log2(Lane<T> x) {
-  if constexpr (kIsComplex<T>) return log(x) * 1.4426950408889634;
+  if constexpr (kIsComplex<T>) return Lane<T>(std::log(x.raw) * static_cast<typename T::value_type>(1.4426950408889634));
   else return Lane<T>(std::log2(x.raw));
 }
 // e^(a+bi) - 1 = expm1(a) cos b - 2 sin^2(b/2) + i e^a sin b: no cancellation near 0.

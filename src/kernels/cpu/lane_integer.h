@@ -75,7 +75,7 @@ TD_FN Lane<T> gcd(Lane<T> x, Lane<T> y) {
 template <class T>
 TD_FN Lane<T> lcm(Lane<T> x, Lane<T> y) {
   const Lane<T> g = gcd(x, y);
-  return g.raw == 0 ? g : abs(trunc_divide(x, g) * y);
+  return g.raw == 0 ? g : abs(trunc_divide(x, g)) * abs(y);
 }
 
 template <class T>

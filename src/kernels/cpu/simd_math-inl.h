@@ -203,8 +203,9 @@ TD_FN Vec<T> tanh(Vec<T> x) {
 // Halving the argument keeps the intermediate finite up to the largest finite result.
 template <class T>
 TD_FN Vec<T> sinh(Vec<T> x) {
-  const Vec<T> a = abs(x), e = expm1(raw_min(Vec<T>(8), a)), big = exp(a * 0.5);
-  return copysign(select(a < 8, (e + e / (e + 1)) * 0.5, big * 0.5 * big), x);
+  const double far = kIsFloat<T> ? 10 : 20;  // from here on e^-x is below half an ulp of e^x
+  const Vec<T> a = abs(x), e = expm1(raw_min(Vec<T>(far), a)), big = exp(a * 0.5);
+  return copysign(select(a < far, (e + e / (e + 1)) * 0.5, big * 0.5 * big), x);
 }
 template <class T>
 TD_FN Vec<T> cosh(Vec<T> x) {
@@ -221,8 +222,9 @@ TD_FN Vec<T> asinh(Vec<T> x) {
 }
 template <class T>
 TD_FN Vec<T> acosh(Vec<T> x) {
-  const Vec<T> t = x - 1;
-  return select(x > Vec<T>(0x1p28), log(x) + 0.69314718055994531, log1p(t + sqrt(fma(t, t, t * 2))));
+  const Vec<T> t = x - 1, near = log1p(t + sqrt(fma(t, t, t * 2)));
+  const Vec<T> y = select(x > Vec<T>(0x1p28), log(x) + 0.69314718055994531, near);
+  return select(x < 1, Vec<T>(std::numeric_limits<T>::quiet_NaN()), y);
 }
 template <class T>
 TD_FN Vec<T> atanh(Vec<T> x) {

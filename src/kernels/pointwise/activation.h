@@ -75,10 +75,12 @@ struct SigmoidBackward {
   TD_FN V operator()(V gy, V y) const { return gy * conj(y * (1 - y)); }
 };
 
-// log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|)
+// log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|), written without the kink of |x| at 0
 struct LogSigmoid {
   template <class V>
-  TD_FN V operator()(V x) const { return min(x, V(0)) - log1p(exp(-abs(x))); }
+  TD_FN V operator()(V x) const {
+    return select(x < 0, x, V(0)) - log1p(exp(select(x < 0, x, -x)));
+  }
 };
 
 // silu(x) = x sigmoid(x)          [Elfwing et al. 2017]
@@ -143,7 +145,7 @@ struct Hardsigmoid {
 // hardswish(x) = x hardsigmoid(x)          [Howard et al. 2019]
 struct Hardswish {
   template <class V>
-  TD_FN V operator()(V x) const { return select(x < -3, V(0), select(x <= 3, x * (x + 3) / 6, x)); }
+  TD_FN V operator()(V x) const { return select(x <= -3, V(0), select(x < 3, x * (x + 3) / 6, x)); }
 };
 
 // hardshrink(x) = x where |x| > lambd, else 0
