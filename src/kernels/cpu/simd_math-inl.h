@@ -68,17 +68,25 @@ TD_FN Vec<T> expm1_reduced(Vec<T> r) {
   return fma(r * r, p, r);
 }
 
-// x = n log(2) + r.
+// x = n log(2) + r; n also stands in the lowest bits of `bits`.
 template <class T>
 struct ExpParts {
-  Vec<T> n, r;
+  Vec<T> bits, n, r;
 };
 template <class T>
 TD_FN ExpParts<T> split_exponent(Vec<T> x) {
-  const Vec<T> n = fma(x, 1.4426950408889634, kRounder<T>) - kRounder<T>;
+  const Vec<T> bits = fma(x, 1.4426950408889634, kRounder<T>), n = bits - kRounder<T>;
   const double hi = kIsFloat<T> ? 0x1.62e4p-1 : 0x1.62e42feep-1;
   const double lo = kIsFloat<T> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33;
-  return {n, fma(n, -lo, fma(n, -hi, x))};
+  return {bits, n, fma(n, -lo, fma(n, -hi, x))};
+}
+
+// p 2^n for a normal p and a normal result, n in the lowest bits of `bits`.
+template <class T>
+TD_FN Vec<T> add_exponent(Vec<T> p, Vec<T> bits) {
+  const typename Vec<T>::Bits d;
+  const auto exponent = hn::ShiftLeft<kMantissaBits<T>>(hn::BitCast(d, bits.raw));
+  return hn::BitCast(typename Vec<T>::Tag(), hn::Add(hn::BitCast(d, p.raw), exponent));
 }
 
 // p 2^n, in two steps so that results may be denormal or infinite.
@@ -94,10 +102,17 @@ TD_FN Vec<T> clamp_number(Vec<T> x, double lo, double hi) {
   return raw_max(Vec<T>(lo), raw_min(Vec<T>(hi), x));
 }
 
+// Where the result may be denormal or infinite, or x is NaN.
+template <class T>
+HWY_NOINLINE Vec<T> exp_extreme(Vec<T> x) {
+  const auto [bits, n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -104 : -746, kIsFloat<T> ? 89 : 710));
+  return scale(expm1_reduced(r) + 1, n);
+}
 template <class T>
 TD_FN Vec<T> exp(Vec<T> x) {
-  const auto [n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -104 : -746, kIsFloat<T> ? 89 : 710));
-  return scale(expm1_reduced(r) + 1, n);
+  if (!all(abs(x) < (kIsFloat<T> ? 87 : 708))) return exp_extreme(x);
+  const auto [bits, n, r] = split_exponent(x);
+  return add_exponent(expm1_reduced(r) + 1, bits);
 }
 
 template <class T>
@@ -109,7 +124,7 @@ TD_FN Vec<T> exp2(Vec<T> x) {
 
 template <class T>
 TD_FN Vec<T> expm1(Vec<T> x) {
-  const auto [n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -20 : -40, kIsFloat<T> ? 89 : 710));
+  const auto [bits, n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -20 : -40, kIsFloat<T> ? 89 : 710));
   const Vec<T> half = power_of_two(n - 1);  // 2^n itself may overflow where the result does not
   return copysign(Vec<T>(2) * fma(half, expm1_reduced(r), half - 0.5), x);
 }
@@ -314,23 +329,19 @@ TD_FN Vec<T> atan(Vec<T> x) { return hn::Atan(typename Vec<T>::Tag(), x.raw); }
 
 // --- error function and other special functions -------------------------------------------------------------------
 
-// Float: x + x P(x^2) below 1, 1 - exp(-Q(|x|)) above, where Q(x) = -log(erfc(x)); relative errors 1e-9.
+// Float: x P(x^2) / Q(x^2), relative error 2.5e-8 up to 4, from where erf rounds to 1.
 template <class T>
 TD_FN Vec<T> erf(Vec<T> x) {
   if constexpr (!kIsFloat<T>) {
     return map_lanes([](T v) { return std::erf(v); }, x);
   } else {
-    const Vec<T> a = abs(x), z = x * x;
-    const Vec<T> small = fma(x, polynomial(z, 0.128379165913838197, -0.376126271365806479, 0.112836001829234603,
-                                           -0.026854444857453566, 0.00518953581901718006, -0.000802084528337955177,
-                                           7.88913208672755654e-5), x);
-    const Vec<T> q = polynomial(raw_min(Vec<T>(4), a), 0.000341524472851770856, 1.12708918184305068,
-                                0.638144850958813741, 0.103106734760909165, -0.0218380524943152002,
-                                0.00294765490589885629, -0.000186378793623488853);
-    // exp(-q) with -q in [-17, -1.8]: no overflow, no denormals.
-    const auto [n, r] = split_exponent(-q);
-    const Vec<T> large = copysign(Vec<T>(1) - (expm1_reduced(r) + 1) * power_of_two(n), x);
-    return select(a > 1, large, small);
+    x = clamp_number(x, -4, 4);
+    const Vec<T> z = x * x;
+    const Vec<T> p = polynomial(z, 1.12837914013, 0.193495804296, 0.0530942966344, 0.00388097248666, 0.00028447047438,
+                                1.98661927203e-6);
+    const Vec<T> q = polynomial(z, 1.0, 0.504813761781, 0.115328794016, 0.0152025378813, 0.00118491708694,
+                                3.74134630428e-5);
+    return clamp_number(x * p / q, -1, 1);
   }
 }
 
