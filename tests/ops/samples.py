@@ -62,7 +62,9 @@ class Maker:
             return self.random.random(shape) < 0.5
         if dtype in ("uint8", "int8", "int16", "int32", "int64"):
             low = max(self.low, 0) if dtype == "uint8" else self.low
-            return self.random.integers(int(np.ceil(low)), max(int(self.high), int(np.ceil(low))) + 1, shape).astype(dtype)
+            return self.random.integers(
+                int(np.ceil(low)), max(int(self.high), int(np.ceil(low))) + 1, shape
+            ).astype(dtype)
         values = self.random.uniform(self.low, self.high, shape)
         if dtype.startswith("complex"):
             values = values + 1j * self.random.uniform(self.low, self.high, shape)
@@ -83,19 +85,32 @@ class Maker:
 
     def i(self, *shape: int, high: int = 3) -> Any:
         """Integers in [0, high)."""
-        return self.torch.tensor(self.random.integers(0, high, shape).tolist(), dtype=self.torch.int64).reshape(shape)
+        return self.torch.tensor(
+            self.random.integers(0, high, shape).tolist(), dtype=self.torch.int64
+        ).reshape(shape)
 
     def b(self, *shape: int) -> Any:
         """Bools."""
-        return self.torch.tensor((self.random.random(shape) < 0.5).tolist(), dtype=self.torch.bool).reshape(shape)
+        return self.torch.tensor(
+            (self.random.random(shape) < 0.5).tolist(), dtype=self.torch.bool
+        ).reshape(shape)
 
     def arguments(self, sample: str) -> tuple[tuple, dict]:
-        space = {"x": self.x, "i": self.i, "b": self.b, "torch": self.torch, "inf": float("inf"), "nan": float("nan"),
-                 "call": lambda *args, **kwargs: (args, kwargs)}
+        space = {
+            "x": self.x,
+            "i": self.i,
+            "b": self.b,
+            "torch": self.torch,
+            "inf": float("inf"),
+            "nan": float("nan"),
+            "call": lambda *args, **kwargs: (args, kwargs),
+        }
         return eval(f"call({sample})", space)  # noqa: S307 - text of our own table
 
 
-def maker(op: Op, torch: Any, dtype: str, layout: str = "plain", sample: str = "", **kwargs: Any) -> Maker:
+def maker(
+    op: Op, torch: Any, dtype: str, layout: str = "plain", sample: str = "", **kwargs: Any
+) -> Maker:
     low, high = op.test.get("range", [-3, 3])
     seed = zlib.crc32(f"{op.ident} {sample}".encode())
     return Maker(torch, dtype, layout, low, high, seed, **kwargs)
@@ -113,7 +128,11 @@ def samples(op: Op) -> list[str]:
         return []
     shapes = [["3, 4"] * n, [""] * n, ["0, 3"] * n, ["70, 5"] * n]
     if n > 1:
-        shapes += [["3, 4"] + ["4"] * (n - 1), ["2, 1, 4"] + ["3, 1"] * (n - 1), ["3, 4"] + [""] * (n - 1)]
+        shapes += [
+            ["3, 4"] + ["4"] * (n - 1),
+            ["2, 1, 4"] + ["3, 1"] * (n - 1),
+            ["3, 4"] + [""] * (n - 1),
+        ]
     return [", ".join(f"x({s})" for s in row) for row in shapes]
 
 

@@ -12,10 +12,18 @@ import taeda
 from gen.table import Op, load
 from tests.ops import samples as grid
 
-OPS = [op for op in load(Path(__file__).resolve().parents[2] / "ops") if op.python and grid.samples(op)]
+OPS = [
+    op for op in load(Path(__file__).resolve().parents[2] / "ops") if op.python and grid.samples(op)
+]
 IDS = [op.ident for op in OPS]
-DIFFERENTIABLE = [op for op in OPS if op.grad != {} and op.types not in ("bool", "integral", "integral_bool")
-                  and op.promote != "bool" and op.test.get("grad", True)]
+DIFFERENTIABLE = [
+    op
+    for op in OPS
+    if op.grad != {}
+    and op.types not in ("bool", "integral", "integral_bool")
+    and op.promote != "bool"
+    and op.test.get("grad", True)
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +43,12 @@ def assert_same(got: Any, expected: Any, context: str) -> None:
             continue
         assert str(mine.dtype) == str(theirs.dtype), context
         assert tuple(mine.shape) == tuple(theirs.shape), context
-        tolerances = {"torch.float16": 2e-3, "torch.bfloat16": 2e-2, "torch.float32": 2e-5, "torch.complex64": 2e-5}
+        tolerances = {
+            "torch.float16": 2e-3,
+            "torch.bfloat16": 2e-2,
+            "torch.float32": 2e-5,
+            "torch.complex64": 2e-5,
+        }
         tolerance = tolerances.get(str(theirs.dtype), 1e-9)
         if "float16" in str(theirs.dtype):
             mine, theirs = mine.float(), theirs.float()
@@ -50,7 +63,9 @@ def call(op: Op, framework: Any, dtype: str, layout: str, sample: str, **kwargs:
     return grid.place(op, framework)(*args, **options)
 
 
-def both(op: Op, torch: Any, dtype: str, layout: str, sample: str, **kwargs: Any) -> tuple[Any, Any]:
+def both(
+    op: Op, torch: Any, dtype: str, layout: str, sample: str, **kwargs: Any
+) -> tuple[Any, Any]:
     """Results of both frameworks; where PyTorch raises, taeda must raise an exception of that kind."""
     try:
         expected = call(op, torch, dtype, layout, sample, **kwargs)
@@ -75,8 +90,11 @@ def test_values(op: Op, torch: Any) -> None:
                     assert_same(got, expected, f"{op.name}({sample}) {dtype} {layout}")
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.body == "pointwise"],
-                         ids=[op.ident for op in OPS if op.body == "pointwise"])
+@pytest.mark.parametrize(
+    "op",
+    [op for op in OPS if op.body == "pointwise"],
+    ids=[op.ident for op in OPS if op.body == "pointwise"],
+)
 def test_special_values(op: Op, torch: Any) -> None:
     if op.types in ("bool", "integral", "integral_bool"):
         pytest.skip("no floating values")
@@ -89,20 +107,29 @@ def test_special_values(op: Op, torch: Any) -> None:
 @pytest.mark.parametrize("op", OPS, ids=IDS)
 def test_forms(op: Op) -> None:
     """Method, in-place and out= give what the function gives."""
-    dtype = next((d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0])
+    dtype = next(
+        (d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0]
+    )
     for sample in grid.samples(op):
         expected = call(op, taeda, dtype, "plain", sample)
         if not isinstance(expected, taeda.Tensor):
             continue
         args, options = grid.maker(op, taeda, dtype, sample=sample).arguments(sample)
         if any(p.startswith("Tensor.") for p in op.python) and isinstance(args[0], taeda.Tensor):
-            assert taeda.equal(getattr(args[0], op.name)(*args[1:], **options).nan_to_num(), expected.nan_to_num())
+            assert taeda.equal(
+                getattr(args[0], op.name)(*args[1:], **options).nan_to_num(), expected.nan_to_num()
+            )
         if "out" in op.variants and "torch." + op.name in op.python:
             out = taeda.empty(0, dtype=expected.dtype)
             assert getattr(taeda, op.name)(*args, **options, out=out) is out
             assert taeda.equal(out.nan_to_num(), expected.nan_to_num())
-        if ("inplace" in op.variants and isinstance(args[0], taeda.Tensor) and expected.dtype == args[0].dtype
-                and expected.shape == args[0].shape and f"Tensor.{op.name}" in op.python):
+        if (
+            "inplace" in op.variants
+            and isinstance(args[0], taeda.Tensor)
+            and expected.dtype == args[0].dtype
+            and expected.shape == args[0].shape
+            and f"Tensor.{op.name}" in op.python
+        ):
             target, version = args[0].clone(), args[0].clone()._version
             assert getattr(target, op.name + "_")(*args[1:], **options) is target
             assert taeda.equal(target.nan_to_num(), expected.nan_to_num())
@@ -114,7 +141,9 @@ def test_meta_shapes(op: Op) -> None:
     """The shape-only version knows size and dtype of the real result."""
     if op.test.get("meta", True) is False:
         pytest.skip("the shape depends on the data")
-    dtype = next((d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0])
+    dtype = next(
+        (d for d in ("float32", "int64", "bool") if d in grid.dtypes(op)), grid.dtypes(op)[0]
+    )
     for sample in grid.samples(op):
         expected = call(op, taeda, dtype, "plain", sample)
         args, options = grid.maker(op, taeda, dtype, sample=sample).arguments(sample)
@@ -122,7 +151,11 @@ def test_meta_shapes(op: Op) -> None:
         def to_meta(value: Any) -> Any:
             if isinstance(value, taeda.Tensor):
                 return value.to("meta")
-            return type(value)(to_meta(v) for v in value) if isinstance(value, (list, tuple)) else value
+            return (
+                type(value)(to_meta(v) for v in value)
+                if isinstance(value, (list, tuple))
+                else value
+            )
 
         got = grid.place(op, taeda)(*to_meta(args), **{k: to_meta(v) for k, v in options.items()})
         for mine, real in zip(flat(got), flat(expected), strict=True):

@@ -1,0 +1,242 @@
+"""nn.functional against PyTorch's: losses with all reductions, and what no layer calls."""
+
+import warnings
+
+import pytest
+
+import taeda
+from taeda.nn import functional as F
+
+REDUCTIONS = ["mean", "sum", "none"]
+
+
+def _inputs(torch):
+    torch.manual_seed(0)
+    x, y = torch.randn(4, 5), torch.randn(4, 5)
+    return {
+        "x": x,
+        "y": y,
+        "p": torch.sigmoid(x),
+        "q": torch.softmax(y, 1),
+        "logp": torch.log_softmax(x, 1),
+        "sign": torch.sign(y[:, 0]),
+        "signs": torch.sign(y),
+        "classes": torch.tensor([1, 0, 4, 2]),
+        "ignored": torch.tensor([1, -100, 4, 2]),
+        "bits": (y > 0).float(),
+        "w": torch.rand(5) + 0.5,
+        "v": torch.rand(4, 5) + 0.5,
+        "labels": torch.tensor(
+            [[0, 2, -1, 1, 0], [3, -1, 0, 0, 0], [1, 2, 3, 4, 0], [-1, 0, 0, 0, 0]]
+        ),
+    }
+
+
+LOSSES = [
+    ("mse_loss", "xy", {}),
+    ("mse_loss", "xy", {"weight": "v"}),
+    ("l1_loss", "xy", {}),
+    ("smooth_l1_loss", "xy", {"beta": 0.5}),
+    ("smooth_l1_loss", "xy", {"beta": 0.0}),
+    ("huber_loss", "xy", {"delta": 0.5}),
+    ("nll_loss", ("logp", "classes"), {}),
+    ("nll_loss", ("logp", "ignored"), {"weight": "w"}),
+    ("cross_entropy", ("x", "classes"), {}),
+    ("cross_entropy", ("x", "ignored"), {"weight": "w", "label_smoothing": 0.1}),
+    ("cross_entropy", ("x", "q"), {"label_smoothing": 0.2}),
+    ("cross_entropy", ("x", "classes"), {"ignore_index": 4}),
+    ("binary_cross_entropy", ("p", "bits"), {}),
+    ("binary_cross_entropy", ("p", "bits"), {"weight": "w"}),
+    ("binary_cross_entropy_with_logits", ("x", "bits"), {"pos_weight": "w"}),
+    ("kl_div", ("logp", "q"), {}),
+    ("poisson_nll_loss", ("x", "q"), {"full": True}),
+    ("gaussian_nll_loss", ("x", "y", "v"), {"full": True}),
+    ("hinge_embedding_loss", ("x", "signs"), {"margin": 0.5}),
+    ("soft_margin_loss", ("x", "signs"), {}),
+    ("multilabel_margin_loss", ("x", "labels"), {}),
+    ("multilabel_soft_margin_loss", ("x", "bits"), {"weight": "w"}),
+    ("cosine_embedding_loss", ("x", "y", "sign"), {"margin": 0.1}),
+    ("margin_ranking_loss", ("x", "y", "signs"), {"margin": 0.1}),
+    ("multi_margin_loss", ("x", "classes"), {"p": 2, "weight": "w"}),
+    ("triplet_margin_loss", ("x", "y", "q"), {"swap": True}),
+    ("triplet_margin_with_distance_loss", ("x", "y", "q"), {"swap": True}),
+]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("name, inputs, options", LOSSES, ids=str)
+def test_losses_equal_pytorchs(oracle, name, inputs, options, reduction):
+    torch = oracle.torch
+    tensors = _inputs(torch)
+
+    def run(F, wrap):
+        args = [wrap(tensors[i]) for i in inputs]
+        args[0].requires_grad_()
+        kwargs = {k: wrap(tensors[v]) if v in tensors else v for k, v in options.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loss = getattr(F, name)(*args, reduction=reduction, **kwargs)
+        loss.sum().backward()
+        return loss, args[0].grad
+
+    expected = run(torch.nn.functional, lambda t: t.clone())
+    oracle.assert_same(run(F, oracle.ours), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_deprecated_reduction_flags():
+    x, y = taeda.tensor([1.0, 2.0]), taeda.tensor([2.0, 4.0])
+    with pytest.warns(UserWarning, match="please use reduction='sum' instead"):
+        assert F.mse_loss(x, y, size_average=False).item() == 5
+    with pytest.raises(ValueError, match="is not a valid value for reduction"):
+        F.mse_loss(x, y, reduction="nothing")
+
+
+def test_loss_sizes_are_checked():
+    with pytest.warns(UserWarning, match="different to the input size"):
+        F.mse_loss(taeda.ones(2, 1), taeda.ones(2))
+    with pytest.raises(ValueError, match="must be the same as input size"):
+        F.binary_cross_entropy_with_logits(taeda.ones(2, 1), taeda.ones(2))
+
+
+INPLACE = ["relu", "elu", "selu", "celu", "leaky_relu", "silu", "mish", "hardswish", "hardsigmoid"]
+
+
+@pytest.mark.parametrize("name", [*INPLACE, "hardtanh", "relu6"])
+def test_inplace_activations(name):
+    values = [[-2.0, -0.5, 0.0, 0.5, 2.0]]
+    x = taeda.tensor(values, requires_grad=True)
+    expected = getattr(F, name)(x)
+    expected.sum().backward()
+    z = taeda.tensor(values, requires_grad=True)
+    base = z * 1
+    result = getattr(F, name)(base, inplace=True)
+    assert result is base and result.tolist() == expected.tolist()
+    result.sum().backward()
+    assert (
+        z.grad.tolist() == pytest.approx(x.grad.tolist()[0]) or z.grad.tolist() == x.grad.tolist()
+    )
+
+
+def test_gumbel_softmax_equals_pytorchs(oracle):
+    torch = oracle.torch
+    x = torch.randn(3, 4)
+    for hard in (False, True):
+        torch.manual_seed(0)
+        expected = torch.nn.functional.gumbel_softmax(x, tau=0.5, hard=hard)
+        taeda.manual_seed(0)
+        oracle.assert_same(F.gumbel_softmax(oracle.ours(x), tau=0.5, hard=hard), expected)
+
+
+def test_softmax_without_dim_warns(oracle):
+    torch = oracle.torch
+    x = torch.randn(2, 3)
+    with pytest.warns(UserWarning, match="Implicit dimension choice for softmax"):
+        actual = F.softmax(oracle.ours(x))
+    oracle.assert_same(actual, torch.softmax(x, 1))
+
+
+def test_softmax_computes_in_another_dtype(oracle):
+    torch = oracle.torch
+    x = torch.randn(2, 3)
+    actual = F.log_softmax(oracle.ours(x), -1, dtype=taeda.float64)
+    oracle.assert_same(actual, torch.nn.functional.log_softmax(x, -1, dtype=torch.float64))
+
+
+ATTENTION = [
+    {},
+    {"is_causal": True},
+    {"scale": 0.3},
+    {"attn_mask": [[True, False, True, True]] * 3},
+    {"attn_mask": [[0.0, float("-inf"), 1.0, 0.5]] * 3},
+]
+
+
+@pytest.mark.parametrize("options", ATTENTION, ids=str)
+def test_attention_equals_pytorchs(oracle, options):
+    torch = oracle.torch
+    q, k, v = torch.randn(2, 2, 3, 4), torch.randn(2, 2, 4, 4), torch.randn(2, 2, 4, 5)
+
+    def run(torch, F, wrap):
+        kwargs = dict(options)
+        if "attn_mask" in kwargs:
+            kwargs["attn_mask"] = torch.tensor(kwargs["attn_mask"])
+        return F.scaled_dot_product_attention(wrap(q), wrap(k), wrap(v), **kwargs)
+
+    expected = run(torch, torch.nn.functional, lambda t: t)
+    oracle.assert_same(run(taeda, F, oracle.ours), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "size, options",
+    [
+        ((2, 3, 4), {"scale_factor": 2}),
+        ((2, 3, 4, 5), {"size": (7, 3)}),
+        ((2, 3, 4, 5), {"size": 6, "mode": "bilinear"}),
+        ((2, 3, 4, 5), {"scale_factor": (1.5, 2.0), "mode": "bilinear", "align_corners": True}),
+        ((2, 3, 8, 6), {"scale_factor": 0.5, "mode": "area"}),
+        ((2, 3, 4, 5), {"scale_factor": 2.0, "mode": "bicubic"}),
+        ((2, 3, 4), {"size": 9, "mode": "linear"}),
+        ((1, 2, 3, 4, 5), {"scale_factor": 2, "mode": "trilinear"}),
+        ((2, 3, 4, 5), {"scale_factor": 1.7, "mode": "nearest-exact"}),
+    ],
+    ids=str,
+)
+def test_interpolate_equals_pytorchs(oracle, size, options):
+    torch = oracle.torch
+    x = torch.randn(size)
+    expected = torch.nn.functional.interpolate(x, **options)
+    oracle.assert_same(F.interpolate(oracle.ours(x), **options), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_max_unpool_puts_values_back(oracle):
+    torch = oracle.torch
+    x = torch.randn(2, 3, 6, 6)
+    expected = torch.nn.functional.max_unpool2d(
+        *torch.nn.functional.max_pool2d(x, 2, return_indices=True), 2
+    )
+    actual = F.max_unpool2d(*F.max_pool2d(oracle.ours(x), 2, return_indices=True), 2)
+    oracle.assert_same(actual, expected)
+    with pytest.raises(RuntimeError, match="invalid max index"):
+        F.max_unpool2d(taeda.ones(1, 1, 1, 1), taeda.full((1, 1, 1, 1), 99), 2)
+
+
+def test_dropout_arguments():
+    with pytest.raises(
+        ValueError, match="dropout probability has to be between 0 and 1, but got 2"
+    ):
+        F.dropout(taeda.ones(1), p=2)
+    x = taeda.ones(4)
+    assert F.dropout(x, 0.5, training=False).tolist() == [1, 1, 1, 1]
+    assert F.dropout(x, 1.0).tolist() == [0, 0, 0, 0]
+    assert F.dropout(x, 0.5, inplace=True) is x and set(x.tolist()) <= {0.0, 2.0}
+
+
+def test_batch_norm_needs_more_than_one_value():
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
+        F.batch_norm(taeda.ones(1, 3), None, None, training=True)
+
+
+def test_names_of_pytorchs_module_are_here(oracle):
+    import torch.nn.functional as theirs
+
+    internal = {
+        "grad",
+        "math",
+        "warnings",
+        "torch",
+        "np",
+        "importlib",
+        "dataclasses",
+        "annotations",
+    }
+    # Not there: products of packed low-precision matrices, a fused loss over vocabularies, and
+    # PyTorch's own helpers.
+    missing = set("grouped_mm scaled_mm scaled_grouped_mm linear_cross_entropy conv_tbc".split())
+    helpers = set("boolean_dispatch assert_int_or_pair handle_torch_function".split())
+    names = {
+        n
+        for n in dir(theirs)
+        if n.islower() and not n.startswith(("_", "has_torch")) and callable(getattr(theirs, n))
+    }
+    absent = sorted(n for n in names - internal - missing - helpers if not hasattr(F, n))
+    assert absent == []
