@@ -78,7 +78,7 @@ def test_golden_file():
     ids=lambda v: str(v)[:30],
 )
 def test_lies_raise(header, data):
-    with pytest.raises(RuntimeError, match="safetensors|bool storage"):
+    with pytest.raises(RuntimeError, match=r"safetensors|bool storage"):
         safetensors.load(_file(header, data))
 
 

@@ -110,11 +110,10 @@ def test_inplace_activations(name):
     z = taeda.tensor(values, requires_grad=True)
     base = z * 1
     result = getattr(F, name)(base, inplace=True)
-    assert result is base and result.tolist() == expected.tolist()
+    assert result is base
+    assert result.flatten().tolist() == pytest.approx(expected.flatten().tolist())
     result.sum().backward()
-    assert (
-        z.grad.tolist() == pytest.approx(x.grad.tolist()[0]) or z.grad.tolist() == x.grad.tolist()
-    )
+    assert z.grad.flatten().tolist() == pytest.approx(x.grad.flatten().tolist())
 
 
 def test_gumbel_softmax_equals_pytorchs(oracle):
