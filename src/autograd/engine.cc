@@ -343,6 +343,7 @@ TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads, const s
 
 Node* Engine::current_node() { return current_task ? current_task->current : nullptr; }
 bool Engine::running() { return current_task != nullptr; }
+bool Engine::filtered() { return Node::filtered_; }
 void Engine::queue_callback(std::function<void()> callback) {
   TD_CHECK(current_task, "Final callbacks can only be installed during backward pass.");
   current_task->callbacks.push_back(std::move(callback));

@@ -30,6 +30,8 @@ class Engine {
   // Calls `callback` when the innermost running backward has finished: RuntimeError outside of one.
   static void queue_callback(std::function<void()> callback);
   static bool running();
+  // Whether the running backward wants the gradients of some inputs only.
+  static bool filtered();
 };
 
 }  // namespace taeda::autograd

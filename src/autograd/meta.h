@@ -26,7 +26,6 @@ class AccumulateGrad;
 struct TensorHooks {
   std::vector<Ref<PreHook>> pre_hooks;              // of a leaf; those of other tensors hang on their grad_fn
   std::vector<Ref<AccumulateHook>> post_accumulate;
-  void* python_hooks = nullptr;                     // x._backward_hooks: a borrowed dictionary, owned by a hook
 };
 
 // The tangent of a tensor, shared with the aliases of it that nodes have saved.

@@ -73,7 +73,6 @@ void move_history(const Tensor& t, const Ref<Node>& node, uint32_t output_nr) {
   meta.output_nr = output_nr;
   t.impl()->keys = t.impl()->keys | Key::kAutograd;
   // Hooks registered so far keep seeing the gradient of the old value; retain_grad follows the tensor.
-  if (meta.hooks) meta.hooks->python_hooks = nullptr;
   if (!meta.retained || !old || !old->extras()) return;
   auto& retained = old->extras()->retain_grad;
   for (size_t i = 0; i < retained.size(); i++) {

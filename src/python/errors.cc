@@ -2,6 +2,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "python/autograd_support.h"
 #include "python/common.h"
 
 namespace taeda::python {
@@ -38,6 +39,8 @@ void set_python_error() noexcept {
   } catch (const PythonError&) {
     if (!PyErr_Occurred())
       PyErr_SetString(PyExc_SystemError, "taeda: PythonError without a Python exception");
+  } catch (const PythonException& error) {
+    error.restore();
   } catch (const Error& error) {
     PyErr_SetString(exception_type(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

@@ -1,0 +1,195 @@
+"""Automatic differentiation.
+
+Operators on tensors that require grad record a graph; ``backward`` and ``grad`` walk it. The rest:
+``Function`` for gradients of one's own, ``functional`` for Jacobians and Hessians, ``forward_ad``
+for forward mode, ``graph`` for hooks on the graph, ``gradcheck`` against finite differences.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from collections.abc import Sequence
+from typing import Any
+
+from taeda import _C
+from taeda._C import Tensor
+from taeda.autograd.function import Function
+from taeda.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "forward_ad",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+def _as_tuple(value: Any) -> tuple:
+    # A GradientEdge is a tuple too, but stands for one tensor.
+    if isinstance(value, Tensor) or hasattr(value, "output_nr"):
+        return (value,)
+    return tuple(value)
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Accumulates the gradients of ``tensors`` into the ``.grad`` of the leaves they come from.
+
+    Args:
+        tensors: where to start.
+        grad_tensors: the gradient of each; None for one-element tensors stands for 1.
+        retain_graph: keep what the graph saved, for another backward (default: create_graph).
+        create_graph: record the backward too, for higher derivatives.
+        inputs: accumulate into these tensors only.
+    """
+    tensors = _as_tuple(tensors)
+    if grad_tensors is None:
+        grad_tensors = grad_variables
+    if grad_tensors is not None:
+        grad_tensors = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors)
+    if inputs is not None:
+        inputs = _as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("'inputs' argument to backward cannot be empty.")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    _C._backward(tensors, grad_tensors, keep, bool(create_graph), inputs)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
+
+    Args:
+        outputs: what to differentiate.
+        inputs: with respect to what.
+        grad_outputs: the gradient of each output (default: 1 for one-element outputs).
+        retain_graph: keep what the graph saved (default: create_graph).
+        create_graph: record the computation of the gradients too.
+        allow_unused: None for inputs that the outputs do not depend on, instead of an error.
+        materialize_grads: zeros instead of None for those.
+
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.autograd.grad(x ** 3, x)
+    (tensor(27.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if not only_inputs:
+        raise ValueError("only_inputs argument is deprecated and is ignored now (defaults to True)")
+    if is_grads_batched:
+        raise NotImplementedError("grad: is_grads_batched=True needs vmap")
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if _C._has_torch_function(outputs + inputs):
+        return _C._handle_torch_function(
+            grad,
+            outputs + inputs,
+            outputs,
+            inputs,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
+    if grad_outputs is not None:
+        grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    unused = bool(allow_unused) or materialize_grads
+    return _C._grad(outputs, inputs, grad_outputs, keep, bool(create_graph), unused, bool(materialize_grads))
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The old name of Tensor: ``Variable(x, requires_grad=True)`` gives a tensor."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool | None = None, volatile: Any = None) -> Any:
+        if data is None:
+            data = _C._functions["torch"]["empty"](0)
+        result = data if requires_grad is None and isinstance(data, Tensor) else data.detach()
+        return result if not requires_grad else result.requires_grad_()
+
+
+def _is_checkpoint_valid() -> bool:
+    return _C._is_checkpoint_valid()
+
+
+class _ExecutionEngine:
+    """What ``Variable._execution_engine`` of old offers to extensions."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        _C._queue_callback(callback)
+
+
+Variable._execution_engine = _ExecutionEngine
+
+_SUBMODULES = frozenset("forward_ad functional gradcheck graph grad_mode function anomaly_mode".split())
+_LAZY = {
+    "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
+    "gradgradcheck": "gradcheck",
+    "GradcheckError": "gradcheck",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "gradcheck":
+        value = _importlib.import_module("taeda.autograd.gradcheck").gradcheck
+    elif name in _LAZY:
+        value = getattr(_importlib.import_module(f"taeda.autograd.{_LAZY[name]}"), name)
+    elif name in _SUBMODULES:
+        return _importlib.import_module(f"taeda.autograd.{name}")
+    else:
+        raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, "gradcheck"})

@@ -1,0 +1,65 @@
+"""Forward mode: dual tensors carry the derivative along one direction with them.
+
+>>> import taeda.autograd.forward_ad as fwAD
+>>> with fwAD.dual_level():
+...     x = fwAD.make_dual(torch.tensor(2.), torch.tensor(1.))
+...     print(fwAD.unpack_dual(x * x).tangent)
+tensor(4.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from taeda import _C
+from taeda._C import Tensor
+from taeda.autograd.grad_mode import _Mode
+
+__all__ = [
+    "UnpackedDualTensor",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+    "dual_level",
+]
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The two parts of a dual tensor; tangent is None where there is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Starts a level, in which dual tensors can be made. There is one at a time."""
+    return _C._enter_dual_level()
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Ends a level: all tangents go."""
+    _C._exit_dual_level(_C._dual_level() if level is None else level)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` that carries ``tangent``, which has the same shape and dtype."""
+    return _C._make_dual(tensor, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value and the tangent of a tensor."""
+    if _C._dual_level() == 0:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(*_C._unpack_dual(tensor))
+
+
+class dual_level(_Mode):
+    """A context manager around ``enter_dual_level`` and ``exit_dual_level``."""
+
+    def __enter__(self) -> int:
+        self.level = enter_dual_level()
+        return self.level
+
+    def __exit__(self, *exc_info: Any) -> None:
+        exit_dual_level(level=self.level)

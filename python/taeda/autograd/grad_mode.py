@@ -1,0 +1,187 @@
+"""Switches for recording: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
+
+Each is a context manager and a decorator, for generator functions too: there the mode holds while
+the generator runs, not while its caller does. Modes belong to the calling thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from taeda import _C
+from taeda._C import is_grad_enabled, is_inference_mode_enabled
+
+__all__ = [
+    "no_grad",
+    "enable_grad",
+    "set_grad_enabled",
+    "inference_mode",
+    "set_multithreading_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+]
+
+
+def _wrap_generator(context: Callable, function: Callable) -> Callable:
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Iterator:
+        with context():
+            generator = function(*args, **kwargs)
+
+        def resume(call: Callable, *values: Any) -> Any:
+            with context():
+                return call(*values)
+
+        try:
+            value = resume(generator.send, None)
+            while True:
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    resume(generator.close)
+                    raise
+                except BaseException as error:
+                    value = resume(generator.throw, error)
+                else:
+                    value = resume(generator.send, sent)
+        except StopIteration as stop:
+            return stop.value
+
+    return wrapped
+
+
+class _Mode:
+    """A context manager that is a decorator too."""
+
+    def clone(self) -> _Mode:
+        """A context manager of the same kind, for one call of a decorated function."""
+        return type(self)()
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exc_info: Any) -> None:
+        raise NotImplementedError
+
+    def __call__(self, function: Callable) -> Callable:
+        if inspect.isclass(function):
+            raise TypeError(
+                f"cannot decorate the class {function.__name__} with {type(self).__name__}; decorate its methods"
+            )
+        if inspect.isgeneratorfunction(function):
+            return _wrap_generator(self.clone, function)
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class _PlainMode(_Mode):
+    """One without arguments: ``@no_grad`` works as ``@no_grad()`` does."""
+
+    enabled: bool
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        mode = super().__new__(cls)
+        return mode if function is None else mode(function)
+
+    def __init__(self) -> None:
+        self.prev = False
+
+    def __enter__(self) -> None:
+        self.prev = is_grad_enabled()
+        _C._set_grad_enabled(self.enabled)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _C._set_grad_enabled(self.prev)
+
+
+class no_grad(_PlainMode):
+    """Operators are not recorded: results do not require grad.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     print((x * 2).requires_grad)
+    False
+    """
+
+    enabled = False
+
+
+class enable_grad(_PlainMode):
+    """Operators are recorded again inside a ``no_grad`` block."""
+
+    enabled = True
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording on or off, at once; as a context manager, until the end of the block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = is_grad_enabled()
+        self.mode = mode
+        _C._set_grad_enabled(mode)
+
+    def __call__(self, function: Callable) -> Callable:
+        _C._set_grad_enabled(self.prev)
+        return super().__call__(function)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _C._set_grad_enabled(self.prev)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(mode={self.mode})"
+
+
+class inference_mode(_Mode):
+    """Stronger than ``no_grad``: tensors made inside can never take part in recording.
+
+    They have no version counter and may not be changed outside or saved for backward.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        context = super().__new__(cls)
+        if isinstance(mode, bool):
+            return context
+        context.mode = True
+        return context(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        self._saved = _C._enter_inference_mode(self.mode)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _C._exit_inference_mode(self._saved)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for programs that use it; backward passes always run on the thread that asks."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def clone(self) -> set_multithreading_enabled:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: Any) -> None:
+        pass

@@ -1,0 +1,376 @@
+"""Gradients against finite differences.
+
+The module is callable: ``torch.autograd.gradcheck(f, x)`` and
+``torch.autograd.gradcheck.gradcheck(f, x)`` are the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import taeda
+from taeda._C import Tensor
+from taeda.autograd import grad as _grad
+
+__all__ = ["gradcheck", "gradgradcheck", "GradcheckError"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient differs from what it should be."""
+
+
+def _as_tuple(value: Any) -> tuple:
+    if isinstance(value, (tuple, list)):
+        return tuple(value)
+    return (value,)
+
+
+def _differentiable(values: Iterable[Any]) -> list[Tensor]:
+    return [v for v in values if isinstance(v, Tensor) and (v.is_floating_point() or v.is_complex()) and v.requires_grad]
+
+
+def _inputs_to_check(values: Iterable[Any]) -> list[Tensor]:
+    return [v for v in values if isinstance(v, Tensor) and v.requires_grad]
+
+
+def _directions(t: Tensor) -> list[tuple[complex, str]]:
+    return [(1.0, "real"), (1j, "imag")] if t.is_complex() else [(1.0, "real")]
+
+
+def _evaluate(func: Callable, inputs: tuple) -> list[Tensor]:
+    outputs = _as_tuple(func(*inputs))
+    return [y for y in outputs if isinstance(y, Tensor) and (y.is_floating_point() or y.is_complex())]
+
+
+def _as_reals(t: Tensor) -> Tensor:
+    """The values as one row of real numbers; a complex number counts as two."""
+    flat = t.detach().reshape(-1)
+    return (taeda.view_as_real(flat).reshape(-1) if t.is_complex() else flat).to(taeda.float64)
+
+
+def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -> list[Tensor]:
+    """For each output, d(reals of output)/d(reals of x) as (x reals, output reals), by central differences."""
+    data = x.data
+    rows: list[list[Tensor]] = []
+    with taeda.no_grad():
+        for index in _indices(x.shape):
+            for step, _ in _directions(x):
+                original = data[index].clone()
+                data[index] = original + eps * step
+                plus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
+                data[index] = original - eps * step
+                minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
+                data[index] = original
+                rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
+        count = len(rows[0]) if rows else len(_evaluate(func, inputs))
+    return [taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0) for o in range(count)]
+
+
+def _indices(shape: Sequence[int]) -> Iterable[tuple[int, ...]]:
+    index: list[tuple[int, ...]] = [()]
+    for n in shape:
+        index = [(*i, k) for i in index for k in range(n)]
+    return index
+
+
+def _analytical_columns(output: Tensor, x: Tensor, inputs: list[Tensor], check_undefined: bool) -> Tensor:
+    """The same matrix by backward: one pass for each real number of the output."""
+    columns = []
+    for index in _indices(output.shape):
+        for step, _ in _directions(output):
+            gy = taeda.zeros_like(output)
+            gy[index] = step
+            if output.requires_grad:
+                (g,) = _grad(output, x, gy, retain_graph=True, allow_unused=True)
+            else:
+                g = None
+            if g is not None and g.shape != x.shape:
+                raise GradcheckError(f"Analytical gradient has incorrect size: {tuple(g.shape)} for an input of {tuple(x.shape)}")
+            columns.append(taeda.zeros_like(x) if g is None else g)
+    # The gradient convention: g = dL/d(re) + i dL/d(im), so its parts are the derivatives.
+    return taeda.stack([_as_reals(g) for g in columns], 1) if columns else taeda.zeros(_as_reals(x).numel(), 0)
+
+
+def _close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
+    return a.shape == b.shape and taeda.allclose(a, b, rtol, atol)
+
+
+def _mismatch(kind: str, o: int, i: int, numerical: Tensor, analytical: Tensor) -> str:
+    return (
+        f"Jacobian mismatch for output {o} with respect to input {i} ({kind}),\n"
+        f"numerical:{numerical}\nanalytical:{analytical}\n"
+    )
+
+
+def _check_inputs(inputs: tuple) -> None:
+    import warnings
+
+    found = False
+    for i, x in enumerate(inputs):
+        if not (isinstance(x, Tensor) and x.requires_grad):
+            continue
+        found = True
+        if x.dtype not in (taeda.float64, taeda.complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
+                "fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=3,
+            )
+        if any(st == 0 and n > 1 for st, n in zip(x.stride(), x.shape)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
+                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
+                "to gradcheck."
+            )
+    if not found:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+        )
+
+
+def _check_backward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+    outputs = _evaluate(func, inputs)
+    checked = _inputs_to_check(inputs)
+    for i, x in enumerate(checked):
+        numerical = _numerical_jacobians(func, inputs, x, eps)
+        for o, y in enumerate(outputs):
+            analytical = _analytical_columns(y, x, checked, False)
+            again = _analytical_columns(y, x, checked, False)
+            if (analytical - again).abs().max().item() > nondet_tol if analytical.numel() else False:
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                    f"different values, although analytical gradient matches numerical gradient. The tolerance for "
+                    f"nondeterminism was {nondet_tol}."
+                )
+            if not _close(analytical, numerical[o], rtol, atol):
+                raise GradcheckError(_mismatch("backward", o, i, numerical[o], analytical))
+
+
+def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
+    from taeda.autograd import forward_ad
+
+    checked = _inputs_to_check(inputs)
+    for i, x in enumerate(checked):
+        numerical = _numerical_jacobians(func, inputs, x, eps)
+        rows: list[list[Tensor]] = []
+        for index in _indices(x.shape):
+            for step, _ in _directions(x):
+                direction = taeda.zeros_like(x.detach())
+                direction[index] = step
+                with forward_ad.dual_level():
+                    dual = forward_ad.make_dual(x.detach(), direction)
+                    outputs = _evaluate(func, tuple(dual if v is x else v for v in inputs))
+                    parts = [forward_ad.unpack_dual(y) for y in outputs]
+                    rows.append([_as_reals(taeda.zeros_like(p.primal) if p.tangent is None else p.tangent).clone() for p in parts])
+        for o in range(len(numerical)):
+            analytical = taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0)
+            if not _close(analytical, numerical[o], rtol, atol):
+                raise GradcheckError(_mismatch("forward mode", o, i, numerical[o], analytical))
+
+
+def _random_vector(like: Tensor, generator: Any) -> Tensor:
+    v = taeda.rand(_as_reals(like).numel(), dtype=taeda.float64, generator=generator)
+    return v / v.norm() if v.numel() else v
+
+
+def _from_reals(v: Tensor, like: Tensor) -> Tensor:
+    if like.is_complex():
+        return taeda.view_as_complex(v.view(*like.shape, 2)).to(like.dtype)
+    return v.view(like.shape).to(like.dtype)
+
+
+def _check_fast(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
+    """One random projection an input and output: v^T J u by differences and by backward."""
+    generator = taeda.Generator().manual_seed(0)
+    outputs = _evaluate(func, inputs)
+    checked = _inputs_to_check(inputs)
+    for i, x in enumerate(checked):
+        u = _random_vector(x, generator)
+        step = _from_reals(u, x)
+        with taeda.no_grad():
+            x.data.add_(step, alpha=eps)
+            plus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
+            x.data.sub_(step, alpha=2 * eps)
+            minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
+            x.data.add_(step, alpha=eps)
+        for o, y in enumerate(outputs):
+            v = _random_vector(y, generator)
+            numerical = (v * (plus[o] - minus[o]) / (2 * eps)).sum()
+            gy = _from_reals(v, y)
+            g = _grad(y, x, gy, retain_graph=True, allow_unused=True)[0] if y.requires_grad else None
+            analytical = taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
+            scale = max(1.0, float(_as_reals(y).numel()) ** 0.5)
+            if not _close(analytical, numerical, rtol, atol * scale):
+                raise GradcheckError(_mismatch("fast mode", o, i, numerical, analytical))
+
+
+def _check_undefined_grad(func: Callable, inputs: tuple) -> None:
+    """Backward must cope with results that received no gradient."""
+    outputs = [y for y in _evaluate(func, inputs) if y.requires_grad]
+    checked = _inputs_to_check(inputs)
+    if len(outputs) < 2:
+        return
+    for skip in range(len(outputs)):
+        kept = [y for k, y in enumerate(outputs) if k != skip]
+        try:
+            _grad(kept, checked, [taeda.zeros_like(y) for y in kept], retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            raise GradcheckError(
+                "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined output "
+                f"gradients' in 'tools/autograd/derivatives.yaml': {error}"
+            ) from error
+
+
+def _check_outputs(func: Callable, inputs: tuple) -> None:
+    outputs = _evaluate(func, inputs)
+    if outputs and not any(y.requires_grad for y in outputs):
+        # Everything independent of the inputs: the numerical Jacobian must be zero.
+        for i, x in enumerate(_inputs_to_check(inputs)):
+            for o, n in enumerate(_numerical_jacobians(func, inputs, x, 1e-6)):
+                if n.numel() and n.abs().max().item() > 1e-8:
+                    raise GradcheckError(f"Numerical gradient for function expected to be zero (output {o}, input {i})")
+
+
+def gradcheck(
+    func: Callable,
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Compares the gradients of ``func`` at ``inputs`` with central differences.
+
+    ``inputs`` should be float64 or complex128. A complex number counts as two real ones, so real
+    functions of complex tensors and the reverse are checked too. ``fast_mode`` checks one random
+    projection instead of whole Jacobians.
+
+    >>> x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradcheck(torch.sin, x)
+    True
+    """
+    if check_batched_grad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck: checking batched gradients needs vmap")
+    inputs = _as_tuple(inputs)
+    try:
+        _check_inputs(inputs)
+        _check_outputs(func, inputs)
+        if check_backward_ad:
+            if fast_mode:
+                _check_fast(func, inputs, eps, atol, rtol)
+            else:
+                _check_backward(func, inputs, eps, atol, rtol, nondet_tol)
+            if check_grad_dtypes:
+                _check_dtypes(func, inputs)
+            if check_undefined_grad:
+                _check_undefined_grad(func, inputs)
+        if check_forward_ad:
+            _check_forward(func, inputs, eps, atol, rtol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check_dtypes(func: Callable, inputs: tuple) -> None:
+    outputs = [y for y in _evaluate(func, inputs) if y.requires_grad]
+    checked = _inputs_to_check(inputs)
+    grads = _grad(outputs, checked, [taeda.ones_like(y) for y in outputs], allow_unused=True)
+    for i, (g, x) in enumerate(zip(grads, checked)):
+        if g is not None and g.dtype != x.dtype:
+            raise GradcheckError(f"Gradient of input {i} has dtype {g.dtype}, expected {x.dtype}")
+
+
+def gradgradcheck(
+    func: Callable,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Compares second derivatives with central differences of the first.
+
+    >>> x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    >>> torch.autograd.gradgradcheck(torch.sin, x)
+    True
+    """
+    inputs = _as_tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(_as_tuple(func(*inputs)))
+        generator = taeda.Generator().manual_seed(0)
+        made = []
+        for y in outputs:
+            gy = _from_reals(taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator), y).to(y.dtype)
+            if gen_non_contig_grad_outputs:
+                gy = taeda.stack([gy, gy], -1).select(-1, 0)
+            made.append(gy.detach().requires_grad_())
+        grad_outputs = tuple(made)
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    count = len(grad_outputs)
+
+    def gradient(*args: Any) -> tuple:
+        xs, gys = args[:-count], args[-count:]
+        xs = tuple(x.view_as(x) if isinstance(x, Tensor) and x.requires_grad else x for x in xs)
+        outputs = _differentiable(_as_tuple(func(*xs)))
+        wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
+        grads = _grad(outputs, wanted, gys, create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    def recorded(*args: Any) -> tuple:
+        # Differences are taken under no_grad; the gradients themselves still need a graph.
+        if taeda.is_grad_enabled():
+            return gradient(*args)
+        with taeda.enable_grad():
+            return tuple(g.detach() for g in gradient(*args))
+
+    return gradcheck(
+        recorded,
+        inputs + grad_outputs,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+class _CallableModule(types.ModuleType):
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        return gradcheck(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,0 +1,345 @@
+"""Activation checkpointing: recompute a region in backward instead of keeping what it saved.
+
+Without ``use_reentrant`` (recommended), the region runs once with hooks that keep a place for each
+saved tensor; the first place that backward asks for runs the region again and fills all of them.
+With it, the region runs unrecorded and backward runs it again as a graph of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import taeda
+from taeda import _C
+from taeda._C import Tensor
+from taeda.autograd.function import Function
+from taeda.autograd.graph import saved_tensors_hooks
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "CheckpointError",
+    "CheckpointFunction",
+    "DefaultDeviceType",
+    "check_backward_validity",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not repeat the forward call."""
+
+
+class DefaultDeviceType:
+    """The device whose random state is kept when arguments do not tell."""
+
+    _device = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        DefaultDeviceType._device = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._device
+
+
+_early_stop = True
+_debug: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether a recomputation ends once all it is needed for is there (default: it does)."""
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted for programs that use it; the messages always carry what is known."""
+    global _debug
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+def noop_context_fn() -> tuple:
+    """The default ``context_fn``: nothing around the forward call and the recomputation."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The arguments cut off the graph, requiring grad as they did."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warns when no argument requires grad: the region's gradients would be None."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list, list]:
+    """Devices of the arguments and their random states; the CPU's is kept apart."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Puts the random states of devices back."""
+
+
+@contextlib.contextmanager
+def _rng_state(state: Tensor | None) -> Iterator[None]:
+    """Inside, random numbers are drawn from `state` on; after it, as if nothing had been drawn."""
+    if state is None:
+        yield
+        return
+    before = taeda.get_rng_state()
+    taeda.set_rng_state(state)
+    try:
+        yield
+    finally:
+        taeda.set_rng_state(before)
+
+
+# --- reentrant ---
+
+
+class CheckpointFunction(Function):
+    """The region as one step of the graph, whose backward records and differentiates it."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Callable, preserve_rng_state: bool, *args: Any) -> Any:
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.rng_state = taeda.get_rng_state() if preserve_rng_state else None
+        ctx.inputs = [None if isinstance(x, Tensor) else x for x in args]
+        ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_indices))
+        with taeda.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if not _C._is_checkpoint_valid():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
+                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
+                "passing the `inputs` argument."
+            )
+        inputs = list(ctx.inputs)
+        for i, tensor in zip(ctx.tensor_indices, ctx.saved_tensors):
+            inputs[i] = tensor
+        detached = detach_variable(tuple(inputs))
+        with _rng_state(ctx.rng_state), taeda.enable_grad():
+            outputs = ctx.run_function(*detached)
+        if isinstance(outputs, Tensor):
+            outputs = (outputs,)
+        pairs = [(y, gy) for y, gy in zip(outputs, grads) if isinstance(y, Tensor) and y.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        taeda.autograd.backward([y for y, _ in pairs], [gy for _, gy in pairs])
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in detached))
+
+
+# --- non-reentrant ---
+
+
+class _StopRecomputation(Exception):
+    """All places are filled; the rest of the region is not needed."""
+
+
+class _KeepInputs(Function):
+    """Saves a region's arguments as any operator would, so that an outer region's hooks see them."""
+
+    @staticmethod
+    def forward(ctx: Any, marker: Tensor, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors)
+        return marker.detach().clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("the marker of a checkpoint takes no part in the graph")
+
+
+def _facts(tensor: Tensor) -> tuple:
+    return tuple(tensor.shape), tensor.dtype, tensor.device
+
+
+class _Frame:
+    """One run of a region: the places of what it saved, and the way to run it again."""
+
+    def __init__(self, run: Callable, args: tuple, early_stop: bool, check: Callable | None) -> None:
+        self.run = run
+        self.early_stop = early_stop
+        self.check = check
+        self.saved: list[tuple] = []  # the facts of each saved tensor
+        self.found: dict[int, Tensor] = {}
+        self.complete = False  # the forward call has ended
+        self.plain = [None if isinstance(x, Tensor) else x for x in args]
+        self.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        tensors = [args[i] for i in self.places]
+        with taeda.enable_grad():
+            self.marker = _KeepInputs.apply(taeda.zeros((), requires_grad=True), *tensors)
+
+    def args(self) -> list:
+        values = list(self.plain)
+        for i, tensor in zip(self.places, self.marker.grad_fn.saved_tensors):
+            values[i] = tensor
+        return values
+
+    # hooks of the forward call
+
+    def pack(self, tensor: Tensor) -> int:
+        self.saved.append(_facts(tensor))
+        return len(self.saved) - 1
+
+    def unpack(self, place: int) -> Tensor:
+        if place not in self.found:
+            self.recompute()
+        if place not in self.found:
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during "
+                f"recomputation: {self.count}"
+            )
+        return self.found.pop(place)
+
+    # the second run
+
+    def recompute(self) -> None:
+        self.found.clear()
+        self.count = 0
+
+        def keep(tensor: Tensor) -> Tensor:
+            place = self.count
+            self.count += 1
+            if place < len(self.saved):
+                self.compare(place, tensor)
+                self.found[place] = tensor.detach()
+            if self.early_stop and self.complete and self.count == len(self.saved):
+                raise _StopRecomputation
+            return tensor.detach()
+
+        with contextlib.suppress(_StopRecomputation), saved_tensors_hooks(keep, lambda t: t), taeda.enable_grad():
+            self.run(self.args())
+        if self.complete and self.count != len(self.saved):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during "
+                f"recomputation: {self.count}"
+            )
+
+    def compare(self, place: int, tensor: Tensor) -> None:
+        if self.check is None or _facts(tensor) == self.saved[place]:
+            return
+        raise CheckpointError(
+            "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+            f"forward pass.\ntensor at position {place}:\nsaved metadata: {self.saved[place]}\nrecomputed metadata: "
+            f"{_facts(tensor)}\n"
+        )
+
+
+def _default_check(facts: Any) -> Any:
+    return facts
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, keeping only its arguments for backward.
+
+    Args:
+        use_reentrant: True for the older way; PyTorch's programs should say False.
+        preserve_rng_state: draw the same random numbers in the recomputation (default: True).
+        context_fn: two context managers, around the forward call and around the recomputation.
+        determinism_check: "default" compares shapes, dtypes and devices of what is recomputed,
+            "none" does not.
+        early_stop: end the recomputation once all saved tensors are there.
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
+            "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
+            "preserve the current default behavior, you can pass use_reentrant=True.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f'determinism_check must be "default" or "none", got {determinism_check!r}')
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+
+    around_forward, around_recompute = context_fn()
+    if not taeda.is_grad_enabled():
+        with around_forward:
+            return function(*args, **kwargs)
+    state = taeda.get_rng_state() if preserve else None
+
+    def run(values: list) -> None:
+        with _rng_state(state), around_recompute:
+            function(*values, **kwargs)
+
+    frame = _Frame(run, args, early_stop and _early_stop, _default_check if determinism_check == "default" else None)
+    with saved_tensors_hooks(frame.pack, frame.unpack), around_forward:
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Runs a sequence of modules in ``segments`` pieces, all but the last one checkpointed."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    modules = list(functions.children()) if isinstance(functions, taeda.nn.Sequential) else list(functions)
+
+    def run(first: int, last: int) -> Callable:
+        def forward(x: Any) -> Any:
+            for module in modules[first : last + 1]:
+                x = module(x)
+            return x
+
+        return forward
+
+    size = len(modules) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return run(end + 1, len(modules) - 1)(input)

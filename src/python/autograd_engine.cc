@@ -1,0 +1,445 @@
+// The functions behind taeda.autograd: backward, grad, modes, forward mode, saved-tensor hooks, anomaly mode.
+#include "autograd/anomaly.h"
+#include "autograd/engine.h"
+#include "autograd/forward.h"
+#include "autograd/math.h"
+#include "autograd/record.h"
+#include "autograd/saved.h"
+#include "python/autograd.h"
+#include "python/autograd_support.h"
+#include "python/module.h"
+#include "python/tensor_object.h"
+#include "python/wrap.h"
+#include "taeda/autograd.h"
+
+#include <frameobject.h>
+
+namespace taeda::python {
+namespace {
+
+// --- backward and grad ---
+
+// A tensor, or a GradientEdge (node, output_nr) with the facts of that result.
+struct Target {
+  Tensor tensor;
+  autograd::Edge edge;
+  std::string where;  // for messages
+};
+
+std::vector<Target> to_targets(PyObject* sequence, const char* what) {
+  PyRef items = PyRef::check(PySequence_Fast(sequence, what));
+  std::vector<Target> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (is_tensor(item)) {
+      out.push_back({tensor_of(item), autograd::gradient_edge(tensor_of(item)), {}});
+    } else if (PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2) {
+      const long number = PyLong_AsLong(PyTuple_GET_ITEM(item, 1));
+      if (number == -1 && PyErr_Occurred()) throw PythonError();
+      Ref<autograd::Node> node = to_node(PyTuple_GET_ITEM(item, 0));
+      if (!node || number < 0 || number >= static_cast<long>(node->num_inputs()))
+        raise_python(PyExc_RuntimeError, "{}: element {} is no valid GradientEdge", what, static_cast<int64_t>(i));
+      out.push_back({Tensor(), {std::move(node), static_cast<uint32_t>(number)}, {}});
+    } else {
+      raise_python(PyExc_TypeError, "{}: expected Tensors or GradientEdges, but element {} is a {}", what,
+                   static_cast<int64_t>(i), type_name(item));
+    }
+  }
+  return out;
+}
+
+autograd::ResultFacts facts_of(const Target& target) {
+  if (target.tensor.defined()) return autograd::ResultFacts(target.tensor);
+  return target.edge.node->input_facts(target.edge.input_nr);
+}
+
+// The gradients to start from: those given, ones for one-element results.
+TensorList start_gradients(const std::vector<Target>& outputs, PyObject* given) {
+  PyRef items;
+  if (given != Py_None) {
+    items = PyRef::check(PySequence_Fast(given, "grad_outputs"));
+    TD_CHECK(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())) == outputs.size(), "got {} tensors and {} gradients",
+             outputs.size(), static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())));
+  }
+  TensorList grads;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const autograd::ResultFacts facts = facts_of(outputs[i]);
+    PyObject* item = items ? PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) : Py_None;
+    if (item == Py_None) {
+      if (!outputs[i].edge) {
+        grads.emplace_back();
+        continue;
+      }
+      int64_t count = 1;
+      for (int64_t n : facts.sizes) count *= n;
+      TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
+      TD_CHECK(is_floating(facts.dtype), "grad can be implicitly created only for real scalar outputs but got torch.{}",
+               facts.dtype);
+      grads.push_back(autograd::math::ones_like(facts.zeros()));
+      continue;
+    }
+    if (!is_tensor(item))
+      raise_python(PyExc_TypeError, "gradients can be either Tensors or None, but got {}", type_name(item));
+    const Tensor& gy = tensor_of(item);
+    TD_CHECK(gy.sizes() == IntSpan(facts.sizes),
+             "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has a shape of torch.Size({}).", i,
+             gy.sizes(), i, IntSpan(facts.sizes));
+    TD_CHECK(gy.is_complex() == is_complex(facts.dtype),
+             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+             "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
+             i, gy.dtype(), i, facts.dtype);
+    grads.push_back(gy.dtype() == facts.dtype || !is_inexact(facts.dtype) ? gy : autograd::math::cast(gy, facts.dtype));
+  }
+  return grads;
+}
+
+std::vector<autograd::Edge> root_edges(const std::vector<Target>& outputs) {
+  std::vector<autograd::Edge> roots;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    roots.push_back(outputs[i].edge);
+    TD_CHECK(roots.back(), "element {} of tensors does not require grad and does not have a grad_fn", i);
+  }
+  return roots;
+}
+
+TensorList run(const std::vector<autograd::Edge>& roots, TensorList grads, const std::vector<autograd::Edge>& inputs,
+               const autograd::RunOptions& options) {
+  const GilRelease release;
+  return autograd::Engine::run(roots, std::move(grads), inputs, options);
+}
+
+// _backward(tensors, grads or None, retain_graph, create_graph, inputs or None)
+PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  TD_PYTHON_TRY
+  if (nargs != 5) raise_python(PyExc_TypeError, "_backward() takes 5 arguments");
+  const std::vector<Target> outputs = to_targets(args[0], "tensors");
+  TensorList grads = start_gradients(outputs, args[1]);
+  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  autograd::RunOptions options;
+  options.create_graph = args[3] == Py_True;
+  options.keep_graph = args[2] == Py_True || options.create_graph;
+  std::vector<autograd::Edge> edges;
+  if (args[4] != Py_None) {
+    for (Target& input : to_targets(args[4], "inputs")) {
+      TD_CHECK(input.edge, "One of the differentiated Tensors does not require grad");
+      if (input.tensor.defined()) input.tensor.retain_grad();
+      edges.push_back(input.edge);
+    }
+    TD_CHECK(!edges.empty(), "'inputs' argument to backward cannot be empty.");
+  }
+  run(roots, std::move(grads), edges, options);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _grad(outputs, inputs, grad_outputs or None, retain_graph, create_graph, allow_unused, materialize_grads)
+PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
+  TD_PYTHON_TRY
+  if (nargs != 7) raise_python(PyExc_TypeError, "_grad() takes 7 arguments");
+  const std::vector<Target> outputs = to_targets(args[0], "outputs"), inputs = to_targets(args[1], "inputs");
+  TD_CHECK_VALUE(!inputs.empty(), "grad requires non-empty inputs.");
+  TensorList grads = start_gradients(outputs, args[2]);
+  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  std::vector<autograd::Edge> edges;
+  for (const Target& input : inputs) {
+    TD_CHECK(input.edge, "One of the differentiated Tensors does not require grad");
+    edges.push_back(input.edge);
+  }
+  autograd::RunOptions options;
+  options.create_graph = args[4] == Py_True;
+  options.keep_graph = args[3] == Py_True || options.create_graph;
+  options.accumulate = false;
+  TensorList results = run(roots, std::move(grads), edges, options);
+  for (size_t i = 0; i < results.size(); i++) {
+    if (results[i].defined()) continue;
+    TD_CHECK(args[5] == Py_True,
+             "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this "
+             "is the desired behavior.",
+             i);
+    if (args[6] == Py_True) results[i] = facts_of(inputs[i]).zeros();
+  }
+  return tuple_of(results).release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _gradient_edge(tensor) -> (node, output_nr)
+PyObject* gradient_edge(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor tensor = tensor_or_none(object, "get_gradient_edge");
+  TD_CHECK(tensor.defined() && tensor.requires_grad(),
+           "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+  const autograd::Edge edge = autograd::gradient_edge(tensor);
+  PyRef node = PyRef::check(wrap_node(edge.node));
+  return Py_BuildValue("(Oi)", node.get(), static_cast<int>(edge.input_nr));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* queue_callback(PyObject*, PyObject* callback) {
+  TD_PYTHON_TRY
+  auto holder = make_ref<PythonHolder>(callback);
+  autograd::Engine::queue_callback([holder] {
+    with_python([&] { PyRef::check(PyObject_CallNoArgs(holder->get())); });
+  });
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* current_node(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  return wrap_node(Ref<autograd::Node>(autograd::Engine::current_node()));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* is_checkpoint_valid(PyObject*, PyObject*) { return PyBool_FromLong(!autograd::Engine::filtered()); }
+
+// --- modes ---
+
+PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(thread_modes.grad_enabled); }
+PyObject* set_grad_enabled(PyObject*, PyObject* value) {
+  if (!PyBool_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "set_grad_enabled(): argument 'mode' must be bool, not %s", type_name(value));
+    return nullptr;
+  }
+  thread_modes.grad_enabled = value == Py_True;
+  Py_RETURN_NONE;
+}
+PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(thread_modes.inference); }
+
+// _enter_inference_mode(enabled) -> what _exit_inference_mode needs to put the modes back.
+PyObject* enter_inference(PyObject*, PyObject* enabled) {
+  const long state = (thread_modes.inference ? 1 : 0) | (thread_modes.grad_enabled ? 2 : 0) |
+                     (thread_modes.excluded.has(Key::kAutograd) ? 4 : 0);
+  const bool on = enabled == Py_True;
+  thread_modes.inference = on;
+  thread_modes.grad_enabled = !on;
+  thread_modes.excluded = on ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
+  return PyLong_FromLong(state);
+}
+PyObject* exit_inference(PyObject*, PyObject* saved) {
+  const long state = PyLong_AsLong(saved);
+  thread_modes.inference = state & 1;
+  thread_modes.grad_enabled = (state & 2) != 0;
+  thread_modes.excluded = state & 4 ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
+  Py_RETURN_NONE;
+}
+
+PyObject* is_anomaly_enabled(PyObject*, PyObject*) { return PyBool_FromLong(AnomalyMode::enabled()); }
+PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) { return PyBool_FromLong(AnomalyMode::checks_nan()); }
+PyObject* set_anomaly_enabled(PyObject*, PyObject* args) {
+  int enabled = 0, check_nan = 1;
+  if (!PyArg_ParseTuple(args, "p|p", &enabled, &check_nan)) return nullptr;
+  AnomalyMode::set(enabled, check_nan);
+  Py_RETURN_NONE;
+}
+
+// Code objects and lines of the calling Python frames; formatted only when asked for.
+class PythonTraceback final : public autograd::Traceback {
+ public:
+  static Ref<autograd::Traceback> capture() {
+    if (!Py_IsInitialized()) return {};
+    const EnsureGil gil;
+    PyThreadState* state = PyThreadState_Get();
+    PyRef frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(state)));
+    if (!frame) return {};
+    auto traceback = make_ref<PythonTraceback>();
+    constexpr int kDeepest = 64;
+    for (int depth = 0; frame && depth < kDeepest; depth++) {
+      auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
+      traceback->frames_.emplace_back(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)), PyFrame_GetLineNumber(f));
+      frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+    }
+    return traceback;
+  }
+  ~PythonTraceback() override {
+    if (!Py_IsInitialized()) return;
+    const EnsureGil gil;
+    for (auto& [code, line] : frames_) Py_DECREF(code);
+  }
+  std::string text() const override {
+    const EnsureGil gil;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    std::string out;
+    PyRef linecache = PyRef::adopt(PyImport_ImportModule("linecache"));
+    for (size_t i = frames_.size(); i-- > 0;) {
+      const auto* code = reinterpret_cast<const PyCodeObject*>(frames_[i].first);
+      const char* file = PyUnicode_AsUTF8(code->co_filename);
+      const char* name = PyUnicode_AsUTF8(code->co_name);
+      out += taeda::format("  File \"{}\", line {}, in {}\n", file ? file : "?", frames_[i].second, name ? name : "?");
+      PyRef source = linecache ? PyRef::adopt(PyObject_CallMethod(linecache.get(), "getline", "Oi", code->co_filename,
+                                                                  frames_[i].second))
+                               : PyRef();
+      PyRef stripped = source ? PyRef::adopt(PyObject_CallMethod(source.get(), "strip", nullptr)) : PyRef();
+      const char* line = stripped ? PyUnicode_AsUTF8(stripped.get()) : nullptr;
+      if (line && *line) out += taeda::format("    {}\n", line);
+    }
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<PyObject*, int>> frames_;
+};
+
+void warn(const std::string& message) {
+  if (!Py_IsInitialized()) return;
+  const EnsureGil gil;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_WriteUnraisable(nullptr);
+  PyErr_Restore(type, value, traceback);
+}
+
+// --- forward mode ---
+
+PyObject* enter_dual_level(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  return PyLong_FromUnsignedLongLong(autograd::enter_dual_level());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* exit_dual_level(PyObject*, PyObject* level) {
+  TD_PYTHON_TRY
+  autograd::exit_dual_level(PyLong_AsUnsignedLongLong(level));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* dual_level(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(autograd::dual_level()); }
+PyObject* make_dual(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *primal, *tangent;
+  if (!PyArg_ParseTuple(args, "OO", &primal, &tangent)) return nullptr;
+  const Tensor p = tensor_or_none(primal, "primal"), t = tensor_or_none(tangent, "tangent");
+  if (!p.defined() || !t.defined()) raise_python(PyExc_TypeError, "make_dual() expects two Tensors");
+  return wrap(autograd::make_dual(p, t));
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* unpack_dual(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor t = tensor_or_none(object, "unpack_dual");
+  auto [primal, tangent] = autograd::unpack_dual(t);
+  PyRef p = PyRef::check(wrap(std::move(primal))), d = PyRef::check(wrap(std::move(tangent)));
+  return PyTuple_Pack(2, p.get(), d.get());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// --- saved-tensor hooks ---
+
+class PythonSavedHooks final : public autograd::SavedTensorHooks {
+ public:
+  PythonSavedHooks(PyObject* pack, PyObject* unpack) : pack_(new_ref(pack)), unpack_(new_ref(unpack)) {}
+  ~PythonSavedHooks() override {
+    drop_anywhere(pack_);
+    drop_anywhere(unpack_);
+  }
+  Ref<RefCounted> pack(const Tensor& tensor) override {
+    return with_python([&]() -> Ref<RefCounted> {
+      PyRef object = PyRef::check(wrap(tensor));
+      return make_ref<PythonHolder>(PyRef::check(PyObject_CallOneArg(pack_, object.get())).get());
+    });
+  }
+  Tensor unpack(RefCounted& packed) override {
+    return with_python([&] {
+      PyRef object = PyRef::check(PyObject_CallOneArg(unpack_, static_cast<PythonHolder&>(packed).get()));
+      if (!is_tensor(object.get()))
+        raise_python(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                     type_name(object.get()));
+      return Tensor(tensor_of(object.get()));
+    });
+  }
+
+ private:
+  PyObject *const pack_, *const unpack_;
+};
+
+PyObject* push_saved_hooks(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *pack, *unpack;
+  if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
+  autograd::push_saved_tensor_hooks(make_ref<PythonSavedHooks>(pack, unpack));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* pop_saved_hooks(PyObject*, PyObject*) {
+  autograd::pop_saved_tensor_hooks();
+  Py_RETURN_NONE;
+}
+PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
+  TD_PYTHON_TRY
+  autograd::disable_saved_tensor_hooks(std::string(utf8(message)));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* enable_saved_hooks(PyObject*, PyObject*) {
+  autograd::enable_saved_tensor_hooks();
+  Py_RETURN_NONE;
+}
+PyObject* saved_hooks_message(PyObject*, PyObject*) {
+  if (autograd::saved_tensor_hooks_enabled()) Py_RETURN_NONE;
+  return wrap(autograd::saved_tensor_hooks_disabled_message());
+}
+
+// --- tensors ---
+
+PyObject* increment_version(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor tensor = tensor_or_none(object, "increment_version");
+  if (tensor.defined()) tensor.impl()->bump_version();
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* is_view(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor tensor = tensor_or_none(object, "_is_view");
+  return PyBool_FromLong(tensor.defined() && tensor.impl()->view_base);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* live_nodes(PyObject*, PyObject*) { return PyLong_FromLongLong(autograd::Node::live_count()); }
+
+PyMethodDef functions[] = {
+    {"_backward", as_function(backward), METH_FASTCALL, nullptr},
+    {"_grad", as_function(grad), METH_FASTCALL, nullptr},
+    {"_gradient_edge", gradient_edge, METH_O, nullptr},
+    {"_queue_callback", queue_callback, METH_O, nullptr},
+    {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
+    {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nWhether operators are recorded."},
+    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"is_inference_mode_enabled", is_inference, METH_NOARGS, "is_inference_mode_enabled() -> bool"},
+    {"_enter_inference_mode", enter_inference, METH_O, nullptr},
+    {"_exit_inference_mode", exit_inference, METH_O, nullptr},
+    {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "is_anomaly_enabled() -> bool"},
+    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, "is_anomaly_check_nan_enabled() -> bool"},
+    {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
+    {"_enter_dual_level", enter_dual_level, METH_NOARGS, nullptr},
+    {"_exit_dual_level", exit_dual_level, METH_O, nullptr},
+    {"_dual_level", dual_level, METH_NOARGS, nullptr},
+    {"_make_dual", make_dual, METH_VARARGS, nullptr},
+    {"_unpack_dual", unpack_dual, METH_O, nullptr},
+    {"_push_saved_tensors_default_hooks", push_saved_hooks, METH_VARARGS, nullptr},
+    {"_pop_saved_tensors_default_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+    {"_saved_tensors_hooks_disable", disable_saved_hooks, METH_O, nullptr},
+    {"_saved_tensors_hooks_enable", enable_saved_hooks, METH_NOARGS, nullptr},
+    {"_saved_tensors_hooks_disabled_message", saved_hooks_message, METH_NOARGS, nullptr},
+    {"_increment_version", increment_version, METH_O, nullptr},
+    {"_is_view", is_view, METH_O, nullptr},
+    {"_live_autograd_nodes", live_nodes, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_engine_functions(PyObject* module) {
+  autograd::python_bridge = {PythonTraceback::capture, warn};
+  check_status(PyModule_AddFunctions(module, functions));
+}
+
+void add_autograd(PyObject* module) {
+  add_node_type(module);
+  add_function_type(module);
+  add_engine_functions(module);
+}
+
+}  // namespace taeda::python

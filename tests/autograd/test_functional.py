@@ -1,0 +1,231 @@
+"""functional, forward_ad and gradcheck, against PyTorch and closed forms."""
+
+import pytest
+
+import taeda
+
+
+def vec(t, *values):
+    return t.tensor(list(values), dtype=t.float64)
+
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def vjp(t):
+    f = t.autograd.functional.vjp
+    x, y = vec(t, 1.0, 2.0), vec(t, 3.0, 4.0)
+    return (
+        f(lambda a: a**2, x, vec(t, 1.0, 1.0)),
+        f(lambda a, b: (a * b, a + b), (x, y), (vec(t, 1.0, 0.0), vec(t, 0.0, 1.0))),
+        f(lambda a: a.sum(), x),
+    )
+
+
+@program
+def jvp(t):
+    f = t.autograd.functional.jvp
+    x, y = vec(t, 1.0, 2.0), vec(t, 3.0, 4.0)
+    return f(lambda a: a**3, x, vec(t, 1.0, 2.0)), f(lambda a, b: (a * b).sum(), (x, y), (y, x))
+
+
+@program
+def jacobian(t):
+    f = t.autograd.functional.jacobian
+    x, y = vec(t, 1.0, 2.0), vec(t, 3.0)
+    return (
+        f(lambda a: a.exp(), x),
+        f(lambda a, b: (a * b, b.sum()), (x, y)),
+        f(lambda a: (a.view(2, 1) * a), x),
+        f(lambda a: t.ones(2, dtype=t.float64), x),
+    )
+
+
+@program
+def hessian(t):
+    f = t.autograd.functional.hessian
+    x, y = vec(t, 1.0, 2.0), vec(t, 3.0, 1.0)
+    return f(lambda a: (a**3).sum(), x), f(lambda a, b: (a * a * b).sum(), (x, y))
+
+
+@program
+def products(t):
+    af = t.autograd.functional
+    x, v = vec(t, 1.0, 2.0), vec(t, 1.0, -1.0)
+
+    def f(a):
+        return (a**3).sum() * a[0]
+
+    return af.hvp(f, x, v), af.vhp(f, x, v)
+
+
+@program
+def jacobian_can_be_differentiated(t):
+    x = vec(t, 1.0, 2.0).requires_grad_()
+    j = t.autograd.functional.jacobian(lambda a: a**3, x, create_graph=True)
+    return t.autograd.grad(j.sum(), x)
+
+
+@program
+def strict_jacobian(t):
+    t.autograd.functional.jacobian(lambda a: vec(t, 1.0), vec(t, 1.0), strict=True)
+
+
+@program
+def wrong_vector(t):
+    t.autograd.functional.vjp(lambda a: a * 2, vec(t, 1.0, 2.0), vec(t, 1.0))
+
+
+# --- forward mode ---
+
+FORWARD = {
+    "mul": lambda t, a, b: a * b,
+    "div": lambda t, a, b: a / b,
+    "sub number": lambda t, a, b: 3 - a,
+    "exp": lambda t, a, b: a.exp(),
+    "pow": lambda t, a, b: a**3,
+    "sum": lambda t, a, b: (a * b).sum(),
+    "view": lambda t, a, b: a.view(2, 1).expand(2, 3),
+    "matmul": lambda t, a, b: a @ b,
+    "cat": lambda t, a, b: t.cat([a, b, b.detach()]),
+    "select": lambda t, a, b: a[0] * b[1:],
+    "mean": lambda t, a, b: (a.sigmoid() * b.tanh()).mean(),
+    "where": lambda t, a, b: t.where(a > 1.5, a * a, b),
+    "softmax": lambda t, a, b: a.softmax(0),
+    "only one is dual": lambda t, a, b: a + 1,
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_forward_mode(both, name):
+    def program(t):
+        fw = t.autograd.forward_ad
+        with fw.dual_level():
+            a = fw.make_dual(vec(t, 1.0, 2.0), vec(t, 10.0, -1.0))
+            b = fw.make_dual(vec(t, 3.0, 5.0), vec(t, 0.5, 2.0))
+            out = fw.unpack_dual(FORWARD[name](t, a, b))
+            return out.primal, out.tangent
+
+    both(program)
+
+
+@program
+def forward_mode_in_place_and_views(t):
+    fw = t.autograd.forward_ad
+    with fw.dual_level():
+        a = fw.make_dual(vec(t, 1.0, 2.0), vec(t, 10.0, -1.0))
+        base = vec(t, 1.0, 1.0, 1.0)
+        view = base[1:]
+        view.mul_(a)
+        first = fw.unpack_dual(base).tangent
+        base.mul_(2)
+        return first, fw.unpack_dual(base).tangent, fw.unpack_dual(view).tangent
+
+
+@program
+def leaving_the_level(t):
+    fw = t.autograd.forward_ad
+    with fw.dual_level():
+        a = fw.make_dual(vec(t, 1.0), vec(t, 10.0))
+        b = a * 2
+    return fw.unpack_dual(b).tangent, (a * 2)
+
+
+@program
+def nested_levels(t):
+    fw = t.autograd.forward_ad
+    with fw.dual_level(), fw.dual_level():
+        pass
+
+
+@program
+def dual_without_a_level(t):
+    t.autograd.forward_ad.make_dual(vec(t, 1.0), vec(t, 1.0))
+
+
+@program
+def tangent_of_another_shape(t):
+    with t.autograd.forward_ad.dual_level():
+        t.autograd.forward_ad.make_dual(vec(t, 1.0), vec(t, 1.0, 2.0))
+
+
+@program
+def forward_over_reverse(t):
+    fw = t.autograd.forward_ad
+    x = vec(t, 1.0, 2.0).requires_grad_()
+    with fw.dual_level():
+        dual = fw.make_dual(x, vec(t, 1.0, 0.5))
+        y = (dual**3 * dual.exp()).sum()
+        (g,) = t.autograd.grad(y, dual, create_graph=True)
+        return fw.unpack_dual(g).tangent.detach()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(both, name):
+    result = both(PROGRAMS[name], part="" if name in ("strict_jacobian", "tangent_of_another_shape", "wrong_vector", "nested_levels", "dual_without_a_level") else None)
+    assert result is not None
+
+
+# --- gradcheck ---
+
+
+def test_gradcheck_accepts_right_gradients():
+    x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
+    y = taeda.tensor([1.3, -0.7], dtype=taeda.float64, requires_grad=True)
+    assert taeda.autograd.gradcheck(lambda a, b: (a * b).sin() + a.exp(), (x, y))
+    assert taeda.autograd.gradcheck(lambda a, b: (a * b, a.sum()), (x, y), fast_mode=True)
+    assert taeda.autograd.gradcheck(lambda a: a.exp() * a, x, check_forward_ad=True)
+    assert taeda.autograd.gradgradcheck(lambda a, b: (a * b).sin() + a.exp(), (x, y))
+    assert taeda.autograd.gradgradcheck(lambda a: a**3, x, fast_mode=True)
+    assert taeda.autograd.gradcheck.gradcheck(taeda.sin, x)
+    z = taeda.tensor([0.3 + 1j, 0.7 - 2j], dtype=taeda.complex128, requires_grad=True)
+    assert taeda.autograd.gradcheck(lambda a: a * a, z)
+    assert taeda.autograd.gradcheck(lambda a: (a * a.conj()).real.sum(), z)
+    assert taeda.autograd.gradcheck(lambda a: a * (1 + 2j), x)
+
+
+class Wrong(taeda.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gy):
+        return gy * 3
+
+
+def test_gradcheck_finds_wrong_gradients():
+    x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
+    for fast in (False, True):
+        with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+            taeda.autograd.gradcheck(Wrong.apply, x, fast_mode=fast)
+        assert not taeda.autograd.gradcheck(Wrong.apply, x, fast_mode=fast, raise_exception=False)
+
+
+def test_gradgradcheck_finds_wrong_second_derivatives():
+    class Half(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, gy):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x.detach() * gy  # loses half of the second derivative
+
+    x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
+    assert taeda.autograd.gradcheck(Half.apply, x)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        taeda.autograd.gradgradcheck(Half.apply, x)
+
+
+def test_gradcheck_wants_something_to_check():
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
+        taeda.autograd.gradcheck(taeda.sin, taeda.ones(2, dtype=taeda.float64))

@@ -1,0 +1,219 @@
+"""Hooks on tensors, nodes and saved tensors, against PyTorch."""
+
+import gc
+
+import pytest
+
+import taeda
+
+
+def leaf(t, *values):
+    return t.tensor(list(values), dtype=t.float64, requires_grad=True)
+
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def hooks_run_in_order_and_replace(t):
+    x = leaf(t, 2.0)
+    h = x * 3
+    log = []
+    h.register_hook(lambda g: log.append(("a", g)) or g * 2)
+    handle = h.register_hook(lambda g: log.append(("removed", g)))
+    h.register_hook(lambda g: log.append(("b", g)))
+    x.register_hook(lambda g: log.append(("leaf", g)) or g + 1)
+    handle.remove()
+    (h * h).sum().backward()
+    return log, x.grad
+
+
+@program
+def hook_on_a_tensor_written_in_place(t):
+    x = leaf(t, 2.0)
+    h = x * 1
+    log = []
+    h.register_hook(lambda g: log.append(("before", g)))
+    h.mul_(7)
+    h.register_hook(lambda g: log.append(("after", g)))
+    h.sum().backward()
+    return log
+
+
+@program
+def node_hooks(t):
+    x = leaf(t, 2.0)
+    h = x * 3
+    log = []
+    h.grad_fn.register_prehook(lambda gs: log.append(("pre", gs)) or tuple(g * 2 for g in gs))
+    h.grad_fn.register_hook(lambda gi, go: log.append(("post", gi, go)) or (gi[0] + 1, *gi[1:]))
+    h.register_hook(lambda g: log.append(("tensor", g)))
+    h.sum().backward()
+    return log, x.grad
+
+
+@program
+def post_accumulate(t):
+    x = leaf(t, 2.0)
+    log = []
+
+    def hook(p):
+        log.append((p is x, p.grad))
+        p.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(hook)
+    (x * x).sum().backward()
+    after = x.grad
+    handle.remove()
+    (x * x).sum().backward()
+    return log, after, x.grad
+
+
+@program
+def leaf_hooks_run_under_grad_too(t):
+    x = leaf(t, 2.0)
+    log = []
+    x.register_hook(lambda g: log.append(g) or g * 2)
+    return t.autograd.grad((x * x).sum(), x), log
+
+
+@program
+def hook_registered_twice_runs_twice(t):
+    x = leaf(t, 2.0)
+    log = []
+    hook = lambda g: log.append(g)  # noqa: E731
+    x.register_hook(hook)
+    x.register_hook(hook)
+    x.sum().backward()
+    return log
+
+
+@program
+def handle_as_context(t):
+    x = leaf(t, 2.0)
+    log = []
+    with x.register_hook(lambda g: log.append(g)):
+        x.sum().backward()
+    x.sum().backward()
+    return log
+
+
+@program
+def hook_that_changes_the_size(t):
+    x = leaf(t, 2.0, 3.0)
+    x.register_hook(lambda g: g[:1])
+    x.sum().backward()
+
+
+@program
+def hook_that_returns_a_number(t):
+    x = leaf(t, 2.0, 3.0)
+    x.register_hook(lambda g: 1)
+    x.sum().backward()
+
+
+@program
+def saved_tensor_hooks(t):
+    log = []
+
+    def pack(x):
+        log.append(("pack", x.detach(), x.requires_grad))
+        return x.detach().tolist(), x.dtype
+
+    def unpack(packed):
+        log.append("unpack")
+        return t.tensor(packed[0], dtype=packed[1])
+
+    x = leaf(t, 2.0, 3.0)
+    with t.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = (x * x).exp()
+    (g,) = t.autograd.grad(y.sum(), x)
+    return g, len(log)
+
+
+@program
+def saved_tensor_hooks_second_derivative(t):
+    x = leaf(t, 0.5, 0.3)
+    with t.autograd.graph.saved_tensors_hooks(lambda v: v.clone(), lambda v: v):
+        y = (x.exp() * x).sum()
+        (g,) = t.autograd.grad(y, x, create_graph=True)
+        (gg,) = t.autograd.grad(g.sum(), x)
+    return g, gg
+
+
+@program
+def save_on_cpu(t):
+    x = leaf(t, 2.0, 3.0)
+    with t.autograd.graph.save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    return x.grad
+
+
+@program
+def disabled_saved_tensor_hooks(t):
+    with t.autograd.graph.disable_saved_tensors_hooks("not now"):
+        with t.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: v):
+            pass
+
+
+@program
+def multi_grad_hook(t):
+    x, y, z = leaf(t, 1.0), leaf(t, 2.0), leaf(t, 3.0)
+    log = []
+    t.autograd.graph.register_multi_grad_hook((x, y, z), lambda gs: log.append(gs))
+    (x * y).sum().backward()
+    (x * y * z).sum().backward()
+    return log
+
+
+@program
+def gradient_edges(t):
+    x = leaf(t, 2.0)
+    h = x * 3
+    edge = t.autograd.graph.get_gradient_edge(h)
+    y = (h * h).sum()
+    return t.autograd.grad(y, edge), edge.output_nr
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(both, name):
+    both(PROGRAMS[name])
+
+
+def test_unpack_of_what_is_no_tensor():
+    x = taeda.ones(2, requires_grad=True)
+    with taeda.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: 5):
+        y = x * x
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor"):
+        y.sum().backward()
+
+
+def test_hook_errors_leave_the_graph_usable():
+    x = taeda.ones(2, requires_grad=True)
+    y = (x * 3).sum()
+    handle = x.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        y.backward(retain_graph=True)
+    handle.remove()
+    y.backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_hooks_and_attributes_survive_while_c_holds_the_tensor():
+    x = taeda.ones(2, requires_grad=True)
+    x.tag = "mine"
+    log = []
+    x.register_hook(lambda g: log.append(g.tolist()))
+    y = (x * 2).sum()
+    del x
+    gc.collect()
+    y.backward()
+    assert log == [[2, 2]]
+    leaf_node = y.grad_fn.next_functions[0][0].next_functions[0][0]
+    assert leaf_node.variable.tag == "mine"
