@@ -1,16 +1,19 @@
 """Dense kernels of pointwise operators: per-instruction-set C++ files from a list of functors.
 
-A functor is a struct in ``src/kernels/pointwise/*.h`` with a templated ``operator()`` over one value type ``V`` that
-stands for a vector, a single number, or a :class:`Dual` of either. Its text includes nothing; one file holds one family.
+A functor is a struct in ``src/kernels/pointwise/*.h`` with a templated ``operator()`` over one
+value type ``V`` that stands for a vector, a single number, or a ``Dual`` of either. Its text
+includes nothing; one file holds one family.
 
-Parameters are the functor's fields, in the order of the operator's arguments that are not tensors (the one that chooses
-among functors left out). The caller lays them out as a plain struct of the arguments' own C++ types; a field is therefore
-``double``, ``int64_t`` or ``bool``, or for a ``Scalar`` argument the functor is ``template <class S>`` and the field ``S``:
-it is converted to the compute dtype once a call, not once an element. In such a functor all ``S`` fields are Scalars.
+Parameters are the functor's fields, in the order of the operator's arguments that are not tensors
+(the one that chooses among functors left out). The caller lays them out as a plain struct of the
+arguments' own C++ types. A field is therefore ``double``, ``int64_t`` or ``bool``; for ``Scalar``
+arguments the functor is ``template <class S>`` and the field ``S``, which is converted to the
+compute dtype once a call, not once an element.
 
-For each :class:`Entry`, ``emit`` writes ``const DenseTable& taeda::dense_NAME()``: float and double as vectors for AVX2 and
-AVX-512, everything else (integers, bool, complex, and float below AVX2) one number at a time, compiled once. A functor
-``Grad<F, I>`` is a derivative by dual numbers; second derivatives are rare and never get vectors.
+For each :class:`Entry`, ``emit`` writes ``const DenseTable& taeda::dense_NAME()``: float and double
+as vectors for AVX2 and AVX-512; everything else (integers, bool, complex, and float below AVX2) one
+number at a time, compiled once. A functor ``Grad<F, I>`` is a derivative by dual numbers; second
+derivatives are rare and never get vectors.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Entry:
     functor: str  # "Gelu", "Grad<Gelu, 0>", "Grad<Grad<Gelu, 0>, 1>"
     n_inputs: int
     types: list[str]  # compute dtypes
-    result: str = "same"  # same, bool or real: for the reader, the functor's own result type decides
+    result: str = "same"  # same, bool or real; the functor's own result type decides
     where: str = ""  # table entry that asked for it
 
 
@@ -64,7 +67,7 @@ def read_functors(folder: Path = FUNCTORS) -> dict[str, Functor]:
         for template, name, body in pattern.findall(path.read_text()):
             fields = re.findall(r"^  (S|double|bool|int64_t) (\w+);", body, re.M)
             if name in found:
-                raise ValueError(f"functor {name} is defined in {found[name].header} and in {path.name}")
+                raise ValueError(f"functor {name} is in {found[name].header} and in {path.name}")
             found[name] = Functor(name, path.name, bool(template), fields)
     return found
 
@@ -76,7 +79,7 @@ def emit(entries: list[Entry]) -> dict[str, str]:
     for entry in entries:
         base = _base(entry.functor)
         if base not in functors:
-            raise ValueError(f"{entry.where or entry.name}: no functor {base} in src/kernels/pointwise")
+            raise ValueError(f"{entry.where or entry.name}: no functor {base} in {FUNCTORS}")
         families.setdefault(functors[base].header, []).append(entry)
     files = {}
     for header, members in families.items():
@@ -117,8 +120,9 @@ def _loader(entry: Entry, functor: Functor) -> str:
     """The struct that makes the functor for one compute dtype from the caller's parameters."""
     kind = f"{functor.name}<T>" if functor.templated else functor.name
     full = re.sub(rf"\b{functor.name}\b", kind, entry.functor)
-    values = ", ".join(f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields)
-    made = "{" * (_depth(entry.functor) + 1) + values + "}" * (_depth(entry.functor) + 1)
+    fields = [f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields]
+    depth = _depth(entry.functor) + 1
+    made = "{" * depth + ", ".join(fields) + "}" * depth
     lines = [f"struct Load_{entry.name} {{", "  template <class T>"]
     if functor.fields:
         stored = f"{functor.name}<Scalar>" if functor.templated else functor.name
@@ -211,7 +215,8 @@ namespace taeda {{
 """
 
 
-if __name__ == "__main__":  # a driver for trying functors without the table: NAME:FUNCTOR:INPUTS:TYPES... -> folder
+# To try functors without the table: python -m gen.pointwise FOLDER NAME:FUNCTOR:INPUTS:TYPES ...
+if __name__ == "__main__":
     import sys
 
     out = Path(sys.argv[1])

@@ -17,8 +17,8 @@ inline constexpr bool kComplex<std::complex<T>> = true;
 template <class T>
 inline constexpr bool kReduced = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-// What a float outside an integer type's range becomes is undefined in C++; here it is what x86's conversion gives
-// (the smallest integer of the wider type), then truncated.
+// What a float outside an integer type's range becomes is undefined in C++; here it is what x86's
+// conversion gives (the smallest integer of the wider type), then truncated.
 template <class Wide, class T>
 Wide truncate(T x) {
   constexpr T limit = -static_cast<T>(std::numeric_limits<Wide>::min());
@@ -33,8 +33,10 @@ To convert_value(From x) {
     return x != From(0);
   } else if constexpr (kComplex<To>) {
     using R = typename To::value_type;
-    if constexpr (kComplex<From>) return To(static_cast<R>(x.real()), static_cast<R>(x.imag()));
-    else return To(static_cast<R>(x));
+    if constexpr (kComplex<From>)
+      return To(static_cast<R>(x.real()), static_cast<R>(x.imag()));
+    else
+      return To(static_cast<R>(x));
   } else if constexpr (kComplex<From>) {
     return convert_value<To>(x.real());
   } else if constexpr (kReduced<To>) {
@@ -69,14 +71,30 @@ struct Row {
 template <class From>
 constexpr Row<From> row() {
   if constexpr (std::is_same_v<From, bool>) {
-    return {convert_bool<bool>, convert_bool<uint8_t>, convert_bool<int8_t>, convert_bool<int16_t>,
-            convert_bool<int32_t>, convert_bool<int64_t>, convert_bool<Half>, convert_bool<BFloat16>,
-            convert_bool<float>, convert_bool<double>, convert_bool<std::complex<float>>,
+    return {convert_bool<bool>,
+            convert_bool<uint8_t>,
+            convert_bool<int8_t>,
+            convert_bool<int16_t>,
+            convert_bool<int32_t>,
+            convert_bool<int64_t>,
+            convert_bool<Half>,
+            convert_bool<BFloat16>,
+            convert_bool<float>,
+            convert_bool<double>,
+            convert_bool<std::complex<float>>,
             convert_bool<std::complex<double>>};
   } else {
-    return {convert<bool, From>, convert<uint8_t, From>, convert<int8_t, From>, convert<int16_t, From>,
-            convert<int32_t, From>, convert<int64_t, From>, convert<Half, From>, convert<BFloat16, From>,
-            convert<float, From>, convert<double, From>, convert<std::complex<float>, From>,
+    return {convert<bool, From>,
+            convert<uint8_t, From>,
+            convert<int8_t, From>,
+            convert<int16_t, From>,
+            convert<int32_t, From>,
+            convert<int64_t, From>,
+            convert<Half, From>,
+            convert<BFloat16, From>,
+            convert<float, From>,
+            convert<double, From>,
+            convert<std::complex<float>, From>,
             convert<std::complex<double>, From>};
   }
 }
@@ -92,18 +110,30 @@ ConvertFn pick(DType to) {
 ConvertFn convert_fn(DType to, DType from) {
   if (const ConvertFn fast = convert_fn_simd(to, from)) return fast;
   switch (from) {
-    case DType::kBool: return pick<bool>(to);
-    case DType::kUInt8: return pick<uint8_t>(to);
-    case DType::kInt8: return pick<int8_t>(to);
-    case DType::kInt16: return pick<int16_t>(to);
-    case DType::kInt32: return pick<int32_t>(to);
-    case DType::kInt64: return pick<int64_t>(to);
-    case DType::kFloat16: return pick<Half>(to);
-    case DType::kBFloat16: return pick<BFloat16>(to);
-    case DType::kFloat32: return pick<float>(to);
-    case DType::kFloat64: return pick<double>(to);
-    case DType::kComplex64: return pick<std::complex<float>>(to);
-    case DType::kComplex128: return pick<std::complex<double>>(to);
+    case DType::kBool:
+      return pick<bool>(to);
+    case DType::kUInt8:
+      return pick<uint8_t>(to);
+    case DType::kInt8:
+      return pick<int8_t>(to);
+    case DType::kInt16:
+      return pick<int16_t>(to);
+    case DType::kInt32:
+      return pick<int32_t>(to);
+    case DType::kInt64:
+      return pick<int64_t>(to);
+    case DType::kFloat16:
+      return pick<Half>(to);
+    case DType::kBFloat16:
+      return pick<BFloat16>(to);
+    case DType::kFloat32:
+      return pick<float>(to);
+    case DType::kFloat64:
+      return pick<double>(to);
+    case DType::kComplex64:
+      return pick<std::complex<float>>(to);
+    case DType::kComplex128:
+      return pick<std::complex<double>>(to);
   }
   return nullptr;
 }

@@ -20,8 +20,12 @@ void convert_dense(void* dst, const void* src, int64_t n) {
 
 void half_to_float(void* y, const void* x, int64_t n) { convert_dense<float, Half>(y, x, n); }
 void float_to_half(void* y, const void* x, int64_t n) { convert_dense<Half, float>(y, x, n); }
-void bfloat16_to_float(void* y, const void* x, int64_t n) { convert_dense<float, BFloat16>(y, x, n); }
-void float_to_bfloat16(void* y, const void* x, int64_t n) { convert_dense<BFloat16, float>(y, x, n); }
+void bfloat16_to_float(void* y, const void* x, int64_t n) {
+  convert_dense<float, BFloat16>(y, x, n);
+}
+void float_to_bfloat16(void* y, const void* x, int64_t n) {
+  convert_dense<BFloat16, float>(y, x, n);
+}
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -37,8 +41,10 @@ HWY_EXPORT(float_to_bfloat16);
 ConvertFn convert_fn_simd(DType to, DType from) {
   if (to == DType::kFloat32 && from == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(half_to_float);
   if (to == DType::kFloat16 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_half);
-  if (to == DType::kFloat32 && from == DType::kBFloat16) return HWY_DYNAMIC_DISPATCH(bfloat16_to_float);
-  if (to == DType::kBFloat16 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_bfloat16);
+  if (to == DType::kFloat32 && from == DType::kBFloat16)
+    return HWY_DYNAMIC_DISPATCH(bfloat16_to_float);
+  if (to == DType::kBFloat16 && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_bfloat16);
   return nullptr;
 }
 

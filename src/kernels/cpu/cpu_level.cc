@@ -1,4 +1,5 @@
-// TAEDA_CPU=baseline|avx2|avx512 limits the vector instructions in use: to compare them, and to test all on one machine.
+// TAEDA_CPU=baseline|avx2|avx512 limits the vector instructions in use: to compare them, and to
+// test all on one machine.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>

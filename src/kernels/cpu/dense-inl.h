@@ -1,7 +1,9 @@
-// dense<Load, T, N>: a pointwise functor over N dense arrays of T, by vectors; included once per instruction set.
+// dense<Load, T, N>: a pointwise functor over N dense arrays of T, by vectors; included once per
+// instruction set.
 //
-// `Load::load<T>(params)` makes the functor from the parameters that the operator's caller laid out. Outputs may be the
-// same memory as an input: each vector is read before it is written, and nothing beyond the n elements is touched.
+// `Load::load<T>(params)` makes the functor from the parameters that the operator's caller laid
+// out. Outputs may be the same memory as an input: each vector is read before it is written, and
+// nothing beyond the n elements is touched.
 #if defined(TAEDA_KERNELS_CPU_DENSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAEDA_KERNELS_CPU_DENSE_INL_H_
 #undef TAEDA_KERNELS_CPU_DENSE_INL_H_
@@ -22,7 +24,8 @@ template <class T>
 bool element_of(Mask<T>);
 
 template <class T, class F, size_t... I>
-TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n, std::index_sequence<I...>) {
+TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n,
+                      std::index_sequence<I...>) {
   using V = Vec<T>;
   const T* const x[] = {static_cast<const T*>(in[I])...};
   using Out = decltype(element_of(f(load(x[I])...)));

@@ -1,6 +1,7 @@
 // Division and bits on Lane<T>; included by lane.h.
 //
-// Integers divided by zero raise a RuntimeError, as in PyTorch; the smallest integer divided by -1 wraps around.
+// Integers divided by zero raise a RuntimeError, as in PyTorch; the smallest integer divided by -1
+// wraps around.
 #pragma once
 
 #include <numeric>
@@ -23,8 +24,10 @@ TD_FN bool is_minus_one(T y) {
 
 template <class T>
 TD_FN bool is_negative(T x) {
-  if constexpr (std::is_unsigned_v<T>) return false;
-  else return x < 0;
+  if constexpr (std::is_unsigned_v<T>)
+    return false;
+  else
+    return x < 0;
 }
 
 }  // namespace detail
@@ -34,19 +37,23 @@ TD_FN Lane<T> fmod(Lane<T> x, Lane<T> y) {
   if constexpr (kIsInteger<T>) {
     detail::check_divisor(y.raw);
     return Lane<T>(detail::is_minus_one(y.raw) ? T(0) : static_cast<T>(x.raw % y.raw));
-  } else return Lane<T>(std::fmod(x.raw, y.raw));
+  } else
+    return Lane<T>(std::fmod(x.raw, y.raw));
 }
 template <class T>
 TD_FN Lane<T> remainder(Lane<T> x, Lane<T> y) {
   const T r = fmod(x, y).raw;
-  return Lane<T>(r != 0 && detail::is_negative(r) != detail::is_negative(y.raw) ? static_cast<T>(r + y.raw) : r);
+  return Lane<T>(r != 0 && detail::is_negative(r) != detail::is_negative(y.raw)
+                     ? static_cast<T>(r + y.raw)
+                     : r);
 }
 template <class T>
 TD_FN Lane<T> trunc_divide(Lane<T> x, Lane<T> y) {
   if constexpr (kIsInteger<T>) {
     detail::check_divisor(y.raw);
     return detail::is_minus_one(y.raw) ? -x : Lane<T>(static_cast<T>(x.raw / y.raw));
-  } else return Lane<T>(std::trunc(x.raw / y.raw));
+  } else
+    return Lane<T>(std::trunc(x.raw / y.raw));
 }
 template <class T>
 TD_FN Lane<T> floor_divide(Lane<T> x, Lane<T> y) {
@@ -54,7 +61,8 @@ TD_FN Lane<T> floor_divide(Lane<T> x, Lane<T> y) {
     detail::check_divisor(y.raw);
     if (detail::is_minus_one(y.raw)) return -x;
     const T q = static_cast<T>(x.raw / y.raw), r = static_cast<T>(x.raw - q * y.raw);
-    return Lane<T>(r != 0 && detail::is_negative(r) != detail::is_negative(y.raw) ? static_cast<T>(q - 1) : q);
+    return Lane<T>(
+        r != 0 && detail::is_negative(r) != detail::is_negative(y.raw) ? static_cast<T>(q - 1) : q);
   } else {
     if (y.raw == 0) return Lane<T>(x.raw / y.raw);
     const T r = std::fmod(x.raw, y.raw);
@@ -79,15 +87,23 @@ TD_FN Lane<T> lcm(Lane<T> x, Lane<T> y) {
 }
 
 template <class T>
-TD_FN Lane<T> bit_and(Lane<T> x, Lane<T> y) { return Lane<T>(static_cast<T>(x.raw & y.raw)); }
+TD_FN Lane<T> bit_and(Lane<T> x, Lane<T> y) {
+  return Lane<T>(static_cast<T>(x.raw & y.raw));
+}
 template <class T>
-TD_FN Lane<T> bit_or(Lane<T> x, Lane<T> y) { return Lane<T>(static_cast<T>(x.raw | y.raw)); }
+TD_FN Lane<T> bit_or(Lane<T> x, Lane<T> y) {
+  return Lane<T>(static_cast<T>(x.raw | y.raw));
+}
 template <class T>
-TD_FN Lane<T> bit_xor(Lane<T> x, Lane<T> y) { return Lane<T>(static_cast<T>(x.raw ^ y.raw)); }
+TD_FN Lane<T> bit_xor(Lane<T> x, Lane<T> y) {
+  return Lane<T>(static_cast<T>(x.raw ^ y.raw));
+}
 template <class T>
 TD_FN Lane<T> bit_not(Lane<T> x) {
-  if constexpr (std::is_same_v<T, bool>) return Lane<T>(!x.raw);
-  else return Lane<T>(static_cast<T>(~x.raw));
+  if constexpr (std::is_same_v<T, bool>)
+    return Lane<T>(!x.raw);
+  else
+    return Lane<T>(static_cast<T>(~x.raw));
 }
 template <class T>
 inline constexpr T kBits = static_cast<T>(sizeof(T) * 8);

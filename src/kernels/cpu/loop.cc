@@ -44,11 +44,16 @@ void gather_items(void* dst, const char* src, int64_t itemsize, int64_t stride, 
     return;
   }
   switch (itemsize) {
-    case 1: return gather<uint8_t>(dst, src, stride, n);
-    case 2: return gather<uint16_t>(dst, src, stride, n);
-    case 4: return gather<uint32_t>(dst, src, stride, n);
-    case 8: return gather<uint64_t>(dst, src, stride, n);
-    default: return gather<Pair>(dst, src, stride, n);
+    case 1:
+      return gather<uint8_t>(dst, src, stride, n);
+    case 2:
+      return gather<uint16_t>(dst, src, stride, n);
+    case 4:
+      return gather<uint32_t>(dst, src, stride, n);
+    case 8:
+      return gather<uint64_t>(dst, src, stride, n);
+    default:
+      return gather<Pair>(dst, src, stride, n);
   }
 }
 void scatter_items(char* dst, const void* src, int64_t itemsize, int64_t stride, int64_t n) {
@@ -57,11 +62,16 @@ void scatter_items(char* dst, const void* src, int64_t itemsize, int64_t stride,
     return;
   }
   switch (itemsize) {
-    case 1: return scatter<uint8_t>(dst, stride, src, n);
-    case 2: return scatter<uint16_t>(dst, stride, src, n);
-    case 4: return scatter<uint32_t>(dst, stride, src, n);
-    case 8: return scatter<uint64_t>(dst, stride, src, n);
-    default: return scatter<Pair>(dst, stride, src, n);
+    case 1:
+      return scatter<uint8_t>(dst, stride, src, n);
+    case 2:
+      return scatter<uint16_t>(dst, stride, src, n);
+    case 4:
+      return scatter<uint32_t>(dst, stride, src, n);
+    case 8:
+      return scatter<uint64_t>(dst, stride, src, n);
+    default:
+      return scatter<Pair>(dst, stride, src, n);
   }
 }
 
@@ -132,8 +142,8 @@ void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
   });
 }
 
-// Walks operand k over elements [begin, begin + n) of the loop's order, calling visit(pointer, offset, count) for each
-// piece that lies in one run of dimension 0.
+// Walks operand k over elements [begin, begin + n) of the loop's order, calling visit(pointer,
+// offset, count) for each piece that lies in one run of dimension 0.
 template <class Visit>
 void visit_pieces(const Plan& plan, int k, int64_t begin, int64_t n, const Visit& visit) {
   int64_t index[Plan::kMaxDims];
@@ -161,41 +171,43 @@ void visit_pieces(const Plan& plan, int k, int64_t begin, int64_t n, const Visit
 // Blocks of the loop's order, whatever the runs: for loops whose innermost dimension is short.
 void loop_by_blocks(const Plan& plan, const Kernel& kernel, int64_t block) {
   bool linear[kMaxOperands];
-  for (int k = 0; k < kernel.operands; k++) linear[k] = plan.is_linear(k, kernel.operand[k].itemsize);
+  for (int k = 0; k < kernel.operands; k++)
+    linear[k] = plan.is_linear(k, kernel.operand[k].itemsize);
   const int64_t blocks = (plan.numel + block - 1) / block;
-  parallel_for(0, blocks, std::max<int64_t>(1, kLoopGrain / block), [&](int64_t first, int64_t last) {
-    Scratch scratch;
-    for (int64_t b = first; b < last; b++) {
-      const int64_t begin = b * block, n = std::min(block, plan.numel - begin);
-      const void* in[kMaxOperands];
-      for (int k = 1; k < kernel.operands; k++) {
-        const Operand& op = kernel.operand[k];
-        const char* source = plan.data[k] + begin * op.itemsize;
-        if (!linear[k]) {
-          char* target = op.convert ? scratch.raw : scratch.buffer[k];
-          visit_pieces(plan, k, begin, n, [&](char* at, int64_t offset, int64_t count) {
-            gather_items(target + offset * op.itemsize, at, op.itemsize, op.stride, count);
-          });
-          source = target;
+  parallel_for(
+      0, blocks, std::max<int64_t>(1, kLoopGrain / block), [&](int64_t first, int64_t last) {
+        Scratch scratch;
+        for (int64_t b = first; b < last; b++) {
+          const int64_t begin = b * block, n = std::min(block, plan.numel - begin);
+          const void* in[kMaxOperands];
+          for (int k = 1; k < kernel.operands; k++) {
+            const Operand& op = kernel.operand[k];
+            const char* source = plan.data[k] + begin * op.itemsize;
+            if (!linear[k]) {
+              char* target = op.convert ? scratch.raw : scratch.buffer[k];
+              visit_pieces(plan, k, begin, n, [&](char* at, int64_t offset, int64_t count) {
+                gather_items(target + offset * op.itemsize, at, op.itemsize, op.stride, count);
+              });
+              source = target;
+            }
+            if (op.convert) op.convert(scratch.buffer[k], source, n);
+            in[k - 1] = op.convert ? scratch.buffer[k] : source;
+          }
+          const Operand& out = kernel.operand[0];
+          char* target = plan.data[0] + begin * out.itemsize;
+          kernel.fn(linear[0] && !out.convert ? target : scratch.buffer[0], in, n, kernel.params);
+          const char* source = scratch.buffer[0];
+          if (out.convert) {
+            out.convert(linear[0] ? target : scratch.raw, source, n);
+            source = scratch.raw;
+          }
+          if (!linear[0]) {
+            visit_pieces(plan, 0, begin, n, [&](char* at, int64_t offset, int64_t count) {
+              scatter_items(at, source + offset * out.itemsize, out.itemsize, out.stride, count);
+            });
+          }
         }
-        if (op.convert) op.convert(scratch.buffer[k], source, n);
-        in[k - 1] = op.convert ? scratch.buffer[k] : source;
-      }
-      const Operand& out = kernel.operand[0];
-      char* target = plan.data[0] + begin * out.itemsize;
-      kernel.fn(linear[0] && !out.convert ? target : scratch.buffer[0], in, n, kernel.params);
-      const char* source = scratch.buffer[0];
-      if (out.convert) {
-        out.convert(linear[0] ? target : scratch.raw, source, n);
-        source = scratch.raw;
-      }
-      if (!linear[0]) {
-        visit_pieces(plan, 0, begin, n, [&](char* at, int64_t offset, int64_t count) {
-          scatter_items(at, source + offset * out.itemsize, out.itemsize, out.stride, count);
-        });
-      }
-    }
-  });
+      });
 }
 
 // Row-major, or any other order without gaps.
@@ -215,8 +227,8 @@ bool same_layout(const View& a, const View& b) {
   return true;
 }
 
-void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const View& out, Span<const View> in,
-                const void* params) {
+void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const View& out,
+                Span<const View> in, const void* params) {
   parallel_for(0, out.numel, kLoopGrain, [&](int64_t begin, int64_t end) {
     const void* data[kMaxLoopInputs];
     for (size_t k = 0; k < in.size(); k++) data[k] = in[k].as<char>() + begin * in_itemsize;
@@ -231,9 +243,11 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
                     const void* params) {
   using namespace cpu;
   if (out.numel == 0) return;
-  TD_CHECK(in.size() <= kMaxLoopInputs, "pointwise_loop: {} inputs, at most {} are supported", in.size(), kMaxLoopInputs);
+  TD_CHECK(in.size() <= kMaxLoopInputs, "pointwise_loop: {} inputs, at most {} are supported",
+           in.size(), kMaxLoopInputs);
   bool dense = out.dtype == fn_out && is_dense(out);
-  for (size_t k = 0; k < in.size() && dense; k++) dense = in[k].dtype == compute && same_layout(out, in[k]);
+  for (size_t k = 0; k < in.size() && dense; k++)
+    dense = in[k].dtype == compute && same_layout(out, in[k]);
   if (dense) return loop_dense(fn, item_size(fn_out), item_size(compute), out, in, params);
 
   const View* views[kMaxOperands] = {&out};
@@ -248,7 +262,9 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
     Operand& op = kernel.operand[k];
     op.itemsize = item_size(from);
     op.stride = plan.strides[0][k];
-    op.convert = from == wanted ? nullptr : k == 0 ? convert_fn(from, wanted) : convert_fn(wanted, from);
+    op.convert = from == wanted ? nullptr
+                 : k == 0       ? convert_fn(from, wanted)
+                                : convert_fn(wanted, from);
     op.direct = !op.convert && op.stride == op.itemsize;
     widest = std::max(widest, op.itemsize);
   }
@@ -256,7 +272,10 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   if (plan.sizes[0] < kShortRun && plan.ndim > 1) return loop_by_blocks(plan, kernel, block);
   bool all_direct = true;
   for (int k = 0; k < plan.operands; k++) all_direct &= kernel.operand[k].direct;
-  loop_by_runs(plan, kernel, all_direct ? kLoopGrain : plan.crosses_memory_order() ? std::min<int64_t>(block, 256) : block);
+  loop_by_runs(plan, kernel,
+               all_direct                    ? kLoopGrain
+               : plan.crosses_memory_order() ? std::min<int64_t>(block, 256)
+                                             : block);
 }
 
 namespace cpu {
@@ -269,7 +288,8 @@ struct CopyScratch {
 };
 
 // One run of a copy between strided memories of one item size.
-void copy_items(char* dst, int64_t dst_stride, const char* src, int64_t src_stride, int64_t itemsize, int64_t n) {
+void copy_items(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
+                int64_t itemsize, int64_t n) {
   if (dst_stride == itemsize) return gather_items(dst, src, itemsize, src_stride, n);
   if (src_stride == itemsize) return scatter_items(dst, src, itemsize, dst_stride, n);
   for (int64_t i = 0; i < n; i++) {
@@ -295,17 +315,18 @@ void copy(const View& dst, const View& src) {
   }
   const ConvertFn convert = convert_fn(dst.dtype, src.dtype);
   const int64_t block = kBlockBytes / std::max(to, from);
-  for_each_run<CopyScratch>(plan, plan.crosses_memory_order() ? std::min<int64_t>(block, 256) : block,
+  for_each_run<CopyScratch>(plan,
+                            plan.crosses_memory_order() ? std::min<int64_t>(block, 256) : block,
                             [&](CopyScratch& scratch, char* const* at, int64_t n) {
-    const char* source = at[1];
-    if (src_stride != from) {
-      gather_items(scratch.raw, at[1], from, src_stride, n);
-      source = scratch.raw;
-    }
-    if (dst_stride == to) return convert(at[0], source, n);
-    convert(scratch.converted, source, n);
-    scatter_items(at[0], scratch.converted, to, dst_stride, n);
-  });
+                              const char* source = at[1];
+                              if (src_stride != from) {
+                                gather_items(scratch.raw, at[1], from, src_stride, n);
+                                source = scratch.raw;
+                              }
+                              if (dst_stride == to) return convert(at[0], source, n);
+                              convert(scratch.converted, source, n);
+                              scatter_items(at[0], scratch.converted, to, dst_stride, n);
+                            });
 }
 
 namespace {
@@ -321,18 +342,30 @@ void fill_with(const View& dst, T value) {
 
 void fill(const View& dst, const Scalar& value) {
   switch (dst.dtype) {
-    case DType::kBool: return fill_with(dst, value.to_bool());
-    case DType::kUInt8: return fill_with(dst, value.to<uint8_t>());
-    case DType::kInt8: return fill_with(dst, value.to<int8_t>());
-    case DType::kInt16: return fill_with(dst, value.to<int16_t>());
-    case DType::kInt32: return fill_with(dst, value.to<int32_t>());
-    case DType::kInt64: return fill_with(dst, value.to<int64_t>());
-    case DType::kFloat16: return fill_with(dst, value.to<Half>());
-    case DType::kBFloat16: return fill_with(dst, value.to<BFloat16>());
-    case DType::kFloat32: return fill_with(dst, value.to<float>());
-    case DType::kFloat64: return fill_with(dst, value.to<double>());
-    case DType::kComplex64: return fill_with(dst, value.to<std::complex<float>>());
-    case DType::kComplex128: return fill_with(dst, value.to<std::complex<double>>());
+    case DType::kBool:
+      return fill_with(dst, value.to_bool());
+    case DType::kUInt8:
+      return fill_with(dst, value.to<uint8_t>());
+    case DType::kInt8:
+      return fill_with(dst, value.to<int8_t>());
+    case DType::kInt16:
+      return fill_with(dst, value.to<int16_t>());
+    case DType::kInt32:
+      return fill_with(dst, value.to<int32_t>());
+    case DType::kInt64:
+      return fill_with(dst, value.to<int64_t>());
+    case DType::kFloat16:
+      return fill_with(dst, value.to<Half>());
+    case DType::kBFloat16:
+      return fill_with(dst, value.to<BFloat16>());
+    case DType::kFloat32:
+      return fill_with(dst, value.to<float>());
+    case DType::kFloat64:
+      return fill_with(dst, value.to<double>());
+    case DType::kComplex64:
+      return fill_with(dst, value.to<std::complex<float>>());
+    case DType::kComplex128:
+      return fill_with(dst, value.to<std::complex<double>>());
   }
 }
 

@@ -1,9 +1,10 @@
 // The loop engine: runs dense inner loops over operands of any strides and dtypes.
 //
-// A pointwise kernel is a DenseFn over contiguous arrays of one compute dtype. pointwise_loop() merges and reorders
-// dimensions so that long runs appear, calls the DenseFn directly where every operand is dense, and otherwise moves
-// blocks that fit the L1 cache through buffers: gathering strides, repeating broadcast values, converting dtypes
-// (half and bfloat16 compute in float). Large arrays are split over threads at boundaries that depend on sizes only.
+// A pointwise kernel is a DenseFn over contiguous arrays of one compute dtype. pointwise_loop()
+// merges and reorders dimensions so that long runs appear, calls the DenseFn directly where every
+// operand is dense, and otherwise moves blocks that fit the L1 cache through buffers: gathering
+// strides, repeating broadcast values, converting dtypes (half and bfloat16 compute in float).
+// Large arrays are split over threads at boundaries that depend on sizes only.
 #pragma once
 
 #include "kernels/view.h"
@@ -21,22 +22,24 @@ struct DenseTable {
 
 inline constexpr size_t kMaxLoopInputs = 8;
 
-// out = fn(in...) for every element. `fn` reads `compute` and writes `fn_out`; operands of other dtypes are converted.
-// Inputs have out's sizes (broadcast dimensions with stride 0). An input may be the same memory as `out` in the same
-// layout; other overlap is the caller's to prevent. At most kMaxLoopInputs inputs.
+// out = fn(in...) for every element. `fn` reads `compute` and writes `fn_out`; operands of other
+// dtypes are converted. Inputs have out's sizes (broadcast dimensions with stride 0). An input may
+// be the same memory as `out` in the same layout; other overlap is the caller's to prevent. At most
+// kMaxLoopInputs inputs.
 void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Span<const View> in,
                     const void* params);
 
 namespace cpu {
 
-// dst[...] = src[...] with dtype conversion; src has dst's sizes (stride 0 broadcasts). The memory must not overlap
-// unless it is the same in the same layout.
+// dst[...] = src[...] with dtype conversion; src has dst's sizes (stride 0 broadcasts). The memory
+// must not overlap unless it is the same in the same layout.
 void copy(const View& dst, const View& src);
-// dst[...] = value, converted to dst's dtype as Scalar::to does (RuntimeError where it does not fit).
+// dst[...] = value, converted to dst's dtype as Scalar::to does (RuntimeError where it does not
+// fit).
 void fill(const View& dst, const Scalar& value);
 
-// n elements between dense arrays of different dtypes. Floats become integers by truncation; complex numbers lose
-// their imaginary part; anything but zero is true.
+// n elements between dense arrays of different dtypes. Floats become integers by truncation;
+// complex numbers lose their imaginary part; anything but zero is true.
 using ConvertFn = void (*)(void* dst, const void* src, int64_t n);
 ConvertFn convert_fn(DType to, DType from);
 

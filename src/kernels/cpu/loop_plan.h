@@ -1,4 +1,5 @@
-// The geometry of a loop over several strided operands: dimensions merged, ordered and cut into runs.
+// The geometry of a loop over several strided operands: dimensions merged, ordered and cut into
+// runs.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,8 @@ struct LoopPlan {
     for (size_t d = shape.size(); d-- > 0;) {
       if (shape[d] == 1) continue;
       sizes[ndim] = shape[d];
-      for (int k = 0; k < count; k++) strides[ndim][k] = views[k]->strides[d] * item_size(views[k]->dtype);
+      for (int k = 0; k < count; k++)
+        strides[ndim][k] = views[k]->strides[d] * item_size(views[k]->dtype);
       ndim++;
     }
     sort();
@@ -51,7 +53,8 @@ struct LoopPlan {
     return true;
   }
 
-  // Whether some operand would be read across its memory order, running along dimension 1 while the loop runs along 0.
+  // Whether some operand would be read across its memory order, running along dimension 1 while the
+  // loop runs along 0.
   bool crosses_memory_order() const {
     if (ndim < 2) return false;
     for (int k = 0; k < operands; k++) {
@@ -65,7 +68,8 @@ struct LoopPlan {
   // Innermost is the dimension along which the output moves least.
   void sort() {
     for (int i = 1; i < ndim; i++) {
-      for (int j = i; j > 0 && std::abs(strides[j][0]) < std::abs(strides[j - 1][0]); j--) swap_dims(j, j - 1);
+      for (int j = i; j > 0 && std::abs(strides[j][0]) < std::abs(strides[j - 1][0]); j--)
+        swap_dims(j, j - 1);
     }
   }
   void swap_dims(int a, int b) {
@@ -91,8 +95,9 @@ struct LoopPlan {
 // Elements that one thread handles before another is asked to help.
 inline constexpr int64_t kLoopGrain = 32768;
 
-// Cuts the plan into runs of at most `block` elements along dimension 0 and calls run(scratch, pointers, n) for each,
-// in parallel over large plans. Each chunk of work has a `Scratch` of its own, default-constructed.
+// Cuts the plan into runs of at most `block` elements along dimension 0 and calls run(scratch,
+// pointers, n) for each, in parallel over large plans. Each chunk of work has a `Scratch` of its
+// own, default-constructed.
 template <class Scratch, int N, class Run>
 void for_each_run(const LoopPlan<N>& plan, int64_t block, const Run& run) {
   struct Dim {
@@ -102,8 +107,8 @@ void for_each_run(const LoopPlan<N>& plan, int64_t block, const Run& run) {
   const int64_t inner = plan.sizes[0];
   block = std::min(block, inner);
   const int64_t blocks = (inner + block - 1) / block;
-  // Dimensions of the walk from run to run, fastest first. Where memory order is crossed, runs that share cache lines
-  // follow each other.
+  // Dimensions of the walk from run to run, fastest first. Where memory order is crossed, runs that
+  // share cache lines follow each other.
   Dim dims[LoopPlan<N>::kMaxDims + 1];
   int ndim = 0;
   const bool crosses = plan.crosses_memory_order();

@@ -1,6 +1,7 @@
 // Vec<T>: the CPU's widest vector of float or double, with operators: the one adapter over Highway.
 //
-// A file that wants vectors compiles itself once per instruction set (AVX2, AVX-512 and the baseline):
+// A file that wants vectors compiles itself once per instruction set (AVX2, AVX-512 and the
+// baseline):
 //
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "kernels/cpu/this_file.cc"   // the file's own path below src/
@@ -17,8 +18,9 @@
 //   }
 //   #endif
 //
-// Which set runs is decided at run time; the environment variable TAEDA_CPU=baseline|avx2|avx512 lowers it.
-// Arithmetic is IEEE: no fast-math, no flushing of denormals, NaN and infinity as in C. Functions on vectors (exp, sin,
+// Which set runs is decided at run time; the environment variable TAEDA_CPU=baseline|avx2|avx512
+// lowers it. Arithmetic is IEEE: no fast-math, no flushing of denormals, NaN and infinity as in C.
+// Functions on vectors (exp, sin,
 // ...) are in simd_math-inl.h, which this header includes.
 
 // Two vector levels and the baseline keep the library small; the levels between are rare.
@@ -46,7 +48,8 @@
 #include "taeda/dtype.h"
 
 #ifndef TD_FN
-#define TD_FN inline __attribute__((always_inline))  // functors and vector functions vanish into their loop
+#define TD_FN \
+  inline __attribute__((always_inline))  // functors and vector functions vanish into their loop
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -106,40 +109,71 @@ struct Vec {
     return hn::CopySign(magnitude.raw, sign.raw);
   }
   // A NaN in either argument gives NaN, as torch.maximum and minimum do.
-  friend TD_FN Vec max(Vec a, Vec b) { return select(isnan(a), a, select(isnan(b), b, raw_max(a, b))); }
-  friend TD_FN Vec min(Vec a, Vec b) { return select(isnan(a), a, select(isnan(b), b, raw_min(a, b))); }
+  friend TD_FN Vec max(Vec a, Vec b) {
+    return select(isnan(a), a, select(isnan(b), b, raw_max(a, b)));
+  }
+  friend TD_FN Vec min(Vec a, Vec b) {
+    return select(isnan(a), a, select(isnan(b), b, raw_min(a, b)));
+  }
   // A NaN is ignored where the other argument is a number.
-  friend TD_FN Vec fmax(Vec a, Vec b) { return select(isnan(b), a, select(isnan(a), b, raw_max(a, b))); }
-  friend TD_FN Vec fmin(Vec a, Vec b) { return select(isnan(b), a, select(isnan(a), b, raw_min(a, b))); }
-  // The CPU's own maximum: for arguments that are not NaN. With a NaN in b, the x86 instruction gives b.
+  friend TD_FN Vec fmax(Vec a, Vec b) {
+    return select(isnan(b), a, select(isnan(a), b, raw_max(a, b)));
+  }
+  friend TD_FN Vec fmin(Vec a, Vec b) {
+    return select(isnan(b), a, select(isnan(a), b, raw_min(a, b)));
+  }
+  // The CPU's own maximum: for arguments that are not NaN. With a NaN in b, the x86 instruction
+  // gives b.
   friend TD_FN Vec raw_max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
   friend TD_FN Vec raw_min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
 };
 
 template <class T>
-TD_FN Vec<T> abs(Vec<T> x) { return hn::Abs(x.raw); }
+TD_FN Vec<T> abs(Vec<T> x) {
+  return hn::Abs(x.raw);
+}
 template <class T>
-TD_FN Vec<T> sqrt(Vec<T> x) { return hn::Sqrt(x.raw); }
+TD_FN Vec<T> sqrt(Vec<T> x) {
+  return hn::Sqrt(x.raw);
+}
 template <class T>
-TD_FN Vec<T> rsqrt(Vec<T> x) { return Vec<T>(1) / sqrt(x); }
+TD_FN Vec<T> rsqrt(Vec<T> x) {
+  return Vec<T>(1) / sqrt(x);
+}
 template <class T>
-TD_FN Vec<T> floor(Vec<T> x) { return hn::Floor(x.raw); }
+TD_FN Vec<T> floor(Vec<T> x) {
+  return hn::Floor(x.raw);
+}
 template <class T>
-TD_FN Vec<T> ceil(Vec<T> x) { return hn::Ceil(x.raw); }
+TD_FN Vec<T> ceil(Vec<T> x) {
+  return hn::Ceil(x.raw);
+}
 template <class T>
-TD_FN Vec<T> trunc(Vec<T> x) { return hn::Trunc(x.raw); }
+TD_FN Vec<T> trunc(Vec<T> x) {
+  return hn::Trunc(x.raw);
+}
 // To the nearest integer, halves to even.
 template <class T>
-TD_FN Vec<T> round(Vec<T> x) { return hn::Round(x.raw); }
+TD_FN Vec<T> round(Vec<T> x) {
+  return hn::Round(x.raw);
+}
 template <class T>
-TD_FN Mask<T> isinf(Vec<T> x) { return abs(x) == std::numeric_limits<T>::infinity(); }
+TD_FN Mask<T> isinf(Vec<T> x) {
+  return abs(x) == std::numeric_limits<T>::infinity();
+}
 template <class T>
-TD_FN Mask<T> isfinite(Vec<T> x) { return abs(x) < std::numeric_limits<T>::infinity(); }
+TD_FN Mask<T> isfinite(Vec<T> x) {
+  return abs(x) < std::numeric_limits<T>::infinity();
+}
 // Vectors are real: their own conjugates and real parts.
 template <class T>
-TD_FN Vec<T> conj(Vec<T> x) { return x; }
+TD_FN Vec<T> conj(Vec<T> x) {
+  return x;
+}
 template <class T>
-TD_FN Vec<T> real(Vec<T> x) { return x; }
+TD_FN Vec<T> real(Vec<T> x) {
+  return x;
+}
 // Whether the sign bit is set: true for -0 and negative NaN too.
 template <class T>
 TD_FN Mask<T> signbit(Vec<T> x) {
@@ -147,12 +181,17 @@ TD_FN Mask<T> signbit(Vec<T> x) {
   return {hn::RebindMask(typename Vec<T>::Tag(), hn::Lt(hn::BitCast(bits, x.raw), hn::Zero(bits)))};
 }
 
-// --- memory: unaligned, and never a byte beyond the n elements that are named -----------------------------------
+// --- memory: unaligned, and never a byte beyond the n elements that are named
+// -----------------------------------
 
 template <class T>
-TD_FN Vec<T> load(const T* p) { return hn::LoadU(typename Vec<T>::Tag(), p); }
+TD_FN Vec<T> load(const T* p) {
+  return hn::LoadU(typename Vec<T>::Tag(), p);
+}
 template <class T>
-TD_FN void store(T* p, Vec<T> x) { hn::StoreU(x.raw, typename Vec<T>::Tag(), p); }
+TD_FN void store(T* p, Vec<T> x) {
+  hn::StoreU(x.raw, typename Vec<T>::Tag(), p);
+}
 
 // The first n < size() lanes; the others are zero.
 template <class T>
@@ -233,7 +272,8 @@ TD_FN void store(BFloat16* p, Vec<float> x) {
   const auto rounded = hn::Add(hn::Add(u, hn::Set(words, 0x7fff)), odd);
   const auto quiet = hn::Or(u, hn::Set(words, 0x400000));  // keeps a NaN a NaN
   const auto result = hn::IfThenElse(hn::RebindMask(words, isnan(x).raw), quiet, rounded);
-  hn::StoreU(hn::TruncateTo(shorts, hn::ShiftRight<16>(result)), shorts, reinterpret_cast<uint16_t*>(p));
+  hn::StoreU(hn::TruncateTo(shorts, hn::ShiftRight<16>(result)), shorts,
+             reinterpret_cast<uint16_t*>(p));
 }
 
 // Applies a scalar function to each lane: the way out for functions without a vector form.

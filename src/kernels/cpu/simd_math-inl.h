@@ -1,7 +1,8 @@
 // Elementary functions on Vec<T>: included by simd.h, once per instruction set.
 //
-// Polynomials are minimax fits made for this file; the comment beside each gives its error. Where an argument leaves the
-// range that the vector code is good for (huge angles, poles), all lanes go through the C library instead.
+// Polynomials are minimax fits made for this file; the comment beside each gives its error. Where
+// an argument leaves the range that the vector code is good for (huge angles, poles), all lanes go
+// through the C library instead.
 #if defined(TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
 #undef TAEDA_KERNELS_CPU_SIMD_MATH_INL_H_
@@ -23,11 +24,14 @@ inline constexpr T kInf = std::numeric_limits<T>::infinity();
 // c0 + c1 x + c2 x^2 + ...
 template <class T, class... C>
 TD_FN Vec<T> polynomial(Vec<T> x, double c0, C... rest) {
-  if constexpr (sizeof...(rest) == 0) return Vec<T>(c0);
-  else return fma(polynomial(x, rest...), x, Vec<T>(c0));
+  if constexpr (sizeof...(rest) == 0)
+    return Vec<T>(c0);
+  else
+    return fma(polynomial(x, rest...), x, Vec<T>(c0));
 }
 
-// Adding this to a number of modest size rounds it to an integer, which then stands in the lowest bits.
+// Adding this to a number of modest size rounds it to an integer, which then stands in the lowest
+// bits.
 template <class T>
 inline constexpr T kRounder = kIsFloat<T> ? T(0x1.8p23) : T(0x1.8p52);
 template <class T>
@@ -47,23 +51,26 @@ template <int kBit, class T>
 TD_FN Vec<T> flip_sign(Vec<T> x, Vec<T> from) {
   const typename Vec<T>::Tag d;
   const typename Vec<T>::Bits bits;
-  const auto shifted = hn::ShiftLeft<static_cast<int>(sizeof(T)) * 8 - 1 - kBit>(hn::BitCast(bits, from.raw));
+  const auto shifted =
+      hn::ShiftLeft<static_cast<int>(sizeof(T)) * 8 - 1 - kBit>(hn::BitCast(bits, from.raw));
   return hn::Xor(x.raw, hn::And(hn::BitCast(d, shifted), hn::SignBit(d)));
 }
 
-// --- exponentials -------------------------------------------------------------------------------------------------
+// --- exponentials
+// -------------------------------------------------------------------------------------------------
 
 // e^r - 1 for |r| <= log(2)/2; relative error 5e-11 (float), 4e-18 (double).
 template <class T>
 TD_FN Vec<T> expm1_reduced(Vec<T> r) {
   Vec<T> p;
   if constexpr (kIsFloat<T>) {
-    p = polynomial(r, 0.500000006803694329, 0.166666658647332297, 0.0416662936359417355, 0.00833349764034527266,
-                   0.00139447584952914774, 0.000197902622532329126);
+    p = polynomial(r, 0.500000006803694329, 0.166666658647332297, 0.0416662936359417355,
+                   0.00833349764034527266, 0.00139447584952914774, 0.000197902622532329126);
   } else {
-    p = polynomial(r, 0.500000000000000004, 0.166666666666666836, 0.041666666666666089, 0.00833333333331691633,
-                   0.00138888888891173017, 0.000198412698966825745, 2.48015869245366103e-5, 2.75572345573221219e-6,
-                   2.75575828490465429e-7, 2.51121449584025736e-8, 2.0826521076944229e-9);
+    p = polynomial(r, 0.500000000000000004, 0.166666666666666836, 0.041666666666666089,
+                   0.00833333333331691633, 0.00138888888891173017, 0.000198412698966825745,
+                   2.48015869245366103e-5, 2.75572345573221219e-6, 2.75575828490465429e-7,
+                   2.51121449584025736e-8, 2.0826521076944229e-9);
   }
   return fma(r * r, p, r);
 }
@@ -105,7 +112,8 @@ TD_FN Vec<T> clamp_number(Vec<T> x, double lo, double hi) {
 // Where the result may be denormal or infinite, or x is NaN.
 template <class T>
 HWY_NOINLINE Vec<T> exp_extreme(Vec<T> x) {
-  const auto [bits, n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -104 : -746, kIsFloat<T> ? 89 : 710));
+  const auto [bits, n, r] =
+      split_exponent(clamp_number(x, kIsFloat<T> ? -104 : -746, kIsFloat<T> ? 89 : 710));
   return scale(expm1_reduced(r) + 1, n);
 }
 template <class T>
@@ -124,12 +132,14 @@ TD_FN Vec<T> exp2(Vec<T> x) {
 
 template <class T>
 TD_FN Vec<T> expm1(Vec<T> x) {
-  const auto [bits, n, r] = split_exponent(clamp_number(x, kIsFloat<T> ? -20 : -40, kIsFloat<T> ? 89 : 710));
+  const auto [bits, n, r] =
+      split_exponent(clamp_number(x, kIsFloat<T> ? -20 : -40, kIsFloat<T> ? 89 : 710));
   const Vec<T> half = power_of_two(n - 1);  // 2^n itself may overflow where the result does not
   return copysign(Vec<T>(2) * fma(half, expm1_reduced(r), half - 0.5), x);
 }
 
-// --- logarithms ---------------------------------------------------------------------------------------------------
+// --- logarithms
+// ---------------------------------------------------------------------------------------------------
 
 // x = 2^k m with m in [sqrt(1/2), sqrt(2)): gives k and log(m). For positive finite x.
 template <class T>
@@ -147,21 +157,25 @@ TD_FN LogParts<T> split_log(Vec<T> x) {
   const I sqrt_half = kIsFloat<T> ? I(0x3f3504f3) : I(0x3fe6a09e667f3bcd);
   const I one = kIsFloat<T> ? I(0x3f800000) : I(0x3ff0000000000000);
   const auto shifted = hn::Add(hn::BitCast(bits, x.raw), hn::Set(bits, one - sqrt_half));
-  const auto exponent = hn::Sub(hn::ShiftRight<kMantissaBits<T>>(shifted), hn::Set(bits, one >> kMantissaBits<T>));
-  const auto mantissa = hn::And(shifted, hn::Set(bits, (I(1) << kMantissaBits<T>) - 1));
+  const auto exponent =
+      hn::Sub(hn::ShiftRight<kMantissaBits<T>>(shifted), hn::Set(bits, one >> kMantissaBits<T>));
+  const auto mantissa = hn::And(shifted, hn::Set(bits, (I(1) << kMantissaBits<T>)-1));
   const Vec<T> m = hn::BitCast(d, hn::Add(mantissa, hn::Set(bits, sqrt_half)));
   const auto rounder = hn::BitCast(bits, hn::Set(d, kRounder<T>));
   Vec<T> k = Vec<T>(hn::BitCast(d, hn::Add(exponent, rounder))) - kRounder<T>;
   k = select(tiny, k - (kIsFloat<T> ? 25 : 54), k);
 
-  // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f); error of R 1e-9 (float), 3e-16 (double).
+  // log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f); error of R 1e-9 (float), 3e-16
+  // (double).
   const Vec<T> f = m - 1, s = f / (f + 2), z = s * s, half_square = f * f * 0.5;
   Vec<T> r;
   if constexpr (kIsFloat<T>) {
-    r = z * polynomial(z, 0.666666665526073911, 0.400001230912124188, 0.2855069894616032, 0.233334187508363112);
+    r = z * polynomial(z, 0.666666665526073911, 0.400001230912124188, 0.2855069894616032,
+                       0.233334187508363112);
   } else {
-    r = z * polynomial(z, 0.666666666666666975, 0.399999999998978891, 0.285714286266509634, 0.222222110318059915,
-                       0.181828962039985641, 0.153314978805724397, 0.14619095556025326);
+    r = z * polynomial(z, 0.666666666666666975, 0.399999999998978891, 0.285714286266509634,
+                       0.222222110318059915, 0.181828962039985641, 0.153314978805724397,
+                       0.14619095556025326);
   }
   return {k, f - (half_square - s * (half_square + r))};
 }
@@ -184,7 +198,9 @@ TD_FN Vec<T> log_positive(Vec<T> x) {
   return fma(k, hi, fma(k, lo, log_m));
 }
 template <class T>
-TD_FN Vec<T> log(Vec<T> x) { return fix_log(x, log_positive(x)); }
+TD_FN Vec<T> log(Vec<T> x) {
+  return fix_log(x, log_positive(x));
+}
 
 template <class T>
 TD_FN Vec<T> log2(Vec<T> x) {
@@ -207,7 +223,8 @@ TD_FN Vec<T> log1p(Vec<T> x) {
   return fix_log(u, select(x == 0, x, log_positive(u) + lost));
 }
 
-// --- hyperbolic functions -----------------------------------------------------------------------------------------
+// --- hyperbolic functions
+// -----------------------------------------------------------------------------------------
 
 template <class T>
 TD_FN Vec<T> tanh(Vec<T> x) {
@@ -215,17 +232,24 @@ TD_FN Vec<T> tanh(Vec<T> x) {
   return copysign(e / (e + 2), x);
 }
 
-// Halving the argument keeps the intermediate finite up to the largest finite result.
+// e^x / 2, finite as long as the result is.
+template <class T>
+TD_FN Vec<T> half_exp(Vec<T> x) {
+  if (all(x < (kIsFloat<T> ? 88 : 709))) return exp(x) * 0.5;
+  const Vec<T> root = exp(x * 0.5);
+  return root * 0.5 * root;
+}
+
 template <class T>
 TD_FN Vec<T> sinh(Vec<T> x) {
   const double far = kIsFloat<T> ? 10 : 20;  // from here on e^-x is below half an ulp of e^x
-  const Vec<T> a = abs(x), e = expm1(raw_min(Vec<T>(far), a)), big = exp(a * 0.5);
-  return copysign(select(a < far, (e + e / (e + 1)) * 0.5, big * 0.5 * big), x);
+  const Vec<T> a = abs(x), e = expm1(raw_min(Vec<T>(far), a));
+  return copysign(select(a < far, (e + e / (e + 1)) * 0.5, half_exp(a)), x);
 }
 template <class T>
 TD_FN Vec<T> cosh(Vec<T> x) {
-  const Vec<T> h = exp(abs(x) * 0.5), square = h * h;
-  return select(square < 0x1p60, (square + Vec<T>(1) / square) * 0.5, h * 0.5 * h);
+  const Vec<T> h = half_exp(abs(x));
+  return h + Vec<T>(0.25) / h;
 }
 
 template <class T>
@@ -247,7 +271,8 @@ TD_FN Vec<T> atanh(Vec<T> x) {
   return copysign(log1p(a * 2 / (Vec<T>(1) - a)) * 0.5, x);
 }
 
-// --- trigonometric functions --------------------------------------------------------------------------------------
+// --- trigonometric functions
+// --------------------------------------------------------------------------------------
 
 // x = q pi/2 + r, |r| <= pi/4; q stands in the lowest bits of `bits`. Good to |x| < kMaxAngle.
 template <class T>
@@ -272,7 +297,8 @@ TD_FN Vec<T> sin_reduced(Vec<T> r) {
   const Vec<T> z = r * r;
   Vec<T> p;
   if constexpr (kIsFloat<T>) {
-    p = polynomial(z, -0.166666666414268501, 0.0083333293623137844, -0.000198393271455321235, 2.71823734864618204e-6);
+    p = polynomial(z, -0.166666666414268501, 0.0083333293623137844, -0.000198393271455321235,
+                   2.71823734864618204e-6);
   } else {
     p = polynomial(z, -0.166666666666666317, 0.00833333333332231507, -0.000198412698297251706,
                    2.75573136620532105e-6, -2.50507532646565357e-8, 1.58965049857573966e-10);
@@ -284,7 +310,8 @@ TD_FN Vec<T> cos_reduced(Vec<T> r) {
   const Vec<T> z = r * r;
   Vec<T> p;
   if constexpr (kIsFloat<T>) {
-    p = polynomial(z, 0.0416666666224777697, -0.00138888837226668046, 2.47995117722186905e-5, -2.72095482842762519e-7);
+    p = polynomial(z, 0.0416666666224777697, -0.00138888837226668046, 2.47995117722186905e-5,
+                   -2.72095482842762519e-7);
   } else {
     p = polynomial(z, 0.0416666666666665987, -0.00138888888888739909, 2.48015872893950409e-5,
                    -2.7557314326063965e-7, 2.08757195631802744e-9, -1.13594489071941014e-11);
@@ -294,7 +321,9 @@ TD_FN Vec<T> cos_reduced(Vec<T> r) {
 
 // Whether q is odd: sine and cosine change places.
 template <class T>
-TD_FN Mask<T> odd_quadrant(Vec<T> bits) { return signbit(flip_sign<0>(Vec<T>(0), bits)); }
+TD_FN Mask<T> odd_quadrant(Vec<T> bits) {
+  return signbit(flip_sign<0>(Vec<T>(0), bits));
+}
 
 template <class T>
 TD_FN Vec<T> sin(Vec<T> x) {
@@ -321,13 +350,20 @@ TD_FN Vec<T> tan(Vec<T> x) {
 }
 
 template <class T>
-TD_FN Vec<T> asin(Vec<T> x) { return hn::Asin(typename Vec<T>::Tag(), x.raw); }
+TD_FN Vec<T> asin(Vec<T> x) {
+  return hn::Asin(typename Vec<T>::Tag(), x.raw);
+}
 template <class T>
-TD_FN Vec<T> acos(Vec<T> x) { return hn::Acos(typename Vec<T>::Tag(), x.raw); }
+TD_FN Vec<T> acos(Vec<T> x) {
+  return hn::Acos(typename Vec<T>::Tag(), x.raw);
+}
 template <class T>
-TD_FN Vec<T> atan(Vec<T> x) { return hn::Atan(typename Vec<T>::Tag(), x.raw); }
+TD_FN Vec<T> atan(Vec<T> x) {
+  return hn::Atan(typename Vec<T>::Tag(), x.raw);
+}
 
-// --- error function and other special functions -------------------------------------------------------------------
+// --- error function and other special functions
+// -------------------------------------------------------------------
 
 // Float: x P(x^2) / Q(x^2), relative error 2.5e-8 up to 4, from where erf rounds to 1.
 template <class T>
@@ -337,39 +373,58 @@ TD_FN Vec<T> erf(Vec<T> x) {
   } else {
     x = clamp_number(x, -4, 4);
     const Vec<T> z = x * x;
-    const Vec<T> p = polynomial(z, 1.12837914013, 0.193495804296, 0.0530942966344, 0.00388097248666, 0.00028447047438,
-                                1.98661927203e-6);
-    const Vec<T> q = polynomial(z, 1.0, 0.504813761781, 0.115328794016, 0.0152025378813, 0.00118491708694,
-                                3.74134630428e-5);
+    const Vec<T> p = polynomial(z, 1.12837914013, 0.193495804296, 0.0530942966344, 0.00388097248666,
+                                0.00028447047438, 1.98661927203e-6);
+    const Vec<T> q = polynomial(z, 1.0, 0.504813761781, 0.115328794016, 0.0152025378813,
+                                0.00118491708694, 3.74134630428e-5);
     return clamp_number(x * p / q, -1, 1);
   }
 }
 
 template <class T>
-TD_FN Vec<T> erfc(Vec<T> x) { return map_lanes([](T v) { return std::erfc(v); }, x); }
+TD_FN Vec<T> erfc(Vec<T> x) {
+  return map_lanes([](T v) { return std::erfc(v); }, x);
+}
 template <class T>
-TD_FN Vec<T> erfinv(Vec<T> x) { return map_lanes([](T v) { return special::erfinv(v); }, x); }
+TD_FN Vec<T> erfinv(Vec<T> x) {
+  return map_lanes([](T v) { return special::erfinv(v); }, x);
+}
 template <class T>
-TD_FN Vec<T> lgamma(Vec<T> x) { return map_lanes([](T v) { return special::lgamma(v); }, x); }
+TD_FN Vec<T> lgamma(Vec<T> x) {
+  return map_lanes([](T v) { return special::lgamma(v); }, x);
+}
 template <class T>
-TD_FN Vec<T> digamma(Vec<T> x) { return map_lanes([](T v) { return special::digamma(v); }, x); }
+TD_FN Vec<T> digamma(Vec<T> x) {
+  return map_lanes([](T v) { return special::digamma(v); }, x);
+}
 template <class T>
-TD_FN Vec<T> trigamma(Vec<T> x) { return map_lanes([](T v) { return special::trigamma(v); }, x); }
+TD_FN Vec<T> trigamma(Vec<T> x) {
+  return map_lanes([](T v) { return special::trigamma(v); }, x);
+}
 template <class T>
-TD_FN Vec<T> tetragamma(Vec<T> x) { return map_lanes([](T v) { return special::tetragamma(v); }, x); }
+TD_FN Vec<T> tetragamma(Vec<T> x) {
+  return map_lanes([](T v) { return special::tetragamma(v); }, x);
+}
 
 template <class T>
-TD_FN Vec<T> sgn(Vec<T> x) { return select(x > 0, Vec<T>(1), select(x < 0, Vec<T>(-1), Vec<T>(0))); }
+TD_FN Vec<T> sgn(Vec<T> x) {
+  return select(x > 0, Vec<T>(1), select(x < 0, Vec<T>(-1), Vec<T>(0)));
+}
 // The angle of a real number and its derivative.
 template <class T>
-TD_FN Vec<T> angle(Vec<T> x) { return select(isnan(x), x, select(x < 0, Vec<T>(3.1415926535897932), Vec<T>(0))); }
+TD_FN Vec<T> angle(Vec<T> x) {
+  return select(isnan(x), x, select(x < 0, Vec<T>(3.1415926535897932), Vec<T>(0)));
+}
 template <class T>
-TD_FN Vec<T> angle_gradient(Vec<T>) { return Vec<T>(0); }
+TD_FN Vec<T> angle_gradient(Vec<T>) {
+  return Vec<T>(0);
+}
 
-// --- two arguments ------------------------------------------------------------------------------------------------
+// --- two arguments
+// ------------------------------------------------------------------------------------------------
 
-// r = x - trunc(x/y) y, exact in one step while the quotient is a small integer. The rounded quotient may be one too
-// large: then r has the wrong sign.
+// r = x - trunc(x/y) y, exact in one step while the quotient is a small integer. The rounded
+// quotient may be one too large: then r has the wrong sign.
 template <class T>
 TD_FN Vec<T> fmod(Vec<T> x, Vec<T> y) {
   const Vec<T> q = trunc(x / y);
@@ -386,7 +441,9 @@ TD_FN Vec<T> remainder(Vec<T> x, Vec<T> y) {
   return select((r != 0) & ((y < 0) ^ (r < 0)), r + y, r);
 }
 template <class T>
-TD_FN Vec<T> trunc_divide(Vec<T> x, Vec<T> y) { return trunc(x / y); }
+TD_FN Vec<T> trunc_divide(Vec<T> x, Vec<T> y) {
+  return trunc(x / y);
+}
 // Exact as Python's x // y: (x - x mod y) / y is an integer up to rounding.
 template <class T>
 TD_FN Vec<T> floor_divide(Vec<T> x, Vec<T> y) {
@@ -398,15 +455,21 @@ TD_FN Vec<T> floor_divide(Vec<T> x, Vec<T> y) {
   return select(y == 0, quotient, select(d == 0, copysign(Vec<T>(0), quotient), nearest));
 }
 template <class T>
-TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) { return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x); }
+TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) {
+  return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x);
+}
 template <class T>
-TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y); }
+TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) {
+  return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y);
+}
 template <class T>
 TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
   return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
 }
 template <class T>
-TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) { return map_lanes([](T a, T b) { return std::pow(a, b); }, x, y); }
+TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) {
+  return map_lanes([](T a, T b) { return std::pow(a, b); }, x, y);
+}
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -32,7 +32,9 @@ double digamma(double x) {
   if (x > 1e17) return sum + std::log(x);
   const double z = 1 / (x * x);
   const double series =
-      z * (1. / 12 - z * (1. / 120 - z * (1. / 252 - z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));
+      z * (1. / 12 -
+           z * (1. / 120 -
+                z * (1. / 252 - z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));
   return sum + std::log(x) - 0.5 / x - series;
 }
 float digamma(float x) { return static_cast<float>(digamma(static_cast<double>(x))); }
@@ -50,12 +52,15 @@ double trigamma(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum += 1 / (x * x);
   const double z = 1 / (x * x);
-  const double series = z * (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * (5. / 66 - z * (691. / 2730))))));
+  const double series =
+      z *
+      (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * (5. / 66 - z * (691. / 2730))))));
   return sum + (1 + 0.5 / x + series) / x;
 }
 float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>(x))); }
 
-// tetragamma(x) = tetragamma(x + 1) - 2/x^3, then the derivative of trigamma's series and of its reflection.
+// tetragamma(x) = tetragamma(x + 1) - 2/x^3, then the derivative of trigamma's series and of its
+// reflection.
 double tetragamma(double x) {
   if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), x);
   if (x < 0) {
@@ -66,13 +71,14 @@ double tetragamma(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum -= 2 / (x * x * x);
   const double z = 1 / (x * x);
-  const double series = z * (0.5 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * (5. / 6 - z * (691. / 210))))));
+  const double series =
+      z * (0.5 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * (5. / 6 - z * (691. / 210))))));
   return sum - z * (1 + 1 / x + series);
 }
 float tetragamma(float x) { return static_cast<float>(tetragamma(static_cast<double>(x))); }
 
-// A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc in the tails where
-// erf(y) rounds to 1.
+// A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc
+// in the tails where erf(y) rounds to 1.
 double erfinv(double x) {
   if (!(x > -1 && x < 1)) {
     return x == 1 || x == -1 ? std::copysign(std::numeric_limits<double>::infinity(), x) : kNaN;

@@ -1,5 +1,5 @@
-// Scalar special functions that the C library lacks: digamma, inverse erf, and friends, for one number at a time.
-// All are pure, so that a result nobody reads costs nothing.
+// Scalar special functions that the C library lacks: digamma, inverse erf, and friends, for one
+// number at a time. All are pure, so that a result nobody reads costs nothing.
 #pragma once
 
 namespace taeda::cpu::special {

@@ -3,7 +3,9 @@
 // relu(x) = max(x, 0); NaN stays NaN
 struct Relu {
   template <class V>
-  TD_FN V operator()(V x) const { return select(x <= 0, V(0), x); }
+  TD_FN V operator()(V x) const {
+    return select(x <= 0, V(0), x);
+  }
 };
 
 // threshold(x) = x where x > threshold, else value
@@ -12,7 +14,9 @@ struct Threshold {
   S threshold;
   S value;
   template <class V>
-  TD_FN V operator()(V x) const { return select(x <= threshold, V(value), x); }
+  TD_FN V operator()(V x) const {
+    return select(x <= threshold, V(value), x);
+  }
 };
 
 // gx = gy where x > threshold, else 0
@@ -20,7 +24,9 @@ template <class S>
 struct ThresholdBackward {
   S threshold;
   template <class V>
-  TD_FN V operator()(V gy, V x) const { return select(x <= threshold, V(0), gy); }
+  TD_FN V operator()(V gy, V x) const {
+    return select(x <= threshold, V(0), gy);
+  }
 };
 
 // leaky_relu(x) = x where x > 0, else negative_slope x
@@ -28,26 +34,32 @@ template <class S>
 struct LeakyRelu {
   S negative_slope;
   template <class V>
-  TD_FN V operator()(V x) const { return select(x > 0, x, negative_slope * x); }
+  TD_FN V operator()(V x) const {
+    return select(x > 0, x, negative_slope * x);
+  }
 };
 
 // prelu(x, w) = x where x > 0, else w x
 struct Prelu {
   template <class V>
-  TD_FN V operator()(V x, V w) const { return select(x > 0, x, w * x); }
+  TD_FN V operator()(V x, V w) const {
+    return select(x > 0, x, w * x);
+  }
 };
 
-// elu(x) = scale x where x > 0, else scale alpha (e^(input_scale x) - 1)          [Clevert et al. 2016]
+// elu(x) = scale x where x > 0, else scale alpha (e^(input_scale x) - 1)  [Clevert et al. 2016]
 template <class S>
 struct Elu {
   S alpha;
   S scale;
   S input_scale;
   template <class V>
-  TD_FN V operator()(V x) const { return scale * select(x <= 0, alpha * expm1(input_scale * x), x); }
+  TD_FN V operator()(V x) const {
+    return scale * select(x <= 0, alpha * expm1(input_scale * x), x);
+  }
 };
 
-// selu(x) = elu(x) with the constants that keep mean 0 and variance 1          [Klambauer et al. 2017]
+// selu(x) = elu(x) with the constants that keep mean 0 and variance 1  [Klambauer et al. 2017]
 struct Selu {
   template <class V>
   TD_FN V operator()(V x) const {
@@ -55,24 +67,30 @@ struct Selu {
   }
 };
 
-// celu(x) = x where x > 0, else alpha (e^(x/alpha) - 1)          [Barron 2017]
+// celu(x) = x where x > 0, else alpha (e^(x/alpha) - 1)  [Barron 2017]
 template <class S>
 struct Celu {
   S alpha;
   template <class V>
-  TD_FN V operator()(V x) const { return select(x <= 0, alpha * expm1(x / alpha), x); }
+  TD_FN V operator()(V x) const {
+    return select(x <= 0, alpha * expm1(x / alpha), x);
+  }
 };
 
 // sigmoid(x) = 1 / (1 + e^-x)
 struct Sigmoid {
   template <class V>
-  TD_FN V operator()(V x) const { return sigmoid(x); }
+  TD_FN V operator()(V x) const {
+    return sigmoid(x);
+  }
 };
 
 // gx = gy y (1 - y), y = sigmoid(x)
 struct SigmoidBackward {
   template <class V>
-  TD_FN V operator()(V gy, V y) const { return gy * conj(y * (1 - y)); }
+  TD_FN V operator()(V gy, V y) const {
+    return gy * conj(y * (1 - y));
+  }
 };
 
 // log(sigmoid(x)) = min(x, 0) - log(1 + e^-|x|), written without the kink of |x| at 0
@@ -83,13 +101,15 @@ struct LogSigmoid {
   }
 };
 
-// silu(x) = x sigmoid(x)          [Elfwing et al. 2017]
+// silu(x) = x sigmoid(x)  [Elfwing et al. 2017]
 struct Silu {
   template <class V>
-  TD_FN V operator()(V x) const { return x * sigmoid(x); }
+  TD_FN V operator()(V x) const {
+    return x * sigmoid(x);
+  }
 };
 
-// mish(x) = x tanh(log(1 + e^x)) = x t / (t + 2), t = e^x (e^x + 2)          [Misra 2019]
+// mish(x) = x tanh(log(1 + e^x)) = x t / (t + 2), t = e^x (e^x + 2)  [Misra 2019]
 struct Mish {
   template <class V>
   TD_FN V operator()(V x) const {
@@ -110,10 +130,12 @@ struct Softplus {
   }
 };
 
-// gelu(x) = x Phi(x) = x/2 (1 + erf(x / sqrt(2)))          [Hendrycks & Gimpel 2016]
+// gelu(x) = x Phi(x) = x/2 (1 + erf(x / sqrt(2)))  [Hendrycks & Gimpel 2016]
 struct Gelu {
   template <class V>
-  TD_FN V operator()(V x) const { return 0.5 * x * (1 + erf(x * 0.70710678118654752)); }
+  TD_FN V operator()(V x) const {
+    return 0.5 * x * (1 + erf(x * 0.70710678118654752));
+  }
 };
 
 // gelu(x) with Phi approximated: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
@@ -139,13 +161,17 @@ struct Hardtanh {
 // hardsigmoid(x) = min(max(x + 3, 0), 6) / 6
 struct Hardsigmoid {
   template <class V>
-  TD_FN V operator()(V x) const { return select(x <= -3, V(0), select(x >= 3, V(1), (x + 3) / 6)); }
+  TD_FN V operator()(V x) const {
+    return select(x <= -3, V(0), select(x >= 3, V(1), (x + 3) / 6));
+  }
 };
 
-// hardswish(x) = x hardsigmoid(x)          [Howard et al. 2019]
+// hardswish(x) = x hardsigmoid(x)  [Howard et al. 2019]
 struct Hardswish {
   template <class V>
-  TD_FN V operator()(V x) const { return select(x <= -3, V(0), select(x < 3, x * (x + 3) / 6, x)); }
+  TD_FN V operator()(V x) const {
+    return select(x <= -3, V(0), select(x < 3, x * (x + 3) / 6, x));
+  }
 };
 
 // hardshrink(x) = x where |x| > lambd, else 0
@@ -153,7 +179,9 @@ template <class S>
 struct Hardshrink {
   S lambd;
   template <class V>
-  TD_FN V operator()(V x) const { return select(abs(x) <= lambd, V(0), x); }
+  TD_FN V operator()(V x) const {
+    return select(abs(x) <= lambd, V(0), x);
+  }
 };
 
 // softshrink(x) = x - lambd above lambd, x + lambd below -lambd, else 0

@@ -3,35 +3,47 @@
 // div(x, y, rounding_mode="trunc"): the quotient rounded towards zero
 struct DivTrunc {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return trunc_divide(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return trunc_divide(x, y);
+  }
 };
 
 // floor_divide(x, y): the quotient rounded down, as Python's x // y
 struct FloorDivide {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return floor_divide(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return floor_divide(x, y);
+  }
 };
 
 // remainder(x, y) = x - y floor(x / y): the sign of y, as Python's x % y
 struct Remainder {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return remainder(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return remainder(x, y);
+  }
 };
 
 // fmod(x, y) = x - y trunc(x / y): the sign of x, as C's fmod
 struct Fmod {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return fmod(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return fmod(x, y);
+  }
 };
 
 // The greatest common divisor, at least 0.
 struct Gcd {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return gcd(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return gcd(x, y);
+  }
 };
 
 // lcm(x, y) = |x / gcd(x, y) y|, 0 where both are 0
 struct Lcm {
   template <class V>
-  TD_FN V operator()(V x, V y) const { return lcm(x, y); }
+  TD_FN V operator()(V x, V y) const {
+    return lcm(x, y);
+  }
 };

@@ -1,5 +1,6 @@
-// Dual<V>: a value and its derivative. A functor evaluated on Dual gives its own derivative, and evaluated on
-// Dual<Dual<V>> its second. Where a function has a kink, the derivative is the one that PyTorch takes.
+// Dual<V>: a value and its derivative. A functor evaluated on Dual gives its own derivative, and
+// evaluated on Dual<Dual<V>> its second. Where a function has a kink, the derivative is the one
+// that PyTorch takes.
 //
 // Constants mix in as plain numbers, never as Duals with derivative 0: 0 * inf would be NaN.
 template <class V>
@@ -43,31 +44,33 @@ struct Dual {
 
 // A constant and a Dual.
 template <class S, class V>
-concept ConstantOf = requires(S s) { V(s); };
+concept ConstantOf = requires(S s) {
+  V(s);
+};
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator+(S s, Dual<V> a) { return {V(s) + a.v, a.d}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator+(S s, Dual<V> a) { return {V(s) + a.v, a.d}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator+(Dual<V> a, S s) { return {a.v + V(s), a.d}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator+(Dual<V> a, S s) { return {a.v + V(s), a.d}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator-(S s, Dual<V> a) { return {V(s) - a.v, -a.d}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator-(S s, Dual<V> a) { return {V(s) - a.v, -a.d}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator-(Dual<V> a, S s) { return {a.v - V(s), a.d}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator-(Dual<V> a, S s) { return {a.v - V(s), a.d}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator*(S s, Dual<V> a) { return {V(s) * a.v, V(s) * a.d}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator*(S s, Dual<V> a) { return {V(s) * a.v, V(s) * a.d}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator*(Dual<V> a, S s) { return {a.v * V(s), a.d * V(s)}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator*(Dual<V> a, S s) { return {a.v * V(s), a.d * V(s)}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator/(Dual<V> a, S s) { return {a.v / V(s), a.d / V(s)}; }
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator/(Dual<V> a, S s) { return {a.v / V(s), a.d / V(s)}; }
 template <class S, class V>
-  requires ConstantOf<S, V>
-TD_FN Dual<V> operator/(S s, Dual<V> a) {
+  requires ConstantOf<S, V> TD_FN Dual<V>
+operator/(S s, Dual<V> a) {
   const V q = V(s) / a.v;
   return {q, -q / a.v * a.d};
 }
@@ -103,58 +106,96 @@ TD_FN Dual<V> expm1(Dual<V> x) {
   return {y, x.d * (y + 1)};
 }
 template <class V>
-TD_FN Dual<V> log(Dual<V> x) { return {log(x.v), x.d / x.v}; }
+TD_FN Dual<V> log(Dual<V> x) {
+  return {log(x.v), x.d / x.v};
+}
 template <class V>
-TD_FN Dual<V> log2(Dual<V> x) { return {log2(x.v), x.d / (x.v * 0.69314718055994531)}; }
+TD_FN Dual<V> log2(Dual<V> x) {
+  return {log2(x.v), x.d / (x.v * 0.69314718055994531)};
+}
 template <class V>
-TD_FN Dual<V> log10(Dual<V> x) { return {log10(x.v), x.d / (x.v * 2.3025850929940457)}; }
+TD_FN Dual<V> log10(Dual<V> x) {
+  return {log10(x.v), x.d / (x.v * 2.3025850929940457)};
+}
 template <class V>
-TD_FN Dual<V> log1p(Dual<V> x) { return {log1p(x.v), x.d / (x.v + 1)}; }
+TD_FN Dual<V> log1p(Dual<V> x) {
+  return {log1p(x.v), x.d / (x.v + 1)};
+}
 template <class V>
-TD_FN Dual<V> sin(Dual<V> x) { return {sin(x.v), x.d * cos(x.v)}; }
+TD_FN Dual<V> sin(Dual<V> x) {
+  return {sin(x.v), x.d * cos(x.v)};
+}
 template <class V>
-TD_FN Dual<V> cos(Dual<V> x) { return {cos(x.v), -(x.d * sin(x.v))}; }
+TD_FN Dual<V> cos(Dual<V> x) {
+  return {cos(x.v), -(x.d * sin(x.v))};
+}
 template <class V>
 TD_FN Dual<V> tan(Dual<V> x) {
   const V y = tan(x.v);
   return {y, x.d * (y * y + 1)};
 }
 template <class V>
-TD_FN Dual<V> asin(Dual<V> x) { return {asin(x.v), x.d * rsqrt(1 - x.v * x.v)}; }
+TD_FN Dual<V> asin(Dual<V> x) {
+  return {asin(x.v), x.d * rsqrt(1 - x.v * x.v)};
+}
 template <class V>
-TD_FN Dual<V> acos(Dual<V> x) { return {acos(x.v), -(x.d * rsqrt(1 - x.v * x.v))}; }
+TD_FN Dual<V> acos(Dual<V> x) {
+  return {acos(x.v), -(x.d * rsqrt(1 - x.v * x.v))};
+}
 template <class V>
-TD_FN Dual<V> atan(Dual<V> x) { return {atan(x.v), x.d / (x.v * x.v + 1)}; }
+TD_FN Dual<V> atan(Dual<V> x) {
+  return {atan(x.v), x.d / (x.v * x.v + 1)};
+}
 template <class V>
-TD_FN Dual<V> sinh(Dual<V> x) { return {sinh(x.v), x.d * cosh(x.v)}; }
+TD_FN Dual<V> sinh(Dual<V> x) {
+  return {sinh(x.v), x.d * cosh(x.v)};
+}
 template <class V>
-TD_FN Dual<V> cosh(Dual<V> x) { return {cosh(x.v), x.d * sinh(x.v)}; }
+TD_FN Dual<V> cosh(Dual<V> x) {
+  return {cosh(x.v), x.d * sinh(x.v)};
+}
 template <class V>
 TD_FN Dual<V> tanh(Dual<V> x) {
   const V y = tanh(x.v);
   return {y, x.d * (1 - y * y)};
 }
 template <class V>
-TD_FN Dual<V> asinh(Dual<V> x) { return {asinh(x.v), x.d * rsqrt(x.v * x.v + 1)}; }
+TD_FN Dual<V> asinh(Dual<V> x) {
+  return {asinh(x.v), x.d * rsqrt(x.v * x.v + 1)};
+}
 template <class V>
-TD_FN Dual<V> acosh(Dual<V> x) { return {acosh(x.v), x.d * rsqrt(x.v - 1) * rsqrt(x.v + 1)}; }
+TD_FN Dual<V> acosh(Dual<V> x) {
+  return {acosh(x.v), x.d * rsqrt(x.v - 1) * rsqrt(x.v + 1)};
+}
 template <class V>
-TD_FN Dual<V> atanh(Dual<V> x) { return {atanh(x.v), x.d / (1 - x.v * x.v)}; }
+TD_FN Dual<V> atanh(Dual<V> x) {
+  return {atanh(x.v), x.d / (1 - x.v * x.v)};
+}
 template <class V>
-TD_FN Dual<V> erf(Dual<V> x) { return {erf(x.v), x.d * exp(-x.v * x.v) * 1.1283791670955126}; }
+TD_FN Dual<V> erf(Dual<V> x) {
+  return {erf(x.v), x.d * exp(-x.v * x.v) * 1.1283791670955126};
+}
 template <class V>
-TD_FN Dual<V> erfc(Dual<V> x) { return {erfc(x.v), x.d * exp(-x.v * x.v) * -1.1283791670955126}; }
+TD_FN Dual<V> erfc(Dual<V> x) {
+  return {erfc(x.v), x.d * exp(-x.v * x.v) * -1.1283791670955126};
+}
 template <class V>
 TD_FN Dual<V> erfinv(Dual<V> x) {
   const V y = erfinv(x.v);
   return {y, x.d * exp(y * y) * 0.88622692545275801};
 }
 template <class V>
-TD_FN Dual<V> lgamma(Dual<V> x) { return {lgamma(x.v), x.d * digamma(x.v)}; }
+TD_FN Dual<V> lgamma(Dual<V> x) {
+  return {lgamma(x.v), x.d * digamma(x.v)};
+}
 template <class V>
-TD_FN Dual<V> digamma(Dual<V> x) { return {digamma(x.v), x.d * trigamma(x.v)}; }
+TD_FN Dual<V> digamma(Dual<V> x) {
+  return {digamma(x.v), x.d * trigamma(x.v)};
+}
 template <class V>
-TD_FN Dual<V> trigamma(Dual<V> x) { return {trigamma(x.v), x.d * tetragamma(x.v)}; }
+TD_FN Dual<V> trigamma(Dual<V> x) {
+  return {trigamma(x.v), x.d * tetragamma(x.v)};
+}
 // The exponent's part is left out where the exponent is a constant: log(a) need not exist.
 template <class V>
 TD_FN Dual<V> pow(Dual<V> a, Dual<V> b) {
@@ -164,28 +205,48 @@ TD_FN Dual<V> pow(Dual<V> a, Dual<V> b) {
 }
 // Steps: the derivative is 0 wherever there is one, and PyTorch takes 0 at the jumps.
 template <class V>
-TD_FN Dual<V> floor(Dual<V> x) { return {floor(x.v), V(0)}; }
+TD_FN Dual<V> floor(Dual<V> x) {
+  return {floor(x.v), V(0)};
+}
 template <class V>
-TD_FN Dual<V> ceil(Dual<V> x) { return {ceil(x.v), V(0)}; }
+TD_FN Dual<V> ceil(Dual<V> x) {
+  return {ceil(x.v), V(0)};
+}
 template <class V>
-TD_FN Dual<V> trunc(Dual<V> x) { return {trunc(x.v), V(0)}; }
+TD_FN Dual<V> trunc(Dual<V> x) {
+  return {trunc(x.v), V(0)};
+}
 template <class V>
-TD_FN Dual<V> round(Dual<V> x) { return {round(x.v), V(0)}; }
+TD_FN Dual<V> round(Dual<V> x) {
+  return {round(x.v), V(0)};
+}
 template <class V>
-TD_FN Dual<V> sgn(Dual<V> x) { return {sgn(x.v), V(0)}; }
+TD_FN Dual<V> sgn(Dual<V> x) {
+  return {sgn(x.v), V(0)};
+}
 template <class V>
-TD_FN Dual<V> conj(Dual<V> x) { return {conj(x.v), conj(x.d)}; }
+TD_FN Dual<V> conj(Dual<V> x) {
+  return {conj(x.v), conj(x.d)};
+}
 // Tests look at the value only.
 template <class V>
-TD_FN auto isnan(Dual<V> x) { return isnan(x.v); }
+TD_FN auto isnan(Dual<V> x) {
+  return isnan(x.v);
+}
 template <class V>
-TD_FN auto isinf(Dual<V> x) { return isinf(x.v); }
+TD_FN auto isinf(Dual<V> x) {
+  return isinf(x.v);
+}
 template <class V>
-TD_FN auto real(Dual<V> x) { return real(x.v); }
+TD_FN auto real(Dual<V> x) {
+  return real(x.v);
+}
 
 // sigmoid(x) = 1 / (1 + e^-x); the derivative from the value stays finite where e^-x does not.
 template <class V>
-TD_FN V sigmoid(V x) { return 1 / (1 + exp(-x)); }
+TD_FN V sigmoid(V x) {
+  return 1 / (1 + exp(-x));
+}
 template <class V>
 TD_FN Dual<V> sigmoid(Dual<V> x) {
   const V y = sigmoid(x.v);
@@ -199,9 +260,13 @@ struct Grad {
   F f;
 
   template <class V>
-  TD_FN V operator()(V gy, V x) const { return product(gy, f(seed<0>(x)).d); }
+  TD_FN V operator()(V gy, V x) const {
+    return product(gy, f(seed<0>(x)).d);
+  }
   template <class V>
-  TD_FN V operator()(V gy, V x, V y) const { return product(gy, f(seed<0>(x), seed<1>(y)).d); }
+  TD_FN V operator()(V gy, V x, V y) const {
+    return product(gy, f(seed<0>(x), seed<1>(y)).d);
+  }
   template <class V>
   TD_FN V operator()(V gy, V x, V y, V z) const {
     return product(gy, f(seed<0>(x), seed<1>(y), seed<2>(z)).d);
@@ -213,11 +278,16 @@ struct Grad {
 
  private:
   template <int K, class V>
-  static TD_FN Dual<V> seed(V x) { return {x, V(K == I ? 1 : 0)}; }
-  // Where F is itself a Grad, its derivative is already conjugated: what is left is the incoming gradient.
+  static TD_FN Dual<V> seed(V x) {
+    return {x, V(K == I ? 1 : 0)};
+  }
+  // Where F is itself a Grad, its derivative is already conjugated: what is left is the incoming
+  // gradient.
   template <class V>
   static TD_FN V product(V gy, V d) {
-    if constexpr (requires { F::kIsGrad; }) return conj(gy) * d;
-    else return gy * conj(d);
+    if constexpr (requires { F::kIsGrad; })
+      return conj(gy) * d;
+    else
+      return gy * conj(d);
   }
 };

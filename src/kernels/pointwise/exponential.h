@@ -3,41 +3,55 @@
 // e^x
 struct Exp {
   template <class V>
-  TD_FN V operator()(V x) const { return exp(x); }
+  TD_FN V operator()(V x) const {
+    return exp(x);
+  }
 };
 
 // 2^x
 struct Exp2 {
   template <class V>
-  TD_FN V operator()(V x) const { return exp2(x); }
+  TD_FN V operator()(V x) const {
+    return exp2(x);
+  }
 };
 
 // e^x - 1, accurate near 0
 struct Expm1 {
   template <class V>
-  TD_FN V operator()(V x) const { return expm1(x); }
+  TD_FN V operator()(V x) const {
+    return expm1(x);
+  }
 };
 
 // The natural logarithm.
 struct Log {
   template <class V>
-  TD_FN V operator()(V x) const { return log(x); }
+  TD_FN V operator()(V x) const {
+    return log(x);
+  }
 };
 
 struct Log2 {
   template <class V>
-  TD_FN V operator()(V x) const { return log2(x); }
+  TD_FN V operator()(V x) const {
+    return log2(x);
+  }
 };
 
 struct Log10 {
   template <class V>
-  TD_FN V operator()(V x) const { return log10(x); }
+  TD_FN V operator()(V x) const {
+    return log10(x);
+  }
 };
 
 // log(1 + x), accurate near 0
 struct Log1p {
   template <class V>
-  TD_FN V operator()(V x) const { return log1p(x); }
+  TD_FN V operator()(V x) const {
+    return log1p(x);
+  }
 };
 
 // logaddexp(x, y) = log(e^x + e^y) = max + log1p(e^(min - max)); equal infinities stay themselves
@@ -52,7 +66,8 @@ struct Logaddexp {
 struct Logaddexp2 {
   template <class V>
   TD_FN V operator()(V x, V y) const {
-    return select(isinf(x) & (x == y), x, max(x, y) + log1p(exp2(-abs(x - y))) * 1.4426950408889634);
+    return select(isinf(x) & (x == y), x,
+                  max(x, y) + log1p(exp2(-abs(x - y))) * 1.4426950408889634);
   }
 };
 

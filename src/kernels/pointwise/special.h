@@ -3,35 +3,47 @@
 // erf(x) = 2/sqrt(pi) int_0^x e^(-t^2) dt
 struct Erf {
   template <class V>
-  TD_FN V operator()(V x) const { return erf(x); }
+  TD_FN V operator()(V x) const {
+    return erf(x);
+  }
 };
 
 // erfc(x) = 1 - erf(x), accurate for large x
 struct Erfc {
   template <class V>
-  TD_FN V operator()(V x) const { return erfc(x); }
+  TD_FN V operator()(V x) const {
+    return erfc(x);
+  }
 };
 
 // The inverse of erf.
 struct Erfinv {
   template <class V>
-  TD_FN V operator()(V x) const { return erfinv(x); }
+  TD_FN V operator()(V x) const {
+    return erfinv(x);
+  }
 };
 
 // log|gamma(x)|
 struct Lgamma {
   template <class V>
-  TD_FN V operator()(V x) const { return lgamma(x); }
+  TD_FN V operator()(V x) const {
+    return lgamma(x);
+  }
 };
 
 // digamma(x) = d/dx log|gamma(x)|
 struct Digamma {
   template <class V>
-  TD_FN V operator()(V x) const { return digamma(x); }
+  TD_FN V operator()(V x) const {
+    return digamma(x);
+  }
 };
 
 // trigamma(x) = d/dx digamma(x)
 struct Trigamma {
   template <class V>
-  TD_FN V operator()(V x) const { return trigamma(x); }
+  TD_FN V operator()(V x) const {
+    return trigamma(x);
+  }
 };

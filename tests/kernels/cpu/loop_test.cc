@@ -58,17 +58,18 @@ Array random_array(Random& random, const DimVector& sizes, DType dtype, bool may
 DimVector random_sizes(Random& random) {
   DimVector sizes;
   const int64_t ndim = pick(random, 0, 5);
-  for (int64_t d = 0; d < ndim; d++) sizes.push_back(pick(random, 0, 9) ? pick(random, 1, 9) : pick(random, 30, 70));
+  for (int64_t d = 0; d < ndim; d++)
+    sizes.push_back(pick(random, 0, 9) ? pick(random, 1, 9) : pick(random, 30, 70));
   return sizes;
 }
 
 double get(DType dtype, const char* p) {
   switch (dtype) {
-#define TD_CASE(name, type) \
-  case DType::name: {       \
-    type value;             \
+#define TD_CASE(name, type)               \
+  case DType::name: {                     \
+    type value;                           \
     std::memcpy(&value, p, sizeof value); \
-    return static_cast<double>(value); \
+    return static_cast<double>(value);    \
   }
     TD_CASE(kBool, uint8_t)
     TD_CASE(kUInt8, uint8_t)
@@ -81,8 +82,10 @@ double get(DType dtype, const char* p) {
     TD_CASE(kFloat32, float)
     TD_CASE(kFloat64, double)
 #undef TD_CASE
-    case DType::kComplex64: return *reinterpret_cast<const float*>(p);
-    case DType::kComplex128: return *reinterpret_cast<const double*>(p);
+    case DType::kComplex64:
+      return *reinterpret_cast<const float*>(p);
+    case DType::kComplex128:
+      return *reinterpret_cast<const double*>(p);
   }
   return 0;
 }
@@ -91,18 +94,30 @@ double get(DType dtype, const char* p) {
 void put(DType dtype, char* p, int64_t value) {
   const auto write = [p](auto v) { std::memcpy(p, &v, sizeof v); };
   switch (dtype) {
-    case DType::kBool: return write(value != 0);
-    case DType::kUInt8: return write(static_cast<uint8_t>(value));
-    case DType::kInt8: return write(static_cast<int8_t>(value));
-    case DType::kInt16: return write(static_cast<int16_t>(value));
-    case DType::kInt32: return write(static_cast<int32_t>(value));
-    case DType::kInt64: return write(value);
-    case DType::kFloat16: return write(Half(static_cast<float>(value)));
-    case DType::kBFloat16: return write(BFloat16(static_cast<float>(value)));
-    case DType::kFloat32: return write(static_cast<float>(value));
-    case DType::kFloat64: return write(static_cast<double>(value));
-    case DType::kComplex64: return write(std::complex<float>(static_cast<float>(value), 0));
-    case DType::kComplex128: return write(std::complex<double>(static_cast<double>(value), 0));
+    case DType::kBool:
+      return write(value != 0);
+    case DType::kUInt8:
+      return write(static_cast<uint8_t>(value));
+    case DType::kInt8:
+      return write(static_cast<int8_t>(value));
+    case DType::kInt16:
+      return write(static_cast<int16_t>(value));
+    case DType::kInt32:
+      return write(static_cast<int32_t>(value));
+    case DType::kInt64:
+      return write(value);
+    case DType::kFloat16:
+      return write(Half(static_cast<float>(value)));
+    case DType::kBFloat16:
+      return write(BFloat16(static_cast<float>(value)));
+    case DType::kFloat32:
+      return write(static_cast<float>(value));
+    case DType::kFloat64:
+      return write(static_cast<double>(value));
+    case DType::kComplex64:
+      return write(std::complex<float>(static_cast<float>(value), 0));
+    case DType::kComplex128:
+      return write(std::complex<double>(static_cast<double>(value), 0));
   }
 }
 
@@ -113,12 +128,14 @@ void fill_random(Random& random, Array& a) {
 void weighted_sum(void* out, const void* const* in, int64_t n, const void* params) {
   const float scale = *static_cast<const float*>(params);
   for (int64_t i = 0; i < n; i++) {
-    static_cast<float*>(out)[i] = static_cast<const float*>(in[0])[i] + scale * static_cast<const float*>(in[1])[i];
+    static_cast<float*>(out)[i] =
+        static_cast<const float*>(in[0])[i] + scale * static_cast<const float*>(in[1])[i];
   }
 }
 void is_less(void* out, const void* const* in, int64_t n, const void*) {
   for (int64_t i = 0; i < n; i++) {
-    static_cast<bool*>(out)[i] = static_cast<const float*>(in[0])[i] < static_cast<const float*>(in[1])[i];
+    static_cast<bool*>(out)[i] =
+        static_cast<const float*>(in[0])[i] < static_cast<const float*>(in[1])[i];
   }
 }
 
@@ -131,19 +148,22 @@ TEST(Loop, EveryLayoutAndDType) {
     const bool plain = pick(random, 0, 2) == 0;
     const auto dtype = [&] { return plain ? DType::kFloat32 : random_dtype(random); };
     Array out = random_array(random, sizes, dtype(), false);
-    Array x = random_array(random, sizes, dtype(), true), y = random_array(random, sizes, dtype(), true);
+    Array x = random_array(random, sizes, dtype(), true),
+          y = random_array(random, sizes, dtype(), true);
     fill_random(random, x);
     fill_random(random, y);
     const std::vector<char> untouched = out.memory;
     const float scale = 2;
-    pointwise_loop(weighted_sum, DType::kFloat32, DType::kFloat32, out.view(), {x.view(), y.view()}, &scale);
+    pointwise_loop(weighted_sum, DType::kFloat32, DType::kFloat32, out.view(), {x.view(), y.view()},
+                   &scale);
     for (int64_t i = 0; i < out.numel; i++) {
       double expected = get(x.dtype, x.at(i)) + 2 * get(y.dtype, y.at(i));
       if (out.dtype == DType::kBool) expected = expected != 0;
       ASSERT_EQ(get(out.dtype, out.at(i)), expected) << "round " << round << " element " << i;
     }
     // Gaps between elements keep their bytes.
-    for (int64_t i = 0; i < out.numel; i++) std::memset(out.at(i), 0, static_cast<size_t>(item_size(out.dtype)));
+    for (int64_t i = 0; i < out.numel; i++)
+      std::memset(out.at(i), 0, static_cast<size_t>(item_size(out.dtype)));
     ASSERT_EQ(out.memory, untouched) << "round " << round;
   }
 }
@@ -153,10 +173,12 @@ TEST(Loop, BoolResults) {
   for (int round = 0; round < 200; round++) {
     const DimVector sizes = random_sizes(random);
     Array out = random_array(random, sizes, DType::kBool, false);
-    Array x = random_array(random, sizes, DType::kBFloat16, true), y = random_array(random, sizes, DType::kInt64, true);
+    Array x = random_array(random, sizes, DType::kBFloat16, true),
+          y = random_array(random, sizes, DType::kInt64, true);
     fill_random(random, x);
     fill_random(random, y);
-    pointwise_loop(is_less, DType::kFloat32, DType::kBool, out.view(), {x.view(), y.view()}, nullptr);
+    pointwise_loop(is_less, DType::kFloat32, DType::kBool, out.view(), {x.view(), y.view()},
+                   nullptr);
     for (int64_t i = 0; i < out.numel; i++) {
       ASSERT_EQ(get(out.dtype, out.at(i)) != 0, get(x.dtype, x.at(i)) < get(y.dtype, y.at(i)));
     }
@@ -166,7 +188,8 @@ TEST(Loop, BoolResults) {
 TEST(Loop, LargeTransposedInPlaceAndEmpty) {
   const int64_t n = 700;
   std::vector<float> x(static_cast<size_t>(n * n)), y(x), out(x);
-  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i), y[i] = static_cast<float>(i % 11);
+  for (size_t i = 0; i < x.size(); i++)
+    x[i] = static_cast<float>(i), y[i] = static_cast<float>(i % 11);
   const float scale = 3;
   const DimVector sizes{n, n}, row_major{n, 1}, transposed{1, n};
   const auto view = [&](std::vector<float>& v, const DimVector& strides) {
@@ -182,7 +205,8 @@ TEST(Loop, LargeTransposedInPlaceAndEmpty) {
   }
   pointwise_loop(weighted_sum, DType::kFloat32, DType::kFloat32, view(x, transposed),
                  {view(x, transposed), view(x, transposed)}, &scale);
-  for (size_t i = 0; i < x.size(); i++) ASSERT_EQ(x[i], static_cast<float>(i) + 3 * static_cast<float>(i));
+  for (size_t i = 0; i < x.size(); i++)
+    ASSERT_EQ(x[i], static_cast<float>(i) + 3 * static_cast<float>(i));
   const DimVector none{0, 5}, strides{5, 1};
   const View empty{nullptr, DType::kFloat32, none, strides, 0, true};
   pointwise_loop(weighted_sum, DType::kFloat32, DType::kFloat32, empty, {empty, empty}, &scale);
@@ -193,7 +217,8 @@ TEST(Copy, EveryLayoutAndDTypePair) {
   for (int round = 0; round < 600; round++) {
     const DimVector sizes = random_sizes(random);
     Array src = random_array(random, sizes, random_dtype(random), true);
-    Array dst = random_array(random, sizes, pick(random, 0, 1) ? src.dtype : random_dtype(random), false);
+    Array dst =
+        random_array(random, sizes, pick(random, 0, 1) ? src.dtype : random_dtype(random), false);
     fill_random(random, src);
     cpu::copy(dst.view(), src.view());
     for (int64_t i = 0; i < dst.numel; i++) {
@@ -216,7 +241,8 @@ TEST(Copy, Conversions) {
   EXPECT_EQ(convert(bool{}, std::complex<float>(0, 1)), true);
   EXPECT_EQ(convert(bool{}, std::numeric_limits<float>::quiet_NaN()), true);
   EXPECT_EQ(convert(int32_t{}, 1e30f), std::numeric_limits<int32_t>::min());
-  EXPECT_EQ(convert(int64_t{}, std::numeric_limits<double>::quiet_NaN()), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(convert(int64_t{}, std::numeric_limits<double>::quiet_NaN()),
+            std::numeric_limits<int64_t>::min());
   EXPECT_EQ(convert(float{}, std::complex<double>(1.5, 7)), 1.5f);
   EXPECT_EQ(convert(Half{}, 65520.0f).bits, 0x7c00);
 }
@@ -235,12 +261,16 @@ TEST(Copy, SixteenBitFloats) {
     ASSERT_EQ(back[i].bits, halves[i].bits);
   }
   Random random(4);
-  for (int i = 0; i < 100001; i++) narrow_input.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
+  for (int i = 0; i < 100001; i++)
+    narrow_input.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   std::vector<BFloat16> narrow(narrow_input.size());
-  cpu::convert_fn(DType::kBFloat16, DType::kFloat32)(narrow.data(), narrow_input.data(), static_cast<int64_t>(narrow.size()));
+  cpu::convert_fn(DType::kBFloat16, DType::kFloat32)(narrow.data(), narrow_input.data(),
+                                                     static_cast<int64_t>(narrow.size()));
   for (size_t i = 0; i < narrow.size(); i++) {
-    if (narrow_input[i] == narrow_input[i]) ASSERT_EQ(narrow[i].bits, BFloat16(narrow_input[i]).bits);
-    else ASSERT_NE(static_cast<float>(narrow[i]), static_cast<float>(narrow[i]));
+    if (narrow_input[i] == narrow_input[i])
+      ASSERT_EQ(narrow[i].bits, BFloat16(narrow_input[i]).bits);
+    else
+      ASSERT_NE(static_cast<float>(narrow[i]), static_cast<float>(narrow[i]));
   }
 }
 
