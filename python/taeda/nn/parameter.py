@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import taeda
@@ -72,11 +71,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    def __reduce_ex__(self, proto: Any) -> tuple:
-        from taeda._utils import _rebuild_parameter
-
-        return (_rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict()))
 
 
 _C._set_parameter_type(Parameter)  # operators skip the override check for it
