@@ -66,7 +66,7 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str):
     if name in _LAZY:
         value = getattr(_importlib.import_module(_LAZY[name]), name)
     elif name in _SUBMODULES:

@@ -6,6 +6,8 @@ in Python, such as ``inplace`` or ``return_indices``, are defined in ``taeda.nn.
 
 from __future__ import annotations
 
+from typing import Any
+
 from taeda import _C
 
 from ._functional import activation as _activation
@@ -47,3 +49,7 @@ def _publish() -> None:
 
 
 _publish()
+
+
+def __getattr__(name: str) -> Any:  # says to type checkers that names are added above
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,10 @@ __all__ = [
 ]
 
 
-class _ParameterMeta(type(Tensor)):
+_TensorType: Any = type(Tensor)
+
+
+class _ParameterMeta(_TensorType):
     """Tensors of other subclasses marked ``_is_param`` count as parameters too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -76,7 +79,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 _C._set_parameter_type(Parameter)  # operators skip the override check for it
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(_TensorType):
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
@@ -104,8 +107,13 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return buffer
 
 
-class UninitializedTensorMixin:
+_Mixed: Any = object  # the tensor class that the mixin is mixed into
+
+
+class UninitializedTensorMixin(_Mixed):
     """A tensor without shape yet: a lazy module gives it one at the first call."""
+
+    data: Any
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Turns it, in place, into a parameter or buffer of ``shape``, with undefined values."""

@@ -8,7 +8,6 @@ optimizer's own file, which also is the definition that the tests compare with; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import taeda
@@ -17,7 +16,7 @@ from taeda import _C, Tensor
 _TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
 
-def fused(name: str) -> Callable[..., Any] | None:
+def fused(name: str) -> Any:
     """The operator of that name, if the core has it."""
     return _C._functions.get("torch", {}).get(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -165,7 +166,7 @@ class LBFGS(Optimizer):
             offset += count
 
     def _evaluate_at(
-        self, closure: Callable, start: list[Tensor], t: float, direction: Tensor
+        self, closure: Callable, start: list[Tensor], direction: Tensor, t: float
     ) -> _Point:
         """Loss and gradient a step ``t`` along ``direction``; the parameters stay in place."""
         self._add_direction(t, direction)
@@ -204,7 +205,7 @@ class LBFGS(Optimizer):
             r.add_(old_s[i], alpha=al[i] - be)
         return r
 
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Up to ``max_iter`` iterations; ``closure`` computes loss and gradients. First loss."""
 
         def evaluate() -> Any:
@@ -248,7 +249,7 @@ class LBFGS(Optimizer):
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 start = [p.clone(memory_format=taeda.contiguous_format) for p in self._params]
                 point, used = _strong_wolfe(
-                    lambda x, d=direction, s=start: self._evaluate_at(closure, s, x, d),
+                    functools.partial(self._evaluate_at, closure, start, direction),
                     _Point(0, loss, grad, slope),
                     t,
                     float(direction.abs().max()),

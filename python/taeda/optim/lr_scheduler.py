@@ -216,7 +216,7 @@ class _LRScheduler(LRScheduler):
     pass
 
 
-def _watch_steps(optimizer: Optimizer) -> None:
+def _watch_steps(optimizer: Any) -> None:
     """Notes on the optimizer that its step was called, to warn of the wrong order."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
@@ -224,13 +224,14 @@ def _watch_steps(optimizer: Optimizer) -> None:
     function = optimizer.step.__func__
 
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def step(*args: Any, **kwargs: Any) -> Any:
         owner = reference()
+        assert owner is not None  # it is calling
         owner._opt_called = True
         return function(owner, *args, **kwargs)
 
-    wrapper._wrapped_by_lr_sched = True
-    optimizer.step = wrapper
+    step.__dict__["_wrapped_by_lr_sched"] = True
+    optimizer.step = step
 
 
 class _WithLambdas(LRScheduler):
@@ -510,10 +511,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
             )
         self.T_0 = T_0
-        self.T_i = T_0
+        self.T_i: float = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur = last_epoch
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
@@ -628,7 +629,7 @@ class SequentialLR(_Combined):
         for part in parts:
             self._undo_first_steps(part)
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """Goes to the next step."""
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
@@ -657,7 +658,7 @@ class ChainedScheduler(_Combined):
         self.optimizer = optimizer
         self._last_lr = self._current()
 
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]
         """All go to the next step."""
         for scheduler in self._schedulers:
             scheduler.step()
@@ -727,7 +728,7 @@ class ReduceLROnPlateau(LRScheduler):
     def in_cooldown(self) -> bool:
         return self.cooldown_counter > 0
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Looks at the metric of this step and reduces the learning rates if it is time."""
         current = float(metrics)
         if epoch is None:

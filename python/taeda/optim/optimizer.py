@@ -82,7 +82,7 @@ def _with_hooks(step: Callable) -> Callable:
             hook(self, full_args, kwargs)
         return out
 
-    wrapper.hooked = True
+    wrapper.__dict__["hooked"] = True
     return wrapper
 
 
@@ -125,7 +125,7 @@ class Optimizer:
         self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _with_hooks(cls.step)
+            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -353,7 +353,8 @@ def _cast_state(param: Tensor, value: Any, key: Hashable = None) -> Any:
     if isinstance(value, dict):
         return {k: _cast_state(param, v, key=k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_cast_state(param, v) for v in value)
+        kind: Any = type(value)
+        return kind(_cast_state(param, v) for v in value)
     return value
 
 

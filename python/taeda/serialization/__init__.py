@@ -312,7 +312,7 @@ def _trusting_unpickler(module: Any) -> type:
     from ._safe_pickle import _allowed
 
     known = _allowed()
-    helpers = {
+    helpers: dict[str, dict[str, Any]] = {
         "torch._utils": REBUILD,
         "torch._tensor": {"_rebuild_from_type_v2": _rebuild_from_type_v2},
     }
@@ -341,7 +341,7 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
         if any(name.endswith("constants.pkl") for name in names):
             raise NotImplementedError("load: TorchScript archives are not supported")
         raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
-    byteorder = sys.byteorder
+    byteorder: str = sys.byteorder
     if folder + "byteorder" in names:
         byteorder = archive.read(folder + "byteorder").decode("ascii", "replace")
         if byteorder not in ("little", "big"):

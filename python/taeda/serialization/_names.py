@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import taeda
 
 # Storage class name in a file -> dtype of its elements.
@@ -55,7 +57,7 @@ class LoadedStorage:
     ``untyped`` is None on the meta device.
     """
 
-    def __init__(self, untyped: object, dtype: object, nbytes: int, device: object) -> None:
+    def __init__(self, untyped: Any, dtype: Any, nbytes: int, device: Any) -> None:
         self.untyped = untyped
         self.dtype = dtype
         self.nbytes = nbytes

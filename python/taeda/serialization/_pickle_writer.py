@@ -46,10 +46,13 @@ class _StorageReference:
         self.numel = numel
 
 
-class Pickler(pickle._Pickler):  # type: ignore[name-defined]
+_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
+
+
+class Pickler(_PythonPickler):
     """Collects the storages it meets in ``storages``, in order of their keys."""
 
-    dispatch = pickle._Pickler.dispatch.copy()  # type: ignore[attr-defined]
+    dispatch = _PythonPickler.dispatch.copy()
 
     def __init__(self, file: io.BytesIO, protocol: int) -> None:
         super().__init__(file, protocol)

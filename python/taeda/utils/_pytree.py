@@ -58,11 +58,14 @@ def _dict_unflatten(values: Iterable, context: Context) -> dict:
     return dict(zip(context, values))
 
 
+# Stands for all named tuples.
+_NAMED_TUPLES: Any = namedtuple
+
 register_pytree_node(dict, _dict_flatten, _dict_unflatten)
 register_pytree_node(list, lambda x: (list(x), None), lambda values, _: list(values))
 register_pytree_node(tuple, lambda x: (list(x), None), lambda values, _: tuple(values))
 register_pytree_node(
-    namedtuple,  # type: ignore[arg-type]  stands for all named tuples
+    _NAMED_TUPLES,
     lambda x: (list(x), type(x)),
     lambda values, kind: kind(*values),
 )
@@ -95,7 +98,7 @@ class TreeSpec:
         self.context = context
         self.children_specs = children_specs
         self.num_children = len(children_specs)
-        self.num_leaves = sum(child.num_leaves for child in children_specs)
+        self.num_leaves: int = sum(child.num_leaves for child in children_specs)
 
     def is_leaf(self) -> bool:
         return False

@@ -57,7 +57,7 @@ class RemovableHandle:
 
 def unserializable_hook(f: Callable) -> Callable:
     """Marks ``f`` so that serializing a tensor that has it as a hook warns."""
-    f.__torch_unserializable__ = True
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
     return f
 
 
@@ -73,7 +73,7 @@ def warn_if_has_hooks(tensor: Any) -> None:
             )
 
 
-def _identity_function() -> type:
+def _identity_function() -> Any:
     """The autograd function that passes tensors through and gives hooks a node to hang on."""
     global _Identity
     if _Identity is None:

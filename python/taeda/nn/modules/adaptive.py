@@ -75,9 +75,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draws new values."""
         self.head.reset_parameters()
-        for first, second in self.tail:
-            first.reset_parameters()
-            second.reset_parameters()
+        for projection in self.tail:
+            for layer in projection.children():
+                layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """(log-probability of each target, mean loss)"""

@@ -255,11 +255,12 @@ def _pairs(kind: str, entry: str, items: Any) -> Iterator[tuple[str, Any]]:
             raise TypeError(
                 f"{kind} update sequence element #{j} should be Iterable; is{type(pair).__name__}"
             )
-        if len(pair) != 2:
+        values = tuple(pair)
+        if len(values) != 2:
             raise ValueError(
-                f"{kind} update sequence element #{j} has length {len(pair)}; 2 is required"
+                f"{kind} update sequence element #{j} has length {len(values)}; 2 is required"
             )
-        yield pair[0], pair[1]
+        yield values
 
 
 class ModuleDict(Module):

@@ -9,7 +9,10 @@ from taeda.nn.parameter import is_lazy
 __all__ = ["LazyModuleMixin"]
 
 
-class LazyModuleMixin:
+_Mixed: Any = object  # the Module that the mixin is mixed into
+
+
+class LazyModuleMixin(_Mixed):
     """Mixin for modules whose parameters get their shape at the first call.
 
     A subclass defines ``initialize_parameters(*args)``; a pre-forward hook calls it once, and the

@@ -148,6 +148,7 @@ class Module:
     _version: int = 1
     training: bool
     call_super_init: bool = False
+    _is_full_backward_hook: bool | None
     _compiled_call_impl: Callable | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -327,7 +328,7 @@ class Module:
 
     # --- conversions ---
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self: T, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> T:
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -523,7 +524,7 @@ class Module:
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """``hook(module, state_dict, prefix, local_metadata)`` may change state_dict in place."""
-        hook._from_public_api = True
+        hook._from_public_api = True  # type: ignore[attr-defined]
         return _add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable) -> RemovableHandle:
@@ -821,7 +822,7 @@ class Module:
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
         if destination is None:
             destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            destination._metadata = OrderedDict()  # type: ignore[attr-defined]
         local_metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local_metadata
@@ -954,7 +955,7 @@ class Module:
         metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)
         if metadata is not None:
-            state_dict._metadata = metadata
+            state_dict._metadata = metadata  # type: ignore[attr-defined]
 
         def load(module: Module, local_state: dict, prefix: str) -> None:
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})

@@ -75,7 +75,10 @@ class RNNBase(Module):
         for layer in range(num_layers):
             for direction in range(directions):
                 inputs = input_size if layer == 0 else output_size * directions
-                shapes = {"weight_ih": (gate_size, inputs), "weight_hh": (gate_size, output_size)}
+                shapes: dict[str, tuple] = {
+                    "weight_ih": (gate_size, inputs),
+                    "weight_hh": (gate_size, output_size),
+                }
                 if bias:
                     shapes["bias_ih"] = shapes["bias_hh"] = (gate_size,)
                 if proj_size > 0:
@@ -88,16 +91,16 @@ class RNNBase(Module):
 
     def _check_arguments(self, dropout: Any) -> None:
         if (
-            not isinstance(dropout, numbers.Number)
-            or not 0 <= dropout <= 1
+            not isinstance(dropout, numbers.Real)
             or isinstance(dropout, bool)
+            or not 0 <= float(dropout) <= 1
         ):
             raise ValueError(
                 "dropout should be a number in range [0, 1] "
                 "representing the probability of an element being "
                 "zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:
+        if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last "
                 "recurrent layer, so non-zero dropout expects "

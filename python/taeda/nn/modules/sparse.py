@@ -200,7 +200,7 @@ class EmbeddingBag(Module):
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
-    _fill_padding_idx_with_zero = Embedding._fill_padding_idx_with_zero
+    _fill_padding_idx_with_zero: Any = Embedding._fill_padding_idx_with_zero
 
     def forward(
         self,

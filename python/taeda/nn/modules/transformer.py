@@ -102,7 +102,7 @@ class Transformer(Module):
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            layer = TransformerEncoderLayer(*layer_arguments, **options)
+            layer: Module = TransformerEncoderLayer(*layer_arguments, **options)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **options)
             self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
         if custom_decoder is not None:

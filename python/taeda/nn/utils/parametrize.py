@@ -161,7 +161,7 @@ def _inject_class(module: Module) -> None:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    fields = {"__getstate__": getstate}
+    fields: dict[str, Any] = {"__getstate__": getstate}
     if not hasattr(cls, "__deepcopy__"):
         fields["__deepcopy__"] = default_deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), fields)

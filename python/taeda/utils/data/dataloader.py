@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import taeda
 
 from . import _utils
-from .dataset import Dataset, IterableDataset
+from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
@@ -62,7 +62,7 @@ class DataLoader(Generic[T_co]):
         drop_last: leaves an incomplete last batch out.
     """
 
-    dataset: Dataset[T_co]
+    dataset: Any
     batch_size: int | None
     num_workers: int
     pin_memory: bool
@@ -75,7 +75,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Dataset[T_co],
+        dataset: Any,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable | None = None,
@@ -288,7 +288,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
-        self._samples = None
+        self._samples: Any = None
         if self._dataset_kind == _DatasetKind.Iterable:
             self._samples = iter(self._dataset)
         self._ended = False

@@ -45,7 +45,7 @@ class IterableDataset(Dataset[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other: Dataset) -> ChainDataset:
+    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -67,7 +67,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 class StackDataset(Dataset):
     """Sample i is the tuple, or with keywords the dict, of the i-th samples of the datasets."""
 
-    def __init__(self, *args: Dataset, **kwargs: Dataset) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
                 "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like "
@@ -96,7 +96,7 @@ class StackDataset(Dataset):
         return self._length
 
 
-def _fetch_all(dataset: Dataset, indices: list) -> list:
+def _fetch_all(dataset: Any, indices: list) -> list:
     if callable(getattr(dataset, "__getitems__", None)):
         items = dataset.__getitems__(indices)
         if len(items) != len(indices):
@@ -110,7 +110,7 @@ def _fetch_all(dataset: Dataset, indices: list) -> list:
 class ConcatDataset(Dataset[T_co]):
     """Several indexed datasets one after the other."""
 
-    datasets: list[Dataset[T_co]]
+    datasets: list[Any]
     cumulative_sizes: list[int]
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
@@ -168,7 +168,7 @@ class ChainDataset(IterableDataset):
 class Subset(Dataset[T_co]):
     """The samples of ``dataset`` at ``indices``."""
 
-    dataset: Dataset[T_co]
+    dataset: Any
     indices: Sequence[int]
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
@@ -191,7 +191,7 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(
-    dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None
+    dataset: Any, lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T_co]]:
     """Random disjoint subsets of the given lengths, or fractions that sum to 1."""
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

@@ -8,7 +8,6 @@ from typing import Any
 
 import taeda
 
-from .dataset import Dataset
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -23,7 +22,7 @@ class DistributedSampler(Sampler):
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Any,
         num_replicas: int | None = None,
         rank: int | None = None,
         shuffle: bool = True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import taeda
@@ -155,9 +155,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """Lists of ``batch_size`` indices of another sampler; the last may be shorter or dropped."""
 
-    def __init__(
-        self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool
-    ) -> None:
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"

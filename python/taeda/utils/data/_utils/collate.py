@@ -95,8 +95,8 @@ def collate(batch: Any, *, collate_fn_map: dict | None = None) -> Any:
     if isinstance(elem, collections.abc.Sequence):
         if not all(len(sample) == len(elem) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        values = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)]
-        return values if isinstance(elem, tuple) else _like_sequence(elem, values)
+        columns_ = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)]
+        return columns_ if isinstance(elem, tuple) else _like_sequence(elem, columns_)
     raise TypeError(default_collate_err_msg_format.format(elem_type))
 
 
