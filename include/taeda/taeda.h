@@ -8,3 +8,4 @@
 #include "taeda/ops.h"
 #include "taeda/optim.h"
 #include "taeda/tensor.h"
+#include "taeda/values.h"

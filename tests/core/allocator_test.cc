@@ -109,9 +109,8 @@ TEST(CpuAllocator, BlocksReleasedByOtherThreads) {
 }
 
 TEST(CpuAllocator, ChildrenAllocateWhileTheParentsThreadsDo) {
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {
-    while (!stop) {
+  const std::jthread busy([](std::stop_token stop) {
+    while (!stop.stop_requested()) {
       for (const int64_t bytes : {100, 100000, 3 << 20}) release_cpu(allocate_cpu(bytes), bytes);
     }
   });
@@ -129,8 +128,6 @@ TEST(CpuAllocator, ChildrenAllocateWhileTheParentsThreadsDo) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
-  stop = true;
-  busy.join();
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// Tensors from values written in the program.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "taeda/tensor.h"
+
+namespace taeda {
+
+namespace detail {
+Tensor tensor_from(const double* values, size_t count, IntSpan sizes);  // of the default dtype
+Tensor tensor_from(const float* values, size_t count, IntSpan sizes);
+Tensor tensor_from(const int64_t* values, size_t count, IntSpan sizes);
+Tensor tensor_from(const bool* values, size_t count, IntSpan sizes);
+}  // namespace detail
+
+// A tensor with these values, as torch.tensor makes it: decimals give the default dtype, integers
+// int64. One dimension unless `sizes` are given; RuntimeError where they do not multiply to the
+// number of values.
+//   tensor({1.5, 2.5});  tensor({1, 2, 3, 4}, {2, 2});
+template <class T>
+Tensor tensor(std::initializer_list<T> values, IntSpan sizes) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    const std::vector<int64_t> wide(values.begin(), values.end());
+    return detail::tensor_from(wide.data(), wide.size(), sizes);
+  } else {
+    return detail::tensor_from(values.begin(), values.size(), sizes);
+  }
+}
+template <class T>
+Tensor tensor(std::initializer_list<T> values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
+
+}  // namespace taeda
