@@ -168,7 +168,7 @@ def binding_files(ops: list[Op], per_file: int = 40) -> dict[str, str]:
     keys = list(bodies)
     files, declared = {}, defaultdict(list)
     for start in range(0, len(keys), per_file):
-        out = ['#include "python/binding_support.h"', "namespace taeda::python {"]
+        out = ['#include "op_handlers.h"', '#include "python/binding_support.h"', "namespace taeda::python {"]
         for key in keys[start : start + per_file]:
             places = bodies[key]
             out += _functions(places, names[places[0]], start + keys[start : start + per_file].index(key))
