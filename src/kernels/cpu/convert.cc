@@ -6,6 +6,9 @@
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/loop.h"
 
+// Vector code for whatever the baseline instruction set can convert by vectors.
+#pragma GCC optimize("O3")
+
 namespace taeda::cpu {
 
 namespace {
@@ -20,13 +23,13 @@ inline constexpr bool kReduced = std::is_same_v<T, Half> || std::is_same_v<T, BF
 // What a float outside an integer type's range becomes is undefined in C++; here it is what x86's
 // conversion gives (the smallest integer of the wider type), then truncated.
 template <class Wide, class T>
-Wide truncate(T x) {
+[[gnu::always_inline]] inline Wide truncate(T x) {
   constexpr T limit = -static_cast<T>(std::numeric_limits<Wide>::min());
   return x >= -limit && x < limit ? static_cast<Wide>(x) : std::numeric_limits<Wide>::min();
 }
 
 template <class To, class From>
-To convert_value(From x) {
+[[gnu::always_inline]] inline To convert_value(From x) {
   if constexpr (kReduced<From>) {
     return convert_value<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
@@ -53,15 +56,18 @@ template <class To, class From>
 void convert(void* dst, const void* src, int64_t n) {
   To* y = static_cast<To*>(dst);
   const From* x = static_cast<const From*>(src);
+#pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) y[i] = convert_value<To>(x[i]);
 }
 
 // bool reads its bytes as numbers: memory from elsewhere may hold other values than 0 and 1.
 template <class To>
 void convert_bool(void* dst, const void* src, int64_t n) {
+  const To zero = convert_value<To>(uint8_t{0}), one = convert_value<To>(uint8_t{1});
   To* y = static_cast<To*>(dst);
   const uint8_t* x = static_cast<const uint8_t*>(src);
-  for (int64_t i = 0; i < n; i++) y[i] = convert_value<To>(static_cast<uint8_t>(x[i] != 0));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] != 0 ? one : zero;
 }
 
 template <class From>

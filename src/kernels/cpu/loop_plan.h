@@ -10,6 +10,8 @@
 
 namespace taeda::cpu {
 
+inline constexpr int64_t kCacheLine = 64;  // bytes
+
 // Operand 0 is written. Dimension 0 is the innermost; strides are in bytes.
 template <int kMaxOperands>
 struct LoopPlan {
@@ -53,15 +55,18 @@ struct LoopPlan {
     return true;
   }
 
-  // Whether some operand would be read across its memory order, running along dimension 1 while the
-  // loop runs along 0.
+  // Whether some operand would be read across its memory order: its elements lie one after the
+  // other along dimension 1, while the loop runs along dimension 0.
   bool crosses_memory_order() const {
-    if (ndim < 2) return false;
-    for (int k = 0; k < operands; k++) {
-      const int64_t inner = std::abs(strides[0][k]), outer = std::abs(strides[1][k]);
-      if (outer != 0 && outer < inner && outer < 64) return true;
+    for (int k = 1; k < operands; k++) {
+      if (crosses(k)) return true;
     }
     return false;
+  }
+  bool crosses(int k) const {
+    if (ndim < 2) return false;
+    const int64_t inner = std::abs(strides[0][k]), outer = std::abs(strides[1][k]);
+    return outer != 0 && outer < inner && outer < kCacheLine;
   }
 
  private:
@@ -96,8 +101,9 @@ struct LoopPlan {
 inline constexpr int64_t kLoopGrain = 32768;
 
 // Cuts the plan into runs of at most `block` elements along dimension 0 and calls run(scratch,
-// pointers, n) for each, in parallel over large plans. Each chunk of work has a `Scratch` of its
-// own, default-constructed.
+// pointers, n, rows) for each, in parallel over large plans; where memory order is crossed, this
+// run and the rows - 1 that follow step along dimension 1. Each chunk of work has a `Scratch` of
+// its own, default-constructed.
 template <class Scratch, int N, class Run>
 void for_each_run(const LoopPlan<N>& plan, int64_t block, const Run& run) {
   struct Dim {
@@ -137,7 +143,7 @@ void for_each_run(const LoopPlan<N>& plan, int64_t block, const Run& run) {
     Scratch scratch;
     for (int64_t i = begin; i < end; i++) {
       const int64_t n = index[block_dim] == blocks - 1 ? inner - (blocks - 1) * block : block;
-      run(scratch, static_cast<char* const*>(at), n);
+      run(scratch, static_cast<char* const*>(at), n, std::min(dims[0].size - index[0], end - i));
       for (int d = 0; d < ndim; d++) {
         for (int k = 0; k < plan.operands; k++) at[k] += dims[d].strides[k];
         if (++index[d] < dims[d].size) break;

@@ -1,0 +1,113 @@
+// copy() and fill(): the loop engine's plans with nothing to compute.
+#include <complex>
+#include <cstring>
+
+#include "kernels/cpu/gather.h"
+#include "kernels/cpu/loop.h"
+#include "kernels/cpu/loop_plan.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+struct Scratch {
+  const char* tile = nullptr;  // the source of the tile in `raw`: `rows` runs of `count` elements
+  int64_t count = 0;
+  int64_t rows = 0;
+  alignas(64) char raw[kBlockBytes];
+  alignas(64) char converted[kBlockBytes];
+};
+
+// n elements between strided memories of one item size.
+void copy_items(char* dst, int64_t dst_stride, const char* src, int64_t src_stride,
+                int64_t itemsize, int64_t n) {
+  if (dst_stride == itemsize) return gather_items(dst, src, itemsize, src_stride, n);
+  if (src_stride == itemsize) return scatter_items(dst, src, itemsize, dst_stride, n);
+  for (int64_t i = 0; i < n; i++) {
+    std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(itemsize));
+  }
+}
+
+}  // namespace
+
+void copy(const View& dst, const View& src) {
+  if (dst.numel == 0) return;
+  const View* views[] = {&dst, &src};
+  LoopPlan<2> plan;
+  plan.build(views, 2);
+  const int64_t to = item_size(dst.dtype), from = item_size(src.dtype), widest = std::max(to, from);
+  const int64_t dst_stride = plan.strides[0][0], src_stride = plan.strides[0][1];
+  const bool tiled = plan.crosses(1) && plan.strides[1][1] == from;
+  const ConvertFn convert = dst.dtype == src.dtype ? nullptr : convert_fn(dst.dtype, src.dtype);
+
+  if (!convert && !tiled) {
+    for_each_run<char>(plan, kLoopGrain, [&](char&, char* const* at, int64_t n, int64_t) {
+      copy_items(at[0], dst_stride, at[1], src_stride, to, n);
+    });
+    return;
+  }
+  for_each_run<Scratch>(
+      plan, tiled ? kTileLength : kBlockBytes / widest,
+      [&](Scratch& scratch, char* const* at, int64_t n, int64_t rows) {
+        const char* source = at[1];
+        if (tiled) {
+          int64_t row = (at[1] - scratch.tile) / from;
+          if (!scratch.tile || row < 0 || row >= scratch.rows || scratch.count != n) {
+            scratch.tile = at[1];
+            scratch.count = n;
+            scratch.rows = std::min(rows, kCacheLine / widest);
+            row = 0;
+            gather_tile(scratch.raw, at[1], from, src_stride, n, scratch.rows);
+          }
+          source = scratch.raw + row * n * from;
+        } else if (src_stride != from) {
+          gather_items(scratch.raw, at[1], from, src_stride, n);
+          source = scratch.raw;
+        }
+        if (convert && dst_stride == to) return convert(at[0], source, n);
+        if (convert) convert(scratch.converted, source, n);
+        scatter_items(at[0], convert ? scratch.converted : source, to, dst_stride, n);
+      });
+}
+
+namespace {
+
+template <class T>
+void fill_with(const View& dst, T value) {
+  DimVector zeros;
+  zeros.resize(dst.sizes.size());
+  copy(dst, View{&value, kDTypeOf<T>, dst.sizes, zeros, dst.numel, true});
+}
+
+}  // namespace
+
+void fill(const View& dst, const Scalar& value) {
+  switch (dst.dtype) {
+    case DType::kBool:
+      return fill_with(dst, value.to_bool());
+    case DType::kUInt8:
+      return fill_with(dst, value.to<uint8_t>());
+    case DType::kInt8:
+      return fill_with(dst, value.to<int8_t>());
+    case DType::kInt16:
+      return fill_with(dst, value.to<int16_t>());
+    case DType::kInt32:
+      return fill_with(dst, value.to<int32_t>());
+    case DType::kInt64:
+      return fill_with(dst, value.to<int64_t>());
+    case DType::kFloat16:
+      return fill_with(dst, value.to<Half>());
+    case DType::kBFloat16:
+      return fill_with(dst, value.to<BFloat16>());
+    case DType::kFloat32:
+      return fill_with(dst, value.to<float>());
+    case DType::kFloat64:
+      return fill_with(dst, value.to<double>());
+    case DType::kComplex64:
+      return fill_with(dst, value.to<std::complex<float>>());
+    case DType::kComplex128:
+      return fill_with(dst, value.to<std::complex<double>>());
+  }
+}
+
+}  // namespace taeda::cpu
