@@ -690,10 +690,19 @@ class Module:
     # --- attributes ---
 
     def __getattr__(self, name: str) -> Any:
+        # Unrolled, as every access to a parameter or submodule comes through here.
         fields = self.__dict__
-        for table in ("_parameters", "_buffers", "_modules"):
-            entries = fields.get(table)
-            if entries is not None and name in entries:
+        if "_parameters" in fields:
+            entries = fields["_parameters"]
+            if name in entries:
+                return entries[name]
+        if "_modules" in fields:
+            entries = fields["_modules"]
+            if name in entries:
+                return entries[name]
+        if "_buffers" in fields:
+            entries = fields["_buffers"]
+            if name in entries:
                 return entries[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
