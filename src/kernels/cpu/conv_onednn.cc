@@ -45,6 +45,35 @@ memory::desc any_layout(const memory::desc& d) {
   return {d.get_dims(), d.get_data_type(), memory::format_tag::any};
 }
 
+// How the kernel sees x and y: row-major, channels-last, or in oneDNN's blocks of channels.
+enum class Layout { kPlain, kChannelsLast, kBlocked };
+
+// Which layout is fastest, layout changes included (measured on AVX-512 for f32).
+Layout choose_layout(Kind kind, const ConvProblem& p) {
+  if (channels_last(p.x) || channels_last(p.y)) return Layout::kChannelsLast;
+  if (p.x.dtype != DType::kFloat32 || p.groups > 1) return Layout::kBlocked;
+  // With a few input channels the blocked kernels waste most lanes of the gradient; the plain ones
+  // do not.
+  if (kind == Kind::kInputGradient && p.x.sizes[1] <= 4) return Layout::kPlain;
+  bool pointwise = true;  // a 1x1 convolution is a matrix product as it stands
+  for (size_t i = 0; i < p.spatial(); i++)
+    pointwise = pointwise && p.w.sizes[i + 2] == 1 && p.stride[i] == 1 && p.padding[i] == 0;
+  if (pointwise) return kind == Kind::kWeightGradient ? Layout::kChannelsLast : Layout::kPlain;
+  // The blocked kernels run along the width.
+  const bool narrow = p.y.sizes[p.y.sizes.size() - 1] <= 8;
+  return narrow && p.x.sizes[1] >= 16 && p.y.sizes[1] >= 16 ? Layout::kChannelsLast
+                                                            : Layout::kBlocked;
+}
+
+memory::desc in_layout(const memory::desc& user, Layout layout) {
+  using tag = memory::format_tag;
+  const bool image = user.get_ndims() == 4;
+  const tag wanted = layout == Layout::kBlocked ? tag::any
+                     : layout == Layout::kPlain ? (image ? tag::nchw : tag::ncdhw)
+                                                : (image ? tag::nhwc : tag::ndhwc);
+  return {user.get_dims(), user.get_data_type(), wanted};
+}
+
 template <class Descriptor>
 Compiled compile(const Descriptor& pd) {
   return {typename std::conditional_t<
@@ -64,13 +93,8 @@ std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias)
   plan->user_x = onednn::desc_of(p.x.view());
   plan->user_w = onednn::desc_of(with_groups(p.w, p.groups).view());
   plan->user_y = onednn::desc_of(p.y.view());
-  const bool last = channels_last(p.x) || channels_last(p.y);
-  // With a few input channels the blocked kernels waste most lanes of the gradient; the plain ones
-  // do not.
-  const bool plain = kind == Kind::kInputGradient && p.x.sizes[1] / p.groups <= 4 && p.groups == 1;
-  const bool fixed = last || plain;
-  const memory::desc x = fixed ? plan->user_x : any_layout(plan->user_x);
-  const memory::desc y = fixed ? plan->user_y : any_layout(plan->user_y);
+  const Layout layout = choose_layout(kind, p);
+  const memory::desc x = in_layout(plan->user_x, layout), y = in_layout(plan->user_y, layout);
   memory::desc w = any_layout(plan->user_w);
   if (kind == Kind::kWeightGradient)  // parts are added up in f32
     w = memory::desc(w.get_dims(), memory::data_type::f32, memory::format_tag::any);

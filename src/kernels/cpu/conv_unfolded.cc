@@ -137,7 +137,7 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
   with_type(p.x.dtype, [&]<class T>(T) {
     // One group a task, its samples in order: the same sums whatever the number of threads.
     parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
-      const Scratch<T> matrix(rows * positions);
+      const Scratch<T> matrix(n == 0 ? 0 : rows * positions);
       for (int64_t group = begin; group < end; group++) {
         T* gw = reinterpret_cast<T*>(p.w.data) + group * out * rows;
         std::fill_n(gw, out * rows, T(0));

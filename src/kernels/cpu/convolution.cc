@@ -13,6 +13,20 @@ void insert_height(ConvArray& a) {
   a.sizes.insert(2, 1);
 }
 
+// oneDNN counts steps in 32 bits.
+bool moderate(const ConvProblem& p) {
+  for (const DimVector* values : {&p.stride, &p.padding, &p.dilation}) {
+    for (const int64_t v : *values) {
+      if (v >= int64_t{1} << 24) return false;
+    }
+  }
+  return true;
+}
+
+bool use_onednn(const ConvProblem& p) {
+  return onednn_convolves(p.x.dtype) && p.x.numel() > 0 && p.y.numel() > 0 && moderate(p);
+}
+
 }  // namespace
 
 ConvProblem::ConvProblem(const View& x_view, const View& w_view, const View& y_view,
@@ -52,7 +66,7 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
                          const ConvGeometry& g) {
   if (y.numel == 0) return;
   const ConvProblem p(x, w, y, g);
-  if (onednn_convolves(x.dtype) && x.numel > 0)
+  if (use_onednn(p))
     onednn_conv_forward(p, b);
   else
     unfolded_conv_forward(p, b);
@@ -62,7 +76,7 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
                                 const ConvGeometry& g) {
   if (gx.numel == 0) return;
   const ConvProblem p(gx, w, gy, g);
-  if (onednn_convolves(gx.dtype) && gy.numel > 0)
+  if (use_onednn(p))
     onednn_conv_input_gradient(p);
   else
     unfolded_conv_input_gradient(p);
@@ -71,7 +85,7 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
-  if (onednn_convolves(x.dtype) && x.numel > 0 && gy.numel > 0)
+  if (use_onednn(p))
     onednn_conv_weight_gradient(p, gb);
   else
     unfolded_conv_weight_gradient(p, gb);

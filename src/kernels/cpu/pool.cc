@@ -24,6 +24,9 @@ PoolShape pool_shape(IntSpan in, IntSpan out, IntSpan kernel, IntSpan stride, In
     *dims[3 - n + i] = {in[leading + i],  out[leading + i],
                         kernel[i],        stride.empty() ? kernel[i] : item(stride, i),
                         item(padding, i), item(dilation, i)};
+    const Windows& w = *dims[3 - n + i];
+    for (int64_t o = 0; w.dilation > 1 && o < w.out; o++)
+      s.has_empty_windows = s.has_empty_windows || w.first(o) >= w.last(o);
   }
   return s;
 }
@@ -44,7 +47,8 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
              "{}: {} must either be {}a single int, or a tuple of {} ints", name, what,
              may_be_empty ? "omitted, " : "", spatial);
   };
-  check_length(kernel, "kernel_size", false);
+  TD_CHECK(kernel.size() == n, "{}: kernel_size must either be a single int, or a tuple of {} ints",
+           name, spatial);
   check_length(stride, "stride", true);
   check_length(padding, "padding", false);
   check_length(dilation, "dilation", false);

@@ -31,6 +31,7 @@ struct Windows {
 struct PoolShape {
   int64_t planes = 1;
   Windows d, h, w;
+  bool has_empty_windows = false;  // a dilated window may step over the whole input
   int64_t in_size() const { return d.in * h.in * w.in; }
   int64_t out_size() const { return d.out * h.out * w.out; }
 };

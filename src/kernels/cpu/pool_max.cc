@@ -3,6 +3,8 @@
 // positions: the maximum over the window's rows (whole vectors), then along the row. The gradient
 // finds the position again from the input.
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "base/parallel.h"
 #include "kernels/cpu/pool.h"
@@ -44,6 +46,49 @@ int64_t position_of_max(const PoolShape& s, const T* plane, int64_t od, int64_t 
   return best;
 }
 
+// Calls found(window, position of its maximum) for every window of the plane: where possible a row
+// of windows at a time.
+template <class T, class F>
+void for_each_max(const PoolShape& s, const T* plane, const F& found) {
+  constexpr bool kVectors = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  const int64_t taps = s.d.kernel * s.h.kernel * s.w.kernel;
+  if constexpr (kVectors) {
+    if (taps < (1 << 20) && !s.has_empty_windows) {
+      std::vector<const T*> lines;
+      std::vector<int64_t> offsets;  // from the window's start to the element that `best` names
+      std::vector<T> best(static_cast<size_t>(s.w.out));
+      int64_t o = 0;
+      for (int64_t od = 0; od < s.d.out; od++) {
+        for (int64_t oh = 0; oh < s.h.out; oh++) {
+          lines.clear();
+          offsets.clear();
+          for (int64_t kd = s.d.first(od); kd < s.d.last(od); kd++) {
+            for (int64_t kh = s.h.first(oh); kh < s.h.last(oh); kh++) {
+              const int64_t line = ((s.d.start(od) + kd * s.d.dilation) * s.h.in + s.h.start(oh) +
+                                    kh * s.h.dilation) *
+                                   s.w.in;
+              lines.push_back(plane + line);
+              for (int64_t k = 0; k < s.w.kernel; k++)
+                offsets.push_back(line + k * s.w.dilation - s.w.padding);
+            }
+          }
+          find_max_along_rows(s.w, lines.data(), static_cast<int64_t>(lines.size()), best.data());
+          for (int64_t ow = 0; ow < s.w.out; ow++, o++)
+            found(o, offsets[static_cast<size_t>(best[static_cast<size_t>(ow)])] + ow * s.w.stride);
+        }
+      }
+      return;
+    }
+  }
+  int64_t o = 0;
+  for (int64_t od = 0; od < s.d.out; od++)
+    for (int64_t oh = 0; oh < s.h.out; oh++)
+      for (int64_t ow = 0; ow < s.w.out; ow++, o++) {
+        const int64_t at = position_of_max(s, plane, od, oh, ow);
+        if (at >= 0) found(o, at);
+      }
+}
+
 template <class F>
 void for_each_window(const PoolShape& s, const F& f) {
   int64_t o = 0;
@@ -68,8 +113,22 @@ bool is_two_by_two(const PoolShape& s) {
   return is_single(s.d) && halves_exactly(s.h) && halves_exactly(s.w);
 }
 
+// What padding counts as.
+template <class T>
+T lowest() {
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return T(-std::numeric_limits<float>::infinity());
+}
+
 template <class T>
 void max_plane(const PoolShape& s, const T* x, T* y, T* row) {
+  if (s.has_empty_windows) {
+    std::fill_n(y, s.out_size(), lowest<T>());
+    for_each_max(s, x, [&](int64_t o, int64_t at) { y[o] = x[at]; });
+    return;
+  }
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (is_two_by_two(s)) {
       for (int64_t h = 0; h < s.h.out; h++)
@@ -95,9 +154,7 @@ void max_plane(const PoolShape& s, const T* x, T* y, T* row) {
       }
     }
   } else {
-    for_each_window(s, [&](int64_t o, int64_t d, int64_t h, int64_t w) {
-      y[o] = x[position_of_max(s, x, d, h, w)];
-    });
+    for_each_max(s, x, [&](int64_t o, int64_t at) { y[o] = x[at]; });
   }
 }
 
@@ -115,8 +172,8 @@ void max_plane_gradient(const PoolShape& s, const T* x, const T* gy, T* gx) {
     }
   }
   std::fill_n(gx, s.in_size(), T(0));
-  for_each_window(s, [&](int64_t o, int64_t d, int64_t h, int64_t w) {
-    T& target = gx[position_of_max(s, x, d, h, w)];
+  for_each_max(s, x, [&](int64_t o, int64_t at) {
+    T& target = gx[at];
     target = T(static_cast<Sum<T>>(target) + static_cast<Sum<T>>(gy[o]));
   });
 }
@@ -156,8 +213,11 @@ void max_pool_with_indices(const View& values, const View& indices, const View& 
   with_number(input.dtype, [&]<class T>(T) {
     for_each_plane(s, [&](int64_t p) {
       const T* x = input.as<T>() + p * s.in_size();
-      for_each_window(s, [&](int64_t o, int64_t d, int64_t h, int64_t w) {
-        const int64_t at = position_of_max(s, x, d, h, w);
+      if (s.has_empty_windows) {
+        std::fill_n(values.as<T>() + p * s.out_size(), s.out_size(), lowest<T>());
+        std::fill_n(indices.as<int64_t>() + p * s.out_size(), s.out_size(), int64_t{0});
+      }
+      for_each_max(s, x, [&](int64_t o, int64_t at) {
         values.as<T>()[p * s.out_size() + o] = x[at];
         indices.as<int64_t>()[p * s.out_size() + o] = at;
       });

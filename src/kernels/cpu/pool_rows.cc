@@ -135,6 +135,65 @@ void along_row(const Windows& w, const T* row, T* y) {
   for (; o < w.out; o++) y[o] = window_max(w, row, o);
 }
 
+template <class T>
+TD_FN T find_in_window(const Windows& w, const T* const* lines, int64_t line_count, int64_t o) {
+  const int64_t start = w.start(o), first = w.first(o), last = w.last(o);
+  T most = lines[0][start + first * w.dilation];
+  int64_t best = first;
+  for (int64_t line = 0; line < line_count; line++) {
+    for (int64_t k = first; k < last; k++) {
+      const T value = lines[line][start + k * w.dilation];
+      if (value > most || std::isnan(value)) most = value, best = line * w.kernel + k;
+    }
+  }
+  return static_cast<T>(best);
+}
+
+template <int kStride, class T>
+TD_FN void find_in_windows(const Windows& w, const T* const* lines, int64_t line_count, int64_t o,
+                           T* best) {
+  const auto load_at = [](const T* p) {
+    if constexpr (kStride == 1)
+      return load(p);
+    else
+      return load_pairs(p).even;
+  };
+  const int64_t start = w.start(o);
+  Vec<T> most = load_at(lines[0] + start), where(T(0));
+  for (int64_t line = 0; line < line_count; line++) {
+    for (int64_t k = 0; k < w.kernel; k++) {
+      const Vec<T> value = load_at(lines[line] + start + k * w.dilation);
+      const auto better = (value > most) | isnan(value);
+      most = select(better, value, most);
+      where = select(better, Vec<T>(static_cast<T>(line * w.kernel + k)), where);
+    }
+  }
+  store(best + o, where);
+}
+
+template <class T>
+void find_along_rows(const Windows& w, const T* const* lines, int64_t line_count, T* best) {
+  constexpr int64_t kLanes = Vec<T>::size();
+  int64_t o = 0;
+  for (; o < w.out && w.start(o) < 0; o++) best[o] = find_in_window(w, lines, line_count, o);
+  const int64_t reach = (w.kernel - 1) * w.dilation;
+  if (w.stride == 1) {
+    for (; o + kLanes <= w.out && w.start(o) + reach + kLanes <= w.in; o += kLanes)
+      find_in_windows<1>(w, lines, line_count, o, best);
+  } else if (w.stride == 2) {
+    for (; o + kLanes <= w.out && w.start(o) + reach + 2 * kLanes <= w.in; o += kLanes)
+      find_in_windows<2>(w, lines, line_count, o, best);
+  }
+  for (; o < w.out; o++) best[o] = find_in_window(w, lines, line_count, o);
+}
+
+void find_along_rows_f32(const Windows& w, const float* const* lines, int64_t count, float* best) {
+  find_along_rows(w, lines, count, best);
+}
+void find_along_rows_f64(const Windows& w, const double* const* lines, int64_t count,
+                         double* best) {
+  find_along_rows(w, lines, count, best);
+}
 void pairs_max_f32(const float* a, const float* b, float* y, int64_t n) { pairs_max(a, b, y, n); }
 void pairs_max_f64(const double* a, const double* b, double* y, int64_t n) {
   pairs_max(a, b, y, n);
@@ -167,6 +226,8 @@ HWY_EXPORT(rows_max_f32);
 HWY_EXPORT(rows_max_f64);
 HWY_EXPORT(along_row_f32);
 HWY_EXPORT(along_row_f64);
+HWY_EXPORT(find_along_rows_f32);
+HWY_EXPORT(find_along_rows_f64);
 
 void max_of_pairs(const float* a, const float* b, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(pairs_max_f32)(a, b, y, n);
@@ -193,6 +254,15 @@ void max_along_row(const Windows& w, const float* row, float* y) {
 }
 void max_along_row(const Windows& w, const double* row, double* y) {
   HWY_DYNAMIC_DISPATCH(along_row_f64)(w, row, y);
+}
+
+void find_max_along_rows(const Windows& w, const float* const* lines, int64_t line_count,
+                         float* best) {
+  HWY_DYNAMIC_DISPATCH(find_along_rows_f32)(w, lines, line_count, best);
+}
+void find_max_along_rows(const Windows& w, const double* const* lines, int64_t line_count,
+                         double* best) {
+  HWY_DYNAMIC_DISPATCH(find_along_rows_f64)(w, lines, line_count, best);
 }
 
 }  // namespace taeda::cpu

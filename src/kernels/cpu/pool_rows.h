@@ -21,4 +21,12 @@ void max_of_rows(double* row, const double* other, int64_t n);
 void max_along_row(const Windows& w, const float* row, float* y);
 void max_along_row(const Windows& w, const double* row, double* y);
 
+// best[o] = line * w.kernel + k of the maximum of window o, whose elements are
+// lines[line][w.start(o) + k * w.dilation]: the first maximum in that order, or the last NaN.
+// Counts must be exact in the element type.
+void find_max_along_rows(const Windows& w, const float* const* lines, int64_t line_count,
+                         float* best);
+void find_max_along_rows(const Windows& w, const double* const* lines, int64_t line_count,
+                         double* best);
+
 }  // namespace taeda::cpu

@@ -32,7 +32,9 @@ struct Taps {
 template <class A>
 A step_of(int64_t in, int64_t out, bool align_corners, double scale) {
   if (align_corners) return out > 1 ? static_cast<A>(in - 1) / static_cast<A>(out - 1) : A(0);
-  return scale > 0 ? static_cast<A>(1.0 / scale) : static_cast<A>(in) / static_cast<A>(out);
+  // A tiny scale must not become an infinite step, whose product with 0 is NaN.
+  return scale > 0 ? static_cast<A>(std::min(1.0 / scale, 1e18))
+                   : static_cast<A>(in) / static_cast<A>(out);
 }
 
 template <class A>
@@ -45,7 +47,7 @@ A cubic_weight(A distance, A a) {
 
 template <class A>
 void add_nearest(Taps<A>& t, double scale, bool exact) {
-  const float step = scale > 0 ? static_cast<float>(1.0 / scale)
+  const float step = scale > 0 ? static_cast<float>(std::min(1.0 / scale, 1e18))
                                : static_cast<float>(t.in) / static_cast<float>(t.out);
   t.count = 1;
   t.copies = true;
@@ -85,7 +87,7 @@ template <class A>
 void add_antialiased(Taps<A>& t, A step, bool cubic) {
   const A widen = std::max<A>(step, 1), support = (cubic ? A(2) : A(1)) * widen;
   TD_CHECK(support < A(1e9), "interpolate: the antialiasing filter is too wide");
-  t.count = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  t.count = std::min(static_cast<int64_t>(std::ceil(support)) * 2 + 1, t.in);
   for (int64_t o = 0; o < t.out; o++) {
     const A centre = step * (static_cast<A>(o) + A(0.5));
     const int64_t first = std::max<int64_t>(static_cast<int64_t>(centre - support + A(0.5)), 0);

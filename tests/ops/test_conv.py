@@ -1,0 +1,104 @@
+"""Convolutions: contracts, memory formats, double gradients; values over dtypes are the grid's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import taeda
+from taeda.nn import functional as F
+
+r = taeda.ones
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 2, 3, 3)), "to have 2 channels, but got 3 channels instead"),
+        (lambda: F.conv2d(r(1, 3, 2, 2), r(4, 3, 3, 3)), r"input size per channel: \(2 x 2\). Kernel size: \(3 x 3\)"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3)), "stride"),
+        (lambda: F.conv2d(r(5, 5), r(4, 3, 3, 3)), r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), r(5)), "expected bias to be 1-dimensional with 4 elements"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=0), "non-positive stride is not supported"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=-1), "negative padding is not supported"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), dilation=0), "dilation should be greater than zero"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), groups=0), "non-positive groups is not supported"),
+        (lambda: F.conv2d(r(1, 4, 5, 5), r(3, 2, 3, 3), groups=2), "divisible by 2 at dimension 0"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3).double()), "should be the same|expected scalar type"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**61), ""),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**62), ""),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), dilation=2**62), ""),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**30), ""),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=(1, 1, 1)), "list of 2 values"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="same", stride=2), "not supported for strided"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="foo"), "Invalid padding string: 'foo'"),
+        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 0, 3)), "kernel size should be greater than zero"),
+        (lambda: F.conv_transpose2d(r(1, 3, 5, 5), r(4, 2, 3, 3)), "to have 4 channels, but got 3"),
+        (lambda: F.conv_transpose2d(r(1, 3, 5, 5), r(3, 2, 3, 3), output_padding=1), "output padding must be smaller"),
+        (lambda: F.conv_transpose2d(r(1, 3, 1, 1), r(3, 2, 3, 3), padding=2), "Output size is too small"),
+    ],
+)
+def test_rejects(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+def test_large_steps_are_fine() -> None:
+    assert F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=2**40).shape == (1, 4, 1, 1)
+    assert F.conv2d(r(1, 1, 5, 5), r(1, 1, 3, 3), padding=2**33, dilation=2**33, stride=2**31).flatten()[0].item() == 1.0
+
+
+def test_channels_last_stays() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(3, 8, 9, 10, requires_grad=True)
+    w = torch.randn(16, 8, 3, 3, requires_grad=True)
+    y = torch.nn.functional.conv2d(x, w, padding=1)
+    y.square().sum().backward()
+    xt = taeda.from_numpy(x.detach().numpy().copy()).contiguous(memory_format=taeda.channels_last).requires_grad_()
+    wt = taeda.from_numpy(w.detach().numpy().copy()).requires_grad_()
+    yt = F.conv2d(xt, wt, padding=1)
+    assert yt.is_contiguous(memory_format=taeda.channels_last)
+    yt.square().sum().backward()
+    for got, want in ((yt, y), (xt.grad, x.grad), (wt.grad, w.grad)):
+        torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-4, atol=1e-3)
+
+
+def test_expanded_gradient() -> None:
+    """sum().backward() sends one number, expanded."""
+    x = r(2, 1, 4, 4).requires_grad_()
+    w = r(2, 1, 3, 3).requires_grad_()
+    F.conv2d(x, w).sum().backward()
+    assert w.grad.flatten().tolist() == [8.0] * 18
+    assert x.grad[0, 0, 1].tolist() == [4.0, 8.0, 8.0, 4.0]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_gradients_of_gradients(transposed: bool) -> None:
+    taeda.manual_seed(0)
+    x = taeda.randn(1, 2, 3, 4, dtype=taeda.float64).requires_grad_()
+    w = taeda.randn(2, 1, 2, 2, dtype=taeda.float64).requires_grad_()
+    b = taeda.randn(2, dtype=taeda.float64).requires_grad_()
+    conv = F.conv_transpose2d if transposed else F.conv2d
+
+    def f(x: Any, w: Any, b: Any) -> Any:
+        return conv(x, w, b, stride=(1, 2), padding=(1, 0), groups=2)
+
+    assert taeda.autograd.gradcheck(f, (x, w, b))
+    assert taeda.autograd.gradgradcheck(f, (x, w, b))
+
+
+def test_half_precision() -> None:
+    x, w = taeda.randn(2, 3, 6, 6), taeda.randn(4, 3, 3, 3)
+    want = F.conv2d(x, w)
+    for dtype, tolerance in ((taeda.bfloat16, 0.1), (taeda.float16, 0.02)):
+        got = F.conv2d(x.to(dtype), w.to(dtype))
+        assert got.dtype == dtype
+        assert (got.float() - want).abs().max().item() < tolerance * want.abs().max().item()
+
+
+def test_backward_operators_check_their_arguments() -> None:
+    ops = getattr(taeda._C, "_functions")
+    assert "convolution_backward_input" not in ops["torch"], "backward operators are not public"
+    meta = F.conv2d(r(2, 3, 5, 5, device="meta"), r(4, 3, 3, 3, device="meta"))
+    assert meta.shape == (2, 4, 3, 3)

@@ -1,0 +1,127 @@
+"""Matrix products: messages, layouts, aliasing of threads; values over dtypes are the grid's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taeda
+from taeda import nn
+
+
+def array(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def ours(a: np.ndarray, dtype: object = taeda.float64) -> taeda.Tensor:
+    return taeda.tensor(a.tolist(), dtype=dtype).reshape(a.shape)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ((3,), (3, 4), "self must be a matrix"),
+        ((3, 3), (4,), "mat2 must be a matrix"),
+        ((2, 3), (4, 5), r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
+    ],
+)
+def test_mm_rejects(a: tuple, b: tuple, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        taeda.mm(taeda.ones(a), taeda.ones(b))
+
+
+def test_dtypes_must_match() -> None:
+    with pytest.raises(RuntimeError, match="same dtype"):
+        taeda.mm(taeda.ones(2, 2), taeda.ones(2, 2, dtype=taeda.float64))
+    with pytest.raises(RuntimeError, match="Bool|bool"):
+        taeda.mm(taeda.ones(2, 2, dtype=taeda.bool), taeda.ones(2, 2, dtype=taeda.bool))
+
+
+def test_matmul_rejects_scalars_and_mismatches() -> None:
+    with pytest.raises(RuntimeError, match="at least 1D"):
+        taeda.ones(()) @ taeda.ones(3)
+    with pytest.raises(RuntimeError):
+        taeda.ones(2, 3, 4) @ taeda.ones(3, 4, 5)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        taeda.ones(2, 3) @ taeda.ones(4)
+
+
+def test_linear_rejects() -> None:
+    with pytest.raises(RuntimeError, match=r"\(2x3 and 4x5\)"):
+        nn.functional.linear(taeda.ones(2, 3), taeda.ones(5, 4))
+    with pytest.raises(RuntimeError):
+        nn.functional.linear(taeda.ones(2, 3), taeda.ones(5, 3), taeda.ones(4))
+
+
+def test_products_of_strided_views() -> None:
+    """Transposed, sliced, expanded and overlapping operands give what their copies give."""
+    base = array(8, 8)
+    x = ours(base)
+    views = {
+        "transposed": (x.t(), base.T),
+        "sliced": (x[:, ::2], base[:, ::2]),
+        "expanded": (x[:1].expand(8, 8), np.repeat(base[:1], 8, 0)),
+        "windows": (x.reshape(-1).unfold(0, 8, 1)[:8], np.lib.stride_tricks.sliding_window_view(base.reshape(-1), 8)[:8]),
+    }
+    for name, (view, plain) in views.items():
+        np.testing.assert_allclose((view.t() @ x).numpy(), plain.T @ base, rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose((x[: view.shape[1]].t() @ view.t()).numpy(), base[: view.shape[1]].T @ plain.T, rtol=1e-12, err_msg=name)
+
+
+def test_beta_zero_ignores_self() -> None:
+    nan = taeda.full((2, 2), float("nan"))
+    assert taeda.addmm(nan, taeda.ones(2, 3), taeda.ones(3, 2), beta=0).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_empty_inner_dimension() -> None:
+    assert (taeda.ones(2, 0) @ taeda.ones(0, 3)).tolist() == [[0.0] * 3] * 2
+    assert taeda.addmm(taeda.ones(3), taeda.ones(2, 0), taeda.ones(0, 3)).tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("ij->ji", [(2, 3)]),
+        ("ij->", [(2, 3)]),
+        ("ii->i", [(3, 3)]),
+        ("ii", [(3, 3)]),
+        ("i,j->ij", [(2,), (3,)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("bhqd,bhkd->bhqk", [(2, 2, 3, 4), (2, 2, 5, 4)]),
+        ("...ij,...jk->...ik", [(2, 1, 3, 4), (5, 4, 2)]),
+        ("...i,i", [(2, 3), (3,)]),
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+        ("ab,cd,ac->bd", [(2, 3), (4, 5), (2, 4)]),
+        ("ijk,ijk->k", [(2, 3, 4), (2, 3, 4)]),
+        ("a b , b -> a", [(2, 3), (3,)]),
+    ],
+)
+def test_einsum(equation: str, shapes: list[tuple]) -> None:
+    arrays = [array(*s, seed=i) for i, s in enumerate(shapes)]
+    got = taeda.einsum(equation, *[ours(a) for a in arrays])
+    np.testing.assert_allclose(got.numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-12, atol=1e-12)
+    inputs = [ours(a).requires_grad_() for a in arrays]
+    if sum(a.size for a in arrays) <= 60:
+        assert taeda.autograd.gradcheck(lambda *t: taeda.einsum(equation, *t), inputs)
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->iz", "ij->ii", "ijk,jk", "i.j,jk", "ij", "ij,jk,kl", "i1,jk"])
+def test_einsum_rejects(equation: str) -> None:
+    with pytest.raises(RuntimeError, match="einsum"):
+        taeda.einsum(equation, taeda.ones(2, 3), taeda.ones(3, 4))
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    a, b = taeda.tensor(array(300, 200).tolist()), taeda.tensor(array(200, 310).tolist())
+    before = taeda.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 5):
+            taeda.set_num_threads(threads)
+            results.append((a @ b, taeda.dot(a.reshape(-1), a.reshape(-1))))
+    finally:
+        taeda.set_num_threads(before)
+    for product, square in results[1:]:
+        assert taeda.equal(product, results[0][0])
+        assert taeda.equal(square, results[0][1])

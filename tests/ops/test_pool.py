@@ -1,0 +1,124 @@
+"""Pooling, padding and resizing: NaN, ties, contracts, gradients; values over dtypes are the grid's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import taeda
+from taeda.nn import functional as F
+
+nan = float("nan")
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def pair(torch: Any, shape: tuple, seed: int = 0, values: list | None = None) -> tuple[Any, Any]:
+    """The same leaf in both frameworks; with `values`, drawn from them (so that there are ties and NaN)."""
+    g = torch.Generator().manual_seed(seed)
+    if values is None:
+        x = torch.randn(shape, generator=g)
+    else:
+        x = torch.tensor(values)[torch.randint(len(values), shape, generator=g)]
+    return taeda.from_numpy(x.numpy().copy()).requires_grad_(), x.requires_grad_()
+
+
+CASES = [
+    {"kernel_size": 2},
+    {"kernel_size": 3, "stride": 2, "padding": 1},
+    {"kernel_size": 3, "stride": 1},
+    {"kernel_size": (2, 3), "stride": (1, 2), "dilation": (2, 1)},
+    {"kernel_size": 2, "stride": 3, "ceil_mode": True},
+]
+
+
+@pytest.mark.parametrize("options", CASES)
+@pytest.mark.parametrize("shape", [(2, 3, 9, 40), (1, 2, 6, 70), (2, 8, 8), (3, 1, 5, 3)])
+@pytest.mark.parametrize("values", [None, [0.0, 1.0, 2.0, nan], [0.0, -0.0, 1.0]])
+def test_max_pool2d_values_and_gradient(torch: Any, options: dict, shape: tuple, values: list | None) -> None:
+    mine, theirs = pair(torch, shape, values=values)
+    got, want = F.max_pool2d(mine, **options), torch.nn.functional.max_pool2d(theirs, **options)
+    weight = torch.arange(want.numel(), dtype=torch.float32).reshape(want.shape)
+    got.backward(taeda.from_numpy(weight.numpy().copy()))
+    want.backward(weight)
+    same = {"rtol": 0, "atol": 0, "equal_nan": True}
+    torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), **same)
+    torch.testing.assert_close(torch.from_numpy(mine.grad.numpy().copy()), theirs.grad, **same)
+    _, index = F.max_pool2d(mine, **options, return_indices=True)
+    _, expected = torch.nn.functional.max_pool2d(theirs, **options, return_indices=True)
+    assert index.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: F.max_pool2d(x, 0), "kernel size should be greater than zero"),
+        (lambda x: F.max_pool2d(x, 2, 0), "stride"),
+        (lambda x: F.max_pool2d(x, 2, 1, 2), "pad should be at most half of effective kernel size"),
+        (lambda x: F.max_pool2d(x, 2, 1, -1), "pad must be non-negative"),
+        (lambda x: F.max_pool2d(x, 9), "Output size is too small"),
+        (lambda x: F.max_pool2d(x, 2**62), ""),
+        (lambda x: F.max_pool2d(x, 3, dilation=2**62), ""),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), "divisor must be not zero"),
+        (lambda x: F.adaptive_avg_pool2d(x, -1), "must be greater than or equal to 0"),
+        (lambda x: F.max_pool2d(x[0, 0], 2), "Expected 3D or 4D"),
+        (lambda x: F.pad(x, (5, 0), "reflect"), "Padding size should be less than"),
+        (lambda x: F.pad(x, (-5, 0)), "negative output size"),
+        (lambda x: F.pad(x, (2**62, 2**62)), ""),
+        (lambda x: F.interpolate(x, size=(0, 3)), "greater than 0"),
+    ],
+)
+def test_rejects(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call(taeda.ones(1, 1, 4, 4))
+
+
+def test_windows_that_step_over_the_input(torch: Any) -> None:
+    mine, theirs = pair(torch, (1, 1, 1, 4))
+    options = {"kernel_size": (2, 1), "stride": 1, "padding": (3, 0), "dilation": (5, 1)}
+    got, want = F.max_pool2d(mine, **options), torch.nn.functional.max_pool2d(theirs, **options)
+    assert got.tolist() == want.tolist()
+    got.nan_to_num().sum().backward()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic", "area"])
+@pytest.mark.parametrize("size", [(3, 4), (11, 13), (14, 2)])
+def test_interpolate_matches(torch: Any, mode: str, size: tuple) -> None:
+    mine, theirs = pair(torch, (2, 3, 7, 6))
+    got = F.interpolate(mine, size=size, mode=mode)
+    want = torch.nn.functional.interpolate(theirs, size=size, mode=mode)
+    got.square().sum().backward()
+    want.square().sum().backward()
+    torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.from_numpy(mine.grad.numpy().copy()), theirs.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.7, 2, 2.5])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_interpolate_by_scale(torch: Any, mode: str, scale: float) -> None:
+    mine, theirs = pair(torch, (1, 2, 9, 10))
+    got = F.interpolate(mine, scale_factor=scale, mode=mode)
+    want = torch.nn.functional.interpolate(theirs, scale_factor=scale, mode=mode)
+    torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_pool_gradients_to_second_order() -> None:
+    taeda.manual_seed(0)
+    x = taeda.randn(1, 2, 4, 5, dtype=taeda.float64).requires_grad_()
+    for f in (
+        lambda x: F.max_pool2d(x, 2),
+        lambda x: F.max_pool2d(x, 3, 1, 1),
+        lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+        lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+        lambda x: F.adaptive_max_pool2d(x, 2),
+        lambda x: F.pad(x, (1, 2, 0, 1), "reflect"),
+        lambda x: F.pad(x, (1, -1), value=2.0),
+        lambda x: F.interpolate(x, size=(3, 7), mode="bicubic"),
+        lambda x: F.unfold(x, 2),
+    ):
+        assert taeda.autograd.gradcheck(f, x)
+        assert taeda.autograd.gradgradcheck(f, x)
