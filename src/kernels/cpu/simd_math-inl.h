@@ -454,20 +454,56 @@ TD_FN Vec<T> floor_divide(Vec<T> x, Vec<T> y) {
   const Vec<T> nearest = select(d - f > 0.5, f + 1, f);
   return select(y == 0, quotient, select(d == 0, copysign(Vec<T>(0), quotient), nearest));
 }
+// atan of the smaller over the larger coordinate, moved to the right octant.
 template <class T>
 TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) {
-  return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x);
+  const Vec<T> ax = abs(x), ay = abs(y), larger = raw_max(ax, ay);
+  if (!all((larger > 0) & isfinite(x + y))) {
+    return map_lanes([](T a, T b) { return std::atan2(a, b); }, y, x);
+  }
+  Vec<T> a = atan(raw_min(ax, ay) / larger);
+  a = select(ay > ax, 1.5707963267948966 - a, a);
+  return copysign(select(x < 0, 3.1415926535897932 - a, a), y);
 }
 template <class T>
 TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) {
-  return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y);
+  const Vec<T> ax = abs(x), ay = abs(y), larger = raw_max(ax, ay), ratio = raw_min(ax, ay) / larger;
+  if (!all((larger > 0) & (ax < kInf<T>)&(ay < kInf<T>))) {
+    return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y);
+  }
+  return larger * sqrt(fma(ratio, ratio, 1));
 }
 template <class T>
 TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
   return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
 }
+// e^(y log x) in double precision, for positive finite x and finite y.
+TD_FN Vec<float> pow_positive(Vec<float> x, Vec<float> y) {
+#if HWY_TARGET == HWY_SCALAR
+  return map_lanes([](float a, float b) { return std::pow(a, b); }, x, y);
+#else
+  const hn::ScalableTag<double> wide;
+  const hn::ScalableTag<float> narrow;
+  const hn::Half<decltype(narrow)> half;
+  const auto power = [&](auto a, auto b) HWY_ATTR {
+    const Vec<double> base = hn::PromoteTo(wide, a), exponent = hn::PromoteTo(wide, b);
+    return hn::DemoteTo(half, exp(exponent * log_positive(base)).raw);
+  };
+  return hn::Combine(narrow, power(hn::UpperHalf(half, x.raw), hn::UpperHalf(half, y.raw)),
+                     power(hn::LowerHalf(half, x.raw), hn::LowerHalf(half, y.raw)));
+#endif
+}
+
+// Square roots and reciprocals are what most fractional and negative exponents ask for.
 template <class T>
 TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) {
+  if (all((y == 0.5) & (x >= 0))) return sqrt(x);
+  if (all((y == -0.5) & (x >= 0))) return rsqrt(x);
+  if (all(y == -1)) return Vec<T>(1) / x;
+  if (all(y == -2)) return Vec<T>(1) / (x * x);
+  if constexpr (kIsFloat<T>) {
+    if (all((x > 0) & (x < kInf<T>)&isfinite(y))) return pow_positive(x, y);
+  }
   return map_lanes([](T a, T b) { return std::pow(a, b); }, x, y);
 }
 

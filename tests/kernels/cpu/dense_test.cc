@@ -20,6 +20,7 @@ const DenseTable& dense_acosh();
 const DenseTable& dense_add();
 const DenseTable& dense_asinh();
 const DenseTable& dense_atan();
+const DenseTable& dense_atan2();
 const DenseTable& dense_atanh();
 const DenseTable& dense_bitwise_left_shift();
 const DenseTable& dense_bitwise_right_shift();
@@ -41,6 +42,7 @@ const DenseTable& dense_gelu_grad0_none();
 const DenseTable& dense_gelu_grad0_tanh();
 const DenseTable& dense_gelu_none();
 const DenseTable& dense_gelu_tanh();
+const DenseTable& dense_hypot();
 const DenseTable& dense_isnan();
 const DenseTable& dense_lgamma();
 const DenseTable& dense_log();
@@ -282,6 +284,25 @@ TEST_P(Dense, NaNRules) {
   EXPECT_EQ(ignoring[1], 1);
   EXPECT_EQ(larger[4], 3);
   EXPECT_EQ(run<double>(dense_round, {{0.5, 1.5, -2.5}}), (std::vector<double>{0, 2, -2}));
+}
+
+TEST_P(Dense, TwoArguments) {
+  std::vector<float> a, b;
+  for (const float x :
+       {0.0f, 1.0f, -1.0f, 0.3f, -2.5f, 1e20f, -1e-20f, 7.0f, HUGE_VALF, -HUGE_VALF}) {
+    for (const float y :
+         {0.0f, -0.0f, 1.0f, 2.0f, 3.0f, 0.5f, -0.5f, -1.0f, -2.0f, 2.3f, -1e20f, HUGE_VALF}) {
+      a.push_back(x), b.push_back(y);
+    }
+  }
+  const auto power = run<float>(dense_pow, {a, b}), angle = run<float>(dense_atan2, {a, b});
+  const auto length = run<float>(dense_hypot, {a, b});
+  for (size_t i = 0; i < a.size(); i++) {
+    const Real x = a[i], y = b[i];
+    EXPECT_LE(ulps(power[i], std::pow(x, y)), 2) << x << " ** " << y << " = " << power[i];
+    EXPECT_LE(ulps(angle[i], std::atan2(x, y)), 4) << x << " " << y;
+    EXPECT_LE(ulps(length[i], std::hypot(x, y)), 2) << x << " " << y;
+  }
 }
 
 TEST_P(Dense, FloatDivision) {
