@@ -12,14 +12,14 @@ using taeda::Tensor;
 
 struct Net : nn::Layer {
   nn::Sequential features =
-      add("features", nn::Sequential(block(1, 16), block(16, 64), block(64, 128)));
+      add("features", nn::Sequential{block(1, 16), block(16, 64), block(64, 128)});
   nn::Sequential classifier =
-      add("classifier", nn::Sequential(nn::Flatten(), nn::Linear(128 * 3 * 3, 128), nn::ReLU(),
-                                       nn::Dropout(0.25), nn::Linear(128, 10)));
+      add("classifier", nn::Sequential{nn::Flatten(), nn::Linear(128 * 3 * 3, 128), nn::ReLU(),
+                                       nn::Dropout(0.25), nn::Linear(128, 10)});
 
   static nn::Sequential block(int64_t in, int64_t out) {
-    return nn::Sequential(nn::Conv2d(in, out, 3, {.padding = 1, .bias = false}),
-                          nn::BatchNorm2d(out), nn::ReLU(), nn::MaxPool2d(2));
+    return nn::Sequential{nn::Conv2d(in, out, 3, {.padding = 1, .bias = false}),
+                          nn::BatchNorm2d(out), nn::ReLU(), nn::MaxPool2d(2)};
   }
   Tensor forward(const Tensor& x) const override { return classifier(features(x)); }
 };

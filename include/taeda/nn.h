@@ -82,7 +82,9 @@ class Layer : public Module {
   Tensor operator()(const Tensor& x) const { return forward(x); }
 };
 
-// Layers applied one after the other, named "0", "1", ...
+// Layers applied one after the other, named "0", "1", ... In braces, Sequential{Linear(4, 8),
+// ReLU()}, layers are made from left to right, so that a seed gives PyTorch's weights; arguments in
+// parentheses have no order in C++.
 class Sequential final : public Layer {
  public:
   Sequential() = default;
