@@ -147,7 +147,7 @@ def document(value: Any) -> str:
 
 def section(name: str, value: Any) -> str:
     inner = ""
-    if isinstance(value, type) and value.__module__.startswith("taeda"):
+    if isinstance(value, type) and str(value.__module__).startswith("taeda"):
         for method, function in vars(value).items():
             if method.startswith("_") or not inspect.getdoc(function):
                 continue

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from taeda import _C
 from taeda._C import Tensor
+
+TYPE_CHECKING = False  # as typing's, which `import taeda` does not load
+if TYPE_CHECKING:
+    from typing import Any
 
 _functions = _C._functions["torch"]
 

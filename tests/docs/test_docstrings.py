@@ -3,8 +3,10 @@
 import doctest
 import importlib
 import inspect
+from collections import OrderedDict
 
 import pytest
+
 import taeda
 
 MODULES = [
@@ -19,6 +21,9 @@ MODULES = [
     "taeda.autograd",
     "taeda.linalg",
 ]
+
+
+NAMES = {"torch": taeda, "taeda": taeda, "nn": taeda.nn, "OrderedDict": OrderedDict}
 
 
 def resolve(path):
@@ -37,8 +42,12 @@ def documented(owner):
         if name.startswith("_"):
             continue
         value = getattr(owner, name, None)
+        if not (str(getattr(value, "__module__", None) or "taeda")).startswith(
+            ("taeda", "builtins")
+        ):
+            continue
         yield name, inspect.getdoc(value)
-        if isinstance(value, type) and value.__module__.startswith("taeda"):
+        if isinstance(value, type) and str(value.__module__).startswith("taeda"):
             for method, function in vars(value).items():
                 yield f"{name}.{method}", inspect.getdoc(function)
 
@@ -56,12 +65,10 @@ def collect():
                 yield pytest.param(doc, id=f"{path}.{name}")
 
 
-@pytest.mark.parametrize("doc", collect())
+@pytest.mark.parametrize("doc", list(collect()))
 def test_example(doc):
     taeda.manual_seed(0)
-    test = doctest.DocTestParser().get_doctest(
-        doc, {"torch": taeda, "taeda": taeda}, "doc", None, 0
-    )
+    test = doctest.DocTestParser().get_doctest(doc, NAMES, "doc", None, 0)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     output = []
     result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=output.append)
