@@ -386,10 +386,12 @@ Tensor normal_float_float(double mean, double std, IntSpan size, Generator* gene
 }
 
 Tensor bernoulli(const Tensor& self, Generator* generator) {
-  return impl::bernoulli_tensor_(empty_like_tensor(self, self.dtype()), self, generator);
+  return impl::bernoulli_tensor_(empty_tensor(self.sizes(), self.dtype(), self.device()), self,
+                                 generator);
 }
 Tensor bernoulli_p(const Tensor& self, double p, Generator* generator) {
-  return impl::bernoulli_float_(empty_like_tensor(self, self.dtype()), p, generator);
+  return impl::bernoulli_float_(empty_tensor(self.sizes(), self.dtype(), self.device()), p,
+                                generator);
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {

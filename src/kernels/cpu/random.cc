@@ -278,40 +278,52 @@ void random_bernoulli(const View& out, double p, Generator& generator) {
   });
 }
 
+namespace {
+
+// Calls f(out offset, p offset) for each element, in the order that out's lie in memory.
+template <class F>
+void for_each_pair(const View& out, const View& p, const F& f) {
+  if (out.numel == 0) return;
+  SmallVector<int, 8> order;  // outermost first
+  for (int d = 0; d < out.ndim(); d++) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return out.strides[a] > out.strides[b]; });
+  SmallVector<int64_t, 8> index(order.size());
+  int64_t at = 0, from = 0;
+  while (true) {
+    f(at, from);
+    size_t k = order.size();
+    while (true) {
+      if (k == 0) return;
+      const int d = order[--k];
+      at += out.strides[d];
+      from += p.strides[d];
+      if (++index[k] < out.sizes[d]) break;
+      at -= out.strides[d] * out.sizes[d];
+      from -= p.strides[d] * out.sizes[d];
+      index[k] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 void random_bernoulli(const View& out, const View& p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  // Elements in logical order where the layouts differ; both dense alike: in memory order.
   with_floating(p.dtype, "bernoulli_tensor_cpu_p_", [&]<class P>() {
+    const P* from = p.as<P>();
+    for_each_pair(out, p, [&](int64_t, int64_t i) {
+      const auto probability = static_cast<double>(from[i]);
+      TD_CHECK(probability >= 0 && probability <= 1,
+               "bernoulli: expected probabilities in [0, 1], got {}", probability);
+    });
     with_real(out.dtype, "bernoulli_tensor_cpu_self_", [&]<class T>() {
-      const auto draw = [&](double probability) {
-        TD_CHECK(probability >= 0 && probability <= 1,
-                 "bernoulli: expected probabilities in [0, 1], got {}", probability);
+      T* to = out.as<T>();
+      for_each_pair(out, p, [&](int64_t at, int64_t i) {
         const double u = std::is_same_v<P, double> ? generator.uniform()
                                                    : static_cast<double>(generator.uniform_float());
-        return from_double<T>(u < probability ? 1 : 0);
-      };
-      const P* from = p.as<P>();
-      T* to = out.as<T>();
-      if (out.strides == p.strides || (is_row_major(out) && is_row_major(p))) {
-        for_each_run(out, [&](int64_t offset, int64_t stride, int64_t n) {
-          for (int64_t i = 0; i < n; i++)
-            to[offset + i * stride] = draw(static_cast<double>(from[offset + i * stride]));
-        });
-        return;
-      }
-      SmallVector<int64_t, 8> index(out.sizes.size());
-      int64_t to_offset = 0, from_offset = 0;
-      for (int64_t count = 0; count < out.numel; count++) {
-        to[to_offset] = draw(static_cast<double>(from[from_offset]));
-        for (size_t d = index.size(); d-- > 0;) {
-          to_offset += out.strides[d];
-          from_offset += p.strides[d];
-          if (++index[d] < out.sizes[d]) break;
-          to_offset -= out.strides[d] * out.sizes[d];
-          from_offset -= p.strides[d] * out.sizes[d];
-          index[d] = 0;
-        }
-      }
+        to[at] = from_double<T>(u < static_cast<double>(from[i]) ? 1 : 0);
+      });
     });
   });
 }

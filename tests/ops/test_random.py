@@ -1,0 +1,152 @@
+"""Random operators draw PyTorch's numbers, and refuse what PyTorch refuses."""
+
+import pytest
+
+import taeda
+
+torch = pytest.importorskip("torch")
+
+CALLS = [
+    "T.rand(3, 4)",
+    "T.rand(7, dtype=T.float64)",
+    "T.rand(5, dtype=T.bfloat16)",
+    "T.randn(5)",
+    "T.randn(3, 17)",
+    "T.randn(40, dtype=T.float64)",
+    "T.randn(6, dtype=T.complex64)",
+    "T.rand(3, dtype=T.complex128)",
+    "T.randint(10, (3, 5))",
+    "T.randint(-3, 2**40, (20,))",
+    "T.randint(0, 100, (9,), dtype=T.float32)",
+    "T.randperm(50)",
+    "T.randperm(9, dtype=T.int32)",
+    "T.rand_like(T.ones(4, 6).t())",
+    "T.randn_like(T.ones(2, 3))",
+    "T.randint_like(T.ones(5), 3, 9)",
+    "T.normal(2.0, 3.0, (20,))",
+    "T.normal(T.arange(20.0), 2.0)",
+    "T.normal(T.arange(4.0), T.ones(3, 1))",
+    "T.bernoulli(T.linspace(0, 1, 30))",
+    "T.bernoulli(T.linspace(0, 1, 30, dtype=T.float64).view(5, 6).t())",
+    "T.empty(20).bernoulli_(0.2)",
+    "T.empty(6).bernoulli_(T.linspace(0, 1, 6))",
+    "T.empty(6, 3).t().bernoulli_(T.linspace(0, 1, 18).view(3, 6))",
+    "T.empty(20).uniform_(-2, 5)",
+    "T.empty(4, 6).t().normal_(1, 2)",
+    "T.empty(8, 5)[:, 1:3].uniform_()",
+    "T.empty(20).exponential_(0.3)",
+    "T.empty(20, dtype=T.int64).geometric_(0.3)",
+    "T.empty(20, dtype=T.float64).cauchy_(1, 2)",
+    "T.empty(20, dtype=T.float64).log_normal_()",
+    "T.empty(20).random_()",
+    "T.empty(20, dtype=T.uint8).random_()",
+    "T.empty(20, dtype=T.int64).random_(5, 90)",
+    "T.empty(20, dtype=T.int32).random_(-(2**31), None)",
+    "T.empty(20).random_(0, 2**24)",
+    "T.multinomial(T.arange(1.0, 9), 4)",
+    "T.multinomial(T.arange(1.0, 13).view(3, 4), 20, replacement=True)",
+    "T.multinomial(T.tensor([1.0, 0.0]), 2)",
+    "T.dropout(T.ones(100), 0.4, True)",
+    "T.dropout(T.arange(60.0).view(5, 12).t(), 0.25, True)",
+    "T.dropout(T.ones(30, dtype=T.bfloat16), 0.4, True)",
+    "T.dropout(T.ones(4), 1.0, True)",
+    "T.dropout(T.ones(4), 0.5, False)",
+]
+
+
+def bits(module, t):
+    if t.dtype == module.bfloat16:
+        t = t.float()
+    return str(t.dtype).split(".")[-1], tuple(t.shape), t.tolist()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_same_numbers_as_torch(call):
+    made = []
+    for module in (taeda, torch):
+        module.manual_seed(1234)
+        results = [eval(call, {"T": module}) for _ in range(2)]
+        results.append(module.rand(1))  # both have drawn equally often
+        made.append([bits(module, t) for t in results])
+    assert made[0] == made[1]
+
+
+def test_generator_argument():
+    for call in (
+        "T.randn(20, generator=g)",
+        "T.randperm(9, generator=g)",
+        "T.empty(5).random_(9, generator=g)",
+    ):
+        made = [
+            eval(call, {"T": m, "g": m.Generator().manual_seed(7)}).tolist() for m in (taeda, torch)
+        ]
+        assert made[0] == made[1]
+
+
+ERRORS = [
+    "T.empty(3, dtype=T.int64).uniform_()",
+    "T.empty(3, dtype=T.int64).normal_()",
+    "T.empty(3).normal_(0, -1)",
+    "T.empty(3).uniform_(3, 1)",
+    "T.empty(3).uniform_(float('inf'), 1)",
+    "T.empty(3, dtype=T.uint8).random_(0, 300)",
+    "T.empty(3, dtype=T.float16).random_(0, 70000)",
+    "T.empty(3).random_(5, 5)",
+    "T.randint(5, 5, (2,))",
+    "T.randint(3, (3,), dtype=T.bool)",
+    "T.randperm(-1)",
+    "T.randperm(300, dtype=T.uint8)",
+    "T.empty(3).bernoulli_(1.5)",
+    "T.bernoulli(T.tensor([2.0]))",
+    "T.bernoulli(T.tensor([float('nan')]))",
+    "T.bernoulli(T.tensor([1]))",
+    "T.empty(3).exponential_(-1)",
+    "T.empty(3).geometric_(1)",
+    "T.empty(3).cauchy_(0, 0)",
+    "T.empty(3, dtype=T.int64).cauchy_()",
+    "T.empty(3, dtype=T.int64).exponential_()",
+    "T.empty(3).log_normal_(0, 0)",
+    "T.multinomial(T.tensor([0.0, 0.0]), 1)",
+    "T.multinomial(T.tensor([-1.0, 1.0]), 1)",
+    "T.multinomial(T.tensor([float('nan'), 1.0]), 1)",
+    "T.multinomial(T.ones(2, 2, 2), 1)",
+    "T.multinomial(T.ones(2), 0)",
+    "T.multinomial(T.ones(2), 3)",
+    "T.multinomial(T.ones(2, dtype=T.int64), 1)",
+    "T.rand(3, dtype=T.int64)",
+    "T.randn(2, dtype=T.bool)",
+    "T.rand(-1)",
+    "T.normal(T.zeros(2), T.tensor([-1.0, 1.0]))",
+    "T.empty(2).expand(4, 2).normal_()",
+    "T.dropout(T.ones(3), 1.5, True)",
+]
+
+
+@pytest.mark.parametrize("call", ERRORS)
+def test_same_error_as_torch(call):
+    raised = []
+    for module in (taeda, torch):
+        with pytest.raises(Exception) as info:
+            eval(call, {"T": module})
+        raised.append(info.type)
+    assert raised[0] is raised[1]
+
+
+def test_dropout_gradient_is_the_mask():
+    taeda.manual_seed(3)
+    x = taeda.rand(50, requires_grad=True)
+    y = taeda.dropout(x, 0.4, True)
+    y.sum().backward()
+    expected = (y.detach() / x.detach()).tolist()
+    assert x.grad.tolist() == pytest.approx(expected, rel=1e-6)
+    assert 10 < sum(v > 0 for v in expected) < 45
+
+
+def test_filling_drops_history():
+    x = taeda.ones(4, requires_grad=True)
+    y = x * 2
+    y.normal_()
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0] * 4
+    with pytest.raises(RuntimeError, match="leaf"):
+        x.uniform_()
