@@ -46,6 +46,7 @@ bool is_list_of_indices(PyObject* index) {
 }
 
 [[noreturn]] void fail_index_type(PyObject* object) {
+  if (PyUnicode_Check(object)) raise_python(PyExc_TypeError, "new(): invalid data type 'str'");
   raise_python(PyExc_IndexError,
                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
                "valid indices (got {})",
@@ -54,7 +55,8 @@ bool is_list_of_indices(PyObject* index) {
 
 // --- views ---
 
-Tensor select_checked(const Tensor& x, int64_t dim, int64_t index) {
+// `shown` is the dimension of the indexed tensor, which messages name.
+Tensor select_checked(const Tensor& x, int64_t dim, int64_t index, int64_t shown) {
   if (x.dim() == 0) {
     raise_python(PyExc_IndexError,
                  "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
@@ -64,7 +66,7 @@ Tensor select_checked(const Tensor& x, int64_t dim, int64_t index) {
   const int64_t size = x.sizes()[static_cast<size_t>(dim)];
   if (index < -size || index >= size) {
     raise_python(PyExc_IndexError, "index {} is out of bounds for dimension {} with size {}", index,
-                 dim, size);
+                 shown, size);
   }
   return select(x, dim, index);
 }
@@ -122,7 +124,11 @@ class Indexer {
     for (Py_ssize_t i = 0; i < count; i++) specified += consumed_dims(items[i]);
     free_ = result_.view.dim() - specified;
     if (free_ < 0) fail_count();
-    for (Py_ssize_t i = 0; i < count; i++) apply(items[i]);
+    for (Py_ssize_t i = 0; i < count; i++) {
+      const int64_t consumed = items[i] == Py_Ellipsis ? free_ : consumed_dims(items[i]);
+      apply(items[i]);
+      source_ += consumed;
+    }
   }
 
   void apply_converted(PyObject* const* items, Py_ssize_t count) {
@@ -151,7 +157,7 @@ class Indexer {
   void apply(PyObject* item) {
     Tensor& view = result_.view;
     if (PyLong_CheckExact(item)) {
-      view = select_checked(view, dim_, to_int(item));
+      view = select_checked(view, dim_, to_int(item), source_);
       result_.changed = true;
     } else if (PySlice_Check(item)) {
       view = apply_slice(view, dim_, item, result_.changed);
@@ -166,10 +172,10 @@ class Indexer {
     } else if (is_tensor(item)) {
       apply_tensor(tensor_of(item));
     } else if (can_be_int(item)) {
-      view = select_checked(view, dim_, to_int(item));
+      view = select_checked(view, dim_, to_int(item), source_);
       result_.changed = true;
     } else if (PyIndex_Check(item) && !is_numpy_scalar(item)) {
-      view = select_checked(view, dim_, to_int(PyRef::check(PyNumber_Index(item)).get()));
+      view = select_checked(view, dim_, to_int(PyRef::check(PyNumber_Index(item)).get()), source_);
       result_.changed = true;
     } else {
       fail_index_type(item);
@@ -191,7 +197,7 @@ class Indexer {
       if (index.dtype() == DType::kBool || index.dtype() == DType::kUInt8) {
         if (index.dtype() == DType::kBool) return apply_bool(value.to_bool());
       }
-      result_.view = select_checked(result_.view, dim_, value.to_int());
+      result_.view = select_checked(result_.view, dim_, value.to_int(), source_);
       result_.changed = true;
       return;
     }
@@ -225,6 +231,7 @@ class Indexer {
   }
 
   Indexed result_;
+  int64_t source_ = 0;      // dimensions of the indexed tensor used up so far
   int64_t dim_ = 0;         // of `view`, counting a mask as one
   int64_t mask_shift_ = 0;  // what masks to the left cover beyond one dimension each
   int64_t free_ = 0;        // dimensions that an Ellipsis stands for
@@ -244,7 +251,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]]
     return get_item_override(self, index);
   const Tensor& x = tensor_of(self);
-  if (PyLong_CheckExact(index)) return wrap(select_checked(x, 0, to_int(index)));
+  if (PyLong_CheckExact(index)) return wrap(select_checked(x, 0, to_int(index), 0));
   if (is_tensor(index) && overrides_torch_function(index)) [[unlikely]]
     return get_item_override(self, index);
   Indexed indexed = apply_index(x, index);
@@ -261,6 +268,7 @@ Tensor value_tensor(const Tensor& x, PyObject* value) {
     raise_python(PyExc_TypeError, "can't assign a {} to a torch.{}Tensor", type_name(value),
                  scalar_type_name(x.dtype()));
   }
+  if (PyLong_Check(value) && !PyBool_Check(value)) return Tensor(Scalar(to_int(value)));
   return Tensor(to_scalar(value));
 }
 
@@ -313,6 +321,20 @@ Py_ssize_t length(PyObject* self) {
   return static_cast<Py_ssize_t>(x.sizes()[0]);
 }
 
+int contains(PyObject* self, PyObject* value) {
+  TD_PYTHON_TRY
+  if (!is_tensor(value) && !can_be_scalar(value)) {
+    raise_python(
+        PyExc_RuntimeError,
+        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}.",
+        utf8(PyRef::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value)))).get()));
+  }
+  PyRef equal = PyRef::check(PyObject_RichCompare(self, value, Py_EQ));
+  PyRef any = PyRef::check(PyObject_CallMethod(equal.get(), "any", nullptr));
+  return PyObject_IsTrue(any.get());
+  TD_PYTHON_CATCH(-1)
+}
+
 PyObject* iterate(PyObject* self) {
   TD_PYTHON_TRY
   if (tensor_of(self).dim() == 0) raise_python(PyExc_TypeError, "iteration over a 0-d tensor");
@@ -341,6 +363,7 @@ void add_indexing_slots(TypeSlots& slots) {
   slots.push_back(type_slot(Py_mp_subscript, get_item));
   slots.push_back(type_slot(Py_mp_ass_subscript, set_item));
   slots.push_back(type_slot(Py_mp_length, length));
+  slots.push_back(type_slot(Py_sq_contains, contains));
   slots.push_back(type_slot(Py_tp_iter, iterate));
 }
 

@@ -201,20 +201,6 @@ TD_METHOD(__dlpack__, {"stream", Kind::kObject, "None", kOnly | kNone},
 }
 TD_METHOD(__dlpack_device__) { return dlpack_device(a.tensor(0)); }
 
-PyObject* contains(PyObject* self, PyObject* value) {
-  TD_PYTHON_TRY
-  if (!is_tensor(value) && !can_be_scalar(value)) {
-    raise_python(
-        PyExc_RuntimeError,
-        "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}.",
-        utf8(PyRef::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value)))).get()));
-  }
-  PyRef equal = PyRef::check(PyObject_RichCompare(self, value, Py_EQ));
-  PyRef any = PyRef::check(PyObject_CallMethod(equal.get(), "any", nullptr));
-  return PyBool_FromLong(PyObject_IsTrue(any.get()));
-  TD_PYTHON_CATCH(nullptr)
-}
-
 PyObject* reversed(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
   const Tensor& x = tensor_of(self);
@@ -482,7 +468,6 @@ PyMethodDef methods[] = {
     TD_ENTRY(__array_wrap__, nullptr),
     TD_ENTRY(__dlpack__, nullptr),
     TD_ENTRY(__dlpack_device__, nullptr),
-    {"__contains__", contains, METH_O, nullptr},
     {"__reversed__", reversed, METH_NOARGS, nullptr},
     {"__complex__", to_complex_number, METH_NOARGS, nullptr},
     {"__format__", format, METH_O, nullptr},

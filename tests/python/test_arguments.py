@@ -71,7 +71,7 @@ def test_pytorch_refuses_in_the_same_words(text):
         "x.reshape([3, -1])",
         "x.expand(2, torch.tensor(3))",
         "x.view(-1)",
-        "x.repeat(2)",
+        "x.repeat(2, 1)",
         "torch.zeros(torch.tensor(2), 3)",
         "torch.zeros(np.int64(3))",
         "torch.zeros((2,), dtype=float)",

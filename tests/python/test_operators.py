@@ -50,6 +50,8 @@ def test_like_pytorch(name, left, right):
     oracle = pytest.importorskip("torch")
     if "tensor" not in left and "tensor" not in right:
         pytest.skip("no tensor")
+    if name == "pow" and {left, right} <= {"bool tensor", "bool"}:
+        pytest.skip("no power of truth values")
     mine, theirs = run(torch, name, left, right), run(oracle, name, left, right)
     assert close(mine, theirs), (mine, theirs)
 
@@ -125,8 +127,9 @@ def test_foreign_operands(foreign):
     for name in ARITHMETIC:
         with pytest.raises(TypeError):
             getattr(operator, name)(x, foreign)
-        with pytest.raises(TypeError):
-            getattr(operator, name)(foreign, x)
+        if (name, foreign) != ("mod", "a"):  # formats a string
+            with pytest.raises(TypeError):
+                getattr(operator, name)(foreign, x)
     assert (x == foreign) is False
     assert (x != foreign) is True
     with pytest.raises(TypeError):
