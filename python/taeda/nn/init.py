@@ -288,16 +288,28 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     rows = tensor.size(0)
     cols = tensor.numel() // rows
     with taeda.no_grad():
-        flattened = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
-        if rows < cols:
-            flattened = flattened.t()
-        q, r = taeda.linalg.qr(flattened)
-        q = q * taeda.diag(r, 0).sign()  # makes the distribution uniform (Mezzadri, 2006)
-        if rows < cols:
-            q = q.t()
-        tensor.view_as(q).copy_(q)
+        drawn = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
+        wide = rows < cols
+        q = _orthonormal(drawn.t() if wide else drawn)
+        q = q.t() if wide else q
+        tensor.view(q.shape).copy_(q)
         tensor.mul_(gain)
     return tensor
+
+
+def _orthonormal(a: Tensor) -> Tensor:
+    """The Q of QR with a positive diagonal of R, which is uniformly distributed (Mezzadri, 2006).
+
+    Gram-Schmidt, done twice for each column, in double precision.
+    """
+    a = a.to(taeda.float64)
+    q = taeda.zeros_like(a)
+    for k in range(a.size(1)):
+        column, before = a[:, k], q[:, :k]
+        for _ in range(2):
+            column = column - before @ (before.t() @ column)
+        q[:, k] = column / column.norm()
+    return q
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import taeda
 from taeda import Tensor
@@ -35,6 +38,9 @@ __all__ = [
     "sigmoid",
     "tanh",
     "gumbel_softmax",
+    "log_softmax",
+    "softmax",
+    "softmin",
 ]
 
 _relu, relu_ = raw("relu"), raw_("relu")
@@ -138,9 +144,15 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def _rrelu_slopes(input: Tensor, lower: float, upper: float) -> Tensor:
-    """One random slope for each element that is not positive, 1 for the others."""
-    slopes = taeda.empty_like(input).uniform_(lower, upper)
-    return taeda.where(input.detach() <= 0, slopes, taeda.ones_like(slopes))
+    """One random slope for each element that is not positive, 1 for the others.
+
+    Numbers are drawn in double precision and only where they are needed, as in PyTorch.
+    """
+    below = input.detach() <= 0
+    drawn = taeda.empty(int(below.sum()), dtype=taeda.float64).uniform_(lower, upper)
+    slopes = taeda.ones_like(input)
+    slopes[below] = drawn.to(input.dtype)
+    return slopes
 
 
 def rrelu(
@@ -164,6 +176,31 @@ def rrelu_(
 ) -> Tensor:
     """``rrelu`` in place."""
     return rrelu(input, lower, upper, training, inplace=True)
+
+
+def _along_dim(name: str) -> Callable[..., Tensor]:
+    """The table's function, with a warning where the dimension is not given."""
+    function = raw(name)
+
+    @functools.wraps(function)
+    def along_dim(
+        input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+    ) -> Tensor:
+        if dim is None:
+            warnings.warn(
+                f"Implicit dimension choice for {name} has been deprecated. "
+                "Change the call to include dim=X as an argument.",
+                stacklevel=max(_stacklevel - 1, 2),
+            )
+            dim = 0 if input.dim() in (0, 1, 3) else 1
+        return function(input, dim, dtype=dtype)
+
+    return along_dim
+
+
+softmax = _along_dim("softmax")
+softmin = _along_dim("softmin")
+log_softmax = _along_dim("log_softmax")
 
 
 def gumbel_softmax(

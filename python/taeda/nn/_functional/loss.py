@@ -1,8 +1,11 @@
-"""Losses that are not operators of the table. Deprecated flags stand beside `reduction`."""
+"""Losses: the warnings around those of the table, and two that are not there."""
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 import taeda
 from taeda import Tensor
@@ -10,7 +13,80 @@ from taeda.nn._reduction import get_enum, legacy_get_string
 
 from .raw import raw
 
-__all__ = ["multilabel_margin_loss", "triplet_margin_with_distance_loss"]
+# Losses of two tensors of one size: another size broadcasts, which is seldom meant.
+_SAME_SIZE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_OTHERS = (
+    "nll_loss",
+    "cross_entropy",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "kl_div",
+    "poisson_nll_loss",
+    "hinge_embedding_loss",
+    "soft_margin_loss",
+    "multilabel_soft_margin_loss",
+    "cosine_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "triplet_margin_loss",
+)
+
+__all__ = [
+    *_SAME_SIZE,
+    *_OTHERS,
+    "multilabel_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+
+def _warning(name: str) -> Callable[..., Tensor]:
+    """The table's loss, with PyTorch's warnings of sizes that differ and of deprecated flags."""
+    function = raw(name)
+    same_size = name in _SAME_SIZE
+
+    @functools.wraps(function)
+    def loss(*args: Any, **kwargs: Any) -> Tensor:
+        if same_size and len(args) >= 2 and args[0].shape != args[1].shape:
+            warnings.warn(
+                f"Using a target size ({args[1].size()}) that is different to the input size "
+                f"({args[0].size()}). This will likely lead to incorrect results due to "
+                "broadcasting. Please ensure they have the same size.",
+                stacklevel=2,
+            )
+        if "size_average" in kwargs or "reduce" in kwargs:
+            flags = kwargs.get("size_average"), kwargs.get("reduce")
+            if flags != (None, None):
+                legacy_get_string(*flags)
+        if name == "kl_div" and kwargs.get("reduction", "mean") == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support "
+                "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+                "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+                "major release.",
+                stacklevel=2,
+            )
+        return function(*args, **kwargs)
+
+    return loss
+
+
+mse_loss = _warning("mse_loss")
+l1_loss = _warning("l1_loss")
+smooth_l1_loss = _warning("smooth_l1_loss")
+huber_loss = _warning("huber_loss")
+nll_loss = _warning("nll_loss")
+cross_entropy = _warning("cross_entropy")
+binary_cross_entropy = _warning("binary_cross_entropy")
+binary_cross_entropy_with_logits = _warning("binary_cross_entropy_with_logits")
+kl_div = _warning("kl_div")
+poisson_nll_loss = _warning("poisson_nll_loss")
+hinge_embedding_loss = _warning("hinge_embedding_loss")
+soft_margin_loss = _warning("soft_margin_loss")
+multilabel_soft_margin_loss = _warning("multilabel_soft_margin_loss")
+cosine_embedding_loss = _warning("cosine_embedding_loss")
+margin_ranking_loss = _warning("margin_ranking_loss")
+multi_margin_loss = _warning("multi_margin_loss")
+triplet_margin_loss = _warning("triplet_margin_loss")
 
 
 def _reduce(loss: Tensor, reduction: str) -> Tensor:

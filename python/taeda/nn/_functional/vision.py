@@ -12,6 +12,10 @@ from taeda import Tensor
 from .raw import fallback, raw
 
 __all__ = [
+    "affine_grid",
+    "grid_sample",
+    "native_channel_shuffle",
+    "pdist",
     "channel_shuffle",
     "embedding_bag",
     "interpolate",
@@ -21,6 +25,160 @@ __all__ = [
     "upsample_bilinear",
     "upsample_nearest",
 ]
+
+
+@fallback
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows, those of the first row first."""
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+    n = input.size(0)
+    first, second = taeda.triu_indices(n, n, 1).unbind(0)
+    return (input.index_select(0, first) - input.index_select(0, second)).norm(p, 1)
+
+
+def _centres(count: int, align_corners: bool, like: Tensor) -> Tensor:
+    """The coordinates of ``count`` pixels between -1 and 1."""
+    if count <= 1:
+        return taeda.zeros(count, dtype=like.dtype, device=like.device)
+    steps = taeda.linspace(-1, 1, count, dtype=like.dtype, device=like.device)
+    return steps if align_corners else steps * ((count - 1) / count)
+
+
+@fallback
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """Sampling positions ``(n, h, w, 2)`` of affine maps ``(n, 2, 3)``; in 3-D likewise."""
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False "
+            "since 1.3.0. Please specify align_corners=True if the old behavior is desired. See "
+            "the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+        align_corners = False
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    size = list(size)
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if theta.dim() != 3 or theta.size(-2) != n or theta.size(-1) != n + 1:
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
+            f"Got {theta.shape}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    axes = [_centres(count, align_corners, theta) for count in size[2:]]
+    points = taeda.meshgrid(*axes, indexing="ij")[::-1]  # x first
+    ones = taeda.ones_like(points[0])
+    base = taeda.stack([*points, ones], -1).reshape(-1, n + 1)
+    return (base @ theta.transpose(1, 2)).view(size[0], *size[2:], n)
+
+
+def _to_pixels(x: Tensor, count: int, align_corners: bool) -> Tensor:
+    if align_corners:
+        return (x + 1) / 2 * (count - 1)
+    return ((x + 1) * count - 1) / 2
+
+
+def _reflect(x: Tensor, low: float, high: float) -> Tensor:
+    """``x`` folded into ``[low, high]``."""
+    if low == high:
+        return taeda.zeros_like(x)
+    span = high - low
+    x = (x - low).abs()
+    flips = (x / span).floor()
+    rest = x - flips * span
+    return taeda.where(flips.remainder(2) == 0, rest + low, span - rest + low)
+
+
+@fallback
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """``input (n, c, h, w)`` at the positions ``grid (n, h', w', 2)``, in [-1, 1], x first.
+
+    ``mode``: bilinear or nearest; ``padding_mode``: zeros, border or reflection. In 3-D likewise.
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    if mode == "bicubic":
+        raise NotImplementedError("grid_sample: mode='bicubic' is not there yet")
+    n = input.dim() - 2
+    if n not in (2, 3) or grid.dim() != input.dim() or grid.size(-1) != n:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if input.size(0) != grid.size(0):
+        raise RuntimeError(
+            "grid_sampler(): expected grid and input to have same batch size, but got input with "
+            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False "
+            "since 1.3.0. Please specify align_corners=True if the old behavior is desired. See "
+            "the documentation of grid_sample for details.",
+            stacklevel=2,
+        )
+        align_corners = False
+    sizes = input.shape[2:]
+    places = []
+    for axis, count in enumerate(sizes):
+        x = _to_pixels(grid[..., n - 1 - axis], count, align_corners)
+        if padding_mode == "reflection":
+            bounds = (0, count - 1) if align_corners else (-0.5, count - 0.5)
+            x = _reflect(x, *bounds)
+        if padding_mode != "zeros":
+            x = x.clamp(0, count - 1)
+        places.append(x)
+    if mode == "nearest":
+        return _corner(input, [x.round() for x in places])
+    floors = [x.floor() for x in places]
+    result: Any = 0
+    for corner in range(2**n):  # one bit for each axis: the lower or the upper neighbour
+        weight: Any = 1
+        position = []
+        for axis in range(n):
+            upper = corner >> axis & 1
+            fraction = places[axis] - floors[axis]
+            weight = weight * (fraction if upper else 1 - fraction)
+            position.append(floors[axis] + upper)
+        result = result + _corner(input, position) * weight.unsqueeze(1)
+    return result
+
+
+def _corner(input: Tensor, position: list[Tensor]) -> Tensor:
+    """The pixels at whole positions, zero outside."""
+    sizes = input.shape[2:]
+    inside = taeda.ones(position[0].shape, dtype=taeda.bool, device=input.device)
+    flat = taeda.zeros(position[0].shape, dtype=taeda.int64, device=input.device)
+    for x, count in zip(position, sizes):
+        x = x.detach()
+        inside = inside & (x >= 0) & (x <= count - 1)
+        flat = flat * count + x.nan_to_num().clamp(0, count - 1).to(taeda.int64)
+    batch, channels = input.shape[:2]
+    index = flat.reshape(batch, 1, -1).expand(-1, channels, -1)
+    values = input.reshape(batch, channels, -1).gather(2, index)
+    values = values.view(batch, channels, *flat.shape[1:])
+    return values * inside.unsqueeze(1).to(input.dtype)
 
 
 @fallback
@@ -88,6 +246,9 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         )
     split = input.reshape((n, groups, c // groups, *rest))
     return split.transpose(1, 2).reshape(input.shape)
+
+
+native_channel_shuffle = channel_shuffle
 
 
 def embedding_bag(
