@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,13 +57,24 @@ def test_demo_trains_saves_and_reports(tmp_path):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
-def test_demo_goes_on_from_a_checkpoint(tmp_path):
-    common = [EXAMPLES / "fashion_mnist.py", "--limit", 1280, "--out", tmp_path]
-    run(*common, "--epochs", 1)
-    lines = run(*common, "--epochs", 2, "--resume")
-    assert any("going on after epoch 1" in line for line in lines)
-    assert any(line.startswith("epoch 2/2") for line in lines)
-    assert not any(line.startswith("epoch 1/2") for line in lines)
+def test_demo_stops_and_goes_on(tmp_path):
+    command = [EXAMPLES / "fashion_mnist.py", "--limit", 2560, "--epochs", 3, "--out", tmp_path]
+    process = subprocess.Popen(
+        [sys.executable, "-u", *map(str, command)], stdout=subprocess.PIPE, text=True
+    )
+    for line in process.stdout:
+        if line.startswith("epoch 2/3"):
+            break
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "checkpoint.pt holds the last epoch" in rest
+
+    lines = run(*command, "--resume")
+    (start,) = [line for line in lines if line.startswith("going on after epoch")]
+    first = int(start.split()[4]) + 1
+    epochs = [int(line[6]) for line in lines if line.startswith("epoch ")]
+    assert first in (2, 3) and epochs == list(range(first, 4))
 
 
 def test_demo_runs_on_torch(tmp_path):
