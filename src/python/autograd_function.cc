@@ -328,11 +328,17 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     if (t.defined()) tensor_results.push_back(t);
   run_jvp(call, tensor_results);
   Py_CLEAR(context->saved_for_forward);
-  if (one) return wrap(std::move(results[0]));
+  // Through the node and what the context keeps, a result may lead back to itself.
+  const auto tracked = [](Tensor& t) {
+    PyRef object = PyRef::check(wrap(std::move(t)));
+    track_tensor(object.get());
+    return object.release();
+  };
+  if (one) return results[0].defined() ? tracked(results[0]) : new_ref(Py_None);
   PyRef tuple = PyRef::check(PyTuple_New(output_count));
   for (Py_ssize_t i = 0; i < output_count; i++) {
     Tensor& t = results[static_cast<size_t>(i)];
-    PyTuple_SET_ITEM(tuple.get(), i, t.defined() ? PyRef::check(wrap(std::move(t))).release() : new_ref(PyTuple_GET_ITEM(outputs.get(), i)));
+    PyTuple_SET_ITEM(tuple.get(), i, t.defined() ? tracked(t) : new_ref(PyTuple_GET_ITEM(outputs.get(), i)));
   }
   return tuple.release();
   TD_PYTHON_CATCH(nullptr)

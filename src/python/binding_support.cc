@@ -51,6 +51,22 @@ PyObject* wrap(TensorList tensors) {
   return tuple.release();
 }
 
+// torch.return_types.max(
+// values=tensor([2.]),
+// indices=tensor([1]))
+static PyObject* result_repr(PyObject* self) {
+  TD_PYTHON_TRY
+  std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+  PyRef names = PyRef::check(PyObject_GetAttrString(self, "__match_args__"));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+    PyRef value = PyRef::check(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+    text += i ? ",\n" : "\n";
+    text += std::string(utf8(PyTuple_GET_ITEM(names.get(), i))) + "=" + std::string(utf8(value.get()));
+  }
+  return PyUnicode_FromStringAndSize((text + ")").data(), static_cast<Py_ssize_t>(text.size()) + 1);
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* ResultType::make() {
   if (!type) {
     int count = 0;
@@ -63,6 +79,7 @@ PyObject* ResultType::make() {
     PyStructSequence_Desc description = {full->c_str(), nullptr, described.data(), count};
     type = PyStructSequence_NewType(&description);
     if (!type) throw PythonError();
+    type->tp_repr = result_repr;
   }
   PyObject* tuple = PyStructSequence_New(type);
   if (!tuple) throw PythonError();

@@ -170,3 +170,8 @@ def test_str_and_format():
     assert f"{torch.tensor(1.25):.1f}" == "1.2"
     with pytest.raises(TypeError):
         f"{x:.2f}"
+
+
+def test_named_results():
+    text = "torch.return_types.max(\nvalues=tensor([2.]),\nindices=tensor([1]))"
+    assert repr(torch.max(torch.tensor([[1.0, 2.0]]), 1)) == text

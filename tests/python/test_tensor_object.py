@@ -234,3 +234,27 @@ def test_threads_share_tensors():
         thread.join()
     assert not errors
     assert x.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_cycles_through_hooks_and_functions_are_collected():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.result = x * 2
+            return ctx.result
+
+        @staticmethod
+        def backward(ctx, gy):
+            return gy * 2
+
+    refs = []
+    for _ in range(10):
+        x = torch.ones(3, requires_grad=True)
+        y = Double.apply(x)
+        z = x * 3
+        z.register_hook(lambda g, z=z: None)
+        refs += [weakref.ref(x), weakref.ref(y), weakref.ref(z)]
+        del x, y, z
+    for _ in range(3):
+        gc.collect()
+    assert not any(ref() is not None for ref in refs)
