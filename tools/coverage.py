@@ -74,7 +74,7 @@ def operator_exists(package: Any, name: str) -> bool:
 
 
 def percent(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({100 * part / max(whole, 1):.0f} %)"
+    return f"{part} of {whole} ({100 * part // max(whole, 1)} %)"
 
 
 def summary(package: Any) -> str:

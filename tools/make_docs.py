@@ -107,7 +107,7 @@ def members(owner: Any) -> Iterator[tuple[str, Any]]:
             continue
         if not isinstance(owner, type) and not (callable(value) or value.__doc__):
             continue
-        home = getattr(value, "__module__", None) or ""
+        home = str(getattr(value, "__module__", None) or "")
         if not isinstance(owner, type) and home and not home.startswith(("taeda", "builtins")):
             continue
         yield name, value
@@ -119,7 +119,9 @@ def signature(value: Any) -> str:
         text = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
-    return re.sub(r"<(class|function|object) ?'?([\w.]+)?.*?>", r"\2", text)
+    text = re.sub(r"<(class|function|object) ?'?([\w.]+)?.*?>", r"\2", text)
+    # Annotations are strings; a constructor's result needs no mention.
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text).removesuffix(" -> None")
 
 
 def document(value: Any) -> str:
