@@ -250,6 +250,27 @@ def einsum(*args: Any) -> Tensor:
     return _C._functions["torch"]["_einsum"](args[0], _listed(args[1:]))
 
 
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last `dims` dimensions of a and the first of b, or two lists."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist() if dims.numel() > 1 else int(dims)
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
+    dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
+    result = _C._functions["torch"]["_tensordot"](a, b, dims_a, dims_b)
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of matrices, in the order of multiplications that costs least."""
+    result = _C._functions["torch"]["_chain_matmul"](list(matrices))
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))

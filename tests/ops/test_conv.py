@@ -15,28 +15,67 @@ r = taeda.ones
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 2, 3, 3)), "to have 2 channels, but got 3 channels instead"),
-        (lambda: F.conv2d(r(1, 3, 2, 2), r(4, 3, 3, 3)), r"input size per channel: \(2 x 2\). Kernel size: \(3 x 3\)"),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 2, 3, 3)),
+            "to have 2 channels, but got 3 channels instead",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 2, 2), r(4, 3, 3, 3)),
+            r"input size per channel: \(2 x 2\). Kernel size: \(3 x 3\)",
+        ),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3)), "stride"),
-        (lambda: F.conv2d(r(5, 5), r(4, 3, 3, 3)), r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), r(5)), "expected bias to be 1-dimensional with 4 elements"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=0), "non-positive stride is not supported"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=-1), "negative padding is not supported"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), dilation=0), "dilation should be greater than zero"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), groups=0), "non-positive groups is not supported"),
+        (
+            lambda: F.conv2d(r(5, 5), r(4, 3, 3, 3)),
+            r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), r(5)),
+            "expected bias to be 1-dimensional with 4 elements",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=0),
+            "non-positive stride is not supported",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=-1),
+            "negative padding is not supported",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), dilation=0),
+            "dilation should be greater than zero",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), groups=0),
+            "non-positive groups is not supported",
+        ),
         (lambda: F.conv2d(r(1, 4, 5, 5), r(3, 2, 3, 3), groups=2), "divisible by 2 at dimension 0"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3).double()), "should be the same|expected scalar type"),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3).double()),
+            "should be the same|expected scalar type",
+        ),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**61), ""),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**62), ""),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), dilation=2**62), ""),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding=2**30), ""),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=(1, 1, 1)), "list of 2 values"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="same", stride=2), "not supported for strided"),
-        (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="foo"), "Invalid padding string: 'foo'"),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="same", stride=2),
+            "not supported for strided",
+        ),
+        (
+            lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), padding="foo"),
+            "Invalid padding string: 'foo'",
+        ),
         (lambda: F.conv2d(r(1, 3, 5, 5), r(4, 3, 0, 3)), "kernel size should be greater than zero"),
         (lambda: F.conv_transpose2d(r(1, 3, 5, 5), r(4, 2, 3, 3)), "to have 4 channels, but got 3"),
-        (lambda: F.conv_transpose2d(r(1, 3, 5, 5), r(3, 2, 3, 3), output_padding=1), "output padding must be smaller"),
-        (lambda: F.conv_transpose2d(r(1, 3, 1, 1), r(3, 2, 3, 3), padding=2), "Output size is too small"),
+        (
+            lambda: F.conv_transpose2d(r(1, 3, 5, 5), r(3, 2, 3, 3), output_padding=1),
+            "output padding must be smaller",
+        ),
+        (
+            lambda: F.conv_transpose2d(r(1, 3, 1, 1), r(3, 2, 3, 3), padding=2),
+            "Output size is too small",
+        ),
     ],
 )
 def test_rejects(call: Any, message: str) -> None:
@@ -46,7 +85,12 @@ def test_rejects(call: Any, message: str) -> None:
 
 def test_large_steps_are_fine() -> None:
     assert F.conv2d(r(1, 3, 5, 5), r(4, 3, 3, 3), stride=2**40).shape == (1, 4, 1, 1)
-    assert F.conv2d(r(1, 1, 5, 5), r(1, 1, 3, 3), padding=2**33, dilation=2**33, stride=2**31).flatten()[0].item() == 1.0
+    assert (
+        F.conv2d(r(1, 1, 5, 5), r(1, 1, 3, 3), padding=2**33, dilation=2**33, stride=2**31)
+        .flatten()[0]
+        .item()
+        == 1.0
+    )
 
 
 def test_channels_last_stays() -> None:
@@ -55,13 +99,19 @@ def test_channels_last_stays() -> None:
     w = torch.randn(16, 8, 3, 3, requires_grad=True)
     y = torch.nn.functional.conv2d(x, w, padding=1)
     y.square().sum().backward()
-    xt = taeda.from_numpy(x.detach().numpy().copy()).contiguous(memory_format=taeda.channels_last).requires_grad_()
+    xt = (
+        taeda.from_numpy(x.detach().numpy().copy())
+        .contiguous(memory_format=taeda.channels_last)
+        .requires_grad_()
+    )
     wt = taeda.from_numpy(w.detach().numpy().copy()).requires_grad_()
     yt = F.conv2d(xt, wt, padding=1)
     assert yt.is_contiguous(memory_format=taeda.channels_last)
     yt.square().sum().backward()
     for got, want in ((yt, y), (xt.grad, x.grad), (wt.grad, w.grad)):
-        torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(
+            torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-4, atol=1e-3
+        )
 
 
 def test_expanded_gradient() -> None:
@@ -98,7 +148,7 @@ def test_half_precision() -> None:
 
 
 def test_backward_operators_check_their_arguments() -> None:
-    ops = getattr(taeda._C, "_functions")
+    ops = taeda._C._functions
     assert "convolution_backward_input" not in ops["torch"], "backward operators are not public"
     meta = F.conv2d(r(2, 3, 5, 5, device="meta"), r(4, 3, 3, 3, device="meta"))
     assert meta.shape == (2, 4, 3, 3)

@@ -33,7 +33,7 @@ def test_mm_rejects(a: tuple, b: tuple, message: str) -> None:
 def test_dtypes_must_match() -> None:
     with pytest.raises(RuntimeError, match="same dtype"):
         taeda.mm(taeda.ones(2, 2), taeda.ones(2, 2, dtype=taeda.float64))
-    with pytest.raises(RuntimeError, match="Bool|bool"):
+    with pytest.raises(RuntimeError, match=r"Bool|bool"):
         taeda.mm(taeda.ones(2, 2, dtype=taeda.bool), taeda.ones(2, 2, dtype=taeda.bool))
 
 
@@ -61,21 +61,34 @@ def test_products_of_strided_views() -> None:
         "transposed": (x.t(), base.T),
         "sliced": (x[:, ::2], base[:, ::2]),
         "expanded": (x[:1].expand(8, 8), np.repeat(base[:1], 8, 0)),
-        "windows": (x.reshape(-1).unfold(0, 8, 1)[:8], np.lib.stride_tricks.sliding_window_view(base.reshape(-1), 8)[:8]),
+        "windows": (
+            x.reshape(-1).unfold(0, 8, 1)[:8],
+            np.lib.stride_tricks.sliding_window_view(base.reshape(-1), 8)[:8],
+        ),
     }
     for name, (view, plain) in views.items():
         np.testing.assert_allclose((view.t() @ x).numpy(), plain.T @ base, rtol=1e-12, err_msg=name)
-        np.testing.assert_allclose((x[: view.shape[1]].t() @ view.t()).numpy(), base[: view.shape[1]].T @ plain.T, rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            (x[: view.shape[1]].t() @ view.t()).numpy(),
+            base[: view.shape[1]].T @ plain.T,
+            rtol=1e-12,
+            err_msg=name,
+        )
 
 
 def test_beta_zero_ignores_self() -> None:
     nan = taeda.full((2, 2), float("nan"))
-    assert taeda.addmm(nan, taeda.ones(2, 3), taeda.ones(3, 2), beta=0).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    assert taeda.addmm(nan, taeda.ones(2, 3), taeda.ones(3, 2), beta=0).tolist() == [
+        [3.0, 3.0],
+        [3.0, 3.0],
+    ]
 
 
 def test_empty_inner_dimension() -> None:
     assert (taeda.ones(2, 0) @ taeda.ones(0, 3)).tolist() == [[0.0] * 3] * 2
-    assert taeda.addmm(taeda.ones(3), taeda.ones(2, 0), taeda.ones(0, 3)).tolist() == [[1.0] * 3] * 2
+    assert (
+        taeda.addmm(taeda.ones(3), taeda.ones(2, 0), taeda.ones(0, 3)).tolist() == [[1.0] * 3] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,13 +113,17 @@ def test_empty_inner_dimension() -> None:
 def test_einsum(equation: str, shapes: list[tuple]) -> None:
     arrays = [array(*s, seed=i) for i, s in enumerate(shapes)]
     got = taeda.einsum(equation, *[ours(a) for a in arrays])
-    np.testing.assert_allclose(got.numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        got.numpy(), np.einsum(equation.replace(" ", ""), *arrays), rtol=1e-12, atol=1e-12
+    )
     inputs = [ours(a).requires_grad_() for a in arrays]
     if sum(a.size for a in arrays) <= 60:
         assert taeda.autograd.gradcheck(lambda *t: taeda.einsum(equation, *t), inputs)
 
 
-@pytest.mark.parametrize("equation", ["ij,jk->iz", "ij->ii", "ijk,jk", "i.j,jk", "ij", "ij,jk,kl", "i1,jk"])
+@pytest.mark.parametrize(
+    "equation", ["ij,jk->iz", "ij->ii", "ijk,jk", "i.j,jk", "ij", "ij,jk,kl", "i1,jk"]
+)
 def test_einsum_rejects(equation: str) -> None:
     with pytest.raises(RuntimeError, match="einsum"):
         taeda.einsum(equation, taeda.ones(2, 3), taeda.ones(3, 4))
@@ -125,3 +142,23 @@ def test_same_bits_for_any_number_of_threads() -> None:
     for product, square in results[1:]:
         assert taeda.equal(product, results[0][0])
         assert taeda.equal(square, results[0][1])
+
+
+@pytest.mark.parametrize("dims", [0, 1, 2, ([0, 1], [1, 0]), ([-1], [0]), (1, 0)])
+def test_tensordot(dims: object) -> None:
+    shapes = {1: ((2, 3), (3, 4)), 2: ((4, 2, 3), (2, 3, 5)), 0: ((2,), (3,))}
+    a_shape, b_shape = shapes[dims] if isinstance(dims, int) else ((2, 3), (3, 2))
+    a, b = array(*a_shape, seed=1), array(*b_shape, seed=2)
+    got = taeda.tensordot(ours(a), ours(b), dims=dims)
+    np.testing.assert_allclose(got.numpy(), np.tensordot(a, b, axes=dims), rtol=1e-12, atol=1e-12)
+
+
+def test_chain_of_matrices() -> None:
+    arrays = [array(*s, seed=i) for i, s in enumerate([(2, 30), (30, 3), (3, 20), (20, 4)])]
+    want = np.linalg.multi_dot(arrays)
+    np.testing.assert_allclose(
+        taeda.chain_matmul(*[ours(a) for a in arrays]).numpy(), want, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        taeda.linalg.multi_dot([ours(a) for a in arrays]).numpy(), want, rtol=1e-12
+    )

@@ -1,4 +1,4 @@
-"""Pooling, padding and resizing: NaN, ties, contracts, gradients; values over dtypes are the grid's."""
+"""Pooling, padding and resizing: NaN, ties, contracts, gradients; the grid has the dtypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def torch() -> Any:
 
 
 def pair(torch: Any, shape: tuple, seed: int = 0, values: list | None = None) -> tuple[Any, Any]:
-    """The same leaf in both frameworks; with `values`, drawn from them (so that there are ties and NaN)."""
+    """The same leaf in both frameworks; with `values` drawn from them: ties and NaN."""
     g = torch.Generator().manual_seed(seed)
     if values is None:
         x = torch.randn(shape, generator=g)
@@ -39,7 +39,9 @@ CASES = [
 @pytest.mark.parametrize("options", CASES)
 @pytest.mark.parametrize("shape", [(2, 3, 9, 40), (1, 2, 6, 70), (2, 8, 8), (3, 1, 5, 3)])
 @pytest.mark.parametrize("values", [None, [0.0, 1.0, 2.0, nan], [0.0, -0.0, 1.0]])
-def test_max_pool2d_values_and_gradient(torch: Any, options: dict, shape: tuple, values: list | None) -> None:
+def test_max_pool2d_values_and_gradient(
+    torch: Any, options: dict, shape: tuple, values: list | None
+) -> None:
     mine, theirs = pair(torch, shape, values=values)
     got, want = F.max_pool2d(mine, **options), torch.nn.functional.max_pool2d(theirs, **options)
     weight = torch.arange(want.numel(), dtype=torch.float32).reshape(want.shape)
@@ -93,8 +95,12 @@ def test_interpolate_matches(torch: Any, mode: str, size: tuple) -> None:
     want = torch.nn.functional.interpolate(theirs, size=size, mode=mode)
     got.square().sum().backward()
     want.square().sum().backward()
-    torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(torch.from_numpy(mine.grad.numpy().copy()), theirs.grad, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5
+    )
+    torch.testing.assert_close(
+        torch.from_numpy(mine.grad.numpy().copy()), theirs.grad, rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.7, 2, 2.5])
@@ -103,7 +109,9 @@ def test_interpolate_by_scale(torch: Any, mode: str, scale: float) -> None:
     mine, theirs = pair(torch, (1, 2, 9, 10))
     got = F.interpolate(mine, scale_factor=scale, mode=mode)
     want = torch.nn.functional.interpolate(theirs, scale_factor=scale, mode=mode)
-    torch.testing.assert_close(torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        torch.from_numpy(got.detach().numpy().copy()), want.detach(), rtol=1e-5, atol=1e-5
+    )
 
 
 def test_pool_gradients_to_second_order() -> None:
