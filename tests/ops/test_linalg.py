@@ -162,3 +162,10 @@ def test_chain_of_matrices() -> None:
     np.testing.assert_allclose(
         taeda.linalg.multi_dot([ours(a) for a in arrays]).numpy(), want, rtol=1e-12
     )
+
+
+def test_powers_and_empty_vectors() -> None:
+    a = ours(array(3, 3))
+    assert taeda.matrix_power(a, 0).tolist() == np.eye(3).tolist()
+    assert taeda.dot(taeda.ones(0), taeda.ones(0)).item() == 0
+    assert taeda.bmm(taeda.ones(0, 3, 4), taeda.ones(0, 4, 2)).shape == (0, 3, 2)

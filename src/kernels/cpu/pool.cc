@@ -71,10 +71,15 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
     int64_t span;
     TD_CHECK(!__builtin_mul_overflow(d, k - 1, &span) && span < (int64_t{1} << 62),
              "{}: the window of kernel size {} and dilation {} is too long", name, k, d);
-    TD_CHECK(p <= (span + 1) / 2,
-             "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} "
-             "and dilation={}",
-             p, k, d);
+    TD_CHECK(spatial == 1 || p <= k / 2,
+             "pad should be smaller than or equal to half of kernel size, but got pad={}, "
+             "kernel_size={}",
+             padding, kernel);
+    TD_CHECK(
+        p <= (span + 1) / 2,
+        "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and "
+        "dilation={}",
+        p, k, d);
     const int64_t size = in[leading + i], room = size + 2 * p - span - 1;
     int64_t count = floor_div(room, s) + (ceil_mode && room % s > 0 ? 1 : 0) + 1;
     // The last window starts inside the input or its left padding.
