@@ -169,3 +169,13 @@ def test_powers_and_empty_vectors() -> None:
     assert taeda.matrix_power(a, 0).tolist() == np.eye(3).tolist()
     assert taeda.dot(taeda.ones(0), taeda.ones(0)).item() == 0
     assert taeda.bmm(taeda.ones(0, 3, 4), taeda.ones(0, 4, 2)).shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (2, 2)), ((2, 3), (4,)), ((2, 1, 3), (2, 2))])
+def test_kron(shapes: tuple) -> None:
+    a, b = (array(*s, seed=i) for i, s in enumerate(shapes))
+    for x, plain in (
+        (ours(a), a),
+        (ours(a).transpose(0, -1), a.T if a.ndim == 2 else np.swapaxes(a, 0, -1)),
+    ):
+        np.testing.assert_allclose(taeda.kron(x, ours(b)).numpy(), np.kron(plain, b), rtol=1e-12)
