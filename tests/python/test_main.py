@@ -133,6 +133,22 @@ def test_absent_devices_say_so():
         torch.tensor([1.0]).to("cuda:0")
 
 
+def test_cuda_programs_run_without_a_device():
+    import taeda as torch
+
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        scaler = torch.cuda.amp.GradScaler()
+    with torch.cuda.amp.autocast(enabled=False):
+        loss = scaler.scale(torch.ones(1))
+    assert loss.item() == 1.0
+    assert not scaler.is_enabled()
+    assert not isinstance(loss, torch.cuda.FloatTensor)
+    with pytest.raises(RuntimeError, match="no CUDA device"):
+        torch.cuda.FloatTensor(2)
+    with pytest.raises(NotImplementedError, match="autocast"):
+        torch.autocast("cpu")
+
+
 def test_unknown_names():
     import taeda as torch
 

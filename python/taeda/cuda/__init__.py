@@ -150,3 +150,15 @@ class stream:
 
     def __exit__(self, *exc: object) -> None:
         pass
+
+
+def __getattr__(name: str) -> Any:
+    """``torch.cuda.amp`` without an import of its own, and ``torch.cuda.FloatTensor``."""
+    if name == "amp":
+        import taeda.cuda.amp as found
+    elif name.endswith("Tensor"):
+        found = type(name, (_NeedsDevice,), {"__module__": "torch.cuda"})
+    else:
+        raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+    globals()[name] = found
+    return found
