@@ -1,6 +1,6 @@
 """Writes tests/data/tensor_str.txt: tensors as PyTorch prints them.
 
-Each case: a line "dtype sizes strides: bits" (elements of the storage as hexadecimal bytes), then the text, then "%%".
+Each case: a line "dtype sizes strides bytes" (the storage in hexadecimal), the text, then "%%".
 """
 
 import sys
