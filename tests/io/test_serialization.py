@@ -77,6 +77,16 @@ def test_layout_and_sharing_are_kept():
     assert wide.stride() == (0,) and len(saved(taeda.ones(1).expand(10**6))) < 4096
 
 
+def test_large_storages_are_read_in_place():
+    x = taeda.arange(1_000_000.0)
+    data = bytearray(saved([x, x[10:20]]))
+    y, part = loaded(bytes(data))
+    assert taeda.equal(x, y) and part.data_ptr() == y.data_ptr() + 40
+    data[len(data) // 2] ^= 1
+    with pytest.raises(RuntimeError, match="checksum"):
+        loaded(bytes(data))
+
+
 def test_parameters_and_requires_grad():
     p = nn.Parameter(taeda.ones(2), requires_grad=False)
     x = taeda.ones(2, requires_grad=True)

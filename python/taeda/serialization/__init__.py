@@ -26,7 +26,7 @@ from . import _pickle_writer
 from ._legacy import check_bools, load_legacy
 from ._names import LoadedStorage, StorageType
 from ._safe_pickle import SafeUnpickler
-from ._zip_reader import ZipReader
+from ._zip_reader import STORED, ZipReader
 from ._zip_writer import ZipWriter
 
 __all__ = [
@@ -43,6 +43,8 @@ DEFAULT_PROTOCOL = 2
 # What the objects in a file may take: twice its size and this. The file itself, and its pickle, may
 # be in memory besides; all together stays within four times the file and 64 MiB.
 _FREE_BYTES = 48 << 20
+# Storages from here on are read in place: no second copy, but their memory cannot be resized.
+_LARGE_BYTES = 1 << 20
 _safe_globals: dict[str, Any] = {}
 
 FileLike = str | os.PathLike | IO[bytes]
@@ -390,6 +392,12 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
 
 
 def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
+    entry = archive.entries[name]
+    plain = entry.method == STORED and byteorder == sys.byteorder and dtype != taeda.bool
+    if plain and entry.size >= _LARGE_BYTES:
+        storage = taeda.UntypedStorage(entry.size)
+        archive.read_into(name, memoryview(storage).cast("B"))
+        return storage
     data = archive.read(name)
     check_bools(dtype, data)
     if byteorder != sys.byteorder:

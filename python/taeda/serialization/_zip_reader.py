@@ -17,7 +17,7 @@ _CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _END = struct.Struct("<4sHHHHIIH")
 _LOCATOR64 = struct.Struct("<4sIQI")
 _END64 = struct.Struct("<4sQHHIIQQQQ")
-_STORED, _DEFLATED = 0, 8
+STORED, _DEFLATED = 0, 8
 
 
 def _fail(text: str) -> RuntimeError:
@@ -108,9 +108,9 @@ class ZipReader:
                 raise _fail(f"the entry {name!r} is there twice")
             if flags & 1:
                 raise _fail(f"the entry {name!r} is encrypted")
-            if method not in (_STORED, _DEFLATED):
+            if method not in (STORED, _DEFLATED):
                 raise _fail(f"the entry {name!r} has the unknown compression method {method}")
-            if method == _STORED and packed != unpacked:
+            if method == STORED and packed != unpacked:
                 raise _fail(f"the entry {name!r} has sizes that do not agree")
             entries[name] = Entry(header, packed, unpacked, crc, method)
         return entries
@@ -151,6 +151,15 @@ class ZipReader:
         if zlib.crc32(data) != entry.crc:
             raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
         return data
+
+    def read_into(self, name: str, target: memoryview) -> None:
+        """The content of an uncompressed entry straight into memory of its size."""
+        entry = self.entries[name]
+        self.file.seek(self.content_offset(name))
+        if self.file.readinto(target) != entry.size:  # type: ignore[attr-defined]
+            raise _fail("the file is truncated")
+        if zlib.crc32(target) != entry.crc:
+            raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
 
     @staticmethod
     def _inflate(name: str, data: bytes, size: int) -> bytes:
