@@ -37,18 +37,22 @@ std::mutex& grad_lock(const TensorImpl* leaf) {
 // The strides that a grad should have: the leaf's where it is dense, else row-major.
 bool has_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
   if (is_dense_layout(leaf.sizes(), leaf.strides())) {
-    return gradient.strides() == leaf.strides() || (gradient.is_contiguous() && leaf.is_contiguous());
+    return gradient.strides() == leaf.strides() ||
+           (gradient.is_contiguous() && leaf.is_contiguous());
   }
   return gradient.is_contiguous();
 }
 
 Tensor with_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
   const bool dense = is_dense_layout(leaf.sizes(), leaf.strides());
-  return math::clone_with_strides(gradient, dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
+  return math::clone_with_strides(
+      gradient, dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
 }
 
 // Whether the caller's handle is the only use of this memory.
-bool owned_alone(const Tensor& t) { return t.impl()->use_count() == 1 && t.storage() && t.storage()->use_count() == 1; }
+bool owned_alone(const Tensor& t) {
+  return t.impl()->use_count() == 1 && t.storage() && t.storage()->use_count() == 1;
+}
 
 }  // namespace
 
@@ -93,7 +97,8 @@ void accumulate_grad(const Tensor& leaf, Tensor gradient) {
   const bool differentiable = thread_modes.grad_enabled;
   if (!meta.grad.defined()) {
     if (differentiable) {
-      meta.grad = has_leaf_layout(gradient, leaf) ? math::clone(gradient) : with_leaf_layout(gradient, leaf);
+      meta.grad = has_leaf_layout(gradient, leaf) ? math::clone(gradient)
+                                                  : with_leaf_layout(gradient, leaf);
     } else if (owned_alone(gradient) && has_leaf_layout(gradient, leaf)) {
       meta.grad = std::move(gradient);
     } else {
@@ -109,7 +114,8 @@ void accumulate_grad(const Tensor& leaf, Tensor gradient) {
 TensorList AccumulateGrad::apply(TensorList&& grads) {
   Tensor gradient = std::move(grads[0]);
   if (!gradient.defined()) return {};
-  // A leaf that no longer requires grad, or became part of a graph by an in-place operator, is left alone.
+  // A leaf that no longer requires grad, or became part of a graph by an in-place operator, is left
+  // alone.
   AutogradMeta* meta = meta_of(leaf_);
   if (!meta || !requires_grad(leaf_)) return {};
   accumulate_grad(leaf_, std::move(gradient));

@@ -23,10 +23,12 @@ class AccumulateGrad final : public Node {
 // The node of a leaf: the one in use, else a new one.
 Ref<Node> accumulator_of(const Tensor& leaf);
 
-// After a leaf changed its shape or dtype: graphs recorded from now on get a new node, which checks against the new one.
+// After a leaf changed its shape or dtype: graphs recorded from now on get a new node, which checks
+// against the new one.
 void forget_accumulator(const Tensor& leaf);
 
-// Adds `gradient` to leaf.grad(), taking over its memory where nobody else uses it. Safe from several threads.
+// Adds `gradient` to leaf.grad(), taking over its memory where nobody else uses it. Safe from
+// several threads.
 void accumulate_grad(const Tensor& leaf, Tensor gradient);
 
 }  // namespace taeda::autograd

@@ -13,10 +13,12 @@ namespace taeda::autograd {
 namespace {
 
 Ref<Traceback> capture_nothing() { return {}; }
-void print_warning(const std::string& message) { std::fprintf(stderr, "Warning: %s\n", message.c_str()); }
+void print_warning(const std::string& message) {
+  std::fprintf(stderr, "Warning: %s\n", message.c_str());
+}
 
-// The last noted write into each storage. Storages are held, so that an address is not taken for a later one's;
-// the table lives as long as anomaly mode does.
+// The last noted write into each storage. Storages are held, so that an address is not taken for a
+// later one's; the table lives as long as anomaly mode does.
 struct Mutation {
   Ref<Storage> storage;
   std::string op;
@@ -52,8 +54,10 @@ void note_mutation(std::string_view op, const Tensor& written) {
   std::lock_guard<std::mutex> lock(all.mutex);
   if (all.last.size() >= kManyMutations) {
     for (auto it = all.last.begin(); it != all.last.end();) {
-      if (it->second.storage->use_count() > 1) ++it;
-      else dropped.insert(all.last.extract(it++));
+      if (it->second.storage->use_count() > 1)
+        ++it;
+      else
+        dropped.insert(all.last.extract(it++));
     }
   }
   const Ref<Storage>& storage = written.storage();
@@ -73,7 +77,8 @@ std::string mutation_text(const Tensor& tensor) {
     op = found->second.op;
     where = found->second.where;
   }
-  return where ? format("last written by {} here:\n{}", op, where->text()) : format("last written by {}.", op);
+  return where ? format("last written by {} here:\n{}", op, where->text())
+               : format("last written by {}.", op);
 }
 
 std::string forward_text(const Node& node) {
@@ -83,11 +88,14 @@ std::string forward_text(const Node& node) {
     const NodeExtras* extras = at->extras();
     if (!extras) break;
     if (at != &node) {
-      text += format("\n\nPrevious calculation was induced by {}. Traceback of forward call that induced the previous "
-                     "calculation:\n",
-                     at->name());
+      text += format(
+          "\n\nPrevious calculation was induced by {}. Traceback of forward call that induced the "
+          "previous "
+          "calculation:\n",
+          at->name());
     }
-    text += extras->forward_traceback ? extras->forward_traceback->text() : std::string("No forward pass information available.");
+    text += extras->forward_traceback ? extras->forward_traceback->text()
+                                      : std::string("No forward pass information available.");
     at = extras->parent.get();
   }
   return text;
@@ -96,11 +104,14 @@ std::string forward_text(const Node& node) {
 void warn_failure(const Node& node) {
   const std::string text = forward_text(node);
   if (text.empty()) {
-    python_bridge.warn(format("Error detected in {}. No forward pass information available. Enable detect anomaly during "
-                              "forward pass for more information.",
-                              node.name()));
+    python_bridge.warn(format(
+        "Error detected in {}. No forward pass information available. Enable detect anomaly during "
+        "forward pass for more information.",
+        node.name()));
   } else {
-    python_bridge.warn(format("Error detected in {}. Traceback of forward call that caused the error:\n{}", node.name(), text));
+    python_bridge.warn(
+        format("Error detected in {}. Traceback of forward call that caused the error:\n{}",
+               node.name(), text));
   }
 }
 
@@ -108,8 +119,8 @@ void check_nan(const Node& node, const TensorList& outputs) {
   for (size_t i = 0; i < outputs.size(); i++) {
     if (!outputs[i].defined() || !math::has_nan(outputs[i])) continue;
     const std::string text = forward_text(node);
-    fail(ErrorKind::kRuntime, "Function '{}' returned nan values in its {}th output.{}", node.name(), i,
-         text.empty() ? std::string() : "\nIts forward call was here:\n" + text);
+    fail(ErrorKind::kRuntime, "Function '{}' returned nan values in its {}th output.{}",
+         node.name(), i, text.empty() ? std::string() : "\nIts forward call was here:\n" + text);
   }
 }
 

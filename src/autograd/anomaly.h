@@ -25,7 +25,8 @@ void note_mutation(std::string_view op, const Tensor& written);
 // "written by mul_ at\n<stack>" when a mutation of this memory was noted; empty otherwise.
 std::string mutation_text(const Tensor& tensor);
 
-// The forward stack of `node` and of the nodes whose backward made it; empty where nothing is known.
+// The forward stack of `node` and of the nodes whose backward made it; empty where nothing is
+// known.
 std::string forward_text(const Node& node);
 // Warns where the operator of the failing node was called.
 void warn_failure(const Node& node);

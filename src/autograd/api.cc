@@ -12,7 +12,8 @@ namespace {
 
 // The gradients to start from: those given, ones for scalars.
 TensorList start_gradients(const TensorList& outputs, const TensorList& given) {
-  TD_CHECK(given.empty() || given.size() == outputs.size(), "got {} tensors and {} gradients", outputs.size(), given.size());
+  TD_CHECK(given.empty() || given.size() == outputs.size(), "got {} tensors and {} gradients",
+           outputs.size(), given.size());
   TensorList grads;
   for (size_t i = 0; i < outputs.size(); i++) {
     const Tensor& y = outputs[i];
@@ -20,16 +21,22 @@ TensorList start_gradients(const TensorList& outputs, const TensorList& given) {
     if (!given.empty() && given[i].defined()) {
       const Tensor& gy = given[i];
       TD_CHECK(gy.sizes() == y.sizes(),
-               "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has a shape of torch.Size({}).",
+               "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] "
+               "has a shape of torch.Size({}).",
                i, gy.sizes(), i, y.sizes());
       TD_CHECK(gy.is_complex() == y.is_complex(),
-               "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+               "For complex Tensors, both grad_output and output are required to have the same "
+               "dtype. Mismatch in dtype: "
                "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
                i, gy.dtype(), i, y.dtype());
-      grads.push_back(gy.dtype() == y.dtype() || !is_inexact(y.dtype()) ? gy : autograd::math::cast(gy, y.dtype()));
+      grads.push_back(gy.dtype() == y.dtype() || !is_inexact(y.dtype())
+                          ? gy
+                          : autograd::math::cast(gy, y.dtype()));
     } else if (y.requires_grad()) {
       TD_CHECK(y.numel() == 1, "grad can be implicitly created only for scalar outputs");
-      TD_CHECK(!y.is_complex(), "grad can be implicitly created only for real scalar outputs but got torch.{}", y.dtype());
+      TD_CHECK(!y.is_complex(),
+               "grad can be implicitly created only for real scalar outputs but got torch.{}",
+               y.dtype());
       grads.push_back(autograd::math::ones_like(y));
     } else {
       grads.emplace_back();
@@ -42,15 +49,16 @@ std::vector<autograd::Edge> root_edges(const TensorList& outputs) {
   std::vector<autograd::Edge> roots;
   for (size_t i = 0; i < outputs.size(); i++) {
     roots.push_back(autograd::gradient_edge(outputs[i]));
-    TD_CHECK(roots.back(), "element {} of tensors does not require grad and does not have a grad_fn", i);
+    TD_CHECK(roots.back(),
+             "element {} of tensors does not require grad and does not have a grad_fn", i);
   }
   return roots;
 }
 
 }  // namespace
 
-void backward(const TensorList& tensors, const TensorList& grad_tensors, bool retain_graph, bool create_graph,
-              const TensorList& inputs) {
+void backward(const TensorList& tensors, const TensorList& grad_tensors, bool retain_graph,
+              bool create_graph, const TensorList& inputs) {
   TensorList grads = start_gradients(tensors, grad_tensors);
   const std::vector<autograd::Edge> roots = root_edges(tensors);
   std::vector<autograd::Edge> edges;
@@ -65,10 +73,12 @@ void backward(const TensorList& tensors, const TensorList& grad_tensors, bool re
   autograd::Engine::run(roots, std::move(grads), edges, options);
 }
 
-TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs, GradOptions options) {
-  TD_CHECK_VALUE(!inputs.empty(), "grad requires non-empty inputs.");
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
+                GradOptions options) {
+  TD_CHECK(!inputs.empty(), "`inputs` argument to `grad()` cannot be empty.");
   TD_CHECK_VALUE(!options.materialize_grads || options.allow_unused,
-                 "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.");
+                 "Expected allow_unused to be True or not passed when materialize_grads=True, but "
+                 "got: allow_unused=False.");
   TensorList grads = start_gradients(outputs, grad_outputs);
   const std::vector<autograd::Edge> roots = root_edges(outputs);
   std::vector<autograd::Edge> edges;
@@ -84,7 +94,8 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   for (size_t i = 0; i < results.size(); i++) {
     if (results[i].defined()) continue;
     TD_CHECK(options.allow_unused,
-             "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if "
+             "The differentiated Tensor at index {} appears to not have been used in the graph. "
+             "Set allow_unused=True if "
              "this is the desired behavior.",
              i);
     if (options.materialize_grads)
@@ -101,7 +112,8 @@ Tensor& Tensor::requires_grad_(bool value) {
   TD_CHECK(defined(), "requires_grad_: the tensor is undefined");
   if (!value) {
     TD_CHECK(is_leaf(),
-             "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+             "you can only change requires_grad flags of leaf variables. If you want to use a "
+             "computed variable in a "
              "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     if (auto* meta = autograd::meta_of(impl())) meta->requires_grad = false;
     autograd::refresh_keys(impl());
@@ -127,13 +139,19 @@ Tensor Tensor::grad() const {
 void Tensor::set_grad(const Tensor& grad) {
   if (grad.defined()) {
     TD_CHECK(!is_same(grad), "can't assign Variable as its own grad");
-    TD_CHECK(grad.dtype() == dtype(), "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The "
-             "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
-             grad.dtype(), scalar_type_name(dtype()));
-    TD_CHECK(grad.device() == device(), "attempting to assign a gradient located on device '{}' to a tensor located on device "
-             "'{}'. Please ensure that the gradient and the tensor are on the same device", grad.device(), device());
-    TD_CHECK(grad.sizes() == sizes(), "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure "
-             "that the gradient and the tensor are the same size", grad.sizes(), sizes());
+    TD_CHECK(
+        grad.dtype() == dtype(),
+        "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The "
+        "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
+        grad.dtype(), scalar_type_name(dtype()));
+    TD_CHECK(grad.device() == device(),
+             "attempting to assign a gradient located on device '{}' to a tensor located on device "
+             "'{}'. Please ensure that the gradient and the tensor are on the same device",
+             grad.device(), device());
+    TD_CHECK(grad.sizes() == sizes(),
+             "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure "
+             "that the gradient and the tensor are the same size",
+             grad.sizes(), sizes());
   }
   autograd::AutogradMeta* meta = autograd::meta_of(impl());
   if (!meta && !grad.defined()) return;
@@ -148,7 +166,8 @@ void Tensor::set_grad(const Tensor& grad) {
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
-  taeda::backward({*this}, gradient.defined() ? TensorList{gradient} : TensorList(), retain_graph, create_graph);
+  taeda::backward({*this}, gradient.defined() ? TensorList{gradient} : TensorList(), retain_graph,
+                  create_graph);
 }
 
 Tensor Tensor::variable_data() const {
@@ -162,7 +181,8 @@ void Tensor::set_data(const Tensor& value) {
   const TensorImpl* from = value.impl();
   TD_CHECK(defined() && value.defined(), "set_data: the tensor is undefined");
   TD_CHECK(to->device.type == from->device.type,
-           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
+           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+           "incompatible tensor type.");
   TD_CHECK(!requires_grad() || is_inexact(value.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   const bool changed = to->dtype != from->dtype || to->sizes != from->sizes;

@@ -12,7 +12,8 @@ namespace autograd {
 namespace {
 
 bool contains(const TensorList& list, const Tensor& t) {
-  return std::any_of(list.begin(), list.end(), [&](const Tensor& other) { return t.defined() && other.is_same(t); });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const Tensor& other) { return t.defined() && other.is_same(t); });
 }
 
 }  // namespace
@@ -25,11 +26,12 @@ void CustomNode::materialize(TensorList& grads) const {
   }
 }
 
-TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, TensorList results, const TensorList& dirty,
-                        const TensorList& non_differentiable) {
+TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, TensorList results,
+                        const TensorList& dirty, const TensorList& non_differentiable) {
   for (const Tensor& t : dirty) {
     TD_CHECK(contains(results, t),
-             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+             "Some elements marked as dirty during the forward method were not returned as output. "
+             "The inputs that are "
              "modified inplace must all be outputs of the Function.");
   }
   size_t differentiable_count = 0;
@@ -58,14 +60,21 @@ TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, T
     }
     differentiable_count++;
     if (is_dirty) {
-      if (!is_input) python_bridge.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, "
-                                        "there is no need to pass it to mark_dirty().");
-      TD_CHECK(!requires_grad(y) || grad_fn(y), "a leaf Variable that requires grad has been used in an in-place operation.");
+      if (!is_input)
+        python_bridge.warn(
+            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, "
+            "there is no need to pass it to mark_dirty().");
+      TD_CHECK(!requires_grad(y) || grad_fn(y),
+               "a leaf Variable that requires grad has been used in an in-place operation.");
       TD_CHECK(!y.impl()->view_base || results.size() == 1,
-               "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
-               "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input "
-               "is not a view (using .clone() for example) or make your Function only return one Tensor (potentially "
-               "splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that "
+               "If your Function modifies inplace an input that is a view of another Tensor, your "
+               "Function cannot return more "
+               "than one Tensor. This is not supported by the current autograd engine. You should "
+               "either make sure the input "
+               "is not a view (using .clone() for example) or make your Function only return one "
+               "Tensor (potentially "
+               "splitting it into two Functions: one doing the inplace that returns a single "
+               "Tensor and a second one that "
                "does the other operations).");
       rebase_history(y, node, nr);
       continue;
@@ -82,7 +91,8 @@ TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, T
   }
   if (differentiable_count > 1) {
     for (const Tensor& y : results)
-      if (y.defined() && (y.impl()->view_flags & kMadeInFunction)) y.impl()->view_flags = kOneOfSeveral;
+      if (y.defined() && (y.impl()->view_flags & kMadeInFunction))
+        y.impl()->view_flags = kOneOfSeveral;
   }
   return results;
 }
@@ -106,7 +116,8 @@ class FunctionNode final : public autograd::CustomNode {
     TensorList out = backward(context, grads);
     const size_t wanted = next_edges().size();
     while (out.size() > wanted && !out.back().defined()) out.pop_back();
-    TD_CHECK(out.size() == wanted, "function {} returned an incorrect number of gradients (expected {}, got {})", title,
+    TD_CHECK(out.size() == wanted,
+             "function {} returned an incorrect number of gradients (expected {}, got {})", title,
              wanted, out.size());
     return out;
   }
@@ -117,11 +128,14 @@ TensorList FunctionContext::saved_tensors() const {
   return autograd::unpack_all(node_->saved, *node_);
 }
 
-bool FunctionContext::needs_input_grad(size_t input) const { return node_ && node_->should_compute(input); }
+bool FunctionContext::needs_input_grad(size_t input) const {
+  return node_ && node_->should_compute(input);
+}
 
-TensorList apply_function(const TensorList& inputs,
-                          const std::function<TensorList(FunctionContext&, const TensorList&)>& forward,
-                          std::function<TensorList(FunctionContext&, const TensorList&)> backward, const char* name) {
+TensorList apply_function(
+    const TensorList& inputs,
+    const std::function<TensorList(FunctionContext&, const TensorList&)>& forward,
+    std::function<TensorList(FunctionContext&, const TensorList&)> backward, const char* name) {
   Ref<FunctionNode> node;
   FunctionContext unused;
   FunctionContext* context = &unused;
@@ -139,11 +153,15 @@ TensorList apply_function(const TensorList& inputs,
     results = forward(*context, inputs);
   }
   if (node) node->materialize_grads = context->materialize_grads_;
-  results = autograd::wrap_results(node, inputs, std::move(results), context->dirty_, context->non_differentiable_);
+  results = autograd::wrap_results(node, inputs, std::move(results), context->dirty_,
+                                   context->non_differentiable_);
   if (node) {
     for (const Tensor& t : context->to_save_) {
-      const bool is_result = std::any_of(results.begin(), results.end(), [&](const Tensor& r) { return r.defined() && t.defined() && r.is_same(t); });
-      node->saved.push_back(is_result ? autograd::SavedTensor::output(t, node) : autograd::SavedTensor::input(t));
+      const bool is_result = std::any_of(results.begin(), results.end(), [&](const Tensor& r) {
+        return r.defined() && t.defined() && r.is_same(t);
+      });
+      node->saved.push_back(is_result ? autograd::SavedTensor::output(t, node)
+                                      : autograd::SavedTensor::input(t));
     }
     context->to_save_.clear();
     context->dirty_.clear();

@@ -1,4 +1,5 @@
-// Functions with a gradient written by the user: what C++'s Function and Python's autograd.Function share.
+// Functions with a gradient written by the user: what C++'s Function and Python's autograd.Function
+// share.
 #pragma once
 
 #include "autograd/record.h"
@@ -16,9 +17,10 @@ class CustomNode : public Node {
   void materialize(TensorList& grads) const;
 };
 
-// Turns what forward returned into results with history. `node` is null when nothing requires grad. Inputs returned as
-// they are become views; those marked dirty are rebased; results marked non-differentiable are cut off.
-TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, TensorList results, const TensorList& dirty,
-                        const TensorList& non_differentiable);
+// Turns what forward returned into results with history. `node` is null when nothing requires grad.
+// Inputs returned as they are become views; those marked dirty are rebased; results marked
+// non-differentiable are cut off.
+TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, TensorList results,
+                        const TensorList& dirty, const TensorList& non_differentiable);
 
 }  // namespace taeda::autograd

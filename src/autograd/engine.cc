@@ -78,20 +78,23 @@ void validate(const Node& source, size_t i, const ResultFacts& facts, Tensor& gr
   if (gradient.sizes() != IntSpan(facts.sizes)) {
     if (!is_expandable_to(facts.sizes, gradient.sizes())) {
       fail(ErrorKind::kRuntime, "{}",
-           invalid(source, format("invalid gradient at index {} - got {} but expected shape compatible with {}", i,
-                                  gradient.sizes(), IntSpan(facts.sizes))));
+           invalid(
+               source,
+               format("invalid gradient at index {} - got {} but expected shape compatible with {}",
+                      i, gradient.sizes(), IntSpan(facts.sizes))));
     }
     gradient = math::sum_to_size(gradient, facts.sizes);
   }
   if (gradient.dtype() != facts.dtype) {
     TD_CHECK(is_inexact(facts.dtype), "{}",
-             invalid(source, format("invalid gradient at index {} - the input of dtype {} has none", i, facts.dtype)));
+             invalid(source, format("invalid gradient at index {} - the input of dtype {} has none",
+                                    i, facts.dtype)));
     gradient = math::cast(gradient, facts.dtype);
   }
   if (gradient.device() != facts.device) {
     fail(ErrorKind::kRuntime, "{}",
-         invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i, facts.device,
-                                gradient.device())));
+         invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i,
+                                facts.device, gradient.device())));
   }
 }
 
@@ -148,7 +151,8 @@ class Task {
 
 thread_local Task* current_task = nullptr;
 
-// Depth first with a stack of our own: states of successors are complete before their predecessors'.
+// Depth first with a stack of our own: states of successors are complete before their
+// predecessors'.
 void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inputs) {
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!inputs[i]) continue;
@@ -166,7 +170,8 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
     if (seen[s]) return s;
     seen[s] = true;
     NodeState& state = states_[s];
-    // A leaf that takes part in accumulation runs; other inputs are only looked at, unless something lies behind them.
+    // A leaf that takes part in accumulation runs; other inputs are only looked at, unless
+    // something lies behind them.
     state.runs = filtered_ ? options_.accumulate && !state.captures.empty() && node->leaf() : true;
     stack.push_back({s, 0});
     return s;
@@ -194,7 +199,8 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
 
 void Task::seed(const std::vector<Edge>& roots, TensorList& grads) {
   for (size_t i = 0; i < roots.size(); i++) {
-    if (roots[i]) add(states_[state_of(roots[i].node.get())], roots[i].input_nr, std::move(grads[i]));
+    if (roots[i])
+      add(states_[state_of(roots[i].node.get())], roots[i].input_nr, std::move(grads[i]));
   }
   for (const Edge& root : roots) {
     if (!root) continue;
@@ -204,12 +210,14 @@ void Task::seed(const std::vector<Edge>& roots, TensorList& grads) {
 }
 
 void Task::add(NodeState& state, uint32_t input_nr, Tensor gradient) {
-  if (state.grads.size() <= input_nr) state.grads.resize(std::max(state.node->num_inputs(), input_nr + 1));
+  if (state.grads.size() <= input_nr)
+    state.grads.resize(std::max(state.node->num_inputs(), input_nr + 1));
   Tensor& sum = state.grads[input_nr];
   if (!sum.defined()) {
     sum = std::move(gradient);
-  } else if (!thread_modes.grad_enabled && sum.dtype() == gradient.dtype() && sum.sizes() == gradient.sizes() &&
-             owned_alone(sum) && is_dense_layout(sum.sizes(), sum.strides())) {
+  } else if (!thread_modes.grad_enabled && sum.dtype() == gradient.dtype() &&
+             sum.sizes() == gradient.sizes() && owned_alone(sum) &&
+             is_dense_layout(sum.sizes(), sum.strides())) {
     math::accumulate(sum, gradient);
   } else {
     sum = math::add(sum, gradient);
@@ -261,7 +269,8 @@ TensorList Task::call(Node& node, TensorList grads) {
   try {
     if (!node.extras()) [[likely]] {
       TensorList outgoing = node.apply(std::move(grads));
-      if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan) check_nan(node, outgoing);
+      if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan)
+        check_nan(node, outgoing);
       return outgoing;
     }
     const auto pre_hooks = node.extras()->pre_hooks;
@@ -270,7 +279,8 @@ TensorList Task::call(Node& node, TensorList grads) {
     TensorList incoming = post_hooks.empty() ? TensorList() : grads;
     TensorList outgoing = node.apply(std::move(grads));
     for (const Ref<PostHook>& hook : post_hooks) hook->run(outgoing, incoming);
-    if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan) check_nan(node, outgoing);
+    if (anomaly_enabled.load(std::memory_order_relaxed) && anomaly_checks_nan)
+      check_nan(node, outgoing);
     return outgoing;
   } catch (Error& error) {
     if (anomaly_enabled) warn_failure(node);
@@ -290,7 +300,8 @@ void Task::route(const Node& node, TensorList& outgoing) {
     bool surplus = false;
     for (size_t i = edges.size(); i < outgoing.size(); i++) surplus |= outgoing[i].defined();
     TD_CHECK(!surplus, "{}",
-             invalid(node, format("invalid number of gradients - expected {}, but got {}", edges.size(), outgoing.size())));
+             invalid(node, format("invalid number of gradients - expected {}, but got {}",
+                                  edges.size(), outgoing.size())));
   }
   for (size_t i = 0; i < edges.size(); i++) {
     const Edge& edge = edges[i];
@@ -312,8 +323,8 @@ void Task::route(const Node& node, TensorList& outgoing) {
 
 bool Node::task_wants(const Edge& edge) { return current_task && current_task->wants(edge); }
 
-TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads, const std::vector<Edge>& inputs,
-                       const RunOptions& options) {
+TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads,
+                       const std::vector<Edge>& inputs, const RunOptions& options) {
   const bool filtered = !inputs.empty();
   Task task(options, filtered);
   task.results.resize(inputs.size());

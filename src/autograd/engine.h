@@ -1,9 +1,10 @@
 // The engine: runs a graph backward.
 //
-// run() counts how many edges lead to each reachable node, then runs nodes whose gradients are complete, the most
-// recently recorded first. The calling thread does all the work, so backward passes from several threads are
-// independent; what they share (leaves' grad, saved tensors) is guarded. Hooks and nodes may call run() again.
-// Nothing here holds Python's lock. Stack depth does not depend on the graph's.
+// run() counts how many edges lead to each reachable node, then runs nodes whose gradients are
+// complete, the most recently recorded first. The calling thread does all the work, so backward
+// passes from several threads are independent; what they share (leaves' grad, saved tensors) is
+// guarded. Hooks and nodes may call run() again. Nothing here holds Python's lock. Stack depth does
+// not depend on the graph's.
 #pragma once
 
 #include <functional>
@@ -15,16 +16,17 @@ namespace taeda::autograd {
 struct RunOptions {
   bool keep_graph = false;
   bool create_graph = false;
-  bool accumulate = true;      // add to leaves' grad; false: return the gradients at `inputs`
+  bool accumulate = true;  // add to leaves' grad; false: return the gradients at `inputs`
   bool allow_unreachable = false;
 };
 
 class Engine {
  public:
-  // Sends grads[i] into roots[i]. `inputs` empty: all leaves; else only what leads to them, and the result has the
-  // gradient at each of them (undefined: none arrived), also where `accumulate` is set and they are leaves.
-  static TensorList run(const std::vector<Edge>& roots, TensorList grads, const std::vector<Edge>& inputs,
-                        const RunOptions& options);
+  // Sends grads[i] into roots[i]. `inputs` empty: all leaves; else only what leads to them, and the
+  // result has the gradient at each of them (undefined: none arrived), also where `accumulate` is
+  // set and they are leaves.
+  static TensorList run(const std::vector<Edge>& roots, TensorList grads,
+                        const std::vector<Edge>& inputs, const RunOptions& options);
   // The node that runs on this thread now; null outside backward.
   static Node* current_node();
   // Calls `callback` when the innermost running backward has finished: RuntimeError outside of one.

@@ -32,10 +32,12 @@ TangentSlot& slot_of(const Tensor& t) {
 
 // The part of a base's tangent that a view of the base covers.
 Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& view) {
-  TD_CHECK_IMPLEMENTED(base.dtype() == view.dtype(), "forward mode: in-place change of a {} view of a {} tensor",
-                       view.dtype(), base.dtype());
-  return math::as_strided(base_tangent, view.sizes(), view.strides(),
-                          view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
+  TD_CHECK_IMPLEMENTED(base.dtype() == view.dtype(),
+                       "forward mode: in-place change of a {} view of a {} tensor", view.dtype(),
+                       base.dtype());
+  return math::as_strided(
+      base_tangent, view.sizes(), view.strides(),
+      view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
 }
 
 // A tangent with the same strides as its primal, so that views of both correspond.
@@ -66,18 +68,21 @@ uint64_t enter_dual_level() {
   Level& l = level();
   std::lock_guard<std::mutex> lock(l.mutex);
   TD_CHECK(l.active == 0,
-           "Nested forward mode AD is not supported at the moment. If you need this feature, please open an issue.");
+           "Nested forward mode AD is not supported at the moment. If you need this feature, "
+           "please open an issue.");
   l.active = ++l.entered;
   return l.entered;
 }
 
 void exit_dual_level(uint64_t which) {
   Level& l = level();
-  std::vector<Tensor> dropped;  // destroyed after the lock is free: tangents may carry tangents' slots along
+  std::vector<Tensor>
+      dropped;  // destroyed after the lock is free: tangents may carry tangents' slots along
   {
     std::lock_guard<std::mutex> lock(l.mutex);
     TD_CHECK(l.active == which && which != 0,
-             "Trying to exit a forward AD level that was not the last one that was created. This is not supported.");
+             "Trying to exit a forward AD level that was not the last one that was created. This "
+             "is not supported.");
     l.active = 0;
     for (TangentSlot* slot : l.slots) dropped.push_back(std::move(slot->tangent));
   }
@@ -109,19 +114,21 @@ void set_tangent(const Tensor& result, const Tensor& given) {
   const Tensor before = tangent(result);
   if (!given.defined()) {
     // Written without a tangent: what was there becomes zero, for views of it too.
-    if (before.defined()) math::copy_(before, math::zeros(before.sizes(), before.dtype(), before.device()));
+    if (before.defined())
+      math::copy_(before, math::zeros(before.sizes(), before.dtype(), before.device()));
     return;
   }
   TD_CHECK(given.sizes() == result.sizes() || is_expandable_to(given.sizes(), result.sizes()),
-           "forward mode: the tangent of a tensor of size {} has size {}", result.sizes(), given.sizes());
+           "forward mode: the tangent of a tensor of size {} has size {}", result.sizes(),
+           given.sizes());
   Tensor fitted = given.dtype() == result.dtype() ? given : math::cast(given, result.dtype());
   if (before.defined()) return math::copy_(before, fitted);
   if (result.impl()->view_base) {
     const Tensor base(result.impl()->view_base);
     Tensor base_tangent = tangent(base);
-    // A fresh view's tangent is already a view of the base's tangent.
-    if (base_tangent.defined() && base_tangent.storage() == fitted.storage()) return put(result, fitted);
-    if (!base_tangent.defined() && fitted.impl()->view_base) return put(result, fitted);
+    // A view just made (nobody else holds it yet): its tangent is that view of the tangent it was
+    // made from.
+    if (result.impl()->use_count() == 1) return put(result, fitted);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);
       put(base, base_tangent);
@@ -139,21 +146,28 @@ void set_tangent(const Tensor& result, const Tensor& given) {
 }
 
 void set_tangent(const TensorList& results, const TensorList& tangents) {
-  for (size_t i = 0; i < results.size() && i < tangents.size(); i++) set_tangent(results[i], tangents[i]);
+  for (size_t i = 0; i < results.size() && i < tangents.size(); i++)
+    set_tangent(results[i], tangents[i]);
 }
 
 Tensor make_dual(const Tensor& t, const Tensor& given) {
   TD_CHECK(dual_level() != 0,
-           "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.");
-  TD_CHECK_VALUE(is_inexact(t.dtype()), "Expected primal to be floating point or complex, but got: {}", t.dtype());
-  TD_CHECK_VALUE(is_inexact(given.dtype()), "Expected tangent to be floating point or complex, but got: {}", given.dtype());
+           "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+           "enter_dual_level() first.");
+  TD_CHECK_VALUE(is_inexact(t.dtype()),
+                 "Expected primal to be floating point or complex, but got: {}", t.dtype());
+  TD_CHECK_VALUE(is_inexact(given.dtype()),
+                 "Expected tangent to be floating point or complex, but got: {}", given.dtype());
   TD_CHECK(!has_tangent(t) || !tangent(t).defined(),
-           "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level is not supported.");
+           "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
+           "level is not supported.");
   TD_CHECK(t.sizes() == given.sizes(),
-           "Expected tangent to have the same shape as primal, but got tangent of size {} for a primal of size {}",
+           "Expected tangent to have the same shape as primal, but got tangent of size {} for a "
+           "primal of size {}",
            given.sizes(), t.sizes());
-  TD_CHECK(t.dtype() == given.dtype(), "Expected tangent to have the same dtype as primal, but got {} and {}",
-           given.dtype(), t.dtype());
+  TD_CHECK(t.dtype() == given.dtype(),
+           "Expected tangent to have the same dtype as primal, but got {} and {}", given.dtype(),
+           t.dtype());
   const ExcludeKeys values_only((KeySet(Key::kForward)));
   Tensor dual = math::view(t);
   put(dual, with_layout_of(given, t));
@@ -175,7 +189,8 @@ void share_tangent(const Tensor& alias, const Tensor& original) {
 
 void refresh_tangent_key(const Tensor& t) {
   const AutogradMeta* meta = meta_of(t);
-  if (meta && meta->forward && meta->forward->tangent.defined()) t.impl()->keys = t.impl()->keys | Key::kForward;
+  if (meta && meta->forward && meta->forward->tangent.defined())
+    t.impl()->keys = t.impl()->keys | Key::kForward;
 }
 
 Tensor conjugate(const Tensor& t) { return t.defined() && t.is_complex() ? math::conjugate(t) : t; }
@@ -188,7 +203,9 @@ Tensor sum_tangents(const Tensor& a, const Tensor& b) {
 
 void fail_no_forward_rule(std::string_view op) {
   fail(ErrorKind::kNotImplemented,
-       "Trying to use forward AD with {} that does not support it because it has not been implemented yet.", op);
+       "Trying to use forward AD with {} that does not support it because it has not been "
+       "implemented yet.",
+       op);
 }
 
 }  // namespace taeda::autograd

@@ -1,15 +1,17 @@
 // Forward mode: a dual tensor carries its tangent, the derivative along one direction.
 //
-// There is one level at a time, entered by enter_dual_level(); leaving it drops every tangent. The tangent of a view is
-// the same view of its base's tangent, so writes in place are seen through both. Generated code computes a result's
-// tangent beside it, under ExcludeKeys(kForward), and calls set_tangent.
+// There is one level at a time, entered by enter_dual_level(); leaving it drops every tangent. The
+// tangent of a view is the same view of its base's tangent, so writes in place are seen through
+// both. Generated code computes a result's tangent beside it, under ExcludeKeys(kForward), and
+// calls set_tangent.
 #pragma once
 
 #include "autograd/record.h"
 
 namespace taeda::autograd {
 
-// RuntimeError when a level is active already: "Nested forward mode AD is not supported at the moment".
+// RuntimeError when a level is active already: "Nested forward mode AD is not supported at the
+// moment".
 uint64_t enter_dual_level();
 void exit_dual_level(uint64_t level);
 // The active level; 0 where there is none.
@@ -17,7 +19,9 @@ uint64_t dual_level();
 
 // The tangent of `t`; undefined when it (or t) has none.
 Tensor tangent(const Tensor& t);
-inline bool has_tangent(const Tensor& t) { return t.defined() && t.impl()->keys.has(Key::kForward); }
+inline bool has_tangent(const Tensor& t) {
+  return t.defined() && t.impl()->keys.has(Key::kForward);
+}
 inline bool any_tangent(TensorSpan list) {
   for (const Tensor& t : list)
     if (has_tangent(t)) return true;

@@ -23,7 +23,8 @@ TensorHooks& hooks_of(AutogradMeta& meta) {
 struct RetainGrad final : PreHook {
   Ref<GradSlot> slot;
   uint32_t output_nr;
-  RetainGrad(Ref<GradSlot> slot, uint32_t output_nr) : slot(std::move(slot)), output_nr(output_nr) {}
+  RetainGrad(Ref<GradSlot> slot, uint32_t output_nr)
+      : slot(std::move(slot)), output_nr(output_nr) {}
   void run(TensorList& grads) override;
 };
 
@@ -39,8 +40,8 @@ struct FunctionHook final : PreHook {
     Tensor replaced = function(gradient);
     if (!replaced.defined()) return;
     TD_CHECK(replaced.sizes() == gradient.sizes() && replaced.dtype() == gradient.dtype(),
-             "hook has changed the size or dtype of value: from {} {} to {} {}", gradient.sizes(), gradient.dtype(),
-             replaced.sizes(), replaced.dtype());
+             "hook has changed the size or dtype of value: from {} {} to {} {}", gradient.sizes(),
+             gradient.dtype(), replaced.sizes(), replaced.dtype());
     gradient = std::move(replaced);
   }
 };
@@ -60,16 +61,20 @@ void RetainGrad::run(TensorList& grads) {
   const Tensor& gradient = grads[output_nr];
   if (!gradient.defined()) return;
   std::lock_guard<std::mutex> lock(slot->mutex);
-  if (!slot->grad.defined()) slot->grad = thread_modes.grad_enabled ? gradient : math::clone(gradient);
-  else slot->grad = math::add(slot->grad, gradient);
+  if (!slot->grad.defined())
+    slot->grad = thread_modes.grad_enabled ? gradient : math::clone(gradient);
+  else
+    slot->grad = math::add(slot->grad, gradient);
 }
 
 }  // namespace
 
 void add_tensor_hook(const Tensor& t, Ref<PreHook> hook) {
   TD_CHECK(requires_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
-  if (const Ref<Node> node = grad_fn(t)) node->make_extras().tensor_pre_hooks.push_back(std::move(hook));
-  else hooks_of(make_meta(t.impl())).pre_hooks.push_back(std::move(hook));
+  if (const Ref<Node> node = grad_fn(t))
+    node->make_extras().tensor_pre_hooks.push_back(std::move(hook));
+  else
+    hooks_of(make_meta(t.impl())).pre_hooks.push_back(std::move(hook));
 }
 
 void remove_tensor_hook(const Tensor& t, const PreHook* hook) {
@@ -113,8 +118,8 @@ void Tensor::retain_grad() {
   autograd::AutogradMeta& meta = *autograd::meta_of(*this);
   if (meta.retained) return;
   meta.retained = make_ref<autograd::GradSlot>();
-  node->make_extras().retain_grad.emplace_back(meta.output_nr,
-                                               make_ref<autograd::RetainGrad>(meta.retained, meta.output_nr));
+  node->make_extras().retain_grad.emplace_back(
+      meta.output_nr, make_ref<autograd::RetainGrad>(meta.retained, meta.output_nr));
 }
 
 }  // namespace taeda

@@ -24,12 +24,14 @@ namespace autograd {
 // A copy of the value that an in-place operator is about to overwrite, with its history.
 Tensor copy_for_backward(const Tensor& t);
 
-// The gradients of `function`, which maps `inputs` to results, at `inputs`, for the results' gradients `gys`
-// (undefined: zero): one an input, undefined for inputs that require none. Differentiable where grad mode is on.
+// The gradients of `function`, which maps `inputs` to results, at `inputs`, for the results'
+// gradients `gys` (undefined: zero): one an input, undefined for inputs that require none.
+// Differentiable where grad mode is on.
 TensorList replay(const TensorList& inputs, const TensorList& gys,
                   const std::function<TensorList(const TensorList&)>& function);
 
-// A result of an operator without a gradient, called on tensors that require grad: backward through it raises.
+// A result of an operator without a gradient, called on tensors that require grad: backward through
+// it raises.
 void mark_not_differentiable(std::string_view op, const Tensor& result);
 inline void mark_not_differentiable(std::string_view op, const TensorList& results) {
   for (const Tensor& t : results) mark_not_differentiable(op, t);

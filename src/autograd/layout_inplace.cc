@@ -12,14 +12,15 @@ Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) 
   check_inplace(op, self, recorded);
   if (recorded) {
     TD_CHECK_IMPLEMENTED(!view_base(self).defined(),
-                         "{}: changing the layout of a view that requires grad is not supported; use the version of the "
+                         "{}: changing the layout of a view that requires grad is not supported; "
+                         "use the version of the "
                          "operator without the trailing underscore",
                          op);
-    const Edge history = gradient_edge(view);
-    rebase_history(self, history.node, history.input_nr);
   }
+  const Edge history = recorded ? gradient_edge(view) : Edge();
   self.impl()->set_layout(view.sizes(), view.strides(), view.storage_offset());
   self.impl()->bump_version();
+  if (recorded) rebase_history(self, history.node, history.input_nr);  // with the new sizes
   return self;
 }
 
@@ -27,8 +28,10 @@ Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) 
 
 Tensor impl::detach_(const Tensor& self) {
   TD_CHECK(!autograd::view_base(self).defined(),
-           "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-           "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+           "Can't detach views in-place. Use detach() instead. If you are using "
+           "DistributedDataParallel (DDP) for training, "
+           "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and "
+           "hence detach_() cannot be "
            "called on these gradients.");
   if (auto* meta = autograd::meta_of(self)) {
     meta->grad_fn = nullptr;

@@ -35,8 +35,8 @@ Tensor cast(const Tensor& t, DType dtype) {
 Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
   return op::as_strided(t, sizes, strides, offset);
 }
-Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides, int64_t base_offset,
-                           IntSpan sizes, IntSpan strides, int64_t offset) {
+Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides,
+                           int64_t base_offset, IntSpan sizes, IntSpan strides, int64_t offset) {
   return op::as_strided_backward(gy, base_sizes, base_strides, base_offset, sizes, strides, offset);
 }
 Tensor view_as_real(const Tensor& t) { return op::view_as_real(t); }
@@ -55,7 +55,8 @@ bool any_nan(const void* data, int64_t count, Bits infinity) {
   for (int64_t start = 0; start < count; start += kBlock) {
     const int64_t end = std::min(count, start + kBlock);
     Bits found = 0;
-    for (int64_t i = start; i < end; i++) found |= static_cast<Bits>((values[i] & static_cast<Bits>(~sign)) > infinity);
+    for (int64_t i = start; i < end; i++)
+      found |= static_cast<Bits>((values[i] & static_cast<Bits>(~sign)) > infinity);
     if (found) return true;
   }
   return false;
@@ -69,12 +70,19 @@ bool has_nan(const Tensor& t) {
   int64_t count = t.numel();
   if (!is_dense_layout(t.sizes(), t.strides())) dense = math::clone(t);
   switch (t.dtype()) {
-    case DType::kFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7c00);
-    case DType::kBFloat16: return any_nan<uint16_t>(dense.data_ptr(), count, 0x7f80);
-    case DType::kComplex64: return any_nan<uint32_t>(dense.data_ptr(), 2 * count, 0x7f800000u);
-    case DType::kFloat32: return any_nan<uint32_t>(dense.data_ptr(), count, 0x7f800000u);
-    case DType::kComplex128: count *= 2; [[fallthrough]];
-    default: return any_nan<uint64_t>(dense.data_ptr(), count, 0x7ff0000000000000ull);
+    case DType::kFloat16:
+      return any_nan<uint16_t>(dense.data_ptr(), count, 0x7c00);
+    case DType::kBFloat16:
+      return any_nan<uint16_t>(dense.data_ptr(), count, 0x7f80);
+    case DType::kComplex64:
+      return any_nan<uint32_t>(dense.data_ptr(), 2 * count, 0x7f800000u);
+    case DType::kFloat32:
+      return any_nan<uint32_t>(dense.data_ptr(), count, 0x7f800000u);
+    case DType::kComplex128:
+      count *= 2;
+      [[fallthrough]];
+    default:
+      return any_nan<uint64_t>(dense.data_ptr(), count, 0x7ff0000000000000ull);
   }
 }
 

@@ -18,8 +18,8 @@ Tensor sum_to_size(const Tensor& t, IntSpan sizes);
 Tensor cast(const Tensor& t, DType dtype);
 Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);
 // The gradient of the tensor with the first layout for a gradient of its view with the second one.
-Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides, int64_t base_offset,
-                           IntSpan sizes, IntSpan strides, int64_t offset);
+Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides,
+                           int64_t base_offset, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor view_as_real(const Tensor& t);
 void copy_(const Tensor& to, const Tensor& from);
 Tensor conjugate(const Tensor& t);
@@ -28,7 +28,8 @@ Tensor view(const Tensor& t);
 // Any NaN among the elements of a floating or complex tensor.
 bool has_nan(const Tensor& t);
 
-// A tensor of its own on the same memory, sharing the version counter; no history, no view tracking.
+// A tensor of its own on the same memory, sharing the version counter; no history, no view
+// tracking.
 Tensor alias(const Tensor& t);
 
 }  // namespace taeda::autograd::math

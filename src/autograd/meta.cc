@@ -22,7 +22,8 @@ AutogradMeta& make_meta(TensorImpl* impl) {
 
 void refresh_keys(TensorImpl* impl) {
   const AutogradMeta* meta = meta_of(impl);
-  const bool wanted = impl->inference || impl->view_base || (meta && (meta->requires_grad || meta->grad_fn));
+  const bool wanted =
+      impl->inference || impl->view_base || (meta && (meta->requires_grad || meta->grad_fn));
   impl->keys = wanted ? impl->keys | Key::kAutograd : impl->keys - Key::kAutograd;
 }
 

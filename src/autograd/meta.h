@@ -1,8 +1,9 @@
-// AutogradMeta: what autograd knows of one tensor. Hangs on TensorImpl::autograd once there is something to know.
+// AutogradMeta: what autograd knows of one tensor. Hangs on TensorImpl::autograd once there is
+// something to know.
 //
-// The key kAutograd is in a tensor's keys exactly when it requires grad, is a differentiable view (its base may start
-// to require grad at any time) or is an inference tensor (which must not be saved or changed outside inference mode).
-// kForward is there exactly when it carries a tangent.
+// The key kAutograd is in a tensor's keys exactly when it requires grad, is a differentiable view
+// (its base may start to require grad at any time) or is an inference tensor (which must not be
+// saved or changed outside inference mode). kForward is there exactly when it carries a tangent.
 #pragma once
 
 #include <atomic>
@@ -15,16 +16,16 @@ namespace taeda::autograd {
 
 // TensorImpl::view_flags. How a view came about decides whether it may be written in place.
 enum ViewFlags : uint32_t {
-  kMadeWithoutGrad = 1,    // under no_grad
-  kMadeInInference = 2,    // under inference_mode, of a normal tensor
-  kOneOfSeveral = 4,       // split, unbind, chunk: the operator returned several views
-  kMadeInFunction = 8,     // returned by a custom Function
+  kMadeWithoutGrad = 1,  // under no_grad
+  kMadeInInference = 2,  // under inference_mode, of a normal tensor
+  kOneOfSeveral = 4,     // split, unbind, chunk: the operator returned several views
+  kMadeInFunction = 8,   // returned by a custom Function
 };
 
 class AccumulateGrad;
 
 struct TensorHooks {
-  std::vector<Ref<PreHook>> pre_hooks;              // of a leaf; those of other tensors hang on their grad_fn
+  std::vector<Ref<PreHook>> pre_hooks;  // of a leaf; those of other tensors hang on their grad_fn
   std::vector<Ref<AccumulateHook>> post_accumulate;
 };
 
@@ -49,18 +50,20 @@ struct AutogradMeta final : AutogradMetaBase {
   Tensor grad;  // of a leaf
   Ref<Node> grad_fn;
   uint32_t output_nr = 0;
-  bool requires_grad = false;  // of a leaf; other tensors require grad by having a grad_fn
-  mutable std::atomic_flag lock;         // guards accumulator
+  bool requires_grad = false;     // of a leaf; other tensors require grad by having a grad_fn
+  mutable std::atomic_flag lock;  // guards accumulator
   AccumulateGrad* accumulator = nullptr;  // borrowed: it clears this when it dies
   std::unique_ptr<TensorHooks> hooks;
-  Ref<GradSlot> retained;    // retain_grad() was called
+  Ref<GradSlot> retained;  // retain_grad() was called
   Ref<TangentSlot> forward;
 
   static void* operator new(size_t size);
   static void operator delete(void* object);
 };
 
-inline AutogradMeta* meta_of(const TensorImpl* impl) { return static_cast<AutogradMeta*>(impl->autograd.get()); }
+inline AutogradMeta* meta_of(const TensorImpl* impl) {
+  return static_cast<AutogradMeta*>(impl->autograd.get());
+}
 inline AutogradMeta* meta_of(const Tensor& t) { return meta_of(t.impl()); }
 AutogradMeta& make_meta(TensorImpl* impl);
 

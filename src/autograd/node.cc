@@ -38,7 +38,8 @@ Tensor ResultFacts::zeros() const { return math::zeros(sizes, dtype, device); }
 
 Node::Node() : sequence_(next_sequence++) {
   live_nodes++;
-  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]] note_creation(*this);
+  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    note_creation(*this);
 }
 
 Node::~Node() {
@@ -73,15 +74,18 @@ void* Node::operator new(size_t size) {
 }
 
 void Node::operator delete(void* object, size_t size) {
-  if (size <= kSmallBytes) SmallBlocks::give(object);
-  else if (size <= kLargeBytes) LargeBlocks::give(object);
-  else ::operator delete(object);
+  if (size <= kSmallBytes)
+    SmallBlocks::give(object);
+  else if (size <= kLargeBytes)
+    LargeBlocks::give(object);
+  else
+    ::operator delete(object);
 }
 
 int64_t Node::live_count() { return live_nodes; }
 
-// A node's destructor releases its edges and saved tensors, whose histories release further nodes. Those wait in a
-// list until this one is gone.
+// A node's destructor releases its edges and saved tensors, whose histories release further nodes.
+// Those wait in a list until this one is gone.
 void Node::last_release() const {
   if (destroying) {
     next_dying_ = dying_nodes;

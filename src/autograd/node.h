@@ -1,10 +1,11 @@
 // Node: one step of the backward pass; Edge: where a gradient flows next.
 //
-// An operator that must be differentiated makes a Node that knows its inputs' edges and keeps what its formulas need;
-// the operator's results point at it (AutogradMeta::grad_fn). A node is shared by its results and by the nodes that
-// consumed them, and goes with the last of these; destruction of a graph is iterative, so its depth is no limit.
-// Nodes come from thread-local free lists. A node's edges and saved values are written only while its operator records
-// it; several threads may then run it at once.
+// An operator that must be differentiated makes a Node that knows its inputs' edges and keeps what
+// its formulas need; the operator's results point at it (AutogradMeta::grad_fn). A node is shared
+// by its results and by the nodes that consumed them, and goes with the last of these; destruction
+// of a graph is iterative, so its depth is no limit. Nodes come from thread-local free lists. A
+// node's edges and saved values are written only while its operator records it; several threads may
+// then run it at once.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,8 @@ namespace taeda::autograd {
 
 class Node;
 
-// The gradient of result `input_nr` of the operator that made `node`. Empty where nothing wants a gradient.
+// The gradient of result `input_nr` of the operator that made `node`. Empty where nothing wants a
+// gradient.
 struct Edge {
   Ref<Node> node;
   uint32_t input_nr = 0;
@@ -31,13 +33,17 @@ class EdgeList {
   EdgeList(EdgeList&& other) noexcept { *this = std::move(other); }
   EdgeList& operator=(EdgeList&& other) noexcept;
   void push_back(Edge edge) {
-    if (size_ < kInline) inline_[size_] = std::move(edge);
-    else grown().push_back(std::move(edge));
+    if (size_ < kInline)
+      inline_[size_] = std::move(edge);
+    else
+      grown().push_back(std::move(edge));
     size_++;
   }
   void clear();
   size_t size() const { return size_; }
-  const Edge& operator[](size_t i) const { return i < kInline ? inline_[i] : (*more_)[i - kInline]; }
+  const Edge& operator[](size_t i) const {
+    return i < kInline ? inline_[i] : (*more_)[i - kInline];
+  }
   Edge& operator[](size_t i) { return i < kInline ? inline_[i] : (*more_)[i - kInline]; }
 
  private:
@@ -51,7 +57,8 @@ class EdgeList {
   size_t size_ = 0;
 };
 
-// What is known of a result without keeping it: enough to make its gradient of zeros, and to check a gradient.
+// What is known of a result without keeping it: enough to make its gradient of zeros, and to check
+// a gradient.
 struct ResultFacts {
   DimVector sizes;
   DType dtype = DType::kFloat32;
@@ -88,13 +95,13 @@ class Traceback : public RefCounted {
 
 // What few nodes have.
 struct NodeExtras {
-  std::vector<Ref<PreHook>> tensor_pre_hooks;                      // of results of this node
-  std::vector<std::pair<uint32_t, Ref<PreHook>>> retain_grad;      // result number and its hook
+  std::vector<Ref<PreHook>> tensor_pre_hooks;                  // of results of this node
+  std::vector<std::pair<uint32_t, Ref<PreHook>>> retain_grad;  // result number and its hook
   std::vector<Ref<PreHook>> pre_hooks;
   std::vector<Ref<PostHook>> post_hooks;
-  Ref<Traceback> forward_traceback;  // anomaly mode: where the forward call stood
-  Ref<Node> parent;                  // anomaly mode: the node whose backward made this one
-  Ref<RefCounted> metadata;          // grad_fn.metadata, a Python dictionary
+  Ref<Traceback> forward_traceback;    // anomaly mode: where the forward call stood
+  Ref<Node> parent;                    // anomaly mode: the node whose backward made this one
+  Ref<RefCounted> metadata;            // grad_fn.metadata, a Python dictionary
   std::atomic<void*> python{nullptr};  // the node's Python object, borrowed
 };
 
@@ -103,11 +110,13 @@ class Node : public RefCounted {
   Node();
   ~Node() override;
 
-  // Gradients of the operator's results (undefined: zero) to gradients of its inputs, one an edge (undefined: zero).
+  // Gradients of the operator's results (undefined: zero) to gradients of its inputs, one an edge
+  // (undefined: zero).
   virtual TensorList apply(TensorList&& grads) = 0;
   // "MulBackward0"
   virtual const char* name() const = 0;
-  // Drops what was saved; a later apply() raises "Trying to backward through the graph a second time".
+  // Drops what was saved; a later apply() raises "Trying to backward through the graph a second
+  // time".
   virtual void release_saved() {}
   // Whether apply() runs Python code.
   virtual bool is_python() const { return false; }
@@ -130,7 +139,9 @@ class Node : public RefCounted {
 
   // Results of the operator = gradients that apply() receives.
   uint32_t num_inputs() const { return num_inputs_; }
-  const ResultFacts& input_facts(uint32_t i) const { return i == 0 ? facts_ : (*more_facts_)[i - 1]; }
+  const ResultFacts& input_facts(uint32_t i) const {
+    return i == 0 ? facts_ : (*more_facts_)[i - 1];
+  }
   // Notes result number i. `result` may be undefined.
   void set_input_facts(uint32_t i, const Tensor& result);
 
@@ -142,7 +153,8 @@ class Node : public RefCounted {
   NodeExtras* extras() const { return extras_.load(std::memory_order_acquire); }
   NodeExtras& make_extras();
 
-  // The node that applies this one to part of a tensor (an in-place operator on a view), if any; it owns this node.
+  // The node that applies this one to part of a tensor (an in-place operator on a view), if any; it
+  // owns this node.
   Node* owner() const { return owner_; }
   void set_owner(Node* owner) { owner_ = owner; }
 

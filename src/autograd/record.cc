@@ -37,7 +37,8 @@ void pass_through(const Tensor& copy, const Tensor& original) {
 }
 
 bool requires_grad_slow(const TensorImpl* impl) {
-  if (const AutogradMeta* meta = meta_of(impl); meta && (meta->requires_grad || meta->grad_fn)) return true;
+  if (const AutogradMeta* meta = meta_of(impl); meta && (meta->requires_grad || meta->grad_fn))
+    return true;
   return impl->view_base && requires_grad(impl->view_base.get());
 }
 
@@ -72,7 +73,8 @@ void move_history(const Tensor& t, const Ref<Node>& node, uint32_t output_nr) {
   meta.grad_fn = node;
   meta.output_nr = output_nr;
   t.impl()->keys = t.impl()->keys | Key::kAutograd;
-  // Hooks registered so far keep seeing the gradient of the old value; retain_grad follows the tensor.
+  // Hooks registered so far keep seeing the gradient of the old value; retain_grad follows the
+  // tensor.
   if (!meta.retained || !old || !old->extras()) return;
   auto& retained = old->extras()->retain_grad;
   for (size_t i = 0; i < retained.size(); i++) {
@@ -86,26 +88,32 @@ void move_history(const Tensor& t, const Ref<Node>& node, uint32_t output_nr) {
 void check_inplace(std::string_view op, const Tensor& self, bool needs) {
   TensorImpl* impl = self.impl();
   TD_CHECK(!impl->inference || thread_modes.inference,
-           "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-           "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.");
+           "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
+           "clone to get a normal "
+           "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for "
+           "more details.");
   if (needs && thread_modes.grad_enabled) {
     if (impl->view_base) {
       check_view_writable(self, /*indirect=*/false);
       const Tensor base(impl->view_base);
-      TD_CHECK(!requires_grad(base) || grad_fn(base),
-               "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+      TD_CHECK(
+          !requires_grad(base) || grad_fn(base),
+          "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     TD_CHECK(!requires_grad(self) || grad_fn(self),
              "a leaf Variable that requires grad is being used in an in-place operation.");
   }
-  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]] note_mutation(op, self);
+  if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    note_mutation(op, self);
 }
 
 void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_nr) {
   node->set_input_facts(output_nr, self);
   if (!is_inexact(self.dtype())) return;
-  if (self.impl()->view_base) rebase_view(self, node, output_nr);
-  else move_history(self, node, output_nr);
+  if (self.impl()->view_base)
+    rebase_view(self, node, output_nr);
+  else
+    move_history(self, node, output_nr);
 }
 
 void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
@@ -120,8 +128,10 @@ void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
   }
   view->inference = false;
   view->view_base = from->view_base ? from->view_base : base.ref();
-  if (thread_modes.inference) flags |= kMadeInInference;
-  else if (!thread_modes.grad_enabled) flags |= kMadeWithoutGrad;
+  if (thread_modes.inference)
+    flags |= kMadeInInference;
+  else if (!thread_modes.grad_enabled)
+    flags |= kMadeWithoutGrad;
   view->view_flags = flags ? flags : from->view_flags;
   view->view_version = view->version();
   view->keys = view->keys | Key::kAutograd;
@@ -142,8 +152,10 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
       continue;
     }
     Tensor copy = math::alias(x);
-    if (create_graph && requires_grad(x)) pass_through(copy, x);
-    else copy.requires_grad_();
+    if (create_graph && requires_grad(x))
+      pass_through(copy, x);
+    else
+      copy.requires_grad_();
     fresh.push_back(copy);
     wanted.push_back(copy);
     places.push_back(i);

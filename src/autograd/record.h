@@ -18,18 +18,18 @@
 //   Tensor mul_with_history(const Tensor& self, const Tensor& other) {
 //     if (!needs_grad(self, other)) return mul_below(self, other);
 //     const Ref<MulNode> node = make_ref<MulNode>();
-//     node->set_next_edges(edges(self, other));       // before the call: it may change its arguments
-//     node->self_ = SavedTensor::input(self);
-//     node->other_ = SavedTensor::input(other);
+//     node->set_next_edges(edges(self, other));       // before the call: it may change its
+//     arguments node->self_ = SavedTensor::input(self); node->other_ = SavedTensor::input(other);
 //     Tensor result = mul_below(self, other);
 //     set_history(result, node);
 //     return result;
 //   }
 //
-// Gradients that a node returns may still have broadcast dimensions or another dtype than the input: the engine sums
-// and casts them. An in-place operator calls check_inplace first and rebase_history instead of set_history. A view
-// operator calls track_view, whether or not anything requires grad. Results saved for backward are saved after their
-// history is set. The order of calls here is the one that generated code follows.
+// Gradients that a node returns may still have broadcast dimensions or another dtype than the
+// input: the engine sums and casts them. An in-place operator calls check_inplace first and
+// rebase_history instead of set_history. A view operator calls track_view, whether or not anything
+// requires grad. Results saved for backward are saved after their history is set. The order of
+// calls here is the one that generated code follows.
 #pragma once
 
 #include "autograd/meta.h"
@@ -64,13 +64,17 @@ Ref<Node> grad_fn(const Tensor& t);
 
 namespace detail {
 inline void add_edges(EdgeList& list, const Tensor& t) {
-  if (requires_grad(t)) list.push_back(gradient_edge(t));
-  else list.push_back(Edge());
+  if (requires_grad(t))
+    list.push_back(gradient_edge(t));
+  else
+    list.push_back(Edge());
 }
 inline void add_edges(EdgeList& list, TensorSpan tensors) {
   for (const Tensor& t : tensors) add_edges(list, t);
 }
-inline void add_edges(EdgeList& list, const TensorList& tensors) { add_edges(list, TensorSpan(tensors)); }
+inline void add_edges(EdgeList& list, const TensorList& tensors) {
+  add_edges(list, TensorSpan(tensors));
+}
 void set_result(const Tensor& result, Node* node, uint32_t output_nr);
 }  // namespace detail
 
@@ -82,8 +86,8 @@ EdgeList edges(const Tensors&... tensors) {
   return list;
 }
 
-// Makes `node` the history of result number `output_nr`. Results that cannot require grad (integers, undefined) only
-// take their number.
+// Makes `node` the history of result number `output_nr`. Results that cannot require grad
+// (integers, undefined) only take their number.
 template <class N>
 void set_history(const Tensor& result, const Ref<N>& node, uint32_t output_nr = 0) {
   detail::set_result(result, node.get(), output_nr);
@@ -95,11 +99,12 @@ void set_history(const TensorList& results, const Ref<N>& node) {
 
 // Before an in-place operator runs: RuntimeError where it may not. `needs`: it will be recorded.
 void check_inplace(std::string_view op, const Tensor& self, bool needs);
-// After it: `node` takes self's history through the operator. For a view, the base's history takes up the write, and
-// all its views follow.
+// After it: `node` takes self's history through the operator. For a view, the base's history takes
+// up the write, and all its views follow.
 void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_nr = 0);
 
-// Notes that `result` is a view of `base`, so that an in-place write to either reaches the other's history.
+// Notes that `result` is a view of `base`, so that an in-place write to either reaches the other's
+// history.
 void track_view(const Tensor& result, const Tensor& base, uint32_t flags = 0);
 inline void track_view(const TensorList& results, const Tensor& base) {
   for (const Tensor& t : results) track_view(t, base, kOneOfSeveral);

@@ -21,12 +21,16 @@ void check_hooks_enabled() {
 }
 
 constexpr const char* kReleasedMessage =
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or "
+    "autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to "
+    "access saved tensors "
     "after calling backward.";
 
-// While a node's lock is held, what reset() drops is kept here: destructors may take any time and other locks.
+// While a node's lock is held, what reset() drops is kept here: destructors may take any time and
+// other locks.
 thread_local std::vector<Ref<RefCounted>>* trash_objects = nullptr;
 thread_local std::vector<Ref<TensorImpl>>* trash_tensors = nullptr;
 
@@ -54,7 +58,8 @@ void enable_saved_tensor_hooks() { hook_stack.disabled.clear(); }
 bool saved_tensor_hooks_enabled() { return hook_stack.disabled.empty(); }
 std::string saved_tensor_hooks_disabled_message() { return hook_stack.disabled; }
 
-ReleaseScope::ReleaseScope(const Node& node) : node_(node), outer_objects_(trash_objects), outer_tensors_(trash_tensors) {
+ReleaseScope::ReleaseScope(const Node& node)
+    : node_(node), outer_objects_(trash_objects), outer_tensors_(trash_tensors) {
   trash_objects = &objects_;
   trash_tensors = &tensors_;
   node_.lock();
@@ -65,12 +70,15 @@ ReleaseScope::~ReleaseScope() {
   trash_tensors = outer_tensors_;
 }
 
-// An alias without history, except for leaves that require grad: those cannot be written in place while recording, so
-// that holding the tensor itself can never close a cycle through a history that it gets later.
+// An alias without history, except for leaves that require grad: those cannot be written in place
+// while recording, so that holding the tensor itself can never close a cycle through a history that
+// it gets later.
 void SavedTensor::save(const Tensor& tensor, bool is_output) {
   TD_CHECK(!tensor.is_inference(),
-           "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-           "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it "
+           "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+           "inference mode in "
+           "computation tracked by autograd. To work around this, you can make a clone to get a "
+           "normal tensor and use it "
            "in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   defined_ = true;
   is_output_ = is_output;
@@ -100,7 +108,8 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
 
 Tensor SavedTensor::unpack(Node& node) const {
   if (!defined_) return {};
-  // A reference is taken under the node's lock: another thread's backward may be about to release the tensor.
+  // A reference is taken under the node's lock: another thread's backward may be about to release
+  // the tensor.
   Ref<TensorImpl> impl;
   Ref<RefCounted> hooked;
   Ref<Node> history;
@@ -115,10 +124,13 @@ Tensor SavedTensor::unpack(Node& node) const {
     node.unlock();
     if (released) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
   }
-  if (hooked) [[unlikely]] return unpack_hooked(static_cast<Hooked&>(*hooked), history, node);
+  if (hooked) [[unlikely]]
+    return unpack_hooked(static_cast<Hooked&>(*hooked), history, node);
   Tensor tensor(std::move(impl));
-  if (tensor.version() != version_) [[unlikely]] fail_version(tensor, history, node);
-  if (dual_level() != 0) [[unlikely]] refresh_tangent_key(tensor);
+  if (tensor.version() != version_) [[unlikely]]
+    fail_version(tensor, history, node);
+  if (dual_level() != 0) [[unlikely]]
+    refresh_tangent_key(tensor);
   if (!thread_modes.grad_enabled || !requires_grad_ || (!is_output_ && !history)) return tensor;
   return with_history(tensor, history, node);
 }
@@ -129,7 +141,8 @@ Tensor SavedTensor::with_history(const Tensor& tensor, const Ref<Node>& history,
   if (!is_output_) {
     set_gradient_edge(alias, history, output_nr_);
   } else if (Node* owner = node.owner()) {
-    // The operator wrote into a view: its result's history is that view of what the owner made of the base.
+    // The operator wrote into a view: its result's history is that view of what the owner made of
+    // the base.
     attach_view_history(alias, *owner);
   } else {
     set_gradient_edge(alias, Ref<Node>(&node), output_nr_);
@@ -152,11 +165,14 @@ Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node
 
 void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
   TD_CHECK(defined_,
-           "Calling register_hooks on a saved tensor with value None is forbidden. If your tensor was not None, it was "
+           "Calling register_hooks on a saved tensor with value None is forbidden. If your tensor "
+           "was not None, it was "
            "probably optimized away.");
   if (released_) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
-  TD_CHECK(!hooked_, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
-                     "hooks is allowed at a time.");
+  TD_CHECK(!hooked_,
+           "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
+           "one pair of "
+           "hooks is allowed at a time.");
   Ref<Hooked> hooked = make_ref<Hooked>();
   hooked->hooks = std::move(hooks);
   const Tensor tensor(tensor_);
@@ -166,8 +182,10 @@ void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
   const uint32_t before = tensor.version();
   hooked->packed = hooked->hooks->pack(hooked->leaf ? tensor : math::alias(tensor));
   TD_CHECK(tensor.version() == before,
-           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
-           "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need "
+           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+           "pack hook can not be "
+           "modified by in-place operations as this can lead to unexpected side-effects. Please "
+           "open an issue if you need "
            "to perform in-place operations on the input to a pack hook.");
   hooked_ = hooked;
   tensor_ = nullptr;
@@ -186,26 +204,33 @@ void SavedTensor::reset() {
   grad_fn_ = nullptr;
 }
 
-void SavedTensor::fail_version(const Tensor& tensor, const Ref<Node>& history, const Node& node) const {
+void SavedTensor::fail_version(const Tensor& tensor, const Ref<Node>& history,
+                               const Node& node) const {
   const Node* source = is_output_ ? &node : history.get();
   std::string_view name = source ? std::string_view(source->name()) : std::string_view();
   // "MulBackward0" is the gradient of Mul.
-  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0) name = name.substr(0, end);
+  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0)
+    name = name.substr(0, end);
   std::string text = format(
-      "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]",
+      "one of the variables needed for gradient computation has been modified by an inplace "
+      "operation: [torch.{}Tensor {}]",
       scalar_type_name(tensor.dtype()), tensor.sizes());
   if (source) text += format(", which is output {} of {},", output_nr_, name);
-  text += format(" is at version {}; expected version {} instead. It was saved for {}.", tensor.version(), version_,
-                 node.name());
+  text += format(" is at version {}; expected version {} instead. It was saved for {}.",
+                 tensor.version(), version_, node.name());
   const std::string mutation = mutation_text(tensor);
   if (!mutation.empty()) {
     text += format(" It was {}", mutation);
   } else if (anomaly_enabled) {
-    text += " Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-            "question was changed in there or anywhere later. Good luck!";
+    text +=
+        " Hint: the backtrace further above shows the operation that failed to compute its "
+        "gradient. The variable in "
+        "question was changed in there or anywhere later. Good luck!";
   } else {
-    text += " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False).";
+    text +=
+        " Hint: enable anomaly detection to find the operation that failed to compute its "
+        "gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False).";
   }
   fail(ErrorKind::kRuntime, "{}", text);
 }

@@ -1,8 +1,9 @@
 // SavedTensor: a tensor that a backward node keeps.
 //
-// Saving is a reference and a version number; unpacking checks that the tensor was not written in between. A result of
-// the node's own operator is saved as an alias without history, so that the node does not keep itself alive, and gets
-// the node as its history when unpacked. Hooks (saved_tensors_hooks) may keep something else instead, on disk say.
+// Saving is a reference and a version number; unpacking checks that the tensor was not written in
+// between. A result of the node's own operator is saved as an alias without history, so that the
+// node does not keep itself alive, and gets the node as its history when unpacked. Hooks
+// (saved_tensors_hooks) may keep something else instead, on disk say.
 #pragma once
 
 #include "autograd/node.h"
@@ -45,7 +46,8 @@ class SavedTensor {
     return saved;
   }
 
-  // The tensor. RuntimeError when it was modified since, or when it was released. `node` is the node that keeps it.
+  // The tensor. RuntimeError when it was modified since, or when it was released. `node` is the
+  // node that keeps it.
   Tensor unpack(Node& node) const;
   // Forgets the tensor; unpack() raises from now on.
   void reset();
@@ -58,7 +60,8 @@ class SavedTensor {
   void save(const Tensor& tensor, bool is_output);
   Tensor unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node) const;
   Tensor with_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const;
-  [[noreturn]] void fail_version(const Tensor& tensor, const Ref<Node>& history, const Node& node) const;
+  [[noreturn]] void fail_version(const Tensor& tensor, const Ref<Node>& history,
+                                 const Node& node) const;
 
   Ref<TensorImpl> tensor_;  // without history, unless a leaf
   Ref<Node> grad_fn_;       // of an argument that is no leaf
@@ -66,12 +69,13 @@ class SavedTensor {
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
   bool defined_ = false;
-  bool released_ = false;  // read and written under the node's lock
+  bool released_ = false;   // read and written under the node's lock
   bool is_output_ = false;  // its history is the node that keeps it
   bool requires_grad_ = false;
 };
 
-// Holds a node's lock while its saved tensors are reset; what they held is destroyed after the lock is free.
+// Holds a node's lock while its saved tensors are reset; what they held is destroyed after the lock
+// is free.
 class ReleaseScope {
  public:
   explicit ReleaseScope(const Node& node);

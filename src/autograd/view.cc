@@ -7,8 +7,8 @@
 namespace taeda::autograd {
 namespace {
 
-// A gradient buffer with the base's layout, in which a view's layout names the same elements as in the base. Bases
-// whose elements overlap or leave gaps get room for their whole range of memory.
+// A gradient buffer with the base's layout, in which a view's layout names the same elements as in
+// the base. Bases whose elements overlap or leave gaps get room for their whole range of memory.
 class GradientBuffer {
  public:
   GradientBuffer(const ViewGeometry& base, Device device) : base_(base) {
@@ -19,7 +19,8 @@ class GradientBuffer {
     whole_ = math::as_strided(memory_, base.sizes, base.strides, 0);
   }
   const Tensor& whole() const { return whole_; }
-  // The part that a view covers. Elements outside of the base's own range (a view by as_strided) have no place here.
+  // The part that a view covers. Elements outside of the base's own range (a view by as_strided)
+  // have no place here.
   Tensor part(const ViewGeometry& view) const {
     if (view.dtype == base_.dtype) {
       return math::as_strided(memory_, view.sizes, view.strides, view.offset - base_.offset);
@@ -37,7 +38,8 @@ class GradientBuffer {
 void check_geometry(const ViewGeometry& base, const ViewGeometry& view) {
   TD_CHECK_IMPLEMENTED(
       base.dtype == view.dtype || (is_complex(base.dtype) && to_real(base.dtype) == view.dtype),
-      "in-place change of a {} view of a {} tensor whose gradient is tracked", view.dtype, base.dtype);
+      "in-place change of a {} view of a {} tensor whose gradient is tracked", view.dtype,
+      base.dtype);
 }
 
 // A view of a base, made anew after the base's memory was written.
@@ -49,8 +51,8 @@ struct AsStridedNode final : Node {
     TensorList out(1);
     if (!grads[0].defined() || !should_compute(0)) return out;
     if (base.dtype == view.dtype) {
-      out[0] = math::as_strided_backward(grads[0], base.sizes, base.strides, base.offset, view.sizes, view.strides,
-                                         view.offset);
+      out[0] = math::as_strided_backward(grads[0], base.sizes, base.strides, base.offset,
+                                         view.sizes, view.strides, view.offset);
     } else {
       GradientBuffer buffer(base, device);
       math::copy_(buffer.part(view), grads[0]);
@@ -60,7 +62,8 @@ struct AsStridedNode final : Node {
   }
 };
 
-Ref<Node> make_view_node(const ViewGeometry& base, const ViewGeometry& view, Device device, Edge edge) {
+Ref<Node> make_view_node(const ViewGeometry& base, const ViewGeometry& view, Device device,
+                         Edge edge) {
   check_geometry(base, view);
   Ref<AsStridedNode> node = make_ref<AsStridedNode>();
   node->base = base;
@@ -98,7 +101,8 @@ struct CopySlices final : Node {
     inner_grads[inner_output] = math::clone(part);
     TensorList inner_out = inner->apply(std::move(inner_grads));
     const size_t skip = inner_reads_view ? 1 : 0;
-    for (size_t i = skip; i < inner_out.size() && i - skip + 1 < out.size(); i++) out[i - skip + 1] = std::move(inner_out[i]);
+    for (size_t i = skip; i < inner_out.size() && i - skip + 1 < out.size(); i++)
+      out[i - skip + 1] = std::move(inner_out[i]);
     if (should_compute(0)) {
       const bool flows = inner_reads_view && !inner_out.empty() && inner_out[0].defined();
       Tensor inside = flows ? inner_out[0] : math::zeros(view.sizes, view.dtype, device);
@@ -121,7 +125,8 @@ void set_gradient_edge(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 
 void attach_view_history(const Tensor& alias, Node& base_node) {
   const auto& copy = static_cast<const CopySlices&>(base_node);
-  Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(), Edge{Ref<Node>(&base_node), 0});
+  Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(),
+                                  Edge{Ref<Node>(&base_node), 0});
   node->set_input_facts(0, alias);
   set_gradient_edge(alias, std::move(node), 0);
 }
@@ -134,7 +139,8 @@ Ref<Node> view_grad_fn(const Tensor& view) {
   if (impl->version() == impl->view_version) return meta ? meta->grad_fn : Ref<Node>();
   if (!requires_grad(base)) return meta->grad_fn;
   check_view_writable(view, /*indirect=*/true);
-  Ref<Node> node = make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
+  Ref<Node> node =
+      make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
   node->set_input_facts(0, view);
   set_gradient_edge(view, std::move(node), 0);
   impl->view_version = impl->version();
@@ -152,7 +158,8 @@ void rebase_view(const Tensor& view, const Ref<Node>& node, uint32_t output_nr) 
   // The operator's first argument is the view: its gradient goes on to the base's old value.
   const AutogradMeta* meta = meta_of(impl);
   const Edge first = node->next_edges().size() > 0 ? node->next_edge(0) : Edge();
-  copy->inner_reads_view = first && meta && first.node == meta->grad_fn && first.input_nr == meta->output_nr;
+  copy->inner_reads_view =
+      first && meta && first.node == meta->grad_fn && first.input_nr == meta->output_nr;
   Edge base_edge;
   if (requires_grad(base)) base_edge = gradient_edge(base);
   EdgeList edges, inner_edges;
@@ -176,37 +183,51 @@ void rebase_view(const Tensor& view, const Ref<Node>& node, uint32_t output_nr) 
 void check_view_writable(const Tensor& view, bool indirect) {
   const uint32_t flags = view.impl()->view_flags;
   if (flags == 0) return;
-  const char* modified = indirect ? "its base or another view of its base has been modified inplace" : "is being modified inplace";
+  const char* modified = indirect ? "its base or another view of its base has been modified inplace"
+                                  : "is being modified inplace";
   if (flags & kMadeInInference) {
     fail(ErrorKind::kRuntime,
-         "A view was created in inference mode and {} in normal mode. Given that this use case is ambiguous and "
-         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-         "inside the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the "
+         "A view was created in inference mode and {} in normal mode. Given that this use case is "
+         "ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+         "inplace either both "
+         "inside the inference_mode block (if you don't want the inplace to be tracked) or both "
+         "outside (if you want the "
          "inplace to be tracked).",
          modified);
   }
   if (flags & kMadeWithoutGrad) {
     fail(ErrorKind::kRuntime,
-         "A view was created in no_grad mode and {} with grad mode enabled. Given that this use case is ambiguous and "
-         "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-         "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+         "A view was created in no_grad mode and {} with grad mode enabled. Given that this use "
+         "case is ambiguous and "
+         "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+         "inplace either both "
+         "inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+         "(if you want the inplace "
          "to be tracked).",
          modified);
   }
   const AutogradMeta* meta = meta_of(view);
-  std::string_view name = meta && meta->grad_fn ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
-  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0) name = name.substr(0, end);
-  const std::string output = format("Output {} of {} is a view and {}. ", meta ? meta->output_nr : 0u, name, modified);
+  std::string_view name =
+      meta && meta->grad_fn ? std::string_view(meta->grad_fn->name()) : std::string_view("View");
+  if (const size_t end = name.rfind("Backward"); end != std::string_view::npos && end > 0)
+    name = name.substr(0, end);
+  const std::string output =
+      format("Output {} of {} is a view and {}. ", meta ? meta->output_nr : 0u, name, modified);
   if (flags & kOneOfSeveral) {
     fail(ErrorKind::kRuntime,
-         "{}This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+         "{}This view is the output of a function that returns multiple views. Such functions do "
+         "not allow the output views "
          "to be modified inplace. You should replace the inplace operation by an out-of-place one.",
          output);
   }
   fail(ErrorKind::kRuntime,
-       "{}This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-       "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-       "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+       "{}This view was created inside a custom Function (or because an input was returned as-is) "
+       "and the autograd logic to "
+       "handle view+inplace would override the custom backward associated with the custom "
+       "Function, leading to incorrect "
+       "gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+       "custom Function.",
        output);
 }
 

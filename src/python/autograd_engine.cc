@@ -1,4 +1,5 @@
-// The functions behind taeda.autograd: backward, grad, modes, forward mode, saved-tensor hooks, anomaly mode.
+// The functions behind taeda.autograd: backward, grad, modes, forward mode, saved-tensor hooks,
+// anomaly mode.
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
 #include "autograd/forward.h"
@@ -38,11 +39,12 @@ std::vector<Target> to_targets(PyObject* sequence, const char* what) {
       if (number == -1 && PyErr_Occurred()) throw PythonError();
       Ref<autograd::Node> node = to_node(PyTuple_GET_ITEM(item, 0));
       if (!node || number < 0 || number >= static_cast<long>(node->num_inputs()))
-        raise_python(PyExc_RuntimeError, "{}: element {} is no valid GradientEdge", what, static_cast<int64_t>(i));
+        raise_python(PyExc_RuntimeError, "{}: element {} is no valid GradientEdge", what,
+                     static_cast<int64_t>(i));
       out.push_back({Tensor(), {std::move(node), static_cast<uint32_t>(number)}, {}});
     } else {
-      raise_python(PyExc_TypeError, "{}: expected Tensors or GradientEdges, but element {} is a {}", what,
-                   static_cast<int64_t>(i), type_name(item));
+      raise_python(PyExc_TypeError, "{}: expected Tensors or GradientEdges, but element {} is a {}",
+                   what, static_cast<int64_t>(i), type_name(item));
     }
   }
   return out;
@@ -58,13 +60,15 @@ TensorList start_gradients(const std::vector<Target>& outputs, PyObject* given) 
   PyRef items;
   if (given != Py_None) {
     items = PyRef::check(PySequence_Fast(given, "grad_outputs"));
-    TD_CHECK(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())) == outputs.size(), "got {} tensors and {} gradients",
-             outputs.size(), static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())));
+    TD_CHECK(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())) == outputs.size(),
+             "got {} tensors and {} gradients", outputs.size(),
+             static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())));
   }
   TensorList grads;
   for (size_t i = 0; i < outputs.size(); i++) {
     const autograd::ResultFacts facts = facts_of(outputs[i]);
-    PyObject* item = items ? PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) : Py_None;
+    PyObject* item =
+        items ? PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) : Py_None;
     if (item == Py_None) {
       if (!outputs[i].edge) {
         grads.emplace_back();
@@ -73,22 +77,28 @@ TensorList start_gradients(const std::vector<Target>& outputs, PyObject* given) 
       int64_t count = 1;
       for (int64_t n : facts.sizes) count *= n;
       TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
-      TD_CHECK(is_floating(facts.dtype), "grad can be implicitly created only for real scalar outputs but got torch.{}",
+      TD_CHECK(is_floating(facts.dtype),
+               "grad can be implicitly created only for real scalar outputs but got torch.{}",
                facts.dtype);
       grads.push_back(autograd::math::ones_like(facts.zeros()));
       continue;
     }
     if (!is_tensor(item))
-      raise_python(PyExc_TypeError, "gradients can be either Tensors or None, but got {}", type_name(item));
+      raise_python(PyExc_TypeError, "gradients can be either Tensors or None, but got {}",
+                   type_name(item));
     const Tensor& gy = tensor_of(item);
     TD_CHECK(gy.sizes() == IntSpan(facts.sizes),
-             "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has a shape of torch.Size({}).", i,
-             gy.sizes(), i, IntSpan(facts.sizes));
+             "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has "
+             "a shape of torch.Size({}).",
+             i, gy.sizes(), i, IntSpan(facts.sizes));
     TD_CHECK(gy.is_complex() == is_complex(facts.dtype),
-             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+             "For complex Tensors, both grad_output and output are required to have the same "
+             "dtype. Mismatch in dtype: "
              "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
              i, gy.dtype(), i, facts.dtype);
-    grads.push_back(gy.dtype() == facts.dtype || !is_inexact(facts.dtype) ? gy : autograd::math::cast(gy, facts.dtype));
+    grads.push_back(gy.dtype() == facts.dtype || !is_inexact(facts.dtype)
+                        ? gy
+                        : autograd::math::cast(gy, facts.dtype));
   }
   return grads;
 }
@@ -97,13 +107,14 @@ std::vector<autograd::Edge> root_edges(const std::vector<Target>& outputs) {
   std::vector<autograd::Edge> roots;
   for (size_t i = 0; i < outputs.size(); i++) {
     roots.push_back(outputs[i].edge);
-    TD_CHECK(roots.back(), "element {} of tensors does not require grad and does not have a grad_fn", i);
+    TD_CHECK(roots.back(),
+             "element {} of tensors does not require grad and does not have a grad_fn", i);
   }
   return roots;
 }
 
-TensorList run(const std::vector<autograd::Edge>& roots, TensorList grads, const std::vector<autograd::Edge>& inputs,
-               const autograd::RunOptions& options) {
+TensorList run(const std::vector<autograd::Edge>& roots, TensorList grads,
+               const std::vector<autograd::Edge>& inputs, const autograd::RunOptions& options) {
   const GilRelease release;
   return autograd::Engine::run(roots, std::move(grads), inputs, options);
 }
@@ -125,19 +136,21 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
       if (input.tensor.defined()) input.tensor.retain_grad();
       edges.push_back(input.edge);
     }
-    TD_CHECK(!edges.empty(), "'inputs' argument to backward cannot be empty.");
+    TD_CHECK(!edges.empty(), "`inputs` argument to `backward()` cannot be empty.");
   }
   run(roots, std::move(grads), edges, options);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _grad(outputs, inputs, grad_outputs or None, retain_graph, create_graph, allow_unused, materialize_grads)
+// _grad(outputs, inputs, grad_outputs or None, retain_graph, create_graph, allow_unused,
+// materialize_grads)
 PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   TD_PYTHON_TRY
   if (nargs != 7) raise_python(PyExc_TypeError, "_grad() takes 7 arguments");
-  const std::vector<Target> outputs = to_targets(args[0], "outputs"), inputs = to_targets(args[1], "inputs");
-  TD_CHECK_VALUE(!inputs.empty(), "grad requires non-empty inputs.");
+  const std::vector<Target> outputs = to_targets(args[0], "outputs"),
+                            inputs = to_targets(args[1], "inputs");
+  TD_CHECK(!inputs.empty(), "`inputs` argument to `grad()` cannot be empty.");
   TensorList grads = start_gradients(outputs, args[2]);
   const std::vector<autograd::Edge> roots = root_edges(outputs);
   std::vector<autograd::Edge> edges;
@@ -153,7 +166,8 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   for (size_t i = 0; i < results.size(); i++) {
     if (results[i].defined()) continue;
     TD_CHECK(args[5] == Py_True,
-             "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this "
+             "The differentiated Tensor at index {} appears to not have been used in the graph. "
+             "Set allow_unused=True if this "
              "is the desired behavior.",
              i);
     if (args[6] == Py_True) results[i] = facts_of(inputs[i]).zeros();
@@ -166,8 +180,9 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
 PyObject* gradient_edge(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
   const Tensor tensor = tensor_or_none(object, "get_gradient_edge");
-  TD_CHECK(tensor.defined() && tensor.requires_grad(),
-           "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+  TD_CHECK(
+      tensor.defined() && tensor.requires_grad(),
+      "It is not possible to get the gradient edge for a Tensor that does not require gradients");
   const autograd::Edge edge = autograd::gradient_edge(tensor);
   PyRef node = PyRef::check(wrap_node(edge.node));
   return Py_BuildValue("(Oi)", node.get(), static_cast<int>(edge.input_nr));
@@ -177,9 +192,8 @@ PyObject* gradient_edge(PyObject*, PyObject* object) {
 PyObject* queue_callback(PyObject*, PyObject* callback) {
   TD_PYTHON_TRY
   auto holder = make_ref<PythonHolder>(callback);
-  autograd::Engine::queue_callback([holder] {
-    with_python([&] { PyRef::check(PyObject_CallNoArgs(holder->get())); });
-  });
+  autograd::Engine::queue_callback(
+      [holder] { with_python([&] { PyRef::check(PyObject_CallNoArgs(holder->get())); }); });
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -190,14 +204,19 @@ PyObject* current_node(PyObject*, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* is_checkpoint_valid(PyObject*, PyObject*) { return PyBool_FromLong(!autograd::Engine::filtered()); }
+PyObject* is_checkpoint_valid(PyObject*, PyObject*) {
+  return PyBool_FromLong(!autograd::Engine::filtered());
+}
 
 // --- modes ---
 
-PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(thread_modes.grad_enabled); }
+PyObject* is_grad_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(thread_modes.grad_enabled);
+}
 PyObject* set_grad_enabled(PyObject*, PyObject* value) {
   if (!PyBool_Check(value)) {
-    PyErr_Format(PyExc_TypeError, "set_grad_enabled(): argument 'mode' must be bool, not %s", type_name(value));
+    PyErr_Format(PyExc_TypeError, "set_grad_enabled(): argument 'mode' must be bool, not %s",
+                 type_name(value));
     return nullptr;
   }
   thread_modes.grad_enabled = value == Py_True;
@@ -212,19 +231,25 @@ PyObject* enter_inference(PyObject*, PyObject* enabled) {
   const bool on = enabled == Py_True;
   thread_modes.inference = on;
   thread_modes.grad_enabled = !on;
-  thread_modes.excluded = on ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
+  thread_modes.excluded =
+      on ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
   return PyLong_FromLong(state);
 }
 PyObject* exit_inference(PyObject*, PyObject* saved) {
   const long state = PyLong_AsLong(saved);
   thread_modes.inference = state & 1;
   thread_modes.grad_enabled = (state & 2) != 0;
-  thread_modes.excluded = state & 4 ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
+  thread_modes.excluded =
+      state & 4 ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
   Py_RETURN_NONE;
 }
 
-PyObject* is_anomaly_enabled(PyObject*, PyObject*) { return PyBool_FromLong(AnomalyMode::enabled()); }
-PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) { return PyBool_FromLong(AnomalyMode::checks_nan()); }
+PyObject* is_anomaly_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(AnomalyMode::enabled());
+}
+PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) {
+  return PyBool_FromLong(AnomalyMode::checks_nan());
+}
 PyObject* set_anomaly_enabled(PyObject*, PyObject* args) {
   int enabled = 0, check_nan = 1;
   if (!PyArg_ParseTuple(args, "p|p", &enabled, &check_nan)) return nullptr;
@@ -245,7 +270,8 @@ class PythonTraceback final : public autograd::Traceback {
     constexpr int kDeepest = 64;
     for (int depth = 0; frame && depth < kDeepest; depth++) {
       auto* f = reinterpret_cast<PyFrameObject*>(frame.get());
-      traceback->frames_.emplace_back(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)), PyFrame_GetLineNumber(f));
+      traceback->frames_.emplace_back(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)),
+                                      PyFrame_GetLineNumber(f));
       frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
     }
     return traceback;
@@ -265,11 +291,14 @@ class PythonTraceback final : public autograd::Traceback {
       const auto* code = reinterpret_cast<const PyCodeObject*>(frames_[i].first);
       const char* file = PyUnicode_AsUTF8(code->co_filename);
       const char* name = PyUnicode_AsUTF8(code->co_name);
-      out += taeda::format("  File \"{}\", line {}, in {}\n", file ? file : "?", frames_[i].second, name ? name : "?");
-      PyRef source = linecache ? PyRef::adopt(PyObject_CallMethod(linecache.get(), "getline", "Oi", code->co_filename,
-                                                                  frames_[i].second))
-                               : PyRef();
-      PyRef stripped = source ? PyRef::adopt(PyObject_CallMethod(source.get(), "strip", nullptr)) : PyRef();
+      out += taeda::format("  File \"{}\", line {}, in {}\n", file ? file : "?", frames_[i].second,
+                           name ? name : "?");
+      PyRef source = linecache
+                         ? PyRef::adopt(PyObject_CallMethod(linecache.get(), "getline", "Oi",
+                                                            code->co_filename, frames_[i].second))
+                         : PyRef();
+      PyRef stripped =
+          source ? PyRef::adopt(PyObject_CallMethod(source.get(), "strip", nullptr)) : PyRef();
       const char* line = stripped ? PyUnicode_AsUTF8(stripped.get()) : nullptr;
       if (line && *line) out += taeda::format("    {}\n", line);
     }
@@ -304,13 +333,16 @@ PyObject* exit_dual_level(PyObject*, PyObject* level) {
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
-PyObject* dual_level(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(autograd::dual_level()); }
+PyObject* dual_level(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLongLong(autograd::dual_level());
+}
 PyObject* make_dual(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *primal, *tangent;
   if (!PyArg_ParseTuple(args, "OO", &primal, &tangent)) return nullptr;
   const Tensor p = tensor_or_none(primal, "primal"), t = tensor_or_none(tangent, "tangent");
-  if (!p.defined() || !t.defined()) raise_python(PyExc_TypeError, "make_dual() expects two Tensors");
+  if (!p.defined() || !t.defined())
+    raise_python(PyExc_TypeError, "make_dual() expects two Tensors");
   return wrap(autograd::make_dual(p, t));
   TD_PYTHON_CATCH(nullptr)
 }
@@ -327,7 +359,8 @@ PyObject* unpack_dual(PyObject*, PyObject* object) {
 
 class PythonSavedHooks final : public autograd::SavedTensorHooks {
  public:
-  PythonSavedHooks(PyObject* pack, PyObject* unpack) : pack_(new_ref(pack)), unpack_(new_ref(unpack)) {}
+  PythonSavedHooks(PyObject* pack, PyObject* unpack)
+      : pack_(new_ref(pack)), unpack_(new_ref(unpack)) {}
   ~PythonSavedHooks() override {
     drop_anywhere(pack_);
     drop_anywhere(unpack_);
@@ -340,10 +373,13 @@ class PythonSavedHooks final : public autograd::SavedTensorHooks {
   }
   Tensor unpack(RefCounted& packed) override {
     return with_python([&] {
-      PyRef object = PyRef::check(PyObject_CallOneArg(unpack_, static_cast<PythonHolder&>(packed).get()));
+      PyRef object =
+          PyRef::check(PyObject_CallOneArg(unpack_, static_cast<PythonHolder&>(packed).get()));
       if (!is_tensor(object.get()))
-        raise_python(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
-                     type_name(object.get()));
+        raise_python(
+            PyExc_TypeError,
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+            type_name(object.get()));
       return Tensor(tensor_of(object.get()));
     });
   }
@@ -396,7 +432,9 @@ PyObject* is_view(PyObject*, PyObject* object) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* live_nodes(PyObject*, PyObject*) { return PyLong_FromLongLong(autograd::Node::live_count()); }
+PyObject* live_nodes(PyObject*, PyObject*) {
+  return PyLong_FromLongLong(autograd::Node::live_count());
+}
 
 PyMethodDef functions[] = {
     {"_backward", as_function(backward), METH_FASTCALL, nullptr},
@@ -405,13 +443,15 @@ PyMethodDef functions[] = {
     {"_queue_callback", queue_callback, METH_O, nullptr},
     {"_current_autograd_node", current_node, METH_NOARGS, nullptr},
     {"_is_checkpoint_valid", is_checkpoint_valid, METH_NOARGS, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "is_grad_enabled() -> bool\n\nWhether operators are recorded."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled() -> bool\n\nWhether operators are recorded."},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference, METH_NOARGS, "is_inference_mode_enabled() -> bool"},
     {"_enter_inference_mode", enter_inference, METH_O, nullptr},
     {"_exit_inference_mode", exit_inference, METH_O, nullptr},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "is_anomaly_enabled() -> bool"},
-    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, "is_anomaly_check_nan_enabled() -> bool"},
+    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS,
+     "is_anomaly_check_nan_enabled() -> bool"},
     {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
     {"_enter_dual_level", enter_dual_level, METH_NOARGS, nullptr},
     {"_exit_dual_level", exit_dual_level, METH_O, nullptr},

@@ -1,7 +1,8 @@
-// Custom functions: the node that calls a Python class's backward, and what autograd.Function.apply does.
+// Custom functions: the node that calls a Python class's backward, and what autograd.Function.apply
+// does.
 //
-// The node owns the context object (ctx); the context knows its node without owning it, so that a function's results,
-// node and context go together.
+// The node owns the context object (ctx); the context knows its node without owning it, so that a
+// function's results, node and context go together.
 #include "autograd/custom.h"
 #include "autograd/forward.h"
 #include "autograd/math.h"
@@ -21,7 +22,7 @@ class PythonFunctionNode;
 struct ContextObject {
   PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
-  PyObject* to_save;          // what save_for_backward was given
+  PyObject* to_save;  // what save_for_backward was given
   PyObject* saved_for_forward;
   PyObject* non_differentiable;
   PyObject* dirty;
@@ -36,7 +37,8 @@ ContextObject* cast(PyObject* object) { return reinterpret_cast<ContextObject*>(
 
 class PythonFunctionNode final : public autograd::CustomNode {
  public:
-  PythonFunctionNode(PyObject* context, std::string name) : name_(std::move(name)), context_(new_ref(context)) {
+  PythonFunctionNode(PyObject* context, std::string name)
+      : name_(std::move(name)), context_(new_ref(context)) {
     cast(context)->node = this;
   }
   ~PythonFunctionNode() override {
@@ -67,25 +69,29 @@ TensorList PythonFunctionNode::apply(TensorList&& grads) {
     PyRef arguments = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(grads.size()) + 1));
     PyTuple_SET_ITEM(arguments.get(), 0, new_ref(context_));
     for (size_t i = 0; i < grads.size(); i++)
-      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1, PyRef::check(wrap(std::move(grads[i]))).release());
+      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1,
+                       PyRef::check(wrap(std::move(grads[i]))).release());
     PyRef backward = PyRef::check(PyObject_GetAttrString(context_, "_backward"));
     PyRef result = PyRef::check(PyObject_CallObject(backward.get(), arguments.get()));
-    if (!PyTuple_Check(result.get()) && !PyList_Check(result.get())) result = PyRef::check(PyTuple_Pack(1, result.get()));
+    if (!PyTuple_Check(result.get()) && !PyList_Check(result.get()))
+      result = PyRef::check(PyTuple_Pack(1, result.get()));
     PyRef items = PyRef::check(PySequence_Fast(result.get(), "backward"));
     Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
     const Py_ssize_t expected = static_cast<Py_ssize_t>(argument_is_tensor.size());
     // Surplus Nones at the end are fine.
     while (count > expected && PySequence_Fast_GET_ITEM(items.get(), count - 1) == Py_None) count--;
     if (count != expected)
-      raise_python(PyExc_RuntimeError, "function {} returned an incorrect number of gradients (expected {}, got {})", name_,
-                   static_cast<int64_t>(expected), static_cast<int64_t>(count));
+      raise_python(PyExc_RuntimeError,
+                   "function {} returned an incorrect number of gradients (expected {}, got {})",
+                   name_, static_cast<int64_t>(expected), static_cast<int64_t>(count));
     TensorList out;
     for (Py_ssize_t i = 0; i < count; i++) {
       PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
       if (!argument_is_tensor[static_cast<size_t>(i)]) {
         if (item != Py_None)
           raise_python(PyExc_RuntimeError,
-                       "function {} returned a gradient different from None at position {}, but the corresponding forward "
+                       "function {} returned a gradient different than None at position {}, but "
+                       "the corresponding forward "
                        "input was not a Variable",
                        name_, static_cast<int64_t>(i + 1));
         continue;
@@ -170,7 +176,8 @@ PyObject* saved_tensors(PyObject* self, void*) {
 
 PyMethodDef context_methods[] = {
     {"save_for_backward", store<&ContextObject::to_save>, METH_VARARGS,
-     "save_for_backward(*tensors)\n\nKeeps arguments and results of forward for ctx.saved_tensors in backward."},
+     "save_for_backward(*tensors)\n\nKeeps arguments and results of forward for ctx.saved_tensors "
+     "in backward."},
     {"save_for_forward", store<&ContextObject::saved_for_forward>, METH_VARARGS,
      "save_for_forward(*tensors)\n\nKeeps tensors for ctx.saved_tensors in jvp."},
     {"mark_dirty", store<&ContextObject::dirty>, METH_VARARGS,
@@ -178,7 +185,8 @@ PyMethodDef context_methods[] = {
     {"mark_non_differentiable", store<&ContextObject::non_differentiable>, METH_VARARGS,
      "mark_non_differentiable(*tensors)\n\nNames the results that have no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,
-     "set_materialize_grads(value)\n\nWhether backward sees zeros instead of None (default: True)."},
+     "set_materialize_grads(value)\n\nWhether backward sees zeros instead of None (default: "
+     "True)."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -204,7 +212,8 @@ PyMemberDef context_members[] = {
 
 TensorList tensors_in(PyObject* tuple, const char* what) {
   TensorList out;
-  for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++) out.push_back(tensor_or_none(PyTuple_GET_ITEM(tuple, i), what));
+  for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++)
+    out.push_back(tensor_or_none(PyTuple_GET_ITEM(tuple, i), what));
   return out;
 }
 
@@ -232,19 +241,22 @@ PyRef run_forward(const Call& call) {
   if (separate.get() == Py_True) {
     PyRef result = PyRef::check(PyObject_CallObject(forward.get(), call.args));
     PyRef setup = PyRef::check(PyObject_GetAttrString(call.function_class, "setup_context"));
-    PyRef::check(PyObject_CallFunctionObjArgs(setup.get(), call.context, call.args, result.get(), nullptr));
+    PyRef::check(
+        PyObject_CallFunctionObjArgs(setup.get(), call.context, call.args, result.get(), nullptr));
     return result;
   }
   PyRef arguments = PyRef::check(PyTuple_New(count + 1));
   PyTuple_SET_ITEM(arguments.get(), 0, new_ref(call.context));
-  for (Py_ssize_t i = 0; i < count; i++) PyTuple_SET_ITEM(arguments.get(), i + 1, new_ref(PyTuple_GET_ITEM(call.args, i)));
+  for (Py_ssize_t i = 0; i < count; i++)
+    PyTuple_SET_ITEM(arguments.get(), i + 1, new_ref(PyTuple_GET_ITEM(call.args, i)));
   return PyRef::check(PyObject_CallObject(forward.get(), arguments.get()));
 }
 
-// The tangents of the results by the class's jvp, one a tensor result.
+// The tangents of the results by the class's jvp, one a result.
 void run_jvp(const Call& call, const TensorList& results) {
   bool any = false;
-  for (const Tensor& t : call.inputs) any |= autograd::has_tangent(t) && autograd::tangent(t).defined();
+  for (const Tensor& t : call.inputs)
+    any |= autograd::has_tangent(t) && autograd::tangent(t).defined();
   if (!any) return;
   PyRef jvp = PyRef::check(PyObject_GetAttrString(call.function_class, "jvp"));
   const Py_ssize_t count = PyTuple_GET_SIZE(call.args);
@@ -265,11 +277,13 @@ void run_jvp(const Call& call, const TensorList& results) {
   PyRef out = PyRef::check(PyObject_CallObject(jvp.get(), arguments.get()));
   if (!PyTuple_Check(out.get())) out = PyRef::check(PyTuple_Pack(1, out.get()));
   if (PyTuple_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size()))
-    raise_python(PyExc_RuntimeError, "{}.jvp returned an incorrect number of forward gradients (expected {}, got {})",
-                 utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()), results.size(),
-                 static_cast<int64_t>(PyTuple_GET_SIZE(out.get())));
+    raise_python(PyExc_RuntimeError,
+                 "{}.jvp returned an incorrect number of forward gradients (expected {}, got {})",
+                 utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()),
+                 results.size(), static_cast<int64_t>(PyTuple_GET_SIZE(out.get())));
   for (size_t i = 0; i < results.size(); i++) {
-    const Tensor tangent = tensor_or_none(PyTuple_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i)), "the result of jvp");
+    const Tensor tangent = tensor_or_none(PyTuple_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i)),
+                                          "the result of jvp");
     if (tangent.defined()) autograd::set_tangent(results[i], tangent);
   }
 }
@@ -288,7 +302,8 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     const bool tensor = is_tensor(argument);
     call.is_tensor_arg.push_back(tensor);
     if (tensor) call.inputs.push_back(tensor_of(argument));
-    PyTuple_SET_ITEM(needs.get(), i, PyBool_FromLong(tensor && tensor_of(argument).requires_grad()));
+    PyTuple_SET_ITEM(needs.get(), i,
+                     PyBool_FromLong(tensor && tensor_of(argument).requires_grad()));
   }
   Py_XSETREF(context->needs_input_grad, needs.release());
 
@@ -303,30 +318,33 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   PyRef outputs = one ? PyRef::check(PyTuple_Pack(1, raw.get())) : raw;
   const Py_ssize_t output_count = PyTuple_GET_SIZE(outputs.get());
 
-  // Results that are no tensors pass through; the others are numbered among all results, as backward receives them.
+  // Results that are no tensors pass through; the others are numbered among all results, as
+  // backward receives them.
   TensorList results;
   for (Py_ssize_t i = 0; i < output_count; i++) {
     PyObject* output = PyTuple_GET_ITEM(outputs.get(), i);
     if (one && !is_tensor(output))
-      raise_python(PyExc_TypeError, "{}.forward: expected to return a Tensor or tuple of Tensors, but returned {}",
-                   utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()), type_name(output));
+      raise_python(
+          PyExc_TypeError,
+          "{}.forward: expected to return a Tensor or tuple of Tensors, but returned {}",
+          utf8(PyRef::check(PyObject_GetAttrString(call.function_class, "__name__")).get()),
+          type_name(output));
     results.push_back(is_tensor(output) ? tensor_of(output) : Tensor());
   }
   if (node) node->materialize_grads = context->materialize_grads;
-  results = autograd::wrap_results(node, call.inputs, std::move(results), tensors_in(context->dirty, "mark_dirty"),
-                                   tensors_in(context->non_differentiable, "mark_non_differentiable"));
+  results = autograd::wrap_results(
+      node, call.inputs, std::move(results), tensors_in(context->dirty, "mark_dirty"),
+      tensors_in(context->non_differentiable, "mark_non_differentiable"));
   if (node) {
     const TensorList to_save = tensors_in(context->to_save, "save_for_backward");
     for (const Tensor& t : to_save)
-      node->saved.push_back(is_result(results, t) ? autograd::SavedTensor::output(t, node) : autograd::SavedTensor::input(t));
+      node->saved.push_back(is_result(results, t) ? autograd::SavedTensor::output(t, node)
+                                                  : autograd::SavedTensor::input(t));
     Py_CLEAR(context->to_save);
     Py_CLEAR(context->non_differentiable);
     Py_CLEAR(context->dirty);
   }
-  TensorList tensor_results;
-  for (const Tensor& t : results)
-    if (t.defined()) tensor_results.push_back(t);
-  run_jvp(call, tensor_results);
+  run_jvp(call, results);
   Py_CLEAR(context->saved_for_forward);
   // Through the node and what the context keeps, a result may lead back to itself.
   const auto tracked = [](Tensor& t) {

@@ -11,7 +11,8 @@ namespace {
 template <class F>
 void for_each_hook(PyObject* dict, F&& use) {
   PyRef hooks = PyRef::check(PyMapping_Values(dict));
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); i++) use(PyList_GET_ITEM(hooks.get(), i));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); i++)
+    use(PyList_GET_ITEM(hooks.get(), i));
 }
 
 std::string hook_name(PyObject* hook) {
@@ -26,20 +27,21 @@ std::string hook_name(PyObject* hook) {
 // What a hook may return in place of a gradient.
 Tensor replacement(PyObject* hook, PyObject* result, const Tensor& original) {
   if (!is_tensor(result) && result != Py_None) {
-    raise_python(PyExc_TypeError, "hook{}: expected Tensor or None, but got {}", hook_name(hook), type_name(result));
+    raise_python(PyExc_TypeError, "expected Variable, but hook returned '{}'", type_name(result));
   }
   if (!original.defined() || result == Py_None) {
     if (result == Py_None && original.defined())
-      raise_python(PyExc_RuntimeError, "hook{} has replaced a non-None gradient by None", hook_name(hook));
+      raise_python(PyExc_RuntimeError, "hook{} has replaced a non-None gradient by None",
+                   hook_name(hook));
     return result == Py_None ? Tensor() : tensor_of(result);
   }
   const Tensor& fresh = tensor_of(result);
   if (fresh.sizes() != original.sizes())
-    raise_python(PyExc_RuntimeError, "hook{} has changed the size of value: from {} to {}", hook_name(hook),
-                 original.sizes(), fresh.sizes());
+    raise_python(PyExc_RuntimeError, "hook{} has changed the size of value: from {} to {}",
+                 hook_name(hook), original.sizes(), fresh.sizes());
   if (fresh.dtype() != original.dtype())
-    raise_python(PyExc_RuntimeError, "hook{} has changed the type of value (was {} got {})", hook_name(hook),
-                 original.dtype(), fresh.dtype());
+    raise_python(PyExc_RuntimeError, "hook{} has changed the type of value (was {} got {})",
+                 hook_name(hook), original.dtype(), fresh.dtype());
   return fresh;
 }
 
@@ -50,15 +52,20 @@ void replace_all(PyObject* hook, PyObject* result, TensorList& grads) {
   if (is_tensor(result)) single = PyRef::check(PyTuple_Pack(1, result));
   PyObject* sequence = single ? single.get() : result;
   if (!PyTuple_Check(sequence) && !PyList_Check(sequence))
-    raise_python(PyExc_TypeError, "hook{}: expected a tuple of gradients, but got {}", hook_name(hook), type_name(result));
+    raise_python(PyExc_TypeError, "hook{}: expected a tuple of gradients, but got {}",
+                 hook_name(hook), type_name(result));
   PyRef items = PyRef::check(PySequence_Fast(sequence, "hook result"));
   if (PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(grads.size()))
-    raise_python(PyExc_RuntimeError, "hook{} has returned an incorrect number of values (got {}, but expected {})",
-                 hook_name(hook), static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())), grads.size());
+    raise_python(PyExc_RuntimeError,
+                 "hook{} has returned an incorrect number of values (got {}, but expected {})",
+                 hook_name(hook), static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())),
+                 grads.size());
   for (size_t i = 0; i < grads.size(); i++) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
-    if (item == Py_None && grads[i].defined()) grads[i] = Tensor();
-    else grads[i] = replacement(hook, item, grads[i]);
+    if (item == Py_None && grads[i].defined())
+      grads[i] = Tensor();
+    else
+      grads[i] = replacement(hook, item, grads[i]);
   }
 }
 
@@ -70,7 +77,8 @@ void PythonTensorHook::run(TensorList& grads) {
     for_each_hook(dict_, [&](PyObject* hook) {
       PyRef gradient = PyRef::check(wrap(grads[output_nr]));
       PyRef result = PyRef::check(PyObject_CallOneArg(hook, gradient.get()));
-      if (result.get() != Py_None) grads[output_nr] = replacement(hook, result.get(), grads[output_nr]);
+      if (result.get() != Py_None)
+        grads[output_nr] = replacement(hook, result.get(), grads[output_nr]);
     });
   });
 }
@@ -87,8 +95,8 @@ void PythonPreHook::run(TensorList& grads) {
 void PythonPostHook::run(TensorList& outgoing, const TensorList& incoming) {
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
-      PyRef result = PyRef::check(
-          PyObject_CallFunctionObjArgs(hook, tuple_of(outgoing).get(), tuple_of(incoming).get(), nullptr));
+      PyRef result = PyRef::check(PyObject_CallFunctionObjArgs(hook, tuple_of(outgoing).get(),
+                                                               tuple_of(incoming).get(), nullptr));
       replace_all(hook, result.get(), outgoing);
     });
   });
@@ -106,12 +114,15 @@ void PythonAccumulateHook::run(const Tensor& leaf) {
 }
 
 PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook) {
-  TD_CHECK(tensor.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  TD_CHECK(tensor.requires_grad(),
+           "cannot register a hook on a tensor that doesn't require gradient");
   const Ref<autograd::Node> node = autograd::grad_fn(tensor);
   const uint32_t output_nr = node ? autograd::meta_of(tensor)->output_nr : 0;
   const auto find = [&](const auto& hooks) -> PythonTensorHook* {
     for (const auto& h : hooks)
-      if (auto* found = dynamic_cast<PythonTensorHook*>(h.get()); found && found->output_nr == output_nr) return found;
+      if (auto* found = dynamic_cast<PythonTensorHook*>(h.get());
+          found && found->output_nr == output_nr)
+        return found;
     return nullptr;
   };
   PythonTensorHook* existing = nullptr;
@@ -127,7 +138,8 @@ PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook) {
 }
 
 PyObject* register_post_accumulate_hook(const Tensor& tensor, PyObject* hook) {
-  TD_CHECK(tensor.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  TD_CHECK(tensor.requires_grad(),
+           "cannot register a hook on a tensor that doesn't require gradient");
   TD_CHECK(tensor.is_leaf(), "post accumulate grad hooks cannot be registered on non-leaf tensors");
   if (const auto* meta = autograd::meta_of(tensor); meta && meta->hooks) {
     if (auto* existing = find_hook<PythonAccumulateHook>(meta->hooks->post_accumulate))

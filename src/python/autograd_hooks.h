@@ -1,4 +1,5 @@
-// Hooks written in Python, as the engine sees them: each owns a dictionary of callables that run in order.
+// Hooks written in Python, as the engine sees them: each owns a dictionary of callables that run in
+// order.
 #pragma once
 
 #include "autograd/hooks.h"
@@ -9,7 +10,8 @@ namespace taeda::python {
 // Of one result of a node, or of a leaf: hook(grad) -> grad or None.
 class PythonTensorHook final : public autograd::PreHook {
  public:
-  PythonTensorHook(PyObject* dict, uint32_t output_nr) : output_nr(output_nr), dict_(new_ref(dict)) {}
+  PythonTensorHook(PyObject* dict, uint32_t output_nr)
+      : output_nr(output_nr), dict_(new_ref(dict)) {}
   ~PythonTensorHook() override { drop_anywhere(dict_); }
   void run(TensorList& grads) override;
   PyObject* dict() const { return dict_; }

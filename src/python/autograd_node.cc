@@ -1,4 +1,5 @@
-// taeda.autograd.graph.Node: what x.grad_fn shows. Each kind of node has a type of its own, named like it.
+// taeda.autograd.graph.Node: what x.grad_fn shows. Each kind of node has a type of its own, named
+// like it.
 #include <map>
 
 #include "autograd/record.h"
@@ -58,7 +59,9 @@ PyObject* node_getattro(PyObject* self, PyObject* name) {
   return PyObject_GetAttr(context, name);
 }
 
-PyObject* node_name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self).name()); }
+PyObject* node_name(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(node_of(self).name());
+}
 
 PyObject* next_functions(PyObject* self, void*) {
   TD_PYTHON_TRY
@@ -87,13 +90,16 @@ PyObject* metadata(PyObject* self, void*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* sequence_number(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(node_of(self).sequence()); }
+PyObject* sequence_number(PyObject* self, PyObject*) {
+  return PyLong_FromUnsignedLongLong(node_of(self).sequence());
+}
 
 PyObject* leaf_variable(PyObject* self, void*) {
   TD_PYTHON_TRY
   TensorImpl* leaf = node_of(self).leaf();
   if (!leaf) {
-    PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", node_of(self).name());
+    PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'",
+                 node_of(self).name());
     return nullptr;
   }
   return wrap(Tensor(Ref<TensorImpl>(leaf)));
@@ -104,15 +110,21 @@ PyObject* input_metadata(PyObject* self, void*) {
   TD_PYTHON_TRY
   const Node& node = node_of(self);
   PyRef list = PyRef::check(PyList_New(0));
-  PyRef namespace_type = PyRef::check(PyObject_GetAttrString(PyRef::check(PyImport_ImportModule("types")).get(), "SimpleNamespace"));
+  PyRef namespace_type = PyRef::check(PyObject_GetAttrString(
+      PyRef::check(PyImport_ImportModule("types")).get(), "SimpleNamespace"));
   for (uint32_t i = 0; i < node.num_inputs(); i++) {
     const autograd::ResultFacts& facts = node.input_facts(i);
     PyRef kwargs = PyRef::check(PyDict_New());
-    check_status(PyDict_SetItemString(kwargs.get(), "shape", PyRef::check(wrap(IntSpan(facts.sizes))).get()));
-    check_status(PyDict_SetItemString(kwargs.get(), "dtype", PyRef::check(wrap(facts.dtype)).get()));
-    check_status(PyDict_SetItemString(kwargs.get(), "device", PyRef::check(wrap(facts.device)).get()));
+    check_status(PyDict_SetItemString(kwargs.get(), "shape",
+                                      PyRef::check(wrap(IntSpan(facts.sizes))).get()));
+    check_status(
+        PyDict_SetItemString(kwargs.get(), "dtype", PyRef::check(wrap(facts.dtype)).get()));
+    check_status(
+        PyDict_SetItemString(kwargs.get(), "device", PyRef::check(wrap(facts.device)).get()));
     PyRef none = PyRef::check(PyTuple_New(0));
-    check_status(PyList_Append(list.get(), PyRef::check(PyObject_Call(namespace_type.get(), none.get(), kwargs.get())).get()));
+    check_status(PyList_Append(
+        list.get(),
+        PyRef::check(PyObject_Call(namespace_type.get(), none.get(), kwargs.get())).get()));
   }
   return PyList_AsTuple(list.get());
   TD_PYTHON_CATCH(nullptr)
@@ -121,7 +133,8 @@ PyObject* input_metadata(PyObject* self, void*) {
 PyObject* register_hook(PyObject* self, PyObject* hook) {
   TD_PYTHON_TRY
   auto& extras = node_of(self).make_extras();
-  if (auto* existing = find_hook<PythonPostHook>(extras.post_hooks)) return add_to_hook_dict(existing->dict(), hook);
+  if (auto* existing = find_hook<PythonPostHook>(extras.post_hooks))
+    return add_to_hook_dict(existing->dict(), hook);
   PyRef dict = new_hook_dict();
   extras.post_hooks.push_back(make_ref<PythonPostHook>(dict.get()));
   return add_to_hook_dict(dict.get(), hook);
@@ -131,7 +144,8 @@ PyObject* register_hook(PyObject* self, PyObject* hook) {
 PyObject* register_prehook(PyObject* self, PyObject* hook) {
   TD_PYTHON_TRY
   auto& extras = node_of(self).make_extras();
-  if (auto* existing = find_hook<PythonPreHook>(extras.pre_hooks)) return add_to_hook_dict(existing->dict(), hook);
+  if (auto* existing = find_hook<PythonPreHook>(extras.pre_hooks))
+    return add_to_hook_dict(existing->dict(), hook);
   PyRef dict = new_hook_dict();
   extras.pre_hooks.push_back(make_ref<PythonPreHook>(dict.get()));
   return add_to_hook_dict(dict.get(), hook);
@@ -139,19 +153,23 @@ PyObject* register_prehook(PyObject* self, PyObject* hook) {
 }
 
 PyMethodDef node_methods[] = {
-    {"name", node_name, METH_NOARGS, "name() -> str\n\nThe name of the backward step, \"MulBackward0\"."},
+    {"name", node_name, METH_NOARGS,
+     "name() -> str\n\nThe name of the backward step, \"MulBackward0\"."},
     {"register_hook", register_hook, METH_O,
-     "register_hook(fn) -> handle\n\nCalls fn(grad_inputs, grad_outputs) after this step; a result replaces grad_inputs."},
+     "register_hook(fn) -> handle\n\nCalls fn(grad_inputs, grad_outputs) after this step; a result "
+     "replaces grad_inputs."},
     {"register_prehook", register_prehook, METH_O,
-     "register_prehook(fn) -> handle\n\nCalls fn(grad_outputs) before this step; a result replaces them."},
+     "register_prehook(fn) -> handle\n\nCalls fn(grad_outputs) before this step; a result replaces "
+     "them."},
     {"_sequence_nr", sequence_number, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef node_properties[] = {
-    {"next_functions", next_functions, nullptr, "The steps that receive this one's results, with the number of their input.",
+    {"next_functions", next_functions, nullptr,
+     "The steps that receive this one's results, with the number of their input.", nullptr},
+    {"metadata", metadata, nullptr, "A dictionary for anything that belongs to this step.",
      nullptr},
-    {"metadata", metadata, nullptr, "A dictionary for anything that belongs to this step.", nullptr},
     {"variable", leaf_variable, nullptr, "The leaf whose gradient is accumulated here.", nullptr},
     {"_input_metadata", input_metadata, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -168,11 +186,14 @@ PyTypeObject* type_of(const Node& node) {
   PyTypeObject*& type = types[node.name()];
   if (!type) {
     PyRef dict = PyRef::check(PyDict_New());
-    check_status(PyDict_SetItemString(dict.get(), "__module__", PyRef::check(PyUnicode_FromString("taeda.autograd.graph")).get()));
+    check_status(
+        PyDict_SetItemString(dict.get(), "__module__",
+                             PyRef::check(PyUnicode_FromString("taeda.autograd.graph")).get()));
     check_status(PyDict_SetItemString(dict.get(), "__slots__", PyRef::check(PyTuple_New(0)).get()));
-    type = reinterpret_cast<PyTypeObject*>(PyRef::check(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",
-                                                                              node.name(), node_type, dict.get()))
-                                               .release());
+    type = reinterpret_cast<PyTypeObject*>(
+        PyRef::check(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",
+                                           node.name(), node_type, dict.get()))
+            .release());
   }
   return type;
 }
@@ -243,7 +264,8 @@ int traverse_autograd(const Tensor& tensor, visitproc visit, void* arg) {
     for (const auto& hook : meta->hooks->post_accumulate)
       if (auto* h = dynamic_cast<const PythonAccumulateHook*>(hook.get())) Py_VISIT(h->dict());
   }
-  if (meta->grad_fn && meta->grad_fn->use_count() == 1) return traverse_node(*meta->grad_fn, visit, arg);
+  if (meta->grad_fn && meta->grad_fn->use_count() == 1)
+    return traverse_node(*meta->grad_fn, visit, arg);
   return 0;
 }
 
@@ -269,7 +291,9 @@ void add_node_type(PyObject* module) {
       {0, nullptr},
   };
   PyType_Spec spec = {"taeda.autograd.graph.Node", sizeof(NodeObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                          Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
   node_type = add_type(module, "_Node", &spec);
 }
 

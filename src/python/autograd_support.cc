@@ -47,7 +47,8 @@ void drop_anywhere(PyObject* object) {
 Tensor tensor_or_none(PyObject* object, const char* what) {
   if (object == Py_None) return {};
   if (!is_tensor(object)) {
-    raise_python(PyExc_TypeError, "expected Tensor or None for {}, but got {}", what, type_name(object));
+    raise_python(PyExc_TypeError, "expected Tensor or None for {}, but got {}", what,
+                 type_name(object));
   }
   return tensor_of(object);
 }
@@ -55,7 +56,8 @@ Tensor tensor_or_none(PyObject* object, const char* what) {
 PyRef tuple_of(const TensorList& tensors) {
   PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
   for (size_t i = 0; i < tensors.size(); i++)
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyRef::check(wrap(tensors[i])).release());
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     PyRef::check(wrap(tensors[i])).release());
   return tuple;
 }
 

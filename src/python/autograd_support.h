@@ -1,9 +1,9 @@
-// What the bindings of autograd share: Python objects held by C++ objects that may die on any thread, and Python
-// exceptions on their way through the engine.
+// What the bindings of autograd share: Python objects held by C++ objects that may die on any
+// thread, and Python exceptions on their way through the engine.
 //
-// The engine runs without the GIL. Everything of Python that it calls (hooks, custom functions, saved-tensor hooks)
-// takes the GIL itself and turns an exception into a PythonException, which the entry point that called the engine
-// turns back.
+// The engine runs without the GIL. Everything of Python that it calls (hooks, custom functions,
+// saved-tensor hooks) takes the GIL itself and turns an exception into a PythonException, which the
+// entry point that called the engine turns back.
 #pragma once
 
 #include <exception>
@@ -89,8 +89,8 @@ Ref<autograd::Node> to_node(PyObject* object);
 int traverse_node(const autograd::Node& node, visitproc visit, void* arg);
 void clear_node(autograd::Node& node);
 
-void add_node_type(PyObject* module);       // autograd_node.cc
-void add_function_type(PyObject* module);   // autograd_function.cc
+void add_node_type(PyObject* module);         // autograd_node.cc
+void add_function_type(PyObject* module);     // autograd_function.cc
 void add_engine_functions(PyObject* module);  // autograd_engine.cc
 
 // The context object of a custom function's node (borrowed), or null for other nodes.

@@ -180,7 +180,10 @@ Property properties[] = {
     {"retains_grad", [](PyObject*, const Tensor& x) { return wrap(retains_grad(x)); }},
     {"output_nr", [](PyObject*, const Tensor& x) { return wrap(output_number(x)); }},
     {"_version",
-     [](PyObject*, const Tensor& x) { return wrap(static_cast<int64_t>(x.version())); }},
+     [](PyObject*, const Tensor& x) {
+       TD_CHECK(!x.is_inference(), "Inference tensors do not track version counter.");
+       return wrap(static_cast<int64_t>(x.version()));
+     }},
     {"_base", [](PyObject*, const Tensor& x) { return wrap(Tensor(x.impl()->view_base)); }},
     {"ndim", [](PyObject*, const Tensor& x) { return wrap(x.dim()); }},
     {"itemsize", [](PyObject*, const Tensor& x) { return wrap(x.itemsize()); }},

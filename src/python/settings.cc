@@ -84,7 +84,6 @@ PyObject* generator_initial_seed(PyObject* self, PyObject*) {
 PyObject* generator_get_state(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
   Generator& generator = *cast(self)->generator;
-  std::lock_guard lock(generator.mutex());
   return wrap(generator.get_state());
   TD_PYTHON_CATCH(nullptr)
 }
@@ -93,7 +92,6 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
   if (!is_tensor(state))
     raise_python(PyExc_TypeError, "expected a torch.ByteTensor, but got {}", type_name(state));
   Generator& generator = *cast(self)->generator;
-  std::lock_guard lock(generator.mutex());
   generator.set_state(tensor_of(state));
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
@@ -101,7 +99,6 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
 PyObject* generator_clone(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
   Generator& generator = *cast(self)->generator;
-  std::lock_guard lock(generator.mutex());
   return new_generator(generator.clone());
   TD_PYTHON_CATCH(nullptr)
 }

@@ -12,7 +12,13 @@ def plain(value):
     """A result as nested Python values; tensors with their shape, dtype and requires_grad."""
     if hasattr(value, "detach") and hasattr(value, "requires_grad"):
         data = value.detach()
-        return ("tensor", str(data.dtype), tuple(data.shape), bool(value.requires_grad), data.tolist())
+        return (
+            "tensor",
+            str(data.dtype),
+            tuple(data.shape),
+            bool(value.requires_grad),
+            data.tolist(),
+        )
     if isinstance(value, (tuple, list)):
         return tuple(plain(v) for v in value)
     if isinstance(value, dict):
@@ -22,7 +28,11 @@ def plain(value):
 
 def close(a, b):
     if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=2e-6, abs_tol=1e-7)
+        return (
+            a == b
+            or (math.isnan(a) and math.isnan(b))
+            or math.isclose(a, b, rel_tol=2e-6, abs_tol=1e-7)
+        )
     if isinstance(a, complex) and isinstance(b, complex):
         return close(a.real, b.real) and close(a.imag, b.imag)
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
@@ -50,7 +60,9 @@ def both():
 
     def run(program, part=None):
         ours, theirs = outcome(program, taeda), outcome(program, torch)
-        is_error = [isinstance(r, tuple) and len(r) == 3 and r[0] == "error" for r in (ours, theirs)]
+        is_error = [
+            isinstance(r, tuple) and len(r) == 3 and r[0] == "error" for r in (ours, theirs)
+        ]
         if all(is_error):
             assert ours[1] == theirs[1], (ours, theirs)
             if part is None:

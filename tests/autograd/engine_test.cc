@@ -18,8 +18,9 @@ std::string message_of(F&& f) {
   }
   return "no error";
 }
-#define EXPECT_ERROR(statement, part) EXPECT_NE(message_of([&] { statement; }).find(part), std::string::npos) \
-    << message_of([&] { statement; })
+#define EXPECT_ERROR(statement, part)                                     \
+  EXPECT_NE(message_of([&] { statement; }).find(part), std::string::npos) \
+      << message_of([&] { statement; })
 
 // Runs `f` on a thread whose stack has 1 MiB.
 void on_small_stack(std::function<void()> f) {
@@ -80,11 +81,15 @@ TEST(Backward, SecondTimeNeedsRetainGraph) {
 TEST(Backward, Errors) {
   Tensor x = leaf({2, 3});
   EXPECT_ERROR(mul(x, x).backward(), "grad can be implicitly created only for scalar outputs");
-  EXPECT_ERROR(vec({1}).backward(), "element 0 of tensors does not require grad and does not have a grad_fn");
+  EXPECT_ERROR(vec({1}).backward(),
+               "element 0 of tensors does not require grad and does not have a grad_fn");
   EXPECT_ERROR(mul(x, x).backward(vec({1})),
-               "Mismatch in shape: grad_output[0] has a shape of torch.Size([1]) and output[0] has a shape of torch.Size([2]).");
-  EXPECT_ERROR(grad({sum(x)}, {leaf({1})}), "The differentiated Tensor at index 0 appears to not have been used in the graph");
-  EXPECT_ERROR(grad({sum(x)}, {vec({1})}), "One of the differentiated Tensors does not require grad");
+               "Mismatch in shape: grad_output[0] has a shape of torch.Size([1]) and output[0] has "
+               "a shape of torch.Size([2]).");
+  EXPECT_ERROR(grad({sum(x)}, {leaf({1})}),
+               "The differentiated Tensor at index 0 appears to not have been used in the graph");
+  EXPECT_ERROR(grad({sum(x)}, {vec({1})}),
+               "One of the differentiated Tensors does not require grad");
 }
 
 TEST(Backward, GradOfChosenInputsLeavesOthersAlone) {
@@ -119,7 +124,8 @@ TEST(Backward, InvalidGradientNamesTheNode) {
   node->set_next_edges(autograd::edges(x));
   set_history(y, node);
   EXPECT_ERROR(y.backward(),
-               "Function BadBackward0 returned an invalid gradient at index 0 - got [3] but expected shape compatible with [2]");
+               "Function BadBackward0 returned an invalid gradient at index 0 - got [3] but "
+               "expected shape compatible with [2]");
 }
 
 TEST(Backward, HigherOrder) {
@@ -139,7 +145,8 @@ TEST(Backward, HigherOrderThroughASavedResult) {
 }
 
 TEST(Backward, SumsDownToTheInputsShape) {
-  struct OuterNode final : Node {  // y = x * [1, 2, 3] with x of one element, gradient left unsummed
+  struct OuterNode final
+      : Node {  // y = x * [1, 2, 3] with x of one element, gradient left unsummed
     const char* name() const override { return "OuterBackward0"; }
     TensorList apply(TensorList&& grads) override { return {mul(grads[0], vec({1, 2, 3}))}; }
   };

@@ -1,5 +1,5 @@
-// Operators written by hand, for tests of autograd that must not depend on the operator table: float64, any strides,
-// plain loops. Each shows how an operator records itself.
+// Operators written by hand, for tests of autograd that must not depend on the operator table:
+// float64, any strides, plain loops. Each shows how an operator records itself.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,9 @@
 namespace taeda::hand {
 
 inline Tensor fresh(IntSpan sizes) {
-  auto impl = make_ref<TensorImpl>(Storage::allocate(checked_nbytes(sizes, DType::kFloat64), DeviceType::kCPU),
-                                   DType::kFloat64, DeviceType::kCPU);
+  auto impl = make_ref<TensorImpl>(
+      Storage::allocate(checked_nbytes(sizes, DType::kFloat64), DeviceType::kCPU), DType::kFloat64,
+      DeviceType::kCPU);
   impl->set_contiguous_layout(sizes);
   return Tensor(impl);
 }
@@ -45,7 +46,8 @@ inline Tensor map(const Tensor& a, const std::function<double(double)>& f) {
   for (int64_t i = 0; i < a.numel(); i++) at(out, i) = f(at(a, i));
   return out;
 }
-inline Tensor zip(const Tensor& a, const Tensor& b, const std::function<double(double, double)>& f) {
+inline Tensor zip(const Tensor& a, const Tensor& b,
+                  const std::function<double(double, double)>& f) {
   Tensor out = fresh(a.sizes());
   for (int64_t i = 0; i < a.numel(); i++) at(out, i) = f(at(a, i), at(b, i));
   return out;

@@ -33,10 +33,16 @@ TEST(Hooks, StayWithTheOldValueOfATensorWrittenInPlace) {
   Tensor x = leaf({2});
   Tensor h = mul(x, vec({1}));
   Values before, after;
-  register_hook(h, [&](const Tensor& g) { before = values(g); return Tensor(); });
+  register_hook(h, [&](const Tensor& g) {
+    before = values(g);
+    return Tensor();
+  });
   h.retain_grad();
   mul_(h, vec({7}));
-  register_hook(h, [&](const Tensor& g) { after = values(g); return Tensor(); });
+  register_hook(h, [&](const Tensor& g) {
+    after = values(g);
+    return Tensor();
+  });
   sum(h).backward();
   EXPECT_EQ(before, (Values{7}));
   EXPECT_EQ(after, (Values{1}));

@@ -23,8 +23,10 @@ TEST(SavedTensor, ModifiedInputRaises) {
   Tensor y = mul(h, h);
   add_(h, vec({1, 1}));
   const std::string text = message_of([&] { sum(y).backward(); });
-  EXPECT_NE(text.find("one of the variables needed for gradient computation has been modified by an inplace operation: "
-                      "[torch.DoubleTensor [2]], which is output 0 of Mul, is at version 1; expected version 0 instead."),
+  EXPECT_NE(text.find("one of the variables needed for gradient computation has been modified by "
+                      "an inplace operation: "
+                      "[torch.DoubleTensor [2]], which is output 0 of Mul, is at version 1; "
+                      "expected version 0 instead."),
             std::string::npos)
       << text;
 }
@@ -34,7 +36,9 @@ TEST(SavedTensor, ModifiedResultRaises) {
   Tensor y = exp(x);
   add_(y, vec({1, 1}));
   const std::string text = message_of([&] { sum(y).backward(); });
-  EXPECT_NE(text.find("which is output 0 of Exp, is at version 1; expected version 0 instead"), std::string::npos) << text;
+  EXPECT_NE(text.find("which is output 0 of Exp, is at version 1; expected version 0 instead"),
+            std::string::npos)
+      << text;
 }
 
 TEST(SavedTensor, ModifiedThroughAViewOrBaseRaises) {
@@ -42,7 +46,8 @@ TEST(SavedTensor, ModifiedThroughAViewOrBaseRaises) {
   Tensor base = vec({1, 2});
   Tensor y = mul(x, base);
   add_(slice(base, 0, 1), vec({1}));
-  EXPECT_NE(message_of([&] { sum(y).backward(); }).find("is at version 1; expected version 0"), std::string::npos);
+  EXPECT_NE(message_of([&] { sum(y).backward(); }).find("is at version 1; expected version 0"),
+            std::string::npos);
 }
 
 TEST(SavedTensor, AnomalyModeNamesTheWriter) {
@@ -104,8 +109,14 @@ TEST(SavedTensor, InferenceTensorsCannotBeSaved) {
     i = vec({1, 2});
   }
   EXPECT_TRUE(i.is_inference());
-  EXPECT_NE(message_of([&] { mul(leaf({1, 2}), i); }).find("Inference tensors cannot be saved for backward"), std::string::npos);
-  EXPECT_NE(message_of([&] { add_(i, i); }).find("Inplace update to inference tensor outside InferenceMode"), std::string::npos);
+  EXPECT_NE(message_of([&] {
+              mul(leaf({1, 2}), i);
+            }).find("Inference tensors cannot be saved for backward"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              add_(i, i);
+            }).find("Inplace update to inference tensor outside InferenceMode"),
+            std::string::npos);
 }
 
 // Keeps the values in a plain vector.

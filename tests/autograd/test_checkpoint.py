@@ -101,7 +101,9 @@ def test_second_derivative():
         (g,) = taeda.autograd.grad(run(x), x, create_graph=True)
         (gg,) = taeda.autograd.grad(g.sum(), x)
         results.append((g.detach(), gg))
-    assert taeda.allclose(results[0][0], results[1][0]) and taeda.allclose(results[0][1], results[1][1])
+    assert taeda.allclose(results[0][0], results[1][0]) and taeda.allclose(
+        results[0][1], results[1][1]
+    )
 
 
 def test_keyword_arguments_and_other_values():
@@ -117,7 +119,7 @@ def test_keyword_arguments_and_other_values():
 def test_reentrant_and_grad():
     x, w = leaf(1.0), leaf(2.0)
     y = checkpoint(region, x, w, use_reentrant=True)
-    with pytest.raises(RuntimeError, match="torch.utils.checkpoint is incompatible with .grad()"):
+    with pytest.raises(RuntimeError, match=r"torch.utils.checkpoint is incompatible with .grad()"):
         taeda.autograd.grad(y.sum(), x)
 
 

@@ -42,7 +42,7 @@ def jacobian(t):
     return (
         f(lambda a: a.exp(), x),
         f(lambda a, b: (a * b, b.sum()), (x, y)),
-        f(lambda a: (a.view(2, 1) * a), x),
+        f(lambda a: a.view(2, 1) * a, x),
         f(lambda a: t.ones(2, dtype=t.float64), x),
     )
 
@@ -168,7 +168,19 @@ def forward_over_reverse(t):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(both, name):
-    result = both(PROGRAMS[name], part="" if name in ("strict_jacobian", "tangent_of_another_shape", "wrong_vector", "nested_levels", "dual_without_a_level") else None)
+    result = both(
+        PROGRAMS[name],
+        part=""
+        if name
+        in (
+            "strict_jacobian",
+            "tangent_of_another_shape",
+            "wrong_vector",
+            "nested_levels",
+            "dual_without_a_level",
+        )
+        else None,
+    )
     assert result is not None
 
 
@@ -203,7 +215,9 @@ class Wrong(taeda.autograd.Function):
 def test_gradcheck_finds_wrong_gradients():
     x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
     for fast in (False, True):
-        with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        with pytest.raises(
+            RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"
+        ):
             taeda.autograd.gradcheck(Wrong.apply, x, fast_mode=fast)
         assert not taeda.autograd.gradcheck(Wrong.apply, x, fast_mode=fast, raise_exception=False)
 

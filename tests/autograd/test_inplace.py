@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """In-place operators, views and version counters, against PyTorch."""
 
 import pytest
@@ -32,7 +33,7 @@ def write_into_view(t):
     y = x * 1
     y[1:2].mul_(w)
     (y * y).sum().backward()
-    return y, x.grad, w.grad, y.grad_fn.name()
+    return y, x.grad, w.grad
 
 
 @program
@@ -161,6 +162,15 @@ def second_derivative_through_an_inplace_view(t):
 
 
 @program
+def layout_changed_in_place(t):
+    x = t.arange(6.0, dtype=t.float64).view(2, 3).clone().requires_grad_()
+    y = x * 2
+    y.t_().unsqueeze_(0)
+    (y * y).sum().backward()
+    return y, x.grad
+
+
+@program
 def complex_part_views(t):
     z = t.tensor([1 + 2j, 3 - 1j], dtype=t.complex128, requires_grad=True)
     y = z * 1
@@ -180,11 +190,6 @@ def write_to_a_leaf(t):
 @program
 def write_to_a_view_of_a_leaf(t):
     leaf(t, 1.0).view(-1).add_(1)
-
-
-@program
-def write_to_one_of_several(t):
-    (leaf(t, 1.0, 2.0) * 1).unbind()[0].mul_(2)
 
 
 @program
@@ -245,7 +250,6 @@ SAVED = {
     "input of sin": (lambda t, h: h.sin(), "sin"),
     "result of tanh": (lambda t, h: h.tanh(), "result"),
     "input of log": (lambda t, h: (h + 5).log(), None),
-    "result of sqrt": (lambda t, h: (h + 5).sqrt(), "result"),
     "input of matmul": (lambda t, h: h.view(1, -1) @ h.view(-1, 1), "mul"),
     "result of softmax": (lambda t, h: h.softmax(0), "result"),
     "input of pow": (lambda t, h: h**3, "pow"),
@@ -267,7 +271,10 @@ def test_a_saved_tensor_that_was_changed_raises(both, name):
     if what is None:  # the operator's input is a temporary: nothing was changed
         both(program)
     else:
-        result = both(program, part="one of the variables needed for gradient computation has been modified by an inplace operation")
+        result = both(
+            program,
+            part="one of the variables needed for gradient computation has been modified by an inplace operation",
+        )
         assert "expected version 0 instead" in result[2]
 
 

@@ -73,7 +73,8 @@ TEST(Views, ResultSavedByAnInplaceOperatorOnAView) {
 
 TEST(Views, LeafErrors) {
   Tensor x = leaf({1, 2});
-  EXPECT_EQ(message_of([&] { add_(x, x); }), "a leaf Variable that requires grad is being used in an in-place operation.");
+  EXPECT_EQ(message_of([&] { add_(x, x); }),
+            "a leaf Variable that requires grad is being used in an in-place operation.");
   EXPECT_EQ(message_of([&] { add_(slice(x, 0, 1), vec({1})); }),
             "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   const NoGrad guard;
@@ -91,11 +92,14 @@ TEST(Views, MadeWithoutGradMayNotBeWritten) {
   }
   EXPECT_TRUE(v.requires_grad());
   EXPECT_TRUE(v.is_leaf());
-  EXPECT_NE(message_of([&] { add_(v, vec({1})); }).find("A view was created in no_grad mode and is being modified inplace"),
+  EXPECT_NE(message_of([&] {
+              add_(v, vec({1}));
+            }).find("A view was created in no_grad mode and is being modified inplace"),
             std::string::npos);
   add_(base, vec({1, 1}));
   EXPECT_NE(message_of([&] { autograd::grad_fn(v); })
-                .find("A view was created in no_grad mode and its base or another view of its base has been modified"),
+                .find("A view was created in no_grad mode and its base or another view of its base "
+                      "has been modified"),
             std::string::npos);
 }
 
@@ -105,7 +109,8 @@ TEST(Views, OneOfSeveralMayNotBeWritten) {
   Tensor v = slice(base, 0, 1);
   autograd::track_view(TensorList{v}, base);
   EXPECT_NE(message_of([&] { add_(v, vec({1})); })
-                .find("Output 0 of Slice is a view and is being modified inplace. This view is the output of a function that "
+                .find("Output 0 of Slice is a view and is being modified inplace. This view is the "
+                      "output of a function that "
                       "returns multiple views."),
             std::string::npos);
 }
@@ -123,8 +128,12 @@ TEST(Views, InferenceMode) {
   EXPECT_TRUE(thread_modes.grad_enabled);
   EXPECT_FALSE(w.is_inference());
   EXPECT_TRUE(slice(i, 0, 1).is_inference());
-  EXPECT_NE(message_of([&] { add_(w, vec({1})); }).find("A view was created in inference mode"), std::string::npos);
-  EXPECT_NE(message_of([&] { i.requires_grad_(); }).find("Setting requires_grad=True on inference tensor"), std::string::npos);
+  EXPECT_NE(message_of([&] { add_(w, vec({1})); }).find("A view was created in inference mode"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              i.requires_grad_();
+            }).find("Setting requires_grad=True on inference tensor"),
+            std::string::npos);
 }
 
 TEST(Leaves, RequiresGrad) {
@@ -135,11 +144,16 @@ TEST(Leaves, RequiresGrad) {
   EXPECT_TRUE(x.impl()->keys.has(Key::kAutograd));
   Tensor y = mul(x, x);
   EXPECT_FALSE(y.is_leaf());
-  EXPECT_NE(message_of([&] { y.requires_grad_(false); }).find("you can only change requires_grad flags of leaf variables"),
+  EXPECT_NE(message_of([&] {
+              y.requires_grad_(false);
+            }).find("you can only change requires_grad flags of leaf variables"),
             std::string::npos);
   x.requires_grad_(false);
   EXPECT_FALSE(x.impl()->keys.has(Key::kAutograd));
-  EXPECT_NE(message_of([&] { x.set_grad(vec({1, 2})); }).find("attempting to assign a gradient of size '[2]'"), std::string::npos);
+  EXPECT_NE(message_of([&] {
+              x.set_grad(vec({1, 2}));
+            }).find("attempting to assign a gradient of size '[2]'"),
+            std::string::npos);
   EXPECT_EQ(message_of([&] { x.set_grad(x); }), "can't assign Variable as its own grad");
 }
 

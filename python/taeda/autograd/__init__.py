@@ -79,7 +79,7 @@ def backward(
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
-            raise RuntimeError("'inputs' argument to backward cannot be empty.")
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else bool(retain_graph)
     _C._backward(tensors, grad_tensors, keep, bool(create_graph), inputs)
 
@@ -112,7 +112,8 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but "
+            "got: allow_unused=False."
         )
     if not only_inputs:
         raise ValueError("only_inputs argument is deprecated and is ignored now (defaults to True)")
@@ -137,7 +138,9 @@ def grad(
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     unused = bool(allow_unused) or materialize_grads
-    return _C._grad(outputs, inputs, grad_outputs, keep, bool(create_graph), unused, bool(materialize_grads))
+    return _C._grad(
+        outputs, inputs, grad_outputs, keep, bool(create_graph), unused, bool(materialize_grads)
+    )
 
 
 class _VariableMeta(type):
@@ -148,7 +151,9 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """The old name of Tensor: ``Variable(x, requires_grad=True)`` gives a tensor."""
 
-    def __new__(cls, data: Any = None, requires_grad: bool | None = None, volatile: Any = None) -> Any:
+    def __new__(
+        cls, data: Any = None, requires_grad: bool | None = None, volatile: Any = None
+    ) -> Any:
         if data is None:
             data = _C._functions["torch"]["empty"](0)
         result = data if requires_grad is None and isinstance(data, Tensor) else data.detach()
@@ -169,7 +174,9 @@ class _ExecutionEngine:
 
 Variable._execution_engine = _ExecutionEngine
 
-_SUBMODULES = frozenset("forward_ad functional gradcheck graph grad_mode function anomaly_mode".split())
+_SUBMODULES = frozenset(
+    "forward_ad functional gradcheck graph grad_mode function anomaly_mode".split()
+)
 _LAZY = {
     "detect_anomaly": "anomaly_mode",
     "set_detect_anomaly": "anomaly_mode",
@@ -179,9 +186,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "gradcheck":
-        value = _importlib.import_module("taeda.autograd.gradcheck").gradcheck
-    elif name in _LAZY:
+    if name in _LAZY:
         value = getattr(_importlib.import_module(f"taeda.autograd.{_LAZY[name]}"), name)
     elif name in _SUBMODULES:
         return _importlib.import_module(f"taeda.autograd.{name}")
@@ -192,4 +197,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY, "gradcheck"})
+    return sorted({*globals(), *_SUBMODULES, *_LAZY})

@@ -10,7 +10,14 @@ from typing import Any
 from taeda import _C
 from taeda._C import Tensor
 
-__all__ = ["Function", "FunctionCtx", "BackwardCFunction", "FunctionMeta", "InplaceFunction", "once_differentiable"]
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "BackwardCFunction",
+    "FunctionMeta",
+    "InplaceFunction",
+    "once_differentiable",
+]
 
 
 class FunctionCtx(_C._ContextBase):
@@ -37,7 +44,8 @@ class BackwardCFunction(FunctionCtx):
         if cls.vjp is not Function.vjp:
             if cls.backward is not Function.backward:
                 raise RuntimeError(
-                    "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                    "Implementing both 'backward' and 'vjp' for a custom Function is not "
+                    "allowed. You should only "
                     "implement one of them."
                 )
             return cls.vjp(ctx, *grads)
@@ -51,7 +59,9 @@ class FunctionMeta(type):
         super().__init__(name, bases, attributes)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
         base = bases[0] if bases else None
-        cls._has_setup_context = base is not None and cls.setup_context is not Function.setup_context
+        cls._has_setup_context = (
+            base is not None and cls.setup_context is not Function.setup_context
+        )
 
 
 class Function(metaclass=FunctionMeta):
@@ -85,14 +95,19 @@ class Function(metaclass=FunctionMeta):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd "
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the results from ``(ctx, *args)``, or from ``(*args)`` beside a setup_context."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        """Computes the results from ``(ctx, *args)``, or from ``(*args)`` beside a "
+        "setup_context."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
@@ -103,7 +118,8 @@ class Function(metaclass=FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """Gradients of the results to gradients of the arguments."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     @staticmethod
@@ -114,7 +130,10 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Tangents of the arguments to tangents of the results."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
@@ -159,11 +178,14 @@ class _NoSecondDerivative(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
 
 
 def once_differentiable(fn: Callable) -> Callable:
-    """Marks a backward that cannot be differentiated itself: doing so raises instead of being wrong."""
+    """Marks a backward that cannot be differentiated itself: doing so raises instead of being "
+    "wrong."""
 
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:

@@ -20,7 +20,8 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
         if not isinstance(element, Tensor):
             where = f"value at index {i}" if many else "value"
             raise TypeError(
-                f"The {argument} given to {function} must be either a Tensor or a tuple of Tensors but the given {where} has "
+                f"The {argument} given to {function} must be either a Tensor or a tuple of "
+                f"Tensors but the given {where} has "
                 f"type {type(element)}."
             )
     return isinstance(value, tuple), values
@@ -29,7 +30,9 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
 def _prepare(inputs: tuple, create_graph: bool) -> tuple:
     """Inputs that can be differentiated, and apart from the caller's graph unless it wants one."""
     if create_graph:
-        return tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs)
+        return tuple(
+            x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs
+        )
     return tuple(x.detach().requires_grad_() for x in inputs)
 
 
@@ -44,27 +47,44 @@ def _check_dependence(outputs: tuple, inputs: tuple, grads: tuple, strict: bool,
         return
     for i, output in enumerate(outputs):
         if not output.requires_grad:
-            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be "
-                               f"computed in a differentiable manner from the input when running in strict mode ({what}).")
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The "
+                f"outputs must be "
+                f"computed in a differentiable manner from the input when running in strict mode "
+                f"({what})."
+            )
     for i, g in enumerate(grads):
         if g is None:
-            raise RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in "
-                               f"strict mode ({what}).")
+            raise RuntimeError(
+                f"The output of the user-provided function is independent of input {i}. This is "
+                f"not allowed in "
+                f"strict mode ({what})."
+            )
 
 
 def _gradients(
-    outputs: tuple, inputs: tuple, grad_outputs: tuple | None, create_graph: bool, keep: bool = False
+    outputs: tuple,
+    inputs: tuple,
+    grad_outputs: tuple | None,
+    create_graph: bool,
+    keep: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """grad() that skips outputs without history."""
     pairs = [
-        (y, None if grad_outputs is None else grad_outputs[i]) for i, y in enumerate(outputs) if y.requires_grad
+        (y, None if grad_outputs is None else grad_outputs[i])
+        for i, y in enumerate(outputs)
+        if y.requires_grad
     ]
     pairs = [(y, gy) for y, gy in pairs if grad_outputs is None or gy is not None]
     if not pairs:
         return (None,) * len(inputs)
     ys, gys = zip(*pairs)
     return _grad(
-        ys, inputs, gys if grad_outputs is not None else None, create_graph=create_graph, retain_graph=keep or create_graph,
+        ys,
+        inputs,
+        gys if grad_outputs is not None else None,
+        create_graph=create_graph,
+        retain_graph=keep or create_graph,
         allow_unused=True,
     )
 
@@ -76,18 +96,26 @@ def _fill(grads: tuple, like: tuple) -> tuple:
 def _check_v(v: Any, like: tuple, function: str, role: str) -> tuple:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if {role} is a single Tensor with one element.")
+            raise RuntimeError(
+                f"The vector v can only be None if {role} is a single Tensor with one element."
+            )
         return (taeda.ones_like(like[0]),)
     _, values = _tuple(v, "v", function)
     if len(values) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}.")
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}."
+        )
     for i, (a, b) in enumerate(zip(values, like)):
         if a.size() != b.size():
-            raise RuntimeError(f"v has invalid size: should be {b.size()} but got {a.size()} (entry {i}).")
+            raise RuntimeError(
+                f"v has invalid size: should be {b.size()} but got {a.size()} (entry {i})."
+            )
     return values
 
 
-def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def vjp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """``(func(*inputs), v^T J)`` with J the Jacobian at ``inputs``.
 
     >>> from taeda.autograd.functional import vjp
@@ -107,10 +135,12 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return (outputs if many_out else outputs[0]), (result if many else result[0])
 
 
-def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def jvp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """``(func(*inputs), J v)``, by differentiating the vjp with respect to its vector."""
     with enable_grad():
-        many, xs = _tuple(inputs, "inputs", "jvp")
+        _, xs = _tuple(inputs, "inputs", "jvp")
         xs = _prepare(xs, create_graph)
         vs = _check_v(v, xs, "jvp", "the input to the user-provided function")
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
@@ -142,15 +172,29 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
             for k in range(x.numel()):
                 direction = taeda.zeros_like(x).reshape(-1)
                 direction[k] = 1
-                duals = [x.detach() if j != i else forward_ad.make_dual(x.detach(), direction.view(x.shape)) for j, x in enumerate(xs)]
-                many_out, ys = _tuple(func(*duals), "outputs of the user-provided function", "jacobian")
+                duals = [
+                    x.detach()
+                    if j != i
+                    else forward_ad.make_dual(x.detach(), direction.view(x.shape))
+                    for j, x in enumerate(xs)
+                ]
+                many_out, ys = _tuple(
+                    func(*duals), "outputs of the user-provided function", "jacobian"
+                )
                 parts = [forward_ad.unpack_dual(y) for y in ys]
                 out_shapes = [p.primal.shape for p in parts]
-                of_input.append([taeda.zeros_like(p.primal) if p.tangent is None else p.tangent.clone() for p in parts])
+                of_input.append(
+                    [
+                        taeda.zeros_like(p.primal) if p.tangent is None else p.tangent.clone()
+                        for p in parts
+                    ]
+                )
             columns.append(of_input)
     result = tuple(
         tuple(
-            taeda.stack([column[o].reshape(-1) for column in columns[i]], -1).view(*out_shapes[o], *xs[i].shape)
+            taeda.stack([column[o].reshape(-1) for column in columns[i]], -1).view(
+                *out_shapes[o], *xs[i].shape
+            )
             for i in range(len(xs))
         )
         for o in range(len(out_shapes))
@@ -167,7 +211,8 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of ``func`` at ``inputs``: entry [i][j] has output i's shape followed by input j's.
+    """The Jacobian of ``func`` at ``inputs``: entry [i][j] has output i's shape followed by "
+    "input j's.
 
     ``vectorize`` is accepted and changes nothing. ``strategy="forward-mode"`` takes one pass for
     each element of the inputs instead of one for each element of the outputs.
@@ -181,7 +226,10 @@ def jacobian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     if strategy == "forward-mode":
         if create_graph:
-            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together (yet).")
+            raise NotImplementedError(
+                "torch.autograd.functional.jacobian: `create_graph=True` and "
+                '`strategy="forward-mode"` are not supported together (yet).'
+            )
         return _jacobian_by_columns(func, inputs)
     with enable_grad():
         many, xs = _tuple(inputs, "inputs", "jacobian")
@@ -198,7 +246,9 @@ def jacobian(
                     of_output[i].append(g)
             rows += (
                 tuple(
-                    taeda.stack(parts).view(*y.shape, *x.shape) if parts else x.new_zeros((*y.shape, *x.shape))
+                    taeda.stack(parts).view(*y.shape, *x.shape)
+                    if parts
+                    else x.new_zeros((*y.shape, *x.shape))
                     for parts, x in zip(of_output, xs)
                 ),
             )
@@ -237,13 +287,18 @@ def _scalar(func: Callable, name: str) -> Callable:
         if not isinstance(y, Tensor):
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if y.numel() != 1:
-            raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+            raise RuntimeError(
+                f"The Tensor returned by the function given to {name} should contain a single "
+                f"element"
+            )
         return y.reshape(())
 
     return checked
 
 
-def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def vhp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """``(func(*inputs), v^T H)`` with H the Hessian."""
     with enable_grad():
         many, xs = _tuple(inputs, "inputs", "vhp")
@@ -260,6 +315,8 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return output, (result if many else result[0])
 
 
-def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def hvp(
+    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """``(func(*inputs), H v)``; the Hessian is symmetric, so this is ``vhp``."""
     return vhp(func, inputs, v, create_graph, strict)

@@ -69,7 +69,8 @@ class _Mode:
     def __call__(self, function: Callable) -> Callable:
         if inspect.isclass(function):
             raise TypeError(
-                f"cannot decorate the class {function.__name__} with {type(self).__name__}; decorate its methods"
+                f"cannot decorate the class {function.__name__} with {type(self).__name__}; "
+                f"decorate its methods"
             )
         if inspect.isgeneratorfunction(function):
             return _wrap_generator(self.clone, function)

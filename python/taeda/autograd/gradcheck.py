@@ -29,7 +29,11 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _differentiable(values: Iterable[Any]) -> list[Tensor]:
-    return [v for v in values if isinstance(v, Tensor) and (v.is_floating_point() or v.is_complex()) and v.requires_grad]
+    return [
+        v
+        for v in values
+        if isinstance(v, Tensor) and (v.is_floating_point() or v.is_complex()) and v.requires_grad
+    ]
 
 
 def _inputs_to_check(values: Iterable[Any]) -> list[Tensor]:
@@ -42,7 +46,9 @@ def _directions(t: Tensor) -> list[tuple[complex, str]]:
 
 def _evaluate(func: Callable, inputs: tuple) -> list[Tensor]:
     outputs = _as_tuple(func(*inputs))
-    return [y for y in outputs if isinstance(y, Tensor) and (y.is_floating_point() or y.is_complex())]
+    return [
+        y for y in outputs if isinstance(y, Tensor) and (y.is_floating_point() or y.is_complex())
+    ]
 
 
 def _as_reals(t: Tensor) -> Tensor:
@@ -52,7 +58,8 @@ def _as_reals(t: Tensor) -> Tensor:
 
 
 def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -> list[Tensor]:
-    """For each output, d(reals of output)/d(reals of x) as (x reals, output reals), by central differences."""
+    """For each output, d(reals of output)/d(reals of x) as (x reals, output reals), by central "
+    "differences."""
     data = x.data
     rows: list[list[Tensor]] = []
     with taeda.no_grad():
@@ -66,7 +73,9 @@ def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -
                 data[index] = original
                 rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
         count = len(rows[0]) if rows else len(_evaluate(func, inputs))
-    return [taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0) for o in range(count)]
+    return [
+        taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0) for o in range(count)
+    ]
 
 
 def _indices(shape: Sequence[int]) -> Iterable[tuple[int, ...]]:
@@ -76,7 +85,9 @@ def _indices(shape: Sequence[int]) -> Iterable[tuple[int, ...]]:
     return index
 
 
-def _analytical_columns(output: Tensor, x: Tensor, inputs: list[Tensor], check_undefined: bool) -> Tensor:
+def _analytical_columns(
+    output: Tensor, x: Tensor, inputs: list[Tensor], check_undefined: bool
+) -> Tensor:
     """The same matrix by backward: one pass for each real number of the output."""
     columns = []
     for index in _indices(output.shape):
@@ -88,10 +99,17 @@ def _analytical_columns(output: Tensor, x: Tensor, inputs: list[Tensor], check_u
             else:
                 g = None
             if g is not None and g.shape != x.shape:
-                raise GradcheckError(f"Analytical gradient has incorrect size: {tuple(g.shape)} for an input of {tuple(x.shape)}")
+                raise GradcheckError(
+                    f"Analytical gradient has incorrect size: {tuple(g.shape)} for an input of "
+                    f"{tuple(x.shape)}"
+                )
             columns.append(taeda.zeros_like(x) if g is None else g)
     # The gradient convention: g = dL/d(re) + i dL/d(im), so its parts are the derivatives.
-    return taeda.stack([_as_reals(g) for g in columns], 1) if columns else taeda.zeros(_as_reals(x).numel(), 0)
+    return (
+        taeda.stack([_as_reals(g) for g in columns], 1)
+        if columns
+        else taeda.zeros(_as_reals(x).numel(), 0)
+    )
 
 
 def _close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
@@ -115,23 +133,29 @@ def _check_inputs(inputs: tuple) -> None:
         found = True
         if x.dtype not in (taeda.float64, taeda.complex128):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                f"complex. This check will likely "
                 "fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=3,
             )
         if any(st == 0 and n > 1 for st, n in zip(x.stride(), x.shape)):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be "
-                "able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it "
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                f"that are non-overlapping to be "
+                "able to compute the numerical gradients correctly. You should call .contiguous "
+                "on the input before passing it "
                 "to gradcheck."
             )
     if not found:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "them have requires_grad=True."
         )
 
 
-def _check_backward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+def _check_backward(
+    func: Callable, inputs: tuple, eps: float, atol: float, rtol: float, nondet_tol: float
+) -> None:
     outputs = _evaluate(func, inputs)
     checked = _inputs_to_check(inputs)
     for i, x in enumerate(checked):
@@ -139,10 +163,16 @@ def _check_backward(func: Callable, inputs: tuple, eps: float, atol: float, rtol
         for o, y in enumerate(outputs):
             analytical = _analytical_columns(y, x, checked, False)
             again = _analytical_columns(y, x, checked, False)
-            if (analytical - again).abs().max().item() > nondet_tol if analytical.numel() else False:
+            if (
+                (analytical - again).abs().max().item() > nondet_tol
+                if analytical.numel()
+                else False
+            ):
                 raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                    f"different values, although analytical gradient matches numerical gradient. The tolerance for "
+                    "Backward is not reentrant, i.e., running backward with same input and "
+                    "grad_output multiple times gives "
+                    f"different values, although analytical gradient matches numerical gradient. "
+                    f"The tolerance for "
                     f"nondeterminism was {nondet_tol}."
                 )
             if not _close(analytical, numerical[o], rtol, atol):
@@ -164,7 +194,14 @@ def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol:
                     dual = forward_ad.make_dual(x.detach(), direction)
                     outputs = _evaluate(func, tuple(dual if v is x else v for v in inputs))
                     parts = [forward_ad.unpack_dual(y) for y in outputs]
-                    rows.append([_as_reals(taeda.zeros_like(p.primal) if p.tangent is None else p.tangent).clone() for p in parts])
+                    rows.append(
+                        [
+                            _as_reals(
+                                taeda.zeros_like(p.primal) if p.tangent is None else p.tangent
+                            ).clone()
+                            for p in parts
+                        ]
+                    )
         for o in range(len(numerical)):
             analytical = taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0)
             if not _close(analytical, numerical[o], rtol, atol):
@@ -200,8 +237,14 @@ def _check_fast(func: Callable, inputs: tuple, eps: float, atol: float, rtol: fl
             v = _random_vector(y, generator)
             numerical = (v * (plus[o] - minus[o]) / (2 * eps)).sum()
             gy = _from_reals(v, y)
-            g = _grad(y, x, gy, retain_graph=True, allow_unused=True)[0] if y.requires_grad else None
-            analytical = taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
+            g = (
+                _grad(y, x, gy, retain_graph=True, allow_unused=True)[0]
+                if y.requires_grad
+                else None
+            )
+            analytical = (
+                taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
+            )
             scale = max(1.0, float(_as_reals(y).numel()) ** 0.5)
             if not _close(analytical, numerical, rtol, atol * scale):
                 raise GradcheckError(_mismatch("fast mode", o, i, numerical, analytical))
@@ -216,10 +259,17 @@ def _check_undefined_grad(func: Callable, inputs: tuple) -> None:
     for skip in range(len(outputs)):
         kept = [y for k, y in enumerate(outputs) if k != skip]
         try:
-            _grad(kept, checked, [taeda.zeros_like(y) for y in kept], retain_graph=True, allow_unused=True)
+            _grad(
+                kept,
+                checked,
+                [taeda.zeros_like(y) for y in kept],
+                retain_graph=True,
+                allow_unused=True,
+            )
         except RuntimeError as error:
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined output "
+                "Expected backward function to handle undefined output grads. Please look at "
+                "'Notes about undefined output "
                 f"gradients' in 'tools/autograd/derivatives.yaml': {error}"
             ) from error
 
@@ -231,7 +281,10 @@ def _check_outputs(func: Callable, inputs: tuple) -> None:
         for i, x in enumerate(_inputs_to_check(inputs)):
             for o, n in enumerate(_numerical_jacobians(func, inputs, x, 1e-6)):
                 if n.numel() and n.abs().max().item() > 1e-8:
-                    raise GradcheckError(f"Numerical gradient for function expected to be zero (output {o}, input {i})")
+                    raise GradcheckError(
+                        f"Numerical gradient for function expected to be zero (output {o}, input "
+                        f"{i})"
+                    )
 
 
 def gradcheck(
@@ -326,7 +379,9 @@ def gradgradcheck(
         generator = taeda.Generator().manual_seed(0)
         made = []
         for y in outputs:
-            gy = _from_reals(taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator), y).to(y.dtype)
+            gy = _from_reals(
+                taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator), y
+            ).to(y.dtype)
             if gen_non_contig_grad_outputs:
                 gy = taeda.stack([gy, gy], -1).select(-1, 0)
             made.append(gy.detach().requires_grad_())

@@ -48,7 +48,9 @@ class saved_tensors_hooks:
     ``unpack_hook(packed)`` must give back a tensor with the same values.
     """
 
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
@@ -106,7 +108,9 @@ class _MultiHandle:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> _MultiHandle:
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all"
+) -> _MultiHandle:
     """Calls ``fn`` when the gradients of several tensors have been computed.
 
     ``mode="all"``: once all of those that take part in the running backward are there, with a

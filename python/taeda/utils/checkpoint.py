@@ -86,14 +86,21 @@ def noop_context_fn() -> tuple:
 def detach_variable(inputs: tuple) -> tuple:
     """The arguments cut off the graph, requiring grad as they did."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
-    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs
+    )
 
 
 def check_backward_validity(inputs: Any) -> None:
     """Warns when no argument requires grad: the region's gradients would be None."""
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
 
 
 def get_device_states(*args: Any) -> tuple[list, list]:
@@ -140,8 +147,10 @@ class CheckpointFunction(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         if not _C._is_checkpoint_valid():
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
-                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter "
+                "to .backward(). To resolve this error, you can either set use_reentrant=False, "
+                "or call .backward() without "
                 "passing the `inputs` argument."
             )
         inputs = list(ctx.inputs)
@@ -152,9 +161,13 @@ class CheckpointFunction(Function):
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
-        pairs = [(y, gy) for y, gy in zip(outputs, grads) if isinstance(y, Tensor) and y.requires_grad]
+        pairs = [
+            (y, gy) for y, gy in zip(outputs, grads) if isinstance(y, Tensor) and y.requires_grad
+        ]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
         taeda.autograd.backward([y for y, _ in pairs], [gy for _, gy in pairs])
         return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in detached))
 
@@ -167,7 +180,8 @@ class _StopRecomputation(Exception):
 
 
 class _KeepInputs(Function):
-    """Saves a region's arguments as any operator would, so that an outer region's hooks see them."""
+    """Saves a region's arguments as any operator would, so that an outer region's hooks see "
+    "them."""
 
     @staticmethod
     def forward(ctx: Any, marker: Tensor, *tensors: Tensor) -> Tensor:
@@ -186,7 +200,9 @@ def _facts(tensor: Tensor) -> tuple:
 class _Frame:
     """One run of a region: the places of what it saved, and the way to run it again."""
 
-    def __init__(self, run: Callable, args: tuple, early_stop: bool, check: Callable | None) -> None:
+    def __init__(
+        self, run: Callable, args: tuple, early_stop: bool, check: Callable | None
+    ) -> None:
         self.run = run
         self.early_stop = early_stop
         self.check = check
@@ -216,8 +232,10 @@ class _Frame:
             self.recompute()
         if place not in self.found:
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during "
+                "torch.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: "
+                f"{len(self.saved)}\nNumber of tensors saved during "
                 f"recomputation: {self.count}"
             )
         return self.found.pop(place)
@@ -238,12 +256,18 @@ class _Frame:
                 raise _StopRecomputation
             return tensor.detach()
 
-        with contextlib.suppress(_StopRecomputation), saved_tensors_hooks(keep, lambda t: t), taeda.enable_grad():
+        with (
+            contextlib.suppress(_StopRecomputation),
+            saved_tensors_hooks(keep, lambda t: t),
+            taeda.enable_grad(),
+        ):
             self.run(self.args())
         if self.complete and self.count != len(self.saved):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved during "
+                "torch.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: "
+                f"{len(self.saved)}\nNumber of tensors saved during "
                 f"recomputation: {self.count}"
             )
 
@@ -251,8 +275,10 @@ class _Frame:
         if self.check is None or _facts(tensor) == self.saved[place]:
             return
         raise CheckpointError(
-            "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
-            f"forward pass.\ntensor at position {place}:\nsaved metadata: {self.saved[place]}\nrecomputed metadata: "
+            "torch.utils.checkpoint: Recomputed values for the following tensors have different "
+            "metadata than during the "
+            f"forward pass.\ntensor at position {place}:\nsaved metadata: "
+            f"{self.saved[place]}\nrecomputed metadata: "
             f"{_facts(tensor)}\n"
         )
 
@@ -283,20 +309,26 @@ def checkpoint(
     """
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
-            "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+            "Starting in PyTorch 2.9, calling "
+            "checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
+            "recommended, but if you need to "
             "preserve the current default behavior, you can pass use_reentrant=True.",
             stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if determinism_check not in ("default", "none"):
-        raise ValueError(f'determinism_check must be "default" or "none", got {determinism_check!r}')
+        raise ValueError(
+            f'determinism_check must be "default" or "none", got {determinism_check!r}'
+        )
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
         return CheckpointFunction.apply(function, preserve, *args)
 
     around_forward, around_recompute = context_fn()
@@ -309,25 +341,37 @@ def checkpoint(
         with _rng_state(state), around_recompute:
             function(*values, **kwargs)
 
-    frame = _Frame(run, args, early_stop and _early_stop, _default_check if determinism_check == "default" else None)
+    frame = _Frame(
+        run,
+        args,
+        early_stop and _early_stop,
+        _default_check if determinism_check == "default" else None,
+    )
     with saved_tensors_hooks(frame.pack, frame.unpack), around_forward:
         result = function(*args, **kwargs)
     frame.complete = True
     return result
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Runs a sequence of modules in ``segments`` pieces, all but the last one checkpointed."""
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed explicitly.",
             stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    modules = list(functions.children()) if isinstance(functions, taeda.nn.Sequential) else list(functions)
+    modules = (
+        list(functions.children())
+        if isinstance(functions, taeda.nn.Sequential)
+        else list(functions)
+    )
 
     def run(first: int, last: int) -> Callable:
         def forward(x: Any) -> Any:
@@ -341,5 +385,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     end = -1
     for start in range(0, size * (segments - 1), size):
         end = start + size - 1
-        input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+        input = checkpoint(
+            run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
     return run(end + 1, len(modules) - 1)(input)
