@@ -213,3 +213,15 @@ def test_init_errors():
         nn.init.kaiming_uniform_(taeda.empty(0, 3))
     with pytest.warns(FutureWarning, match="deprecated"):
         nn.init.constant(taeda.empty(1), 1.0)
+
+
+def test_data_parallel_without_gpus_is_the_module():
+    if taeda.cuda.is_available():
+        pytest.skip("needs a machine without a GPU")
+    layer, x = nn.Linear(2, 1), taeda.ones(1, 2)
+    wrapped = nn.DataParallel(layer)
+    assert wrapped(x).tolist() == layer(x).tolist()
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+    assert nn.parallel.data_parallel(layer, x).tolist() == layer(x).tolist()
+    with pytest.raises(NotImplementedError, match="not there yet"):
+        nn.parallel.DistributedDataParallel(layer)
