@@ -1,0 +1,216 @@
+"""Index operators beyond the grid: advanced indexing against NumPy, order of writes, bad indices, overlap, unique, search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taeda as torch
+
+RANDOM = np.random.default_rng(11)
+
+
+def tensor(*shape: int) -> torch.Tensor:
+    return torch.from_numpy(RANDOM.standard_normal(shape))
+
+
+I0, I1 = np.array([2, 0, 1]), np.array([1, 1, 3])
+COLUMN = np.array([[0], [2]])
+MASK = np.array([[True, False, True, True], [False] * 4, [True] * 4])
+ADVANCED = [
+    (I0,),
+    (slice(None), I1),
+    (I0, I1),
+    (COLUMN, I1),
+    (I0, slice(None), I1),
+    (slice(None), I0, I1),
+    (np.array([-1, -3]),),
+    (MASK,),
+    (MASK, I0[:1]),
+    (slice(None), np.array([True, False, False, True])),
+    (np.zeros((0,), dtype=np.int64),),
+    (Ellipsis, I0),
+    (None, I0),
+]
+
+
+def as_torch(index: tuple) -> tuple:
+    return tuple(torch.from_numpy(i) if isinstance(i, np.ndarray) else i for i in index)
+
+
+@pytest.mark.parametrize("index", ADVANCED, ids=str)
+def test_reading_is_numpys(index: tuple) -> None:
+    base = tensor(5, 4, 3)
+    for x in (tensor(3, 4, 5), base.permute(2, 1, 0)):
+        np.testing.assert_array_equal(x[as_torch(index)].numpy(), x.numpy()[index])
+
+
+@pytest.mark.parametrize("index", ADVANCED, ids=str)
+def test_writing_is_numpys(index: tuple) -> None:
+    if index[0] is None:
+        pytest.skip("NumPy and PyTorch write through a new axis alike; covered by reading")
+    for x in (tensor(3, 4, 5), tensor(5, 4, 3).permute(2, 1, 0)):
+        expected = x.numpy().copy()
+        values = RANDOM.standard_normal(expected[index].shape)
+        expected[index] = values
+        x[as_torch(index)] = torch.from_numpy(values)
+        np.testing.assert_array_equal(x.numpy(), expected)
+        expected[index] = 7
+        x[as_torch(index)] = 7
+        np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_accumulate_adds_every_time() -> None:
+    x = torch.zeros(3)
+    x.index_put_((torch.tensor([1, 1, 2]),), torch.tensor([1.0, 2.0, 4.0]), accumulate=True)
+    assert x.tolist() == [0, 3, 4]
+    y = torch.zeros(4, 2)
+    y.index_add_(0, torch.tensor([3, 3]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), alpha=2)
+    assert y[3].tolist() == [8, 12]
+    rows = torch.randint(0, 7, (5000,))
+    values = tensor(5000, 3)
+    expected = np.zeros((7, 3))
+    np.add.at(expected, rows.numpy(), values.numpy())
+    got = torch.zeros(7, 3, dtype=torch.float64).index_add(0, rows, values)
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_last_of_several_writes_stays() -> None:
+    index = torch.zeros(1000, dtype=torch.int64)
+    values = torch.arange(1000.0)
+    assert torch.zeros(2).scatter(0, index, values)[0].item() == 999
+    assert torch.zeros(2).index_put((index,), values)[0].item() == 999
+    assert torch.zeros(2).index_copy(0, index, values)[0].item() == 999
+
+
+X = torch.arange(3.0)
+M = torch.zeros(2, 3)
+FIVE = torch.tensor([5])
+F = torch.nn.functional
+BAD = [
+    (lambda x: x.gather(0, FIVE), RuntimeError, "index 5 is out of bounds for dimension 0 with size 3"),
+    (lambda x: x.gather(0, -FIVE), RuntimeError, "index -5 is out of bounds"),
+    (lambda x: x.scatter_(0, torch.tensor([0, 5]), 1.0), RuntimeError, "index 5 is out of bounds"),
+    (lambda x: x.scatter_add_(0, torch.tensor([0, 5]), torch.ones(2)), RuntimeError, "index 5 is out of bounds"),
+    (lambda x: x.index_select(0, FIVE), IndexError, "index out of range in self"),
+    (lambda x: x.index_add_(0, torch.tensor([0, 5]), torch.ones(2)), IndexError, "index out of range in self"),
+    (lambda x: x.index_fill_(0, torch.tensor([0, 5]), 1.0), IndexError, "index 5 is out of bounds"),
+    (lambda x: x.index_copy_(0, torch.tensor([0, 5]), torch.ones(2)), IndexError, "index 5 is out of bounds"),
+    (lambda x: x.take(FIVE), IndexError, "tried to access index 5 on a tensor of 3 elements"),
+    (lambda x: x.put_(torch.tensor([0, 5]), torch.ones(2)), IndexError, "tried to access index 5"),
+    (lambda x: x[FIVE], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+    (lambda x: x.__setitem__(torch.tensor([0, 2**40]), 1.0), IndexError, "index 1099511627776 is out of bounds"),
+    (lambda x: M[torch.zeros(4).bool()], IndexError, r"The shape of the mask \[4\] at index 0 does not match"),
+    (lambda x: M[torch.tensor([0, 1]), torch.tensor([0, 1, 2])], IndexError, "could not be broadcast together"),
+    (lambda x: M.index_put((torch.tensor([0]),), torch.zeros(4)), RuntimeError, "shape mismatch: value tensor of shape"),
+    (lambda x: x.scatter(0, torch.tensor([0]), x.long()), RuntimeError, "Expected self.dtype to be equal to src.dtype"),
+    (lambda x: M.gather(0, FIVE), RuntimeError, "must have the same number of dimensions"),
+    (lambda x: x.scatter_reduce(0, torch.tensor([0]), x, "foo"), RuntimeError, "reduce argument must be either sum"),
+    (lambda x: x.masked_select(torch.ones(3)), RuntimeError, "expected BoolTensor for mask"),
+    (lambda x: x.masked_scatter(torch.ones(3).bool(), x[:1]), RuntimeError, "Number of elements of source < number of ones"),
+    (lambda x: F.embedding(FIVE, M), IndexError, "index out of range in self"),
+    (lambda x: F.embedding(torch.tensor([1.0]), M), RuntimeError, "Expected tensor for argument #1 'indices'"),
+    (lambda x: F.one_hot(torch.tensor([-1])), RuntimeError, "Class values must be non-negative"),
+    (lambda x: F.one_hot(FIVE, 3), RuntimeError, "Class values must be smaller than num_classes"),
+    (lambda x: torch.bincount(torch.tensor([-1])), RuntimeError, "non-negative integral inputs"),
+    (lambda x: x.repeat_interleave(torch.tensor([-1, 2, 1])), RuntimeError, "repeats can not be negative"),
+    (lambda x: F.cross_entropy(M, torch.tensor([0, 10])), IndexError, "Target 10 is out of bounds."),
+    (lambda x: F.nll_loss(M, torch.tensor([0, -1])), IndexError, "Target -1 is out of bounds."),
+    (lambda x: F.cross_entropy(M, torch.tensor([0])), ValueError, "Expected input batch_size"),
+    (lambda x: F.cross_entropy(M, torch.tensor([0.0, 1.0])), RuntimeError, "expected target dtype to be Long or Byte"),
+]
+
+
+@pytest.mark.parametrize("call, kind, message", BAD)
+def test_bad_indices_raise_and_write_nothing(call: object, kind: type[Exception], message: str) -> None:
+    x = X.clone()
+    with pytest.raises(kind, match=message):
+        call(x)  # type: ignore[operator]
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_overlap_is_as_with_a_copy() -> None:
+    x = torch.arange(5.0)
+    x.scatter_(0, torch.tensor([1, 2, 3]), x[:3])
+    assert x.tolist() == [0, 0, 1, 2, 4]
+    y = torch.arange(5.0)
+    y[torch.tensor([1, 2, 3])] = y[:3]
+    assert y.tolist() == [0, 0, 1, 2, 4]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.zeros(1).expand(3).scatter_(0, torch.tensor([0]), 1.0)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.zeros(1).expand(3)[torch.tensor([0])] = 1.0
+
+
+def test_nonzero_and_unique() -> None:
+    x = torch.from_numpy((RANDOM.random((5, 6, 7)) < 0.3).astype(np.float32))
+    for t in (x, x.transpose(0, 2), x[:, ::2]):
+        np.testing.assert_array_equal(t.nonzero().numpy(), np.argwhere(t.numpy()))
+        for mine, theirs in zip(t.nonzero(as_tuple=True), t.numpy().nonzero(), strict=True):
+            np.testing.assert_array_equal(mine.numpy(), theirs)
+    assert torch.nonzero(torch.tensor(3.0)).shape == (1, 0)
+    big = torch.from_numpy(RANDOM.integers(0, 50, (70, 90)))
+    values, inverse, counts = torch.unique(big, return_inverse=True, return_counts=True)
+    expected = np.unique(big.numpy(), return_inverse=True, return_counts=True)
+    np.testing.assert_array_equal(values.numpy(), expected[0])
+    np.testing.assert_array_equal(inverse.numpy(), expected[1].reshape(70, 90))
+    np.testing.assert_array_equal(counts.numpy(), expected[2])
+    rows = torch.from_numpy(RANDOM.integers(0, 2, (40, 3)))
+    for dim in (0, 1):
+        mine = torch.unique(rows, dim=dim, return_inverse=True, return_counts=True)
+        theirs = np.unique(rows.numpy(), axis=dim, return_inverse=True, return_counts=True)
+        for a, b in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(a.numpy().ravel(), b.ravel())
+    run, where, count = torch.unique_consecutive(torch.tensor([1, 1, 2, 2, 2, 1]), True, True)
+    assert (run.tolist(), where.tolist(), count.tolist()) == ([1, 2, 1], [0, 0, 1, 1, 1, 2], [2, 3, 1])
+
+
+def test_sorting_is_stable_and_puts_nan_last() -> None:
+    for n in (5, 300, 20_000):
+        values = RANDOM.integers(0, 50, n)
+        for dtype in (np.int8, np.int64, np.float32, np.float64):
+            x = torch.from_numpy(values.astype(dtype))
+            result = torch.sort(x, stable=True)
+            np.testing.assert_array_equal(result.indices.numpy(), np.argsort(x.numpy(), kind="stable"))
+            down = torch.sort(x, descending=True, stable=True)
+            np.testing.assert_array_equal(down.indices.numpy(), np.argsort(-values, kind="stable"))
+    nan = float("nan")
+    x = torch.tensor([nan, 1.0, -float("inf"), float("inf"), -0.0, 0.0])
+    assert x.sort().indices.tolist() == [2, 4, 5, 1, 3, 0]
+    assert x.sort(descending=True).indices.tolist() == [0, 3, 1, 4, 5, 2]
+    assert x.topk(2).indices.tolist() == [0, 3]
+    assert x.nanmedian().item() == 0
+    big = torch.from_numpy(RANDOM.standard_normal(100_000).astype(np.float32))
+    np.testing.assert_array_equal(big.topk(7).values.numpy(), np.sort(big.numpy())[::-1][:7])
+    np.testing.assert_array_equal(big.topk(7, largest=False).values.numpy(), np.sort(big.numpy())[:7])
+    np.testing.assert_array_equal(big.kthvalue(500).values.item(), np.sort(big.numpy())[499])
+
+
+def test_embedding_gradient() -> None:
+    weight = tensor(6, 4).requires_grad_()
+    index = torch.tensor([[1, 2, 1], [5, 2, 0]])
+    out = F.embedding(index, weight, padding_idx=2)
+    g = tensor(2, 3, 4)
+    out.backward(g)
+    expected = np.zeros((6, 4))
+    np.add.at(expected, index.numpy(), g.numpy())
+    expected[2] = 0
+    np.testing.assert_allclose(weight.grad.numpy(), expected, rtol=1e-12)
+    table = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    F.embedding(torch.tensor([0, 1]), table, max_norm=1.0)
+    np.testing.assert_allclose(table.numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-5)
+
+
+def test_search() -> None:
+    edges = np.sort(RANDOM.standard_normal(20))
+    values = RANDOM.standard_normal((30, 4))
+    for right in (False, True):
+        got = torch.searchsorted(torch.from_numpy(edges), torch.from_numpy(values), right=right)
+        np.testing.assert_array_equal(got.numpy(), np.searchsorted(edges, values, side="right" if right else "left"))
+    sample = RANDOM.standard_normal(500).astype(np.float32)
+    got = torch.histc(torch.from_numpy(sample), bins=10, min=-2, max=2)
+    np.testing.assert_array_equal(got.numpy(), np.histogram(sample, bins=10, range=(-2, 2))[0])
+    counts = RANDOM.integers(0, 9, 100)
+    np.testing.assert_array_equal(torch.bincount(torch.from_numpy(counts)).numpy(), np.bincount(counts))
+    for q in (0.0, 0.25, 0.9):
+        np.testing.assert_allclose(torch.quantile(torch.from_numpy(values), q, dim=0).numpy(), np.quantile(values, q, 0))
