@@ -87,7 +87,7 @@ class Op:
         """Whether calls go through a dispatch table; composites are plain functions over other operators."""
         if self.body in ("pointwise", "kernel") or self.view:
             return True
-        return self.body == "cpp" and self.grad is not None
+        return self.body == "cpp" and (self.grad is not None or self.expr is not None)
 
     @property
     def functors(self) -> dict[str, str]:

@@ -236,6 +236,22 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   return out;
 }
 
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+  const Tensor out = op::clone(self, {});
+  op::copy_(op::diagonal(out, offset, dim1, dim2), src, false);
+  return out;
+}
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+  const Tensor out = op::clone(self, {});
+  op::copy_(op::select(out, dim, index), src, false);
+  return out;
+}
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end, int64_t step) {
+  const Tensor out = op::clone(self, {});
+  op::copy_(op::slice(out, dim, start, end, step), src, false);
+  return out;
+}
+
 Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   check_has_data("repeat_interleave", repeats);
   const Tensor counts = op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);

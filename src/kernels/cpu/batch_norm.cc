@@ -32,7 +32,7 @@ Shape shape_of(const View& x) {
   return s;
 }
 
-// out = gy * a + x * b + c, with a, b and c by channel; without x: gy * a + c.
+// out = gy * a + x * b + c, with a, b and c by channel; without x: (gy - b) * a + c.
 template <class T>
 void affine(const View& out, const View& gy, const View* x, const T* a, const T* b, const T* c) {
   const Shape s = shape_of(out);
@@ -44,7 +44,7 @@ void affine(const View& out, const View& gy, const View* x, const T* a, const T*
         const int64_t k = i % s.channels, at = i * s.positions;
         const T* g = gs.read(at, s.positions);
         if (x) t.combine(os.open(at), g, xs.read(at, s.positions), a[k], b[k], c[k], s.positions);
-        else t.affine(os.open(at), g, a[k], c[k], s.positions);
+        else t.centered(os.open(at), g, b[k], a[k], c[k], s.positions);
         os.close(at, s.positions);
       }
     });
@@ -57,21 +57,22 @@ void affine(const View& out, const View& gy, const View* x, const T* a, const T*
   for (int64_t i = 0; i < n; i++) {
     const size_t k = static_cast<size_t>(i);
     ra[k] = a[i % s.channels];
-    rb[k] = x ? b[i % s.channels] : T(0);
+    rb[k] = b[i % s.channels];
     rc[k] = c[i % s.channels];
   }
   parallel_for(0, (rows + group - 1) / group, std::max<int64_t>(1, kWork / n), [&](int64_t begin, int64_t end) {
     RowBuffer<T> gs(gy, n), xs(x ? *x : gy, n), os(out, n);
-    std::vector<T> sum(static_cast<size_t>(x ? n : 0));
+    std::vector<T> sum(static_cast<size_t>(n));
     for (int64_t i = begin; i < end; i++) {
       const int64_t at = i * n, m = std::min(n, rows * s.channels - at);
       const T* g = gs.read(at, m);
-      const T* offset = rc.data();
       if (x) {
-        t.affine_rows(sum.data(), xs.read(at, m), T(1), T(0), rb.data(), rc.data(), m);
-        offset = sum.data();
+        t.affine_rows(sum.data(), xs.read(at, m), T(0), T(1), rb.data(), rc.data(), m);
+        t.affine_rows(os.open(at), g, T(0), T(1), ra.data(), sum.data(), m);
+      } else {
+        t.subtract(sum.data(), g, rb.data(), m);
+        t.affine_rows(os.open(at), sum.data(), T(0), T(1), ra.data(), rc.data(), m);
       }
-      t.affine_rows(os.open(at), g, T(1), T(0), ra.data(), offset, m);
       os.close(at, m);
     }
   });
@@ -134,13 +135,11 @@ void normalize(const View& out, const View& x, const View& weight, const View& b
                double eps) {
   const int64_t channels = x.sizes[1];
   const SmallTensor<T> w(weight, channels, T(1)), b(bias, channels, T(0)), m(mean, channels, T(0)), v(var, channels, T(0));
-  std::vector<T> scale(static_cast<size_t>(channels)), shift(scale);
+  std::vector<T> scale(static_cast<size_t>(channels));
   for (int64_t c = 0; c < channels; c++) {
-    const double a = w[c] / std::sqrt(static_cast<double>(v[c]) + eps);
-    scale[static_cast<size_t>(c)] = static_cast<T>(a);
-    shift[static_cast<size_t>(c)] = static_cast<T>(b[c] - m[c] * a);
+    scale[static_cast<size_t>(c)] = static_cast<T>(w[c] / std::sqrt(static_cast<double>(v[c]) + eps));
   }
-  affine<T>(out, x, nullptr, scale.data(), nullptr, shift.data());
+  affine<T>(out, x, nullptr, scale.data(), m.data(), b.data());
 }
 
 template <class T>

@@ -88,9 +88,9 @@ void layer_norm_forward(const View& out, const View& mean, const View& rstd, con
       const Statistics<T> s = statistics(row, n, eps);
       T* y = ys.open(i * n);
       if (weight.present || bias.present) {
-        row_table<T>().affine_rows(y, row, s.rstd, -s.mean * s.rstd, w.data(), b.data(), n);
+        row_table<T>().affine_rows(y, row, s.mean, s.rstd, w.data(), b.data(), n);
       } else {
-        row_table<T>().affine(y, row, s.rstd, -s.mean * s.rstd, n);
+        row_table<T>().centered(y, row, s.mean, s.rstd, T(0), n);
       }
       ys.close(i * n, n);
       set(mean, i, s.mean);
@@ -153,8 +153,7 @@ void group_norm_forward(const View& out, const View& mean, const View& rstd, con
       T* y = ys.open(i * n);
       for (int64_t k = 0; k < per_group; k++) {
         const int64_t c = i % groups * per_group + k;
-        const T scale = s.rstd * w[c];
-        row_table<T>().affine(y + k * positions, row + k * positions, scale, b[c] - s.mean * scale, positions);
+        row_table<T>().centered(y + k * positions, row + k * positions, s.mean, s.rstd * w[c], b[c], positions);
       }
       ys.close(i * n, n);
       set(mean, i, s.mean);

@@ -73,9 +73,18 @@ HWY_INLINE V<T> exp_of(V<T> x) {
 
 template <class T>
 struct Rows {
-  static T sum(const T* x, int64_t n) {
+  static double sum(const T* x, int64_t n) {
     const Tag<T> d;
-    return total<T>(fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, v); }));
+    const auto add = [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, v); };
+    if constexpr (std::is_same_v<T, double>) {
+      return total<T>(fold(x, n, hn::Zero(d), T(0), add));
+    } else {
+      const int64_t block = 32 * static_cast<int64_t>(hn::Lanes(d));
+      double sum = 0;
+      int64_t i = 0;
+      for (; i + block <= n; i += block) sum += total<T>(fold(x + i, block, hn::Zero(d), T(0), add));
+      return sum + total<T>(fold(x + i, n - i, hn::Zero(d), T(0), add));
+    }
   }
   static T sum_abs(const T* x, int64_t n) {
     const Tag<T> d;
@@ -160,11 +169,16 @@ struct Rows {
     const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
     each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(load(x), a, b); });
   }
-  static void affine_rows(T* out, const T* x, T scale, T offset, const T* weight, const T* bias, int64_t n) {
+  static void centered(T* out, const T* x, T center, T scale, T offset, int64_t n) {
     const Tag<T> d;
-    const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
+    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset);
+    each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::Sub(load(x), c), a, b); });
+  }
+  static void affine_rows(T* out, const T* x, T center, T scale, const T* weight, const T* bias, int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale);
     each(out, n, [&](auto load) HWY_ATTR {
-      return hn::MulAdd(hn::MulAdd(load(x), a, b), load(weight), load(bias));
+      return hn::MulAdd(hn::Mul(hn::Sub(load(x), c), a), load(weight), load(bias));
     });
   }
   static void softmax_backward(T* out, const T* gy, const T* y, T s, int64_t n) {
@@ -390,7 +404,7 @@ const RowTable<T>* rows() {
   using R = Rows<T>;
   static constexpr RowTable<T> table{R::sum, R::sum_abs, R::sum_squares, R::moments, R::dot, R::dot_centered,
                                      row_max<T>, row_min<T>, row_max_abs<T>, R::exp_row, R::exp_sum,
-                                     R::exp_columns, R::subtract, R::affine, R::affine_rows,
+                                     R::exp_columns, R::subtract, R::affine, R::centered, R::affine_rows,
                                      R::softmax_backward, R::log_softmax_backward, R::combine, R::add,
                                      R::add_scaled, R::multiply, R::sum_columns, R::moments_columns, R::dots_columns};
   return &table;

@@ -11,7 +11,7 @@ namespace taeda::cpu {
 template <class T>
 struct RowTable {
   // over x[0..n)
-  T (*sum)(const T* x, int64_t n);
+  double (*sum)(const T* x, int64_t n);  // float: at most 8 additions a lane before the rest is added in double
   T (*sum_abs)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);
   // sum and sum of squares of x - center
@@ -30,8 +30,10 @@ struct RowTable {
   void (*subtract)(T* out, const T* x, const T* y, int64_t n);
   // out[i] = x[i] * scale + offset
   void (*affine)(T* out, const T* x, T scale, T offset, int64_t n);
-  // out[i] = (x[i] * scale + offset) * weight[i] + bias[i]
-  void (*affine_rows)(T* out, const T* x, T scale, T offset, const T* weight, const T* bias, int64_t n);
+  // out[i] = (x[i] - center) * scale + offset: exact where x is the center
+  void (*centered)(T* out, const T* x, T center, T scale, T offset, int64_t n);
+  // out[i] = (x[i] - center) * scale * weight[i] + bias[i]
+  void (*affine_rows)(T* out, const T* x, T center, T scale, const T* weight, const T* bias, int64_t n);
   // out[i] = y[i] * (gy[i] - s)
   void (*softmax_backward)(T* out, const T* gy, const T* y, T s, int64_t n);
   // out[i] = gy[i] - exp(y[i]) * s
