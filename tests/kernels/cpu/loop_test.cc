@@ -58,8 +58,13 @@ Array random_array(Random& random, const DimVector& sizes, DType dtype, bool may
 DimVector random_sizes(Random& random) {
   DimVector sizes;
   const int64_t ndim = pick(random, 0, 5);
-  for (int64_t d = 0; d < ndim; d++)
-    sizes.push_back(pick(random, 0, 9) ? pick(random, 1, 9) : pick(random, 30, 70));
+  int64_t numel = 1;
+  for (int64_t d = 0; d < ndim; d++) {
+    const int64_t size =
+        numel < 100 && pick(random, 0, 9) == 0 ? pick(random, 30, 70) : pick(random, 1, 9);
+    sizes.push_back(numel * size < 10000 ? size : 1);
+    numel *= sizes.back();
+  }
   return sizes;
 }
 
