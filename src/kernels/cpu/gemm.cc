@@ -266,6 +266,7 @@ void widened_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float
 }
 
 // The side of a tile of C: long enough to reuse what it reads, short enough for several tiles.
+// Below two tiles of the least side packing costs more than another thread gains.
 constexpr int64_t kTile = 256;
 constexpr int64_t kMinTile = 64;
 constexpr int64_t kTileWork = int64_t{1} << 20;  // multiplications that are worth another tile
@@ -280,7 +281,7 @@ Tiling choose_tiles(int64_t m, int64_t n, int64_t k) {
     const bool small = t.rows <= kTile && t.cols <= kTile;
     const bool enough = ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols) >= 8;
     if (small && enough) break;
-    if (std::max(t.rows, t.cols) < 2 * kMinTile) break;
+    if (t.rows * t.cols <= 2 * kMinTile * kMinTile) break;
     if (t.rows >= t.cols)
       t.rows = halve(t.rows);
     else
