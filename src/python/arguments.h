@@ -74,11 +74,15 @@ struct Signature {
   int count;
   int positional;  // how many may be given by position
   int required;    // how many of those have no default
+  bool needs_keywords = false;  // a keyword-only parameter has no default
 
   template <int N>
   constexpr Signature(Param (&params)[N]) : params(params), count(N), positional(0), required(0) {
     for (int i = 0; i < N; i++) {
-      if (params[i].flags & Param::kKeywordOnly) break;
+      if (params[i].flags & Param::kKeywordOnly) {
+        if (!params[i].default_text) needs_keywords = true;
+        continue;
+      }
       positional = i + 1;
       if (!params[i].default_text) required = i + 1;
     }
@@ -280,7 +284,7 @@ class Arguments {
   bool fits_positionally(const Signature& signature) {
     const int shift = function_.method;
     const int given = static_cast<int>(nargs_) + shift;
-    if (given < signature.required) return false;
+    if (given < signature.required || signature.needs_keywords) return false;
     if (shift) {
       values_[0] = self_;
       if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]]

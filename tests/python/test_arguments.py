@@ -102,6 +102,14 @@ def test_accepted_like_pytorch(text):
     assert results[0] == results[1]
 
 
+def test_keyword_only_arguments_without_default():
+    with pytest.raises(TypeError, match="dtype"):
+        torch.frombuffer(b"abcd")
+    with pytest.raises(TypeError, match="weight_decay"):
+        torch._fused_sgd_([], [], [])
+    assert torch.round(torch.tensor([1.25, -2.5]), decimals=1).shape == (2,)
+
+
 def test_overloads_are_listed():
     with pytest.raises(TypeError) as caught:
         torch.max(torch.ones(2), "a")
