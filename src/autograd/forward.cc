@@ -126,9 +126,9 @@ void set_tangent(const Tensor& result, const Tensor& given) {
   if (result.impl()->view_base) {
     const Tensor base(result.impl()->view_base);
     Tensor base_tangent = tangent(base);
-    // A view just made (nobody else holds it yet): its tangent is that view of the tangent it was
-    // made from.
-    if (result.impl()->use_count() == 1) return put(result, fitted);
+    // A view just made, not one just written: its tangent is that view of the tangent it was made
+    // from.
+    if (result.version() == result.impl()->view_version) return put(result, fitted);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);
       put(base, base_tangent);

@@ -56,7 +56,6 @@ def test_linear_model(both):
         lambda t: leaf(t, 1.0, 2.0).mul(2).backward(t.ones(3, dtype=t.float64)),
         lambda t: t.autograd.grad(leaf(t, 1.0).sum(), [leaf(t, 1.0)]),
         lambda t: t.autograd.grad(leaf(t, 1.0).sum(), [t.ones(1)]),
-        lambda t: t.ones(2, dtype=t.int64).requires_grad_(),
         lambda t: (leaf(t, 1.0) * 2).requires_grad_(False),
         lambda t: setattr(leaf(t, 1.0), "grad", t.ones(2, dtype=t.float64)),
         lambda t: t.ones(2).retain_grad(),
