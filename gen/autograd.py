@@ -56,6 +56,8 @@ def _dual_operators(op: Op, level: int) -> list[Op]:
         if level == 2:
             entry.jvp = "none"
             entry.grad = {"gy2": f"{sig.ident}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"}
+            entry.grad |= {a.name: f"not_implemented('{op.name.split('_grad')[0]}: third derivatives are not implemented')"
+                           for a in tensors}
         if level == 1 or i > 0:
             derived.append(entry)
         call = f"{sig.ident if sig.overload == '' else name}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"

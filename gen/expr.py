@@ -410,6 +410,9 @@ class Translator:
         if name == "needs" and self.needs:
             return Value(self.needs(node.args[0].id), "B")  # type: ignore[attr-defined]
         args = [self.visit(a) for a in node.args]
+        if name == "not_implemented":  # a value that raises when it is wanted
+            text = ast.literal_eval(node.args[0])
+            return Value(f"Tensor((fail(ErrorKind::kNotImplemented, {_quote(text)}), Tensor()))", "T")
         if name == "len":
             return Value(f"static_cast<int64_t>(({args[0].cpp}).size())", "I")
         if name in ("min", "max") and all(a.type in ("I", "F") for a in args) and len(args) == 2:

@@ -243,3 +243,13 @@ def test_gradgradcheck_finds_wrong_second_derivatives():
 def test_gradcheck_wants_something_to_check():
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         taeda.autograd.gradcheck(taeda.sin, taeda.ones(2, dtype=taeda.float64))
+
+
+def test_third_derivative_of_a_dual_functor_raises():
+    """Functors without formulas know two derivatives; a third is an error, never a wrong number."""
+    x = taeda.tensor([0.3], dtype=taeda.float64, requires_grad=True)
+    y = taeda.nn.functional.mish(x)
+    for _ in range(2):
+        (y,) = taeda.autograd.grad(y.sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="third derivatives"):
+        taeda.autograd.grad(y.sum(), x, create_graph=True)
