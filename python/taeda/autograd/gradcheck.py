@@ -72,10 +72,13 @@ def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -
                 minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
                 data[index] = original
                 rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
-        count = len(rows[0]) if rows else len(_evaluate(func, inputs))
-    return [
-        taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0) for o in range(count)
-    ]
+        outputs = [_as_reals(y) for y in _evaluate(func, inputs)]
+    return [_matrix([row[o] for row in rows], y.numel()) for o, y in enumerate(outputs)]
+
+
+def _matrix(rows: list[Tensor], columns: int) -> Tensor:
+    """The rows one below the other; a matrix of the right width where there are none."""
+    return taeda.stack(rows) if rows else taeda.zeros(0, columns, dtype=taeda.float64)
 
 
 def _indices(shape: Sequence[int]) -> Iterable[tuple[int, ...]]:
@@ -105,11 +108,7 @@ def _analytical_columns(
                 )
             columns.append(taeda.zeros_like(x) if g is None else g)
     # The gradient convention: g = dL/d(re) + i dL/d(im), so its parts are the derivatives.
-    return (
-        taeda.stack([_as_reals(g) for g in columns], 1)
-        if columns
-        else taeda.zeros(_as_reals(x).numel(), 0)
-    )
+    return _matrix([_as_reals(g) for g in columns], _as_reals(x).numel()).t()
 
 
 def _close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
@@ -203,7 +202,7 @@ def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol:
                         ]
                     )
         for o in range(len(numerical)):
-            analytical = taeda.stack([row[o] for row in rows]) if rows else taeda.zeros(0, 0)
+            analytical = _matrix([row[o] for row in rows], numerical[o].shape[1])
             if not _close(analytical, numerical[o], rtol, atol):
                 raise GradcheckError(_mismatch("forward mode", o, i, numerical[o], analytical))
 
