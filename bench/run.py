@@ -45,18 +45,24 @@ print(seconds, int(rss.split()[1]) / 1024, len(sys.modules) - before)
 Row = dict[str, Any]
 
 
-class Worker:
-    """A process that times cases of one framework when asked."""
+def pinned(threads: int) -> list[str]:
+    """The start of a command that runs on `threads` cores: every thread of it, from its first."""
+    cpus = sorted(os.sched_getaffinity(0))[-threads:]
+    return ["taskset", "-c", ",".join(map(str, cpus)), sys.executable]
 
-    def __init__(self, framework: str) -> None:
+
+class Worker:
+    """A process on `threads` cores that times cases of one framework when asked."""
+
+    def __init__(self, framework: str, threads: int) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "bench" / "worker.py"), framework],
+            [*pinned(threads), str(ROOT / "bench" / "worker.py"), framework, str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def ask(self, suite: str, name: str, loops: int, threads: int) -> float | str:
+    def ask(self, suite: str, name: str, loops: int) -> float | str:
         assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(f"{suite}\t{name}\t{loops}\t{threads}\n")
+        self.process.stdin.write(f"{suite}\t{name}\t{loops}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()
         if not answer:
@@ -85,28 +91,28 @@ def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: An
 
 def measure_cases(suite: str, repetitions: int) -> list[Row]:
     rows = []
-    workers = {name: Worker(name) for name in FRAMEWORKS}
     for threads in thread_counts():
+        workers = {name: Worker(name, threads) for name in FRAMEWORKS}
         for name in cases.CASES[suite]:
-            loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0, threads) for f in FRAMEWORKS}
+            loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in FRAMEWORKS}
             errors = {f: n for f, n in loops.items() if isinstance(n, str)}
             if errors:
                 rows.append({"name": name, "threads": threads, "error": errors})
                 print(f"  {name}: {errors}", flush=True)
                 for framework in errors:
                     if workers[framework].process.poll() is not None:
-                        workers[framework] = Worker(framework)
+                        workers[framework] = Worker(framework, threads)
                 continue
             times: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
             for _ in range(repetitions):
                 for f in FRAMEWORKS:
-                    took = workers[f].ask(suite, name, int(loops[f]), threads)
+                    took = workers[f].ask(suite, name, int(loops[f]))
                     assert isinstance(took, float), took
                     times[f].append(took / loops[f] * 1e6)
             rows.append(row(name, "us", times["taeda"], times["torch"], threads=threads))
             print(f"  {table.line(rows[-1])}", flush=True)
-    for worker in workers.values():
-        worker.close()
+        for worker in workers.values():
+            worker.close()
     return rows
 
 
@@ -142,8 +148,7 @@ def measure_demo(repetitions: int) -> list[Row]:
 
 def demo_rate(framework: str, threads: int) -> float:
     """Training images a second of the demo, on part of the images."""
-    cpus = sorted(os.sched_getaffinity(0))[-threads:]
-    command = ["taskset", "-c", ",".join(map(str, cpus)), sys.executable]
+    command = pinned(threads)
     with tempfile.TemporaryDirectory() as folder:
         command += [str(ROOT / "examples" / "fashion_mnist.py"), "--framework", framework]
         command += ["--limit", "12800", "--epochs", "1", "--out", folder]

@@ -1,8 +1,8 @@
 """One framework in one process, told through its standard input what to time.
 
-    python bench/worker.py taeda
+    python bench/worker.py taeda 2
 
-A line `SUITE\\tCASE\\tLOOPS\\tTHREADS` is answered by the seconds that LOOPS calls took; LOOPS 0
+A line `SUITE\\tCASE\\tLOOPS` is answered by the seconds that LOOPS calls took; LOOPS 0
 prepares the case and answers how many calls take about 40 ms. What cannot run answers `error WHY`.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -40,15 +39,12 @@ def loops_for(run: Callable[[], Any], target: float = 0.04) -> int:
 
 def main() -> None:
     framework = sys.argv[1]
-    cpus = sorted(os.sched_getaffinity(0))
     torch = importlib.import_module(framework)
-    prepared: dict[tuple[str, str, int], Callable[[], Any]] = {}
+    torch.set_num_threads(int(sys.argv[2]))
+    prepared: dict[tuple[str, str], Callable[[], Any]] = {}
     for line in sys.stdin:
-        suite, name, loops_text, threads_text = line.rstrip("\n").split("\t")
-        loops, threads = int(loops_text), int(threads_text)
-        os.sched_setaffinity(0, cpus[-threads:])
-        torch.set_num_threads(threads)
-        key = (suite, name, threads)
+        suite, name, loops_text = line.rstrip("\n").split("\t")
+        loops, key = int(loops_text), (suite, name)
         try:
             if key not in prepared:
                 prepared.clear()
