@@ -5,14 +5,9 @@ set(TAEDA_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB table_files CONFIGURE_DEPENDS ops/*.yaml)
 file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
-if(EXISTS ${CMAKE_SOURCE_DIR}/ops/pointwise.yaml AND EXISTS ${CMAKE_SOURCE_DIR}/ops/reduce.yaml)
-  set(TAEDA_GENERATE ON)
-  execute_process(
-    COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}
-    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
-  file(GLOB generated_sources ${TAEDA_GENERATED}/src/*.cc)
-  file(GLOB generated_loops ${TAEDA_GENERATED}/loops/*.cc)
-  file(GLOB generated_bindings ${TAEDA_GENERATED}/python/*.cc)
-else()
-  file(WRITE ${TAEDA_GENERATED}/include/taeda/tensor_methods.inc "")
-endif()
+execute_process(
+  COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}
+  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB generated_sources ${TAEDA_GENERATED}/src/*.cc)
+file(GLOB generated_loops ${TAEDA_GENERATED}/loops/*.cc)
+file(GLOB generated_bindings ${TAEDA_GENERATED}/python/*.cc)

@@ -9,10 +9,9 @@ functor evaluated on dual numbers (a generated operator ``NAME_gradI``); for a k
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field
 
-from .cpp import Table, internal_names, internal_parameters, names, parameters, translator
+from .cpp import Table, internal_names, internal_parameters, names, translator
 from .expr import Translator, Value, metadata_only, names_used, type_of
 from .schema import Argument, SchemaError, Signature
 from .table import Op
@@ -498,6 +497,3 @@ def source_file(ops: list[Op], table: Table) -> str:
         out += layer_lines(op, table)
         out += forward_lines(op, table)
     return "\n".join([*out, "}  // namespace taeda", ""])
-
-
-__all__ = ["add_dual_operators", "source_file", "node_name", "copy", "parameters"]
