@@ -1,4 +1,5 @@
-// The counterpart of examples/cpp/hello.cc for PyTorch: only compiled, to compare the time it takes.
+// The counterpart of examples/cpp/hello.cc for PyTorch: only compiled, to compare the time it
+// takes.
 #include <torch/torch.h>
 
 #include <iostream>

@@ -159,7 +159,7 @@ def demo_rate(framework: str, threads: int) -> float:
 
 
 def measure_size(_: int) -> list[Row]:
-    rows = []
+    rows: list[Row] = []
     wheels = list((ROOT / "dist").glob("taeda-*.whl"))
     torch_folder = Path(sysconfig.get_path("purelib")) / "torch"
     if not wheels:

@@ -1,4 +1,4 @@
-"""python -m gen --ops ops --out build/generated: writes everything that follows from the operator table.
+"""python -m gen --ops ops --out DIR: writes everything that follows from the operator table.
 
 Files are rewritten only when their text changed, so that a change to one entry rebuilds little.
 """
@@ -32,8 +32,29 @@ COMPUTE_TYPES = {  # table types -> the dtypes that dense loops are compiled for
     "floating": ["float32", "float64"],
     "inexact": ["float32", "float64", "complex64", "complex128"],
     "real": ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"],
-    "numeric": ["uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128"],
-    "all": ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64", "complex128"],
+    "numeric": [
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ],
+    "all": [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ],
 }
 
 
@@ -47,17 +68,25 @@ def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
         if op.promote == "float":
             types = [t for t in types if t.startswith(("float", "complex"))]
         for choice, functor in op.functors.items():
-            entries.append(pointwise.Entry(
-                name=f"{op.ident}_{choice}" if choice else op.ident, functor=functor, n_inputs=len(op.sig.tensor_args),
-                types=types, result={"bool": "bool", "real": "real"}.get(op.promote, "same"), where=op.where,
-            ))
+            entries.append(
+                pointwise.Entry(
+                    name=f"{op.ident}_{choice}" if choice else op.ident,
+                    functor=functor,
+                    n_inputs=len(op.sig.tensor_args),
+                    types=types,
+                    result={"bool": "bool", "real": "real"}.get(op.promote, "same"),
+                    where=op.where,
+                )
+            )
     return entries
 
 
 def rules_header(folder: Path) -> str:
     """Includes what families define for their shape rules: src/ops/FAMILY_rules.h."""
     names = sorted(path.name for path in folder.glob("*_rules.h"))
-    return "\n".join(["#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names), ""])
+    return "\n".join(
+        ["#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names), ""]
+    )
 
 
 def generate(ops_folder: Path) -> dict[str, str]:
@@ -80,7 +109,9 @@ def generate(ops_folder: Path) -> dict[str, str]:
     methods = cpp.method_definitions(known)
     for i in range(0, len(methods), 150):
         files[f"src/methods_{i // 150}.cc"] = cpp.methods_file(methods[i : i + 150])
-    files |= {f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()}
+    files |= {
+        f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()
+    }
     files |= {f"python/{name}": text for name, text in python.binding_files(ops).items()}
     return files
 
@@ -102,7 +133,9 @@ def write(files: dict[str, str], out: Path) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="gen", description=__doc__)
-    parser.add_argument("--ops", type=Path, default=Path("ops"), help="folder of the operator table")
+    parser.add_argument(
+        "--ops", type=Path, default=Path("ops"), help="folder of the operator table"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
     args = parser.parse_args()
     try:

@@ -1,9 +1,10 @@
 """Backward nodes, the autograd layer and the forward-mode layer of every dispatched operator.
 
-A node class holds what its formulas use: saved tensors, saved scalars, and only the sizes or dtype of a tensor whose
-values no formula reads. Gradients come from, in this order: the entry's ``grad`` formulas; for a pointwise functor, the
-functor evaluated on dual numbers (a generated operator ``NAME_gradI``); for a kernel with a definition, replaying
-``expr``. Forward mode uses the same sources.
+A node class holds what its formulas use: saved tensors, saved scalars, and only the sizes or dtype
+of a tensor whose values no formula reads. Gradients come from, in this order: the entry's ``grad``
+formulas; for a pointwise functor, the functor evaluated on dual numbers (a generated operator
+``NAME_gradI``); for a kernel with a definition, replaying ``expr``. Forward mode uses the same
+sources.
 """
 
 from __future__ import annotations
@@ -16,16 +17,25 @@ from .expr import Translator, Value, metadata_only, names_used, type_of
 from .schema import Argument, SchemaError, Signature
 from .table import Op
 
-FACT_TYPES = {"sizes": ("DimVector", "N"), "dtype": ("DType", "D"), "dim": ("int64_t", "I"), "numel": ("int64_t", "I"),
-              "strides": ("DimVector", "N"), "storage_offset": ("int64_t", "I"),
-              "device": ("Device", "V"), "is_complex": ("bool", "B")}
+FACT_TYPES = {
+    "sizes": ("DimVector", "N"),
+    "dtype": ("DType", "D"),
+    "dim": ("int64_t", "I"),
+    "numel": ("int64_t", "I"),
+    "strides": ("DimVector", "N"),
+    "storage_offset": ("int64_t", "I"),
+    "device": ("Device", "V"),
+    "is_complex": ("bool", "B"),
+}
 
 
 def add_dual_operators(ops: list[Op]) -> list[Op]:
-    """Entries for the derivatives of pointwise functors that give no formula, and for their derivatives in turn.
+    """Entries for the derivatives of pointwise functors that give no formula, and for their
+    derivatives in turn.
 
-    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, whose own gradient in ``gy`` is itself and
-    in ``self`` is ``gelu_grad0_grad1``. Two levels suffice for second derivatives; a third raises.
+    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, whose own gradient in
+    ``gy`` is itself and in ``self`` is ``gelu_grad0_grad1``. Two levels suffice for second
+    derivatives; a third raises.
     """
     out = list(ops)
     for op in ops:
@@ -48,15 +58,32 @@ def _dual_operators(op: Op, level: int) -> list[Op]:
         plain = [Argument(a.name, a.type) for a in tensors]
         keyword = [Argument(a.name, a.type, a.default, True) for a in scalars]
         name = f"{op.name}_grad{i}"
-        sig = Signature(name, op.sig.overload, [gy, *plain, *keyword], op.sig.returns, f"{name}, derived from {op.sig.text}")
+        sig = Signature(
+            name,
+            op.sig.overload,
+            [gy, *plain, *keyword],
+            op.sig.returns,
+            f"{name}, derived from {op.sig.text}",
+        )
         functors = {k: f"Grad<{v}, {i}>" for k, v in op.functors.items()}
-        entry = Op(sig, op.file, op.line, "pointwise", functors if isinstance(op.source, dict) else functors[""], [],
-                   types="inexact" if op.types in ("all", "numeric", "inexact") else "floating")
+        entry = Op(
+            sig,
+            op.file,
+            op.line,
+            "pointwise",
+            functors if isinstance(op.source, dict) else functors[""],
+            [],
+            types="inexact" if op.types in ("all", "numeric", "inexact") else "floating",
+        )
         if level == 2:
             entry.jvp = "none"
-            entry.grad = {"gy2": f"{sig.ident}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"}
-            entry.grad |= {a.name: f"not_implemented('{op.name.split('_grad')[0]}: third derivatives are not implemented')"
-                           for a in tensors}
+            entry.grad = {
+                "gy2": f"{sig.ident}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"
+            }
+            entry.grad |= {
+                a.name: f"not_implemented('{op.name.split('_grad')[0]}: third derivatives are not implemented')"
+                for a in tensors
+            }
         if level == 1 or i > 0:
             derived.append(entry)
         call = f"{sig.ident if sig.overload == '' else name}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"
@@ -84,12 +111,18 @@ def node_name(op: Op, table: Table) -> str:
 
 
 def class_name(op: Op) -> str:
-    return "".join(part.capitalize() for part in op.ident.split("_")) + ("Inplace" if op.ident.endswith("_") else "") + "Node"
+    return (
+        "".join(part.capitalize() for part in op.ident.split("_"))
+        + ("Inplace" if op.ident.endswith("_") else "")
+        + "Node"
+    )
 
 
 def gradient_groups(op: Op) -> list[tuple[list[str], str]]:
     """Each formula with the arguments whose gradients it gives, in the order of its results."""
-    return [([p.strip() for p in key.split(",")], str(text)) for key, text in (op.grad or {}).items()]
+    return [
+        ([p.strip() for p in key.split(",")], str(text)) for key, text in (op.grad or {}).items()
+    ]
 
 
 def replays(op: Op) -> bool:
@@ -149,8 +182,11 @@ class _FactRewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         func = node.func
-        if (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
-                and func.attr in self.facts.get(func.value.id, ())):
+        if (
+            isinstance(func, ast.Attribute)
+            and isinstance(func.value, ast.Name)
+            and func.attr in self.facts.get(func.value.id, ())
+        ):
             return ast.Name(f"{func.value.id}__{func.attr}", ast.Load())
         return self.generic_visit(node)
 
@@ -165,7 +201,7 @@ def gy_names(op: Op) -> list[str]:
 
 
 def _edges(op: Op) -> list[Argument]:
-    """Tensor arguments with a place among the node's next edges (lists take one place an element)."""
+    """Tensor arguments with a place among the next edges (lists: one place an element)."""
     wanted = set(differentiable_args(op))
     return [a for a in op.sig.args if a.name in wanted]
 
@@ -249,8 +285,11 @@ def apply_lines(op: Op, table: Table) -> list[str]:
     lines.append(f"  if ({defined}) return out;")
     if len(op.sig.returns) > 1:
         used = set().union(*(names_used(t) for _, t in gradient_groups(op)))
-        lines += [f"  if (!{gy}.defined()) {gy} = result_facts[{i}].zeros();"
-                  for i, gy in enumerate(gy_names(op)) if gy in used]
+        lines += [
+            f"  if (!{gy}.defined()) {gy} = result_facts[{i}].zeros();"
+            for i, gy in enumerate(gy_names(op))
+            if gy in used
+        ]
     unpack, env = _unpacked_env(op, saved)
     lines += unpack
     for gy, r in zip(gy_names(op), op.sig.returns):
@@ -263,28 +302,48 @@ def apply_lines(op: Op, table: Table) -> list[str]:
         if len(targets) == 1 and op.sig.arg(targets[0]).is_tensor_list:
             name = targets[0]
             lines.append(f"  {{ TensorList part = {value.cpp};")
-            lines.append(f"    for (size_t i = 0; i < part.size() && i < {name}_count; i++) out[{offsets[name]} + i] = std::move(part[i]); }}")
+            lines.append(
+                f"    for (size_t i = 0; i < part.size() && i < {name}_count; i++) out[{offsets[name]} + i] = std::move(part[i]); }}"
+            )
         elif len(targets) == 1:
-            cpp = "Tensor()" if value.type == "0" else f"Tensor({value.cpp})" if value.type != "T" else value.cpp
+            cpp = (
+                "Tensor()"
+                if value.type == "0"
+                else f"Tensor({value.cpp})"
+                if value.type != "T"
+                else value.cpp
+            )
             lines.append(f"  if ({condition}) out[{offsets[targets[0]]}] = {cpp};")
         else:
             lines.append(f"  if ({condition}) {{")
             lines.append(f"    auto parts = {value.cpp};")
             for i, name in enumerate(targets):
-                lines.append(f"    if ({needs[name]}) out[{offsets[name]}] = std::move(std::get<{i}>(parts));")
+                lines.append(
+                    f"    if ({needs[name]}) out[{offsets[name]}] = std::move(std::get<{i}>(parts));"
+                )
             lines.append("  }")
     return [*lines, "  return out;", "}"]
 
 
 def _replay_apply(op: Op, saved: Saved) -> list[str]:
-    """The gradient of a kernel without formulas: differentiate its definition at the saved inputs."""
+    """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
     unpack, _ = _unpacked_env(op, saved)
     inputs = ", ".join(saved.tensors)
-    fresh = ", ".join(f"in[{saved.tensors.index(a.name)}]" if a.is_tensor else a.name for a in op.sig.args)
+    fresh = ", ".join(
+        f"in[{saved.tensors.index(a.name)}]" if a.is_tensor else a.name for a in op.sig.args
+    )
     if saved.lists:
-        raise SchemaError(f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'")
+        raise SchemaError(
+            f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'"
+        )
     one = len(op.sig.returns) == 1
-    result = "TensorList{y}" if one else "TensorList{" + ", ".join(f"std::get<{i}>(y)" for i in range(len(op.sig.returns))) + "}"
+    result = (
+        "TensorList{y}"
+        if one
+        else "TensorList{"
+        + ", ".join(f"std::get<{i}>(y)" for i in range(len(op.sig.returns)))
+        + "}"
+    )
     return [
         *unpack,
         f"  return autograd::replay(TensorList{{{inputs}}}, grads, [&]([[maybe_unused]] const TensorList& in) {{",
@@ -297,7 +356,10 @@ def _replay_apply(op: Op, saved: Saved) -> list[str]:
 def _stored_call(op: Op, text: str) -> str:
     """Stored optional int lists become views again."""
     parts = text.split(", ")
-    return ", ".join(f"expr::opt_ints({p})" if a.type in ("int[]?", "dims?") else p for p, a in zip(parts, op.sig.args))
+    return ", ".join(
+        f"expr::opt_ints({p})" if a.type in ("int[]?", "dims?") else p
+        for p, a in zip(parts, op.sig.args)
+    )
 
 
 def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
@@ -348,8 +410,12 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     if not edges and not writes and not op.view:
         if op.grad is None and not op.expr:
             wanted = ", ".join(a.name for a in tensors)
-            return [*lines, f"  if (needs_grad({wanted})) return autograd::not_differentiable(\"{op.name}\", {below});",
-                    f"  return {below};", "}"]
+            return [
+                *lines,
+                f'  if (needs_grad({wanted})) return autograd::not_differentiable("{op.name}", {below});',
+                f"  return {below};",
+                "}",
+            ]
         return [*lines, f"  return {below};", "}"]
     wanted = ", ".join(a.name for a in edges)
     if writes and edges and edges[0].name != op.sig.args[0].name:
@@ -363,7 +429,9 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     lines.append(f"  if (!needs) return {below_guarded};")
     if op.grad == {} and not op.view:
         if op.mutates or inplace:
-            lines.append(f"  return autograd::not_differentiable_inplace(\"{op.name}\", {below_guarded});")
+            lines.append(
+                f'  return autograd::not_differentiable_inplace("{op.name}", {below_guarded});'
+            )
         return [*lines, "}"]
     saved, cls = find_saved(op), class_name(op)
     lines.append(f"  const Ref<{cls}> node = make_ref<{cls}>();")
@@ -375,14 +443,29 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     save = _save_lines(op, saved, after=False)
     if writes and not op.mutates:
         first = op.sig.args[0].name
-        if first in saved.tensors:  # the old value is gone after an in-place call: keep a copy of it
-            save = [line.replace(f"SavedTensor::input({first})",
-                                 f"SavedTensor::input(into.defined() ? autograd::copy_for_backward({first}) : {first})") for line in save]
+        if (
+            first in saved.tensors
+        ):  # the old value is gone after an in-place call: keep a copy of it
+            save = [
+                line.replace(
+                    f"SavedTensor::input({first})",
+                    f"SavedTensor::input(into.defined() ? autograd::copy_for_backward({first}) : {first})",
+                )
+                for line in save
+            ]
     elif op.mutates and op.sig.args[0].name in saved.tensors:
         first = op.sig.args[0].name
-        save = [line.replace(f"SavedTensor::input({first})", f"SavedTensor::input(autograd::copy_for_backward({first}))") for line in save]
+        save = [
+            line.replace(
+                f"SavedTensor::input({first})",
+                f"SavedTensor::input(autograd::copy_for_backward({first}))",
+            )
+            for line in save
+        ]
     lines += ["  " + line for line in save]
-    lines.append(f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} made = {below_guarded};")
+    lines.append(
+        f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} made = {below_guarded};"
+    )
     lines += _history_lines(op, inplace)
     lines += ["  " + line for line in _save_lines(op, saved, after=True)]
     return [*lines, "  return made;", "}"]
@@ -393,7 +476,10 @@ def _history_lines(op: Op, inplace: bool) -> list[str]:
     if op.mutates:
         return ["  rebase_history(made, node);"]
     if inplace:
-        return ["  if (into.defined()) rebase_history(made, node);", "  else set_history(made, node);"]
+        return [
+            "  if (into.defined()) rebase_history(made, node);",
+            "  else set_history(made, node);",
+        ]
     if len(returns) == 1:
         return ["  set_history(made, node);"]
     lines = []
@@ -412,16 +498,33 @@ def forward_lines(op: Op, table: Table) -> list[str]:
     tensors = [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
     if op.grad == {}:
         return [*head, f"  return {below};", "}"]
-    if op.jvp == "none" or len(op.sig.returns) > 1 and not op.expr or op.sig.returns[0].type != "Tensor" and not op.expr:
-        return [*head, f"  return autograd::no_forward_rule(\"{op.name}\", {below});", "}"]
-    if op.expr and op.jvp is None or op.jvp == "replay":
+    if (
+        op.jvp == "none"
+        or (len(op.sig.returns) > 1 and not op.expr)
+        or (op.sig.returns[0].type != "Tensor" and not op.expr)
+    ):
+        return [*head, f'  return autograd::no_forward_rule("{op.name}", {below});', "}"]
+    if (op.expr and op.jvp is None) or op.jvp == "replay":
         return [*head, f"  return definition::{ident}({names(op.sig)});", "}"]
     into = op.body == "pointwise" and "inplace" in op.variants
-    primal = [f"  const Tensor {a.name}_p = autograd::primal({a.name});" for a in tensors if a.is_tensor]
-    primal += [f"  const TensorList {a.name}_p = autograd::primals({a.name});" for a in tensors if a.is_tensor_list]
-    tangents = [f"  [[maybe_unused]] const Tensor {a.name}_t = autograd::tangent({a.name});" for a in tensors if a.is_tensor]
-    tangents += [f"  [[maybe_unused]] const TensorList {a.name}_t = autograd::tangents_or_zeros({a.name});"
-                 for a in tensors if a.is_tensor_list]
+    primal = [
+        f"  const Tensor {a.name}_p = autograd::primal({a.name});" for a in tensors if a.is_tensor
+    ]
+    primal += [
+        f"  const TensorList {a.name}_p = autograd::primals({a.name});"
+        for a in tensors
+        if a.is_tensor_list
+    ]
+    tangents = [
+        f"  [[maybe_unused]] const Tensor {a.name}_t = autograd::tangent({a.name});"
+        for a in tensors
+        if a.is_tensor
+    ]
+    tangents += [
+        f"  [[maybe_unused]] const TensorList {a.name}_t = autograd::tangents_or_zeros({a.name});"
+        for a in tensors
+        if a.is_tensor_list
+    ]
     lines = [*head, *tangents, *primal]
     t = translator(op, table)
     env = dict(t.env)
@@ -431,7 +534,7 @@ def forward_lines(op: Op, table: Table) -> list[str]:
     env["result"] = Value("made_p", "T")
     body = _tangent_body(op, table, env, tensors)
     if body is None:
-        return [*head, f"  return autograd::no_forward_rule(\"{op.name}\", {below});", "}"]
+        return [*head, f'  return autograd::no_forward_rule("{op.name}", {below});', "}"]
     result_first = "result" in _jvp_names(op)
     if (into or op.mutates) and not result_first:
         # the formula needs the values from before the write
@@ -453,7 +556,9 @@ def _jvp_names(op: Op) -> set[str]:
     return set().union(set(), *(names_used(text) for _, text in gradient_groups(op)))
 
 
-def _tangent_body(op: Op, table: Table, env: dict[str, Value], tensors: list[Argument]) -> list[str] | None:
+def _tangent_body(
+    op: Op, table: Table, env: dict[str, Value], tensors: list[Argument]
+) -> list[str] | None:
     """Statements that define ``tangent``; None where no rule exists."""
     where = f"{op.where}: jvp of {op.name}"
     guard = "  const ExcludeKeys no_forward(KeySet(Key::kForward));"
@@ -461,13 +566,22 @@ def _tangent_body(op: Op, table: Table, env: dict[str, Value], tensors: list[Arg
         first = tensors[0]
         args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
         if first.is_tensor_list:
-            return ["  Tensor tangent;", f"  if (autograd::any_tangent({first.name})) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}"]
-        return ["  Tensor tangent;", f"  if ({first.name}_t.defined()) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}"]
+            return [
+                "  Tensor tangent;",
+                f"  if (autograd::any_tangent({first.name})) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}",
+            ]
+        return [
+            "  Tensor tangent;",
+            f"  if ({first.name}_t.defined()) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}",
+        ]
     if isinstance(op.jvp, str):
         t = Translator(table.overloads, where, env)
         value = t.expression(op.jvp)
-        fill = [f"  const Tensor {a.name}_tz = {a.name}_t.defined() || !{a.name}.defined() ? {a.name}_t : op::zeros_like({a.name}_p, {{}}, {{}});"
-                for a in tensors if a.is_tensor and f"{a.name}_t" in names_used(op.jvp)]
+        fill = [
+            f"  const Tensor {a.name}_tz = {a.name}_t.defined() || !{a.name}.defined() ? {a.name}_t : op::zeros_like({a.name}_p, {{}}, {{}});"
+            for a in tensors
+            if a.is_tensor and f"{a.name}_t" in names_used(op.jvp)
+        ]
         text = value.cpp
         for a in tensors:
             text = text.replace(f"{a.name}_t", f"{a.name}_tz") if a.is_tensor else text
@@ -481,8 +595,10 @@ def _tangent_body(op: Op, table: Table, env: dict[str, Value], tensors: list[Arg
         inner["gy"] = Value("gy", "T")
         value = Translator(table.overloads, where, inner).expression(text)
         cpp = value.cpp if value.type == "T" else "Tensor()"
-        lines.append(f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
-                     f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({cpp})); }}")
+        lines.append(
+            f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
+            f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({cpp})); }}"
+        )
     return [*lines, "  }"]
 
 
@@ -493,7 +609,12 @@ def source_file(ops: list[Op], table: Table) -> str:
             continue
         out.append(f"// {op.where}: {op.sig.text}")
         if _edges(op):
-            out += ["namespace {", *node_lines(op, table), *apply_lines(op, table), "}  // namespace"]
+            out += [
+                "namespace {",
+                *node_lines(op, table),
+                *apply_lines(op, table),
+                "}  // namespace",
+            ]
         out += layer_lines(op, table)
         out += forward_lines(op, table)
     return "\n".join([*out, "}  // namespace taeda", ""])

@@ -1,8 +1,9 @@
-"""C++ of the operators themselves: declarations, contracts, device functions, dispatch tables, variants.
+"""C++ of the operators: declarations, contracts, device functions, dispatch tables, variants.
 
-For every entry a function ``op::IDENT`` is generated; the public overloads and Tensor methods call it. A dispatched
-operator's ``op::IDENT`` wraps dimensions, collects keys and jumps through a constant table; its device function checks
-the contract, allocates and launches. A composite's ``op::IDENT`` is its translated ``expr``.
+For every entry a function ``op::IDENT`` is generated; the public overloads and Tensor methods call
+it. A dispatched operator's ``op::IDENT`` wraps dimensions, collects keys and jumps through a
+constant table; its device function checks the contract, allocates and launches. A composite's
+``op::IDENT`` is its translated ``expr``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from .schema import Argument, Signature
 from .table import Op
 
 TYPE_MASKS = {
-    "all": "kAll", "numeric": "kNumeric", "real": "kReal", "inexact": "kInexact", "floating": "kFloating",
-    "integral": "kIntegral", "integral_bool": "kIntegralBool", "bool": "kBool",
+    "all": "kAll",
+    "numeric": "kNumeric",
+    "real": "kReal",
+    "inexact": "kInexact",
+    "floating": "kFloating",
+    "integral": "kIntegral",
+    "integral_bool": "kIntegralBool",
+    "bool": "kBool",
 }
 
 
@@ -32,7 +39,9 @@ class Table:
     def overloads(self, name: str) -> list[Signature]:
         found = [op.sig for op in self._by_name.get(name, [])]
         if not found and name.endswith("_") and name[:-1] in self._by_name:
-            found = [inplace_signature(op) for op in self._by_name[name[:-1]] if "inplace" in op.variants]
+            found = [
+                inplace_signature(op) for op in self._by_name[name[:-1]] if "inplace" in op.variants
+            ]
         return found
 
     def overload_index(self, op: Op) -> int:
@@ -82,7 +91,9 @@ def public_header(table: Table) -> str:
         unique.append(f"{op.sig.return_cpp} {op.ident}({parameters(op.sig)});")
         shown = _defaults_that_stay_unique(op, table)
         key = (op.name, *(a.cpp_type for a in op.sig.args))
-        public = key not in seen  # of two overloads that C++ cannot tell apart the first is the public one
+        public = (
+            key not in seen
+        )  # of two overloads that C++ cannot tell apart the first is the public one
         seen.add(key)
         doc = (op.doc.strip().splitlines() or [""])[0]
         if public:
@@ -98,7 +109,9 @@ def public_header(table: Table) -> str:
                 )
         if "out" in op.variants:
             outs = ", ".join(f"const Tensor& {o}" for o in out_names(op))
-            unique.append(f"{op.sig.return_cpp} {op.ident}_out({parameters(op.sig)}{', ' if op.sig.args else ''}{outs});")
+            unique.append(
+                f"{op.sig.return_cpp} {op.ident}_out({parameters(op.sig)}{', ' if op.sig.args else ''}{outs});"
+            )
     return _lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -116,8 +129,16 @@ def public_header(table: Table) -> str:
 
 def _operator_symbols() -> list[str]:
     """C++ operators that have one meaning on tensors; numbers convert (`x * 2.0`)."""
-    rows = [("+", "add(a, b, Scalar(int64_t{1}))"), ("-", "sub(a, b, Scalar(int64_t{1}))"), ("*", "mul(a, b)"), ("/", "div(a, b)")]
-    out = [f"inline Tensor operator{s}(const Tensor& a, const Tensor& b) {{ return op::{call}; }}" for s, call in rows]
+    rows = [
+        ("+", "add(a, b, Scalar(int64_t{1}))"),
+        ("-", "sub(a, b, Scalar(int64_t{1}))"),
+        ("*", "mul(a, b)"),
+        ("/", "div(a, b)"),
+    ]
+    out = [
+        f"inline Tensor operator{s}(const Tensor& a, const Tensor& b) {{ return op::{call}; }}"
+        for s, call in rows
+    ]
     return [*out, "inline Tensor operator-(const Tensor& a) { return op::neg(a); }"]
 
 
@@ -129,8 +150,13 @@ def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
     """Defaults are declared unless another overload would then be called by the same arguments."""
     required = [a.cpp_type for a in op.sig.args if a.default is None]
     for other in table.overloads(op.name):
-        if other.ident != op.ident and [a.cpp_type for a in other.args if a.default is None] == required:
-            return other.args[len(required):] == [] or table.overloads(op.name)[0].ident == op.ident
+        if (
+            other.ident != op.ident
+            and [a.cpp_type for a in other.args if a.default is None] == required
+        ):
+            return (
+                other.args[len(required) :] == [] or table.overloads(op.name)[0].ident == op.ident
+            )
     return True
 
 
@@ -138,7 +164,11 @@ def _methods(table: Table) -> Iterator[tuple[Op, Signature]]:
     """Operators that are methods, with what their parameters are besides `self`."""
     seen: set[tuple[str, ...]] = set()
     for op in table.ops:
-        if not op.sig.args or not any(p.startswith("Tensor.") for p in op.python) or not op.sig.args[0].is_tensor:
+        if (
+            not op.sig.args
+            or not any(p.startswith("Tensor.") for p in op.python)
+            or not op.sig.args[0].is_tensor
+        ):
             continue
         rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
         key = (op.name, *(a.cpp_type for a in rest.args))
@@ -163,9 +193,13 @@ def method_definitions(table: Table) -> list[str]:
     out = []
     for op, rest in _methods(table):
         call = ", ".join(["*this", *(a.name for a in rest.args)])
-        out.append(f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}")
+        out.append(
+            f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}"
+        )
         if "inplace" in op.variants:
-            out.append(f"Tensor Tensor::{op.name}_({parameters(rest)}) const {{ return op::{op.ident}_inplace({call}); }}")
+            out.append(
+                f"Tensor Tensor::{op.name}_({parameters(rest)}) const {{ return op::{op.ident}_inplace({call}); }}"
+            )
     return out
 
 
@@ -174,29 +208,50 @@ def implementation_header(table: Table) -> str:
     impl, kernels = [], set()
     for op in table.ops:
         if op.body == "cpp":
-            impl.append(f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});  // {op.where}")
+            impl.append(
+                f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});  // {op.where}"
+            )
         if op.body == "kernel":
             kernels.add(f"void {op.source}({kernel_parameters(op)});  // {op.where}")
     return _lines(
         "#pragma once",
         '#include "kernels/view.h"',
         '#include "taeda/tensor.h"',
-        "namespace taeda::impl {", *impl, "}",
-        "namespace taeda::cpu {", *sorted(kernels), "}",
+        "namespace taeda::impl {",
+        *impl,
+        "}",
+        "namespace taeda::cpu {",
+        *sorted(kernels),
+        "}",
     )
 
 
 def kernels_header(table: Table) -> str:
-    kernels = sorted({f"void {op.source}({kernel_parameters(op)});  // {op.where}"
-                      for op in table.ops if op.body == "kernel"})
+    kernels = sorted(
+        {
+            f"void {op.source}({kernel_parameters(op)});  // {op.where}"
+            for op in table.ops
+            if op.body == "kernel"
+        }
+    )
     return _lines(
         "// The kernels that the table names: what src/kernels/cpu must define.",
-        "#pragma once", "#include <optional>", '#include "kernels/view.h"', '#include "taeda/scalar.h"',
-        "namespace taeda {", "class Generator;",
-        "using OptInt = std::optional<int64_t>;", "using OptDouble = std::optional<double>;",
-        "using OptBool = std::optional<bool>;", "using OptScalar = std::optional<Scalar>;",
-        "using OptDType = std::optional<DType>;", "using OptInts = std::optional<IntSpan>;",
-        "}", "namespace taeda::cpu {", *kernels, "}",
+        "#pragma once",
+        "#include <optional>",
+        '#include "kernels/view.h"',
+        '#include "taeda/scalar.h"',
+        "namespace taeda {",
+        "class Generator;",
+        "using OptInt = std::optional<int64_t>;",
+        "using OptDouble = std::optional<double>;",
+        "using OptBool = std::optional<bool>;",
+        "using OptScalar = std::optional<Scalar>;",
+        "using OptDType = std::optional<DType>;",
+        "using OptInts = std::optional<IntSpan>;",
+        "}",
+        "namespace taeda::cpu {",
+        *kernels,
+        "}",
     )
 
 
@@ -207,7 +262,9 @@ def impl_name(op: Op) -> str:
 def kernel_parameters(op: Op) -> str:
     parts = [] if op.mutates else [f"const View& {op.sig.local(r)}" for r in op.sig.returns]
     for a in op.sig.args:
-        kind = "const View&" if a.is_tensor else "Span<const View>" if a.is_tensor_list else a.cpp_type
+        kind = (
+            "const View&" if a.is_tensor else "Span<const View>" if a.is_tensor_list else a.cpp_type
+        )
         parts.append(f"{kind} {a.name}")
     return ", ".join(parts)
 
@@ -224,8 +281,17 @@ def handlers_header(table: Table) -> str:
         out.append(f"namespace forward_layer {{ {op.sig.return_cpp} {op.ident}({params}); }}")
     for op in table.ops:
         if op.expr and op.body != "expr":
-            out.append(f"namespace definition {{ {op.sig.return_cpp} {op.ident}({parameters(op.sig)}); }}")
-    return _lines("#pragma once", '#include "taeda/keys.h"', '#include "taeda/tensor.h"', "namespace taeda {", *out, "}")
+            out.append(
+                f"namespace definition {{ {op.sig.return_cpp} {op.ident}({parameters(op.sig)}); }}"
+            )
+    return _lines(
+        "#pragma once",
+        '#include "taeda/keys.h"',
+        '#include "taeda/tensor.h"',
+        "namespace taeda {",
+        *out,
+        "}",
+    )
 
 
 # --- bodies ---
@@ -248,13 +314,22 @@ def contract_lines(op: Op, table: Table) -> list[str]:
         if a.is_tensor_list and a.type == "Tensor[]":
             lines.append(f'contract::list_defined("{op.name}", "{a.name}", {a.name});')
         elif a.is_tensor and first and a.name != first and op.body != "pointwise":
-            lines.append(f'contract::same_device("{op.name}", "{a.name}", {first}.device(), {a.name});')
+            lines.append(
+                f'contract::same_device("{op.name}", "{a.name}", {first}.device(), {a.name});'
+            )
     if op.body != "pointwise" and op.types != "all" and first:
-        lines.append(f'contract::types("{op.name}", contract::{TYPE_MASKS[op.types]}, {first}.dtype());')
+        lines.append(
+            f'contract::types("{op.name}", contract::{TYPE_MASKS[op.types]}, {first}.dtype());'
+        )
     for condition, message in op.check:
         kind = "kRuntime"
-        for name, code in (("IndexError", "kIndex"), ("ValueError", "kValue"), ("TypeError", "kType"),
-                           ("RuntimeError", "kRuntime"), ("NotImplementedError", "kNotImplemented")):
+        for name, code in (
+            ("IndexError", "kIndex"),
+            ("ValueError", "kValue"),
+            ("TypeError", "kType"),
+            ("RuntimeError", "kRuntime"),
+            ("NotImplementedError", "kNotImplemented"),
+        ):
             if message.startswith(name + ":"):
                 kind, message = code, message.removeprefix(name + ":").strip()
         t = translator(op, table)
@@ -273,10 +348,18 @@ def wrap_lines(op: Op) -> list[str]:
     for a in op.sig.args:
         if a.type not in ("dim", "dim?", "dims", "dims?") or first is None:
             continue
-        ndim = f"{first.name}.dim()" if first.is_tensor else f"({first.name}.empty() ? 0 : {first.name}[0].dim())"
+        ndim = (
+            f"{first.name}.dim()"
+            if first.is_tensor
+            else f"({first.name}.empty() ? 0 : {first.name}[0].dim())"
+        )
         if a.type.startswith("dims"):
-            lines.append(f'const auto {a.name}_wrapped = contract::wrap_dims("{op.name}", {a.name}, {ndim});')
-            lines.append(f"{a.name} = {'expr::opt_ints' if a.optional else 'IntSpan'}({a.name}_wrapped);")
+            lines.append(
+                f'const auto {a.name}_wrapped = contract::wrap_dims("{op.name}", {a.name}, {ndim});'
+            )
+            lines.append(
+                f"{a.name} = {'expr::opt_ints' if a.optional else 'IntSpan'}({a.name}_wrapped);"
+            )
         else:
             lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")
     return lines
@@ -288,7 +371,9 @@ def keys_expression(op: Op) -> str:
 
 
 def device_function(op: Op, table: Table) -> list[str]:
-    lines = [f"static {op.sig.return_cpp} device_{op.ident}([[maybe_unused]] {internal_parameters(op)}) {{"]
+    lines = [
+        f"static {op.sig.return_cpp} device_{op.ident}([[maybe_unused]] {internal_parameters(op)}) {{"
+    ]
     lines += ["  " + line for line in contract_lines(op, table)]
     if op.body == "pointwise":
         lines += _pointwise_body(op)
@@ -298,12 +383,19 @@ def device_function(op: Op, table: Table) -> list[str]:
         call = f"impl::{impl_name(op)}({names(op.sig)})"
         guard = "  const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
         if op.mutates:
-            lines += [guard, f"  {call};", f"  {op.sig.args[0].name}.impl()->bump_version();",
-                      f"  return {op.sig.args[0].name};"]
+            lines += [
+                guard,
+                f"  {call};",
+                f"  {op.sig.args[0].name}.impl()->bump_version();",
+                f"  return {op.sig.args[0].name};",
+            ]
         elif op.view and op.grad != {}:
             base = op.sig.args[0].name
-            lines += [f"  auto result = [&] {{ const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward); return {call}; }}();",
-                      f"  autograd::track_view(result, {base});", "  return result;"]
+            lines += [
+                f"  auto result = [&] {{ const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward); return {call}; }}();",
+                f"  autograd::track_view(result, {base});",
+                "  return result;",
+            ]
         else:
             lines += [guard, f"  return {call};"]
     return [*lines, "}"]
@@ -329,13 +421,15 @@ def _pointwise_body(op: Op) -> list[str]:
         return [*lines, f"  return {call.format(op.ident)};"]
     for value in op.functors:
         if chooser.optional and value == "none":
-            test = f"!{chooser.name} || *{chooser.name} == \"none\""
+            test = f'!{chooser.name} || *{chooser.name} == "none"'
         else:
             test = f'{"*" if chooser.optional else ""}{chooser.name} == "{value}"'
         lines.append(f"  if ({test}) return {call.format(f'{op.ident}_{value}')};")
     options = " or ".join(f"'{v}'" for v in op.functors)
     shown = f"*{chooser.name}" if chooser.optional else chooser.name
-    lines.append(f"  fail(ErrorKind::kRuntime, \"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'\", {shown});")
+    lines.append(
+        f"  fail(ErrorKind::kRuntime, \"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'\", {shown});"
+    )
     return lines
 
 
@@ -361,7 +455,9 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
         lines.append(f"  if ({device}.is_meta()) return {target};")
     for a in op.sig.args:
         if a.is_tensor_list:
-            lines.append(f"  const ViewList {a.name}_views({a.name}{', true' if a.name in op.contiguous else ''});")
+            lines.append(
+                f"  const ViewList {a.name}_views({a.name}{', true' if a.name in op.contiguous else ''});"
+            )
             views.append(f"{a.name}_views.span()")
         elif a.is_tensor and a.name in op.contiguous:
             lines.append(f"  const Tensor {a.name}_dense = dense_input({a.name});")
@@ -427,7 +523,7 @@ def dispatch_lines(op: Op) -> list[str]:
 
 
 def copied_variants(op: Op) -> list[str]:
-    """In-place and out= forms of operators that have no writing form of their own: compute, then copy."""
+    """In-place and out= forms of operators without a writing form: compute, then copy."""
     if op.body == "pointwise":
         return []
     lines = []
@@ -436,16 +532,24 @@ def copied_variants(op: Op) -> list[str]:
         body = f"op::copy_({target}, {call}, false)"
         if op.changes_layout:
             body = f'autograd::take_layout("{op.name}_", {target}, {call})'
-        lines += [f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{", f"  return {body};", "}"]
+        lines += [
+            f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
+            f"  return {body};",
+            "}",
+        ]
     if "out" in op.variants:
         outs = out_names(op)
         comma = ", " if op.sig.args else ""
         tensors = "".join(", " + a.name for a in op.sig.tensor_args)
-        lines += [f"{op.sig.return_cpp} op::{op.ident}_out({parameters(op.sig)}{comma}{', '.join(f'const Tensor& {o}' for o in outs)}) {{"]
+        lines += [
+            f"{op.sig.return_cpp} op::{op.ident}_out({parameters(op.sig)}{comma}{', '.join(f'const Tensor& {o}' for o in outs)}) {{"
+        ]
         for o in outs:
             lines.append(f'  dispatch::check_out("{op.name}", {o}{tensors});')
-        lines += ["  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
-                  f"  const auto made = op::{op.ident}({names(op.sig)});"]
+        lines += [
+            "  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
+            f"  const auto made = op::{op.ident}({names(op.sig)});",
+        ]
         if len(outs) == 1:
             lines += [f'  write_out("{op.name}", {outs[0]}, made);', f"  return {outs[0]};", "}"]
         else:
@@ -477,8 +581,11 @@ def operator_lines(op: Op, table: Table) -> list[str]:
         lines += composite_lines(op, table)
     lines += copied_variants(op)
     if op.expr and op.body != "expr":
-        lines += [f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)}) {{",
-                  composite_body(op, table, op.expr), "}"]
+        lines += [
+            f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)}) {{",
+            composite_body(op, table, op.expr),
+            "}",
+        ]
     return lines
 
 

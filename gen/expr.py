@@ -1,25 +1,42 @@
 """The table's expression language: a subset of Python, translated to C++.
 
-``expr:``, ``check:``, ``grad:`` and ``out:`` are written in it. A value is a :class:`Value`: C++ text and a type, which
-decides what an operator symbol means (``x / y`` divides tensors elementwise and integers exactly). Calls of table
-operators are resolved to one overload here, so that the C++ never depends on overload rules.
+``expr:``, ``check:``, ``grad:`` and ``out:`` are written in it. A value is a :class:`Value`: C++
+text and a type, which decides what an operator symbol means (``x / y`` divides tensors elementwise
+and integers exactly). Calls of table operators are resolved to one overload here, so that the C++
+never depends on overload rules.
 
-Types: T tensor, L list of tensors, I int, F float, B bool, S Scalar, N list of ints, Q list of floats, Y str, D dtype,
-V device, G generator, M memory format, 0 None; "X?" optional; a tuple of types for several results; "*" unknown.
+Types: T tensor, L list of tensors, I int, F float, B bool, S Scalar, N list of ints, Q list of
+floats, Y str, D dtype, V device, G generator, M memory format, 0 None; "X?" optional; a tuple of
+types for several results; "*" unknown.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from .schema import Argument, SchemaError, Signature
 
 TYPE_OF = {
-    "Tensor": "T", "Tensor?": "T", "Tensor[]": "L", "Tensor?[]": "L", "Scalar": "S", "int": "I", "dim": "I",
-    "int[]": "N", "dims": "N", "float": "F", "float[]": "Q", "bool": "B", "str": "Y", "dtype": "D", "device": "V",
-    "Generator?": "G", "memory_format": "M", "options": "O",
+    "Tensor": "T",
+    "Tensor?": "T",
+    "Tensor[]": "L",
+    "Tensor?[]": "L",
+    "Scalar": "S",
+    "int": "I",
+    "dim": "I",
+    "int[]": "N",
+    "dims": "N",
+    "float": "F",
+    "float[]": "Q",
+    "bool": "B",
+    "str": "Y",
+    "dtype": "D",
+    "device": "V",
+    "Generator?": "G",
+    "memory_format": "M",
+    "options": "O",
 }
 
 
@@ -37,47 +54,107 @@ class Value:
 
 # methods of every tensor that are no operators: name -> (type of the result)
 TENSOR_FACTS = {
-    "sizes": "N", "strides": "N", "size": "I", "stride": "I", "dim": "I", "numel": "I", "dtype": "D", "device": "V",
-    "is_floating_point": "B", "is_complex": "B", "defined": "B", "requires_grad": "B", "storage_offset": "I",
-    "itemsize": "I", "is_contiguous": "B", "is_meta": "B",
+    "sizes": "N",
+    "strides": "N",
+    "size": "I",
+    "stride": "I",
+    "dim": "I",
+    "numel": "I",
+    "dtype": "D",
+    "device": "V",
+    "is_floating_point": "B",
+    "is_complex": "B",
+    "defined": "B",
+    "requires_grad": "B",
+    "storage_offset": "I",
+    "itemsize": "I",
+    "is_contiguous": "B",
+    "is_meta": "B",
 }
 DTYPE_NAMES = {
-    "bool8": "kBool", "uint8": "kUInt8", "int8": "kInt8", "int16": "kInt16", "int32": "kInt32", "int64": "kInt64",
-    "float16": "kFloat16", "bfloat16": "kBFloat16", "float32": "kFloat32", "float64": "kFloat64",
-    "complex64": "kComplex64", "complex128": "kComplex128",
+    "bool8": "kBool",
+    "uint8": "kUInt8",
+    "int8": "kInt8",
+    "int16": "kInt16",
+    "int32": "kInt32",
+    "int64": "kInt64",
+    "float16": "kFloat16",
+    "bfloat16": "kBFloat16",
+    "float32": "kFloat32",
+    "float64": "kFloat64",
+    "complex64": "kComplex64",
+    "complex128": "kComplex128",
 }
 # plain C++ functions that expressions may call: name -> (C++ name, type of the result)
 BUILTINS = {
-    "is_floating": ("is_floating", "B"), "is_integral": ("is_integral", "B"), "is_complex": ("is_complex", "B"),
-    "is_inexact": ("is_inexact", "B"), "is_reduced_floating": ("is_reduced_floating", "B"),
-    "to_real": ("to_real", "D"), "to_complex": ("to_complex", "D"), "promote_types": ("promote_types", "D"),
-    "default_dtype": ("default_dtype", "D"), "item_size": ("item_size", "I"), "can_cast": ("can_cast", "B"),
-    "result_type": ("rules::result_type", "D"), "broadcast": ("broadcast_shapes", "N"),
+    "is_floating": ("is_floating", "B"),
+    "is_integral": ("is_integral", "B"),
+    "is_complex": ("is_complex", "B"),
+    "is_inexact": ("is_inexact", "B"),
+    "is_reduced_floating": ("is_reduced_floating", "B"),
+    "to_real": ("to_real", "D"),
+    "to_complex": ("to_complex", "D"),
+    "promote_types": ("promote_types", "D"),
+    "default_dtype": ("default_dtype", "D"),
+    "item_size": ("item_size", "I"),
+    "can_cast": ("can_cast", "B"),
+    "result_type": ("rules::result_type", "D"),
+    "broadcast": ("broadcast_shapes", "N"),
 }
 BINARY_OPS = {
-    ast.Add: ("add", "+"), ast.Sub: ("sub", "-"), ast.Mult: ("mul", "*"), ast.Div: ("div", "/"),
-    ast.FloorDiv: ("floor_divide", "//"), ast.Mod: ("remainder", "%"), ast.Pow: ("pow", "**"),
-    ast.MatMult: ("matmul", "@"), ast.BitAnd: ("bitwise_and", "&"), ast.BitOr: ("bitwise_or", "|"),
+    ast.Add: ("add", "+"),
+    ast.Sub: ("sub", "-"),
+    ast.Mult: ("mul", "*"),
+    ast.Div: ("div", "/"),
+    ast.FloorDiv: ("floor_divide", "//"),
+    ast.Mod: ("remainder", "%"),
+    ast.Pow: ("pow", "**"),
+    ast.MatMult: ("matmul", "@"),
+    ast.BitAnd: ("bitwise_and", "&"),
+    ast.BitOr: ("bitwise_or", "|"),
     ast.BitXor: ("bitwise_xor", "^"),
 }
 COMPARE_OPS = {
-    ast.Lt: ("lt", "<"), ast.LtE: ("le", "<="), ast.Gt: ("gt", ">"), ast.GtE: ("ge", ">="), ast.Eq: ("eq", "=="),
+    ast.Lt: ("lt", "<"),
+    ast.LtE: ("le", "<="),
+    ast.Gt: ("gt", ">"),
+    ast.GtE: ("ge", ">="),
+    ast.Eq: ("eq", "=="),
     ast.NotEq: ("ne", "!="),
 }
 ERRORS = {
-    "RuntimeError": "kRuntime", "ValueError": "kValue", "IndexError": "kIndex", "TypeError": "kType",
+    "RuntimeError": "kRuntime",
+    "ValueError": "kValue",
+    "IndexError": "kIndex",
+    "TypeError": "kType",
     "NotImplementedError": "kNotImplemented",
 }
-LOCAL_TYPES = {"I": "int64_t", "F": "double", "B": "bool", "T": "Tensor", "N": "DimVector", "L": "TensorList", "S": "Scalar",
-               "D": "DType"}
+LOCAL_TYPES: dict[str | tuple[str, ...], str] = {
+    "I": "int64_t",
+    "F": "double",
+    "B": "bool",
+    "T": "Tensor",
+    "N": "DimVector",
+    "L": "TensorList",
+    "S": "Scalar",
+    "D": "DType",
+}
 NUMBERS = "IFBS"
 # functions of plain numbers, where the tensor operator of that name is not meant
-NUMBER_FUNCTIONS = {"abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "pow": "pow", "floor": "floor", "ceil": "ceil",
-                    "lgamma": "lgamma"}
+NUMBER_FUNCTIONS = {
+    "abs": "abs",
+    "sqrt": "sqrt",
+    "exp": "exp",
+    "log": "log",
+    "pow": "pow",
+    "floor": "floor",
+    "ceil": "ceil",
+    "lgamma": "lgamma",
+}
 
 
 class Translator:
-    """Translates expressions over ``env`` (name -> Value); ``ops`` finds the overloads of an operator by name."""
+    """Translates expressions over ``env`` (name -> Value); ``ops`` finds overloads by name."""
 
     def __init__(self, ops: Callable[[str], list[Signature]], where: str, env: dict[str, Value]):
         self.ops = ops
@@ -85,8 +162,12 @@ class Translator:
         self.env = dict(env)
         self.tree: ast.AST = ast.Module([], [])
         self.first_values: dict[str, str] = {}
-        self.hoisted: set[str] = set()  # locals first assigned inside an `if`, declared in front of it
-        self.needs: Callable[[str], str] | None = None  # C++ of "is the gradient of this argument wanted"
+        self.hoisted: set[str] = (
+            set()
+        )  # locals first assigned inside an `if`, declared in front of it
+        self.needs: Callable[[str], str] | None = (
+            None  # C++ of "is the gradient of this argument wanted"
+        )
 
     def fail(self, message: str, node: ast.AST | None = None) -> SchemaError:
         text = f" in '{ast.unparse(node)}'" if node is not None else ""
@@ -116,7 +197,7 @@ class Translator:
         return ", ".join([_quote(out + rest), *values])
 
     def body(self, text: str, returns: list[str]) -> str:
-        """A function body: statements ending in return. ``returns`` are the C++ types of the results."""
+        """A function body: statements ending in return; ``returns`` are the results' C++ types."""
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
@@ -126,7 +207,9 @@ class Translator:
         self.returns = returns
         self.tree = tree
         lines = []
-        for name in sorted(_assigned(tree) & set(self.env)):  # an argument that is assigned becomes a local copy
+        for name in sorted(
+            _assigned(tree) & set(self.env)
+        ):  # an argument that is assigned becomes a local copy
             value = self.env[name]
             local = f"{name}_var"
             lines.append(f"{LOCAL_TYPES.get(value.type, 'auto')} {local} = {value.cpp};")
@@ -143,20 +226,31 @@ class Translator:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             return self._assign(node.targets[0], self.visit(node.value))
         if isinstance(node, ast.AugAssign):
-            return self._assign(node.target, self._binary(node.op, self.visit(node.target), self.visit(node.value), node))
+            return self._assign(
+                node.target,
+                self._binary(node.op, self.visit(node.target), self.visit(node.value), node),
+            )
         if isinstance(node, ast.If):
             inside = set(ast.walk(node))
-            outside = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n not in inside}
+            outside = {
+                n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n not in inside
+            }
             hoisted = sorted((_assigned(node) & outside) - set(self.env))
             self.hoisted |= set(hoisted)
             lines = [f"if ({self._truth(self.visit(node.test))}) {{"]
             lines += ["  " + line for s in node.body for line in self._statement(s)]
             if node.orelse:
-                lines += ["} else {"] + ["  " + line for s in node.orelse for line in self._statement(s)]
+                lines += ["} else {"] + [
+                    "  " + line for s in node.orelse for line in self._statement(s)
+                ]
             self.hoisted -= set(hoisted)
             declarations = [f"{self._local_type(n)} {n}_{{}};" for n in hoisted]
             return [*declarations, *lines, "}"]
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
+        if (
+            isinstance(node, ast.Raise)
+            and isinstance(node.exc, ast.Call)
+            and isinstance(node.exc.func, ast.Name)
+        ):
             kind = ERRORS[node.exc.func.id]
             return [f"fail(ErrorKind::{kind}, {self.message(ast.literal_eval(node.exc.args[0]))});"]
         if isinstance(node, ast.Expr):
@@ -166,7 +260,11 @@ class Translator:
     def _local_type(self, name: str) -> str:
         """The C++ type of a hoisted local."""
         kind = self.env[name].type
-        return LOCAL_TYPES[kind] if kind in LOCAL_TYPES else f"std::decay_t<decltype({self.first_values[name]})>"
+        return (
+            LOCAL_TYPES[kind]
+            if kind in LOCAL_TYPES
+            else f"std::decay_t<decltype({self.first_values[name]})>"
+        )
 
     def _assign(self, target: ast.expr, value: Value) -> list[str]:
         if isinstance(target, ast.Tuple):
@@ -195,7 +293,11 @@ class Translator:
             parts = [self._as(self.visit(e), t) for e, t in zip(node.elts, self.returns)]
             return "{" + ", ".join(parts) + "}"
         assert node is not None
-        return self._as(self.visit(node), self.returns[0]) if len(self.returns) == 1 else self.visit(node).cpp
+        return (
+            self._as(self.visit(node), self.returns[0])
+            if len(self.returns) == 1
+            else self.visit(node).cpp
+        )
 
     def _as(self, value: Value, ctype: str) -> str:
         if ctype == "Tensor" and value.type == "0":
@@ -324,7 +426,11 @@ class Translator:
             return f"({value.cpp}).to_bool()"
         if value.type == "T":
             raise self.fail(f"a tensor has no truth value here: {value.cpp}")
-        return self._number(value) if isinstance(value.type, str) and value.type.endswith("?") else value.cpp
+        return (
+            self._number(value)
+            if isinstance(value.type, str) and value.type.endswith("?")
+            else value.cpp
+        )
 
     def _compare(self, node: ast.Compare) -> Value:
         parts, left = [], self.visit(node.left)
@@ -364,7 +470,12 @@ class Translator:
             wrap, kind = "Tensor", "T"
         elif "0" in kinds:
             kind = next(k for k in (a.type, b.type) if k != "0")
-            wrap = {"N": "std::optional<DimVector>", "I": "OptInt", "D": "OptDType", "F": "OptDouble"}.get(kind, "")
+            wrap = {
+                "N": "std::optional<DimVector>",
+                "I": "OptInt",
+                "D": "OptDType",
+                "F": "OptDouble",
+            }.get(str(kind), "")
             kind = f"{kind}?" if not str(kind).endswith("?") else kind
         elif "N" in kinds:
             wrap, kind = "DimVector", "N"
@@ -412,7 +523,9 @@ class Translator:
         args = [self.visit(a) for a in node.args]
         if name == "not_implemented":  # a value that raises when it is wanted
             text = ast.literal_eval(node.args[0])
-            return Value(f"Tensor((fail(ErrorKind::kNotImplemented, {_quote(text)}), Tensor()))", "T")
+            return Value(
+                f"Tensor((fail(ErrorKind::kNotImplemented, {_quote(text)}), Tensor()))", "T"
+            )
         if name == "len":
             return Value(f"static_cast<int64_t>(({args[0].cpp}).size())", "I")
         if name in ("min", "max") and all(a.type in ("I", "F") for a in args) and len(args) == 2:
@@ -420,7 +533,9 @@ class Translator:
             ctype = "double" if kind == "F" else "int64_t"
             return Value(f"std::{name}<{ctype}>({args[0].cpp}, {args[1].cpp})", kind)
         if name in NUMBER_FUNCTIONS and all(str(a.type) in tuple(NUMBERS) for a in args):
-            return Value(f"std::{NUMBER_FUNCTIONS[name]}({', '.join(self._number(a) for a in args)})", "F")
+            return Value(
+                f"std::{NUMBER_FUNCTIONS[name]}({', '.join(self._number(a) for a in args)})", "F"
+            )
         if name == "int":
             return Value(f"static_cast<int64_t>({self._number(args[0])})", "I")
         if name == "float":
@@ -431,23 +546,42 @@ class Translator:
         return self._call_op(name, args, kwargs, node)
 
     def _is_tensor_call(self, name: str, args: list[Value]) -> bool:
-        return bool(args) and args[0].type == "T" and bool(self.ops(name)) and name not in ("result_type",)
+        return (
+            bool(args)
+            and args[0].type == "T"
+            and bool(self.ops(name))
+            and name not in ("result_type",)
+        )
 
-    def _method(self, target: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    def _method(
+        self, target: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    ) -> Value:
         if target.type == "T" and name in TENSOR_FACTS:
-            return Value(f"{target.cpp}.{name}({', '.join(a.cpp for a in args)})", TENSOR_FACTS[name])
+            return Value(
+                f"{target.cpp}.{name}({', '.join(a.cpp for a in args)})", TENSOR_FACTS[name]
+            )
         if target.type == "T" and name == "to" and len(args) == 1 and args[0].type in ("D", "*"):
             return Value(f"op::to_dtype({target.cpp}, {args[0].cpp}, false, std::nullopt)", "T")
         if target.type == "T" and name == "item":
             return Value(f"{target.cpp}.item_scalar()", "S")
         if name == "value":
             return Value(f"({target.cpp}).value()", str(target.type).removesuffix("?"))
-        if target.type == "S" and name in ("to_double", "to_int", "is_integral", "is_complex", "is_float", "is_bool", "dtype"):
+        if target.type == "S" and name in (
+            "to_double",
+            "to_int",
+            "is_integral",
+            "is_complex",
+            "is_float",
+            "is_bool",
+            "dtype",
+        ):
             kind = {"to_double": "F", "to_int": "I", "dtype": "D"}.get(name, "B")
             return Value(f"({target.cpp}).{name}()", kind)
         return self._call_op(name, [target, *args], kwargs, node)
 
-    def _call_op(self, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST) -> Value:
+    def _call_op(
+        self, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+    ) -> Value:
         overloads = self.ops(name)
         if not overloads:
             raise self.fail(f"no operator called '{name}'", node)
@@ -455,17 +589,25 @@ class Translator:
             bound = self._bind(sig, args, kwargs)
             if bound is not None:
                 kinds = tuple(type_of(r.type) for r in sig.returns)
-                return Value(f"op::{sig.ident}({', '.join(bound)})", kinds[0] if len(kinds) == 1 else kinds)
+                return Value(
+                    f"op::{sig.ident}({', '.join(bound)})", kinds[0] if len(kinds) == 1 else kinds
+                )
         got = ", ".join([str(a.type) for a in args] + [f"{k}={v.type}" for k, v in kwargs.items()])
         raise self.fail(f"no overload of '{name}' takes ({got})", node)
 
-    def _bind(self, sig: Signature, args: list[Value], kwargs: dict[str, Value]) -> list[str] | None:
+    def _bind(
+        self, sig: Signature, args: list[Value], kwargs: dict[str, Value]
+    ) -> list[str] | None:
         """C++ arguments for a call of `sig`, or None where it does not fit."""
         positional = [a for a in sig.args if not a.keyword_only and a.type != "options"]
         if len(args) > len(positional):
             return None
         given = {p.name: v for p, v in zip(positional, args)}
-        options = {k: kwargs[k] for k in ("dtype", "device") if k in kwargs and k not in [a.name for a in sig.args]}
+        options = {
+            k: kwargs[k]
+            for k in ("dtype", "device")
+            if k in kwargs and k not in [a.name for a in sig.args]
+        }
         if options and not any(a.type == "options" for a in sig.args):
             return None
         kwargs = {k: v for k, v in kwargs.items() if k not in options}
@@ -476,7 +618,9 @@ class Translator:
         out: list[str] = []
         for param in sig.args:
             if param.type == "options":
-                parts = [options[k].cpp if k in options else "std::nullopt" for k in ("dtype", "device")]
+                parts = [
+                    options[k].cpp if k in options else "std::nullopt" for k in ("dtype", "device")
+                ]
                 out.append(f"expr::options({', '.join(parts)})")
                 continue
             if param.name not in given:
@@ -502,7 +646,11 @@ class Translator:
         if base == "T":
             if have == "T":
                 return cpp
-            return f"Tensor(Scalar({self._number(value) if have != 'S' else cpp}))" if have in tuple(NUMBERS) + ("S?",) else None
+            return (
+                f"Tensor(Scalar({self._number(value) if have != 'S' else cpp}))"
+                if have in (*NUMBERS, "S?")
+                else None
+            )
         if base == "N":
             if have == "N":
                 return f"OptInts(IntSpan({cpp}))" if want.endswith("?") else cpp
@@ -521,12 +669,19 @@ class Translator:
                 return f"({cpp}).to_double()"
             return cpp if have in ("F", "I", "F?", "B") else None
         if base == "I":
-            return cpp if have in ("I", "I?", "B") and (want.endswith("?") or have != "I?") else None
+            return (
+                cpp if have in ("I", "I?", "B") and (want.endswith("?") or have != "I?") else None
+            )
         if base == "M" and have == "Y":
             return f"expr::memory_format({cpp})"
         if base == "L" and have == "L":
             return cpp
-        return cpp if str(have).removesuffix("?") == base and (want.endswith("?") or not str(have).endswith("?")) else None
+        return (
+            cpp
+            if str(have).removesuffix("?") == base
+            and (want.endswith("?") or not str(have).endswith("?"))
+            else None
+        )
 
     def _printable(self, value: Value) -> str:
         if value.type == "S":
@@ -542,8 +697,11 @@ class Translator:
 
 def _assigned(tree: ast.AST) -> set[str]:
     """Names that statements inside `tree` assign."""
-    targets = [n.targets[0] if isinstance(n, ast.Assign) else n.target
-               for n in ast.walk(tree) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    targets = [
+        n.targets[0] if isinstance(n, ast.Assign) else n.target
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.Assign, ast.AugAssign))
+    ]
     return {t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)}
 
 
@@ -561,17 +719,26 @@ FACTS = ("sizes", "strides", "storage_offset", "dtype", "dim", "numel", "device"
 
 
 def metadata_only(text: str, name: str) -> set[str] | None:
-    """The facts (sizes, dtype, ...) of tensor `name` that `text` uses when it uses nothing else of it, else None."""
+    """The facts (sizes, dtype, ...) of tensor `name` in `text`; None where it uses more."""
     facts: set[str] = set()
     inside: set[ast.AST] = set()
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args
-                and isinstance(node.func.value, ast.Name) and node.func.value.id == name
-                and node.func.attr in FACTS):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and not node.args
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == name
+            and node.func.attr in FACTS
+        ):
             facts.add(node.func.attr)
             inside.add(node.func.value)
-        elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "needs"):
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "needs"
+        ):
             inside.add(node.args[0])
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == name and node not in inside:

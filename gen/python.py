@@ -1,7 +1,8 @@
 """Python bindings: one raw CPython function per Python name, its overloads in table order.
 
-All overloads of a name share one body; a function (``torch.add``) and a method (``Tensor.add``) are two thin entries
-to it, differing in whether ``self`` is an argument. Parsing is table-driven (src/python/arguments.h).
+All overloads of a name share one body; a function (``torch.add``) and a method (``Tensor.add``) are
+two thin entries to it, differing in whether ``self`` is an argument. Parsing is table-driven
+(src/python/arguments.h).
 """
 
 from __future__ import annotations
@@ -14,18 +15,43 @@ from .schema import Argument
 from .table import Op
 
 KINDS = {
-    "Tensor": "kTensor", "Tensor[]": "kTensors", "Tensor?[]": "kOptTensors", "Scalar": "kScalar", "int": "kInt",
-    "dim": "kInt", "int[]": "kInts", "dims": "kInts", "float": "kFloat", "float[]": "kFloats", "bool": "kBool",
-    "str": "kStr", "dtype": "kDType", "device": "kDevice", "memory_format": "kMemoryFormat", "Generator": "kGenerator",
+    "Tensor": "kTensor",
+    "Tensor[]": "kTensors",
+    "Tensor?[]": "kOptTensors",
+    "Scalar": "kScalar",
+    "int": "kInt",
+    "dim": "kInt",
+    "int[]": "kInts",
+    "dims": "kInts",
+    "float": "kFloat",
+    "float[]": "kFloats",
+    "bool": "kBool",
+    "str": "kStr",
+    "dtype": "kDType",
+    "device": "kDevice",
+    "memory_format": "kMemoryFormat",
+    "Generator": "kGenerator",
 }
 GETTERS = {
-    "Scalar": "scalar", "int": "integer", "dim": "integer", "int[]": "ints", "dims": "ints", "float": "real",
-    "float[]": "reals", "bool": "boolean", "str": "text", "dtype": "dtype", "device": "device",
+    "Scalar": "scalar",
+    "int": "integer",
+    "dim": "integer",
+    "int[]": "ints",
+    "dims": "ints",
+    "float": "real",
+    "float[]": "reals",
+    "bool": "boolean",
+    "str": "text",
+    "dtype": "dtype",
+    "device": "device",
     "memory_format": "memory_format",
 }
 OPTIONS = [  # what an `options` argument is in Python
-    ("dtype", "kDType", "None"), ("layout", "kLayout", "None"), ("device", "kDevice", "None"),
-    ("pin_memory", "kBool", "False"), ("requires_grad", "kBool", "False"),
+    ("dtype", "kDType", "None"),
+    ("layout", "kLayout", "None"),
+    ("device", "kDevice", "None"),
+    ("pin_memory", "kBool", "False"),
+    ("requires_grad", "kBool", "False"),
 ]
 
 
@@ -76,11 +102,22 @@ def _params(call: Call) -> list[str]:
     rows = []
     for i, a in enumerate(call.op.sig.args):
         if a.type == "options":
-            rows += [f'{{"{n}", Kind::{k}, "{d}", Param::kKeywordOnly | Param::kNone}}' for n, k, d in OPTIONS]
+            rows += [
+                f'{{"{n}", Kind::{k}, "{d}", Param::kKeywordOnly | Param::kNone}}'
+                for n, k, d in OPTIONS
+            ]
             continue
         base = a.type.removesuffix("?")
-        kind = "kTensorOrNumber" if _accepts_number(call.op, a) and not (call.inplace and i == 0) else KINDS[base]
-        flags = [f for f, on in (("Param::kKeywordOnly", a.keyword_only), ("Param::kNone", a.optional)) if on]
+        kind = (
+            "kTensorOrNumber"
+            if _accepts_number(call.op, a) and not (call.inplace and i == 0)
+            else KINDS[base]
+        )
+        flags = [
+            f
+            for f, on in (("Param::kKeywordOnly", a.keyword_only), ("Param::kNone", a.optional))
+            if on
+        ]
         default = "nullptr" if a.default is None else '"' + a.default.replace('"', '\\"') + '"'
         row = [f'"{a.name}"', f"Kind::{kind}", default, " | ".join(flags) or "0"]
         repeat = a.repeat or (1 if base == "dims" else 0)
@@ -108,7 +145,13 @@ def _getter(op: Op, a: Argument, i: int, first_is_self: bool) -> str:
     if default is None or base in ("dtype", "device") or default == "std::nullopt":
         return f"a.{name}({i})"
     if a.optional:
-        wrapped = {"float": "OptDouble", "int": "OptInt", "dim": "OptInt", "bool": "OptBool", "Scalar": "OptScalar"}
+        wrapped = {
+            "float": "OptDouble",
+            "int": "OptInt",
+            "dim": "OptInt",
+            "bool": "OptBool",
+            "Scalar": "OptScalar",
+        }
         default = f"{wrapped[base]}({default})" if base in wrapped else default
     return f"a.{name}({i}, {default})"
 
@@ -168,13 +211,21 @@ def binding_files(ops: list[Op], per_file: int = 40) -> dict[str, str]:
     keys = list(bodies)
     files, declared = {}, defaultdict(list)
     for start in range(0, len(keys), per_file):
-        out = ['#include "op_handlers.h"', '#include "python/binding_support.h"', "namespace taeda::python {"]
+        out = [
+            '#include "op_handlers.h"',
+            '#include "python/binding_support.h"',
+            "namespace taeda::python {",
+        ]
         for key in keys[start : start + per_file]:
             places = bodies[key]
-            out += _functions(places, names[places[0]], start + keys[start : start + per_file].index(key))
+            out += _functions(
+                places, names[places[0]], start + keys[start : start + per_file].index(key)
+            )
             for owner, name in places:
                 declared[owner].append((name, _identifier(owner, name), names[owner, name]))
-        files[f"bindings_{start // per_file:02d}.cc"] = "\n".join([*out, "}  // namespace taeda::python", ""])
+        files[f"bindings_{start // per_file:02d}.cc"] = "\n".join(
+            [*out, "}  // namespace taeda::python", ""]
+        )
     files["bindings_groups.cc"] = _groups(declared)
     return files
 
@@ -228,27 +279,50 @@ def docstring(name: str, calls: list[Call]) -> str:
 
 
 PYTHON_TYPES = {
-    "Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "Tensor?[]": "Sequence[Tensor | None]", "Scalar": "Number",
-    "int": "int", "dim": "int", "int[]": "Sequence[int]", "dims": "int | Sequence[int]", "float": "float",
-    "float[]": "Sequence[float]", "bool": "bool", "str": "str", "dtype": "dtype", "device": "Device",
-    "memory_format": "memory_format", "Generator": "Generator",
+    "Tensor": "Tensor",
+    "Tensor[]": "Sequence[Tensor]",
+    "Tensor?[]": "Sequence[Tensor | None]",
+    "Scalar": "Number",
+    "int": "int",
+    "dim": "int",
+    "int[]": "Sequence[int]",
+    "dims": "int | Sequence[int]",
+    "float": "float",
+    "float[]": "Sequence[float]",
+    "bool": "bool",
+    "str": "str",
+    "dtype": "dtype",
+    "device": "Device",
+    "memory_format": "memory_format",
+    "Generator": "Generator",
 }
 PYTHON_RETURNS = {
-    "Tensor": "Tensor", "Tensor[]": "tuple[Tensor, ...]", "int": "int", "int[]": "Size", "bool": "bool", "float": "float",
-    "Scalar": "Number", "dtype": "dtype",
+    "Tensor": "Tensor",
+    "Tensor[]": "tuple[Tensor, ...]",
+    "int": "int",
+    "int[]": "Size",
+    "bool": "bool",
+    "float": "float",
+    "Scalar": "Number",
+    "dtype": "dtype",
 }
 
 
 def signature_text(name: str, call: Call, method: bool = False) -> str:
-    """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor``."""
+    """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
     parts, starred = [], False
     for i, a in enumerate(call.op.sig.args):
         if (a.keyword_only or a.type == "options") and not starred:
             parts.append("*")
             starred = True
         if a.type == "options":
-            parts += ["dtype: dtype | None = None", "layout: layout | None = None", "device: Device | None = None",
-                      "pin_memory: bool = False", "requires_grad: bool = False"]
+            parts += [
+                "dtype: dtype | None = None",
+                "layout: layout | None = None",
+                "device: Device | None = None",
+                "pin_memory: bool = False",
+                "requires_grad: bool = False",
+            ]
             continue
         kind = PYTHON_TYPES[a.type.removesuffix("?")]
         if _accepts_number(call.op, a):
@@ -265,7 +339,11 @@ def signature_text(name: str, call: Call, method: bool = False) -> str:
     if call.has_out:
         if not starred:
             parts.append("*")
-        parts.append("out: Tensor | None = None" if len(call.op.sig.returns) == 1 else "out: Sequence[Tensor] | None = None")
+        parts.append(
+            "out: Tensor | None = None"
+            if len(call.op.sig.returns) == 1
+            else "out: Sequence[Tensor] | None = None"
+        )
     returns = [PYTHON_RETURNS[r.type] for r in call.op.sig.returns]
     result = returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]"
     return f"{name}({', '.join(parts)}) -> {result}"
@@ -280,7 +358,12 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
     for owner, entries in declared.items():
         out.append(f"PyMethodDef methods_{owner.replace('.', '__')}[] = {{")
         for name, ident, calls in entries:
-            doc = docstring(name, calls).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            doc = (
+                docstring(name, calls)
+                .replace("\\", "\\\\")
+                .replace('"', '\\"')
+                .replace("\n", "\\n")
+            )
             out.append(
                 f'  {{"{name}", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(py_{ident})), '
                 f'METH_FASTCALL | METH_KEYWORDS, "{doc}"}},'
@@ -294,9 +377,20 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
 
 def stubs(ops: list[Op]) -> str:
     """Type stubs of every generated function, grouped by owner, for taeda/_C.pyi."""
-    out = ["# Generated from the operator table.", "from collections.abc import Sequence", "from typing import Any, overload", "",
-           "Number = int | float | bool | complex", "Device = Any", "dtype = Any", "layout = Any", "Size = tuple[int, ...]",
-           "memory_format = Any", "Generator = Any", ""]
+    out = [
+        "# Generated from the operator table.",
+        "from collections.abc import Sequence",
+        "from typing import Any, overload",
+        "",
+        "Number = int | float | bool | complex",
+        "Device = Any",
+        "dtype = Any",
+        "layout = Any",
+        "Size = tuple[int, ...]",
+        "memory_format = Any",
+        "Generator = Any",
+        "",
+    ]
     groups: dict[str, list[tuple[str, list[Call]]]] = defaultdict(list)
     for (owner, name), calls in python_names(ops).items():
         groups[owner].append((name, calls))

@@ -1,8 +1,8 @@
 """Operator signatures: PyTorch's schema language, parsed into plain data.
 
-``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`. Besides PyTorch's types
-there are ``dim`` and ``dims``: integers that name dimensions of the first tensor argument, whose range check and
-wrapping of negative values the generator writes.
+``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`.
+Besides PyTorch's types there are ``dim`` and ``dims``: integers that name dimensions of the first
+tensor argument, whose range check and wrapping of negative values the generator writes.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class Argument:
 
 def cpp_int_list(items: list[str]) -> str:
     """A braced list that becomes an IntSpan for the duration of a call."""
-    return "IntSpan({" + ", ".join(f"int64_t{{{i}}}" for i in items) + "})" if items else "IntSpan()"
+    return (
+        "IntSpan({" + ", ".join(f"int64_t{{{i}}}" for i in items) + "})" if items else "IntSpan()"
+    )
 
 
 @dataclass
@@ -176,7 +178,9 @@ class Signature:
 
     def local(self, result: Return) -> str:
         """A C++ name for a result that no argument has."""
-        return result.name + "_out" if any(a.name == result.name for a in self.args) else result.name
+        return (
+            result.name + "_out" if any(a.name == result.name for a in self.args) else result.name
+        )
 
     @property
     def tensor_args(self) -> list[Argument]:

@@ -1,6 +1,7 @@
 """The operator table: ops/*.yaml loaded, validated and resolved into :class:`Op` records.
 
-``KEYS`` lists every key that an entry may have; an unknown one is an error that names file and line.
+``KEYS`` lists every key that an entry may have; an unknown one is an error that names file and
+line.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Op:
 
     @property
     def dispatched(self) -> bool:
-        """Whether calls go through a dispatch table; composites are plain functions over other operators."""
+        """Whether calls go through a dispatch table; composites are plain functions."""
         if self.body in ("pointwise", "kernel") or self.view:
             return True
         return self.body == "cpp" and (self.grad is not None or self.expr is not None)
@@ -109,8 +110,12 @@ class Op:
 
     @property
     def changes_layout(self) -> bool:
-        """Whether the in-place form changes sizes and strides instead of values: views, and composites of views."""
-        return "inplace" in self.variants and self.body != "pointwise" and (self.view or self.file == "shape.yaml")
+        """Whether the in-place form changes sizes and strides, not values."""
+        return (
+            "inplace" in self.variants
+            and self.body != "pointwise"
+            and (self.view or self.file == "shape.yaml")
+        )
 
     def fail(self, message: str) -> SchemaError:
         return SchemaError(f"{self.where}: {self.sig.text}: {message}")
@@ -144,7 +149,9 @@ def _checks(entry: dict, where: str) -> list[tuple[str, str]]:
         elif isinstance(item, dict) and len(item) == 1:
             checks.append(next((str(k), str(v)) for k, v in item.items()))
         else:
-            raise SchemaError(f"{where}: a check is 'condition' or 'condition: message', got {item}")
+            raise SchemaError(
+                f"{where}: a check is 'condition' or 'condition: message', got {item}"
+            )
     return checks
 
 
@@ -170,7 +177,9 @@ def _build(entry: dict, file: str) -> Op:
     if "kernel" in bodies or "cpp" in bodies:
         bodies = [b for b in bodies if b != "expr"]
     if len(bodies) != 1:
-        raise SchemaError(f"{where}: {sig.name}: exactly one body of {BODIES} is needed, got {bodies}")
+        raise SchemaError(
+            f"{where}: {sig.name}: exactly one body of {BODIES} is needed, got {bodies}"
+        )
     body = bodies[0]
     grad = _plain(entry.get("grad"))
     if grad == "none":
@@ -181,12 +190,25 @@ def _build(entry: dict, file: str) -> Op:
     if sig.mutates or entry.get("view") or not all(r.type == "Tensor" for r in sig.returns):
         variants = []
     op = Op(
-        sig, file, line, body, _plain(entry[body]), entry.get("python", _default_python(sig)),
-        doc=entry.get("doc", ""), types=entry.get("types", "all"), check=_checks(entry, where),
-        promote=entry.get("promote", "same"), variants=entry.get("variants", variants),
-        grad=grad, jvp=_plain(entry.get("jvp")), out=_plain(entry.get("out", {})),
-        contiguous=entry.get("contiguous", []), view=bool(entry.get("view", False)),
-        expr=entry.get("expr"), test=_plain(entry.get("test", {})), node=entry.get("node", ""),
+        sig,
+        file,
+        line,
+        body,
+        _plain(entry[body]),
+        entry.get("python", _default_python(sig)),
+        doc=entry.get("doc", ""),
+        types=entry.get("types", "all"),
+        check=_checks(entry, where),
+        promote=entry.get("promote", "same"),
+        variants=entry.get("variants", variants),
+        grad=grad,
+        jvp=_plain(entry.get("jvp")),
+        out=_plain(entry.get("out", {})),
+        contiguous=entry.get("contiguous", []),
+        view=bool(entry.get("view", False)),
+        expr=entry.get("expr"),
+        test=_plain(entry.get("test", {})),
+        node=entry.get("node", ""),
     )
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
         for result, name in zip(sig.returns, op.out):

@@ -1,4 +1,5 @@
-// Where a tensor lives. `meta` tensors have shape, dtype and no data: operators on them compute shapes only.
+// Where a tensor lives. `meta` tensors have shape, dtype and no data: operators on them compute
+// shapes only.
 #pragma once
 
 #include <cstdint>

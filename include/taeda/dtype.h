@@ -25,7 +25,8 @@ enum class DType : uint8_t {
 };
 inline constexpr int kNumDTypes = 12;
 
-// IEEE 754 binary16 and bfloat16 as storage formats: arithmetic converts to float and back, rounding to nearest even.
+// IEEE 754 binary16 and bfloat16 as storage formats: arithmetic converts to float and back,
+// rounding to nearest even.
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -76,7 +77,9 @@ constexpr bool is_floating(DType t) { return t >= DType::kFloat16 && t <= DType:
 constexpr bool is_complex(DType t) { return t >= DType::kComplex64; }
 constexpr bool is_inexact(DType t) { return t >= DType::kFloat16; }
 constexpr bool is_integral(DType t) { return t > DType::kBool && t <= DType::kInt64; }
-constexpr bool is_reduced_floating(DType t) { return t == DType::kFloat16 || t == DType::kBFloat16; }
+constexpr bool is_reduced_floating(DType t) {
+  return t == DType::kFloat16 || t == DType::kBFloat16;
+}
 
 constexpr int64_t item_size(DType t) {
   constexpr int64_t sizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
@@ -93,7 +96,8 @@ DType promote_types(DType a, DType b);
 // torch.can_cast: whether a result of type `from` may be written to a tensor of type `to`.
 bool can_cast(DType from, DType to);
 
-// The real type of a complex one's parts, and the complex type with such parts; others map to themselves.
+// The real type of a complex one's parts, and the complex type with such parts; others map to
+// themselves.
 constexpr DType to_real(DType t) {
   return t == DType::kComplex64 ? DType::kFloat32 : t == DType::kComplex128 ? DType::kFloat64 : t;
 }
@@ -107,9 +111,9 @@ void set_default_dtype(DType t);
 
 template <class T>
 struct DTypeOf;
-#define TD_DTYPE_OF(type, name) \
-  template <>                   \
-  struct DTypeOf<type> {        \
+#define TD_DTYPE_OF(type, name)                 \
+  template <>                                   \
+  struct DTypeOf<type> {                        \
     static constexpr DType value = DType::name; \
   };
 TD_DTYPE_OF(bool, kBool)

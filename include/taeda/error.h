@@ -1,8 +1,9 @@
 // Errors: every failed precondition in taeda is a C++ exception derived from taeda::Error.
 //
-// TD_CHECK(cond, "softmax: dim {} out of range [{}, {}]", dim, lo, hi) raises RuntimeError when cond is false;
-// the variants below raise the type that PyTorch raises in Python for the same mistake. A message names the
-// operator, the argument, what was expected and what was given. Nothing is formatted unless the check fails.
+// TD_CHECK(cond, "softmax: dim {} out of range [{}, {}]", dim, lo, hi) raises RuntimeError when
+// cond is false; the variants below raise the type that PyTorch raises in Python for the same
+// mistake. A message names the operator, the argument, what was expected and what was given.
+// Nothing is formatted unless the check fails.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +52,10 @@ std::string text_of(const T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(to_text(value));
   } else if constexpr (std::is_integral_v<T>) {
-    if constexpr (std::is_signed_v<T>) return to_text(static_cast<int64_t>(value));
-    else return to_text(static_cast<uint64_t>(value));
+    if constexpr (std::is_signed_v<T>)
+      return to_text(static_cast<int64_t>(value));
+    else
+      return to_text(static_cast<uint64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     return to_text(static_cast<double>(value));
   } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
@@ -74,15 +77,16 @@ std::string format(std::string_view format, const Args&... args) {
 }
 
 template <class... Args>
-[[noreturn, gnu::noinline, gnu::cold]] void fail(ErrorKind kind, std::string_view message, const Args&... args) {
+[[noreturn, gnu::noinline, gnu::cold]] void fail(ErrorKind kind, std::string_view message,
+                                                 const Args&... args) {
   detail::raise(kind, taeda::format(message, args...));
 }
 
 }  // namespace taeda
 
-#define TD_CHECK_AS(kind, cond, ...) \
-  do {                               \
-    if (!(cond)) [[unlikely]]        \
+#define TD_CHECK_AS(kind, cond, ...)    \
+  do {                                  \
+    if (!(cond)) [[unlikely]]           \
       ::taeda::fail(kind, __VA_ARGS__); \
   } while (false)
 
@@ -90,4 +94,5 @@ template <class... Args>
 #define TD_CHECK_VALUE(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kValue, cond, __VA_ARGS__)
 #define TD_CHECK_INDEX(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kIndex, cond, __VA_ARGS__)
 #define TD_CHECK_TYPE(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kType, cond, __VA_ARGS__)
-#define TD_CHECK_IMPLEMENTED(cond, ...) TD_CHECK_AS(::taeda::ErrorKind::kNotImplemented, cond, __VA_ARGS__)
+#define TD_CHECK_IMPLEMENTED(cond, ...) \
+  TD_CHECK_AS(::taeda::ErrorKind::kNotImplemented, cond, __VA_ARGS__)

@@ -1,7 +1,8 @@
 // Dispatch keys: what a call must pass through before it reaches a device kernel.
 //
-// A tensor carries a set of keys; an operator takes the union over its tensor arguments, adds and removes the calling
-// thread's own keys, and jumps to the handler of the highest one. Each handler removes its key and calls again.
+// A tensor carries a set of keys; an operator takes the union over its tensor arguments, adds and
+// removes the calling thread's own keys, and jumps to the handler of the highest one. Each handler
+// removes its key and calls again.
 #pragma once
 
 #include <bit>
@@ -49,7 +50,9 @@ extern thread_local ThreadModes thread_modes;
 // Skips `keys` on this thread until the end of the scope.
 class ExcludeKeys {
  public:
-  explicit ExcludeKeys(KeySet keys) : saved_(thread_modes.excluded) { thread_modes.excluded = saved_ | keys; }
+  explicit ExcludeKeys(KeySet keys) : saved_(thread_modes.excluded) {
+    thread_modes.excluded = saved_ | keys;
+  }
   ~ExcludeKeys() { thread_modes.excluded = saved_; }
   ExcludeKeys(const ExcludeKeys&) = delete;
   ExcludeKeys& operator=(const ExcludeKeys&) = delete;

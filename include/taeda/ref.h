@@ -1,7 +1,8 @@
 // Reference counting: RefCounted is the base of shared objects, Ref<T> the owning pointer to one.
 //
-// Counts are atomic; the object dies with its last Ref. A class that needs to know when it becomes shared
-// (TensorImpl, whose Python object must then stay alive) overloads retain/release, found by ADL.
+// Counts are atomic; the object dies with its last Ref. A class that needs to know when it becomes
+// shared (TensorImpl, whose Python object must then stay alive) overloads retain/release, found by
+// ADL.
 #pragma once
 
 #include <atomic>
@@ -19,15 +20,19 @@ class RefCounted {
   uint32_t use_count() const { return refs_.load(std::memory_order_relaxed); }
 
  private:
-  friend void retain(const RefCounted* object) { object->refs_.fetch_add(1, std::memory_order_relaxed); }
+  friend void retain(const RefCounted* object) {
+    object->refs_.fetch_add(1, std::memory_order_relaxed);
+  }
   friend void release(const RefCounted* object) {
     if (object->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) object->last_release();
   }
-  // Takes a reference unless the last one is gone already: for tables of objects that they do not own.
+  // Takes a reference unless the last one is gone already: for tables of objects that they do not
+  // own.
   friend bool try_retain(const RefCounted* object) {
     uint32_t count = object->refs_.load(std::memory_order_relaxed);
     while (count != 0)
-      if (object->refs_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return true;
+      if (object->refs_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel))
+        return true;
     return false;
   }
   // Called with the count at zero; deep structures override it to avoid recursion.
@@ -47,33 +52,32 @@ class Ref {
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  Ref(Ref<U> other) : object_(other.detach()) {}
-  ~Ref() {
-    if (object_) release(object_);
-  }
-  Ref& operator=(Ref other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
+    requires std::is_convertible_v<U*, T*> Ref(Ref<U> other) : object_(other.detach()) {}
+    ~Ref() {
+      if (object_) release(object_);
+    }
+    Ref& operator=(Ref other) noexcept {
+      std::swap(object_, other.object_);
+      return *this;
+    }
 
-  // Takes over a count that the caller owns.
-  static Ref adopt(T* object) {
-    Ref ref;
-    ref.object_ = object;
-    return ref;
-  }
-  // Gives the count to the caller.
-  T* detach() { return std::exchange(object_, nullptr); }
+    // Takes over a count that the caller owns.
+    static Ref adopt(T* object) {
+      Ref ref;
+      ref.object_ = object;
+      return ref;
+    }
+    // Gives the count to the caller.
+    T* detach() { return std::exchange(object_, nullptr); }
 
-  T* get() const { return object_; }
-  T& operator*() const { return *object_; }
-  T* operator->() const { return object_; }
-  explicit operator bool() const { return object_ != nullptr; }
-  friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
+    T* get() const { return object_; }
+    T& operator*() const { return *object_; }
+    T* operator->() const { return object_; }
+    explicit operator bool() const { return object_ != nullptr; }
+    friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
 
- private:
-  T* object_ = nullptr;
+   private:
+    T* object_ = nullptr;
 };
 
 template <class T, class... Args>

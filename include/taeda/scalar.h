@@ -20,78 +20,89 @@ class Scalar {
   Scalar(bool value) : kind_(Kind::kBool) { int_ = value; }
   template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Scalar(T value) : kind_(Kind::kInt) {
-    int_ = static_cast<int64_t>(value);
-  }
+  Scalar(T value) : kind_(Kind::kInt) { int_ = static_cast<int64_t>(value); }
   template <class T>
-    requires std::is_floating_point_v<T>
-  Scalar(T value) : kind_(Kind::kFloat) {
-    real_ = static_cast<double>(value);
-  }
-  Scalar(std::complex<double> value) : kind_(Kind::kComplex), imag_(value.imag()) { real_ = value.real(); }
-
-  Kind kind() const { return kind_; }
-  bool is_integral() const { return kind_ <= Kind::kInt; }
-  bool is_bool() const { return kind_ == Kind::kBool; }
-  bool is_float() const { return kind_ == Kind::kFloat; }
-  bool is_complex() const { return kind_ == Kind::kComplex; }
-
-  // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real type, and for a number
-  // outside an integer type's range (for unsigned types, negative numbers wrap around as in PyTorch).
-  template <class T>
-  T to() const {
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-      using R = typename T::value_type;
-      return T(static_cast<R>(is_integral() ? static_cast<double>(int_) : real_), static_cast<R>(imag_));
-    } else {
-      if (is_complex()) [[unlikely]] check_real();
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) return T(to<float>());
-      else if constexpr (std::is_same_v<T, bool>) return is_integral() ? int_ != 0 : real_ != 0;
-      else if constexpr (std::is_integral_v<T>) return narrow<T>(is_integral() ? int_ : to_int64());
-      else if (is_integral()) return static_cast<T>(int_);
-      else return static_cast<T>(real_);
+    requires std::is_floating_point_v<T> Scalar(T value) : kind_(Kind::kFloat) {
+      real_ = static_cast<double>(value);
     }
-  }
-  double to_double() const { return to<double>(); }
-  int64_t to_int() const { return is_integral() ? int_ : to_int64(); }
-  bool to_bool() const { return is_complex() ? real_ != 0 || imag_ != 0 : to<bool>(); }
-  std::complex<double> to_complex() const { return to<std::complex<double>>(); }
-
-  // The dtype of a Python number in type promotion: bool, int64, the default float, its complex.
-  DType dtype() const;
-
-  Scalar operator-() const {
-    if (is_integral()) return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(int_)));
-    if (is_float()) return Scalar(-real_);
-    return Scalar(std::complex<double>(-real_, -imag_));
-  }
-  friend bool operator==(const Scalar& a, const Scalar& b) {
-    if (a.is_integral() && b.is_integral()) return a.int_ == b.int_;
-    return a.to_complex() == b.to_complex();
-  }
-
- private:
-  void check_real() const {
-    TD_CHECK(imag_ == 0, "value cannot be converted to a real type without overflow: imaginary part is {}", imag_);
-  }
-  template <class T>
-  T narrow(int64_t value) const {
-    if constexpr (sizeof(T) < sizeof(int64_t)) {
-      constexpr int64_t hi = static_cast<int64_t>(std::numeric_limits<T>::max());
-      constexpr int64_t lo = std::is_signed_v<T> ? -hi - 1 : -hi;
-      if (value < lo || value > hi) [[unlikely]] fail_overflow(sizeof(T), std::is_signed_v<T>);
+    Scalar(std::complex<double> value) : kind_(Kind::kComplex), imag_(value.imag()) {
+      real_ = value.real();
     }
-    return static_cast<T>(value);
-  }
-  [[noreturn]] void fail_overflow(size_t bytes, bool is_signed) const;
-  int64_t to_int64() const;  // truncates; RuntimeError where the value does not fit
 
-  union {
-    int64_t int_;
-    double real_;
-  };
-  Kind kind_;
-  double imag_ = 0;
+    Kind kind() const { return kind_; }
+    bool is_integral() const { return kind_ <= Kind::kInt; }
+    bool is_bool() const { return kind_ == Kind::kBool; }
+    bool is_float() const { return kind_ == Kind::kFloat; }
+    bool is_complex() const { return kind_ == Kind::kComplex; }
+
+    // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real
+    // type, and for a number outside an integer type's range (for unsigned types, negative numbers
+    // wrap around as in PyTorch).
+    template <class T>
+    T to() const {
+      if constexpr (std::is_same_v<T, std::complex<float>> ||
+                    std::is_same_v<T, std::complex<double>>) {
+        using R = typename T::value_type;
+        return T(static_cast<R>(is_integral() ? static_cast<double>(int_) : real_),
+                 static_cast<R>(imag_));
+      } else {
+        if (is_complex()) [[unlikely]]
+          check_real();
+        if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+          return T(to<float>());
+        else if constexpr (std::is_same_v<T, bool>)
+          return is_integral() ? int_ != 0 : real_ != 0;
+        else if constexpr (std::is_integral_v<T>)
+          return narrow<T>(is_integral() ? int_ : to_int64());
+        else if (is_integral())
+          return static_cast<T>(int_);
+        else
+          return static_cast<T>(real_);
+      }
+    }
+    double to_double() const { return to<double>(); }
+    int64_t to_int() const { return is_integral() ? int_ : to_int64(); }
+    bool to_bool() const { return is_complex() ? real_ != 0 || imag_ != 0 : to<bool>(); }
+    std::complex<double> to_complex() const { return to<std::complex<double>>(); }
+
+    // The dtype of a Python number in type promotion: bool, int64, the default float, its complex.
+    DType dtype() const;
+
+    Scalar operator-() const {
+      if (is_integral()) return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(int_)));
+      if (is_float()) return Scalar(-real_);
+      return Scalar(std::complex<double>(-real_, -imag_));
+    }
+    friend bool operator==(const Scalar& a, const Scalar& b) {
+      if (a.is_integral() && b.is_integral()) return a.int_ == b.int_;
+      return a.to_complex() == b.to_complex();
+    }
+
+   private:
+    void check_real() const {
+      TD_CHECK(imag_ == 0,
+               "value cannot be converted to a real type without overflow: imaginary part is {}",
+               imag_);
+    }
+    template <class T>
+    T narrow(int64_t value) const {
+      if constexpr (sizeof(T) < sizeof(int64_t)) {
+        constexpr int64_t hi = static_cast<int64_t>(std::numeric_limits<T>::max());
+        constexpr int64_t lo = std::is_signed_v<T> ? -hi - 1 : -hi;
+        if (value < lo || value > hi) [[unlikely]]
+          fail_overflow(sizeof(T), std::is_signed_v<T>);
+      }
+      return static_cast<T>(value);
+    }
+    [[noreturn]] void fail_overflow(size_t bytes, bool is_signed) const;
+    int64_t to_int64() const;  // truncates; RuntimeError where the value does not fit
+
+    union {
+      int64_t int_;
+      double real_;
+    };
+    Kind kind_;
+    double imag_ = 0;
 };
 
 std::string to_text(const Scalar& value);

@@ -1,7 +1,8 @@
 // SmallVector<T, N>: a vector of trivially copyable values whose first N live inside the object.
 // Span<T>: a borrowed range; it owns nothing and must not outlive what it points at.
 //
-// Shapes and strides are DimVector (5 dimensions without a heap allocation) and are passed as IntSpan.
+// Shapes and strides are DimVector (5 dimensions without a heap allocation) and are passed as
+// IntSpan.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +24,17 @@ class Span {
   // For arguments only: the list lives until the end of the full expression.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
-  constexpr Span(std::initializer_list<value_type> list)
-    requires std::is_const_v<T>
+  constexpr Span(std::initializer_list<value_type> list) requires std::is_const_v<T>
       : data_(list.begin()), size_(list.size()) {}
 #pragma GCC diagnostic pop
   template <size_t N>
   constexpr Span(T (&array)[N]) : data_(array), size_(N) {}
   // Any contiguous container with data() and size().
   template <class C>
-    requires requires(C& c) { static_cast<T*>(c.data()); c.size(); }
+    requires requires(C& c) {
+      static_cast<T*>(c.data());
+      c.size();
+    }
   constexpr Span(C&& container) : data_(container.data()), size_(container.size()) {}
 
   constexpr T* data() const { return data_; }
@@ -45,7 +48,9 @@ class Span {
   constexpr Span slice(size_t start, size_t count) const { return {data_ + start, count}; }
   std::vector<value_type> vec() const { return {begin(), end()}; }
 
-  friend bool operator==(Span a, Span b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(Span a, Span b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
   T* data_ = nullptr;

@@ -1,8 +1,8 @@
 // Storage: a run of bytes on a device and the way to give them back.
 //
-// Shared by all views of a tensor, with one version counter that in-place operators advance. NumPy arrays, DLPack
-// capsules and mapped files are storages whose deleter drops the foreign owner: nothing is copied.
-// Storages of up to 64 bytes keep their data inside the object.
+// Shared by all views of a tensor, with one version counter that in-place operators advance. NumPy
+// arrays, DLPack capsules and mapped files are storages whose deleter drops the foreign owner:
+// nothing is copied. Storages of up to 64 bytes keep their data inside the object.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,12 @@ class Storage final : public RefCounted {
  public:
   using Deleter = void (*)(void* context);
 
-  // Uninitialised memory from the device's allocator; OutOfMemoryError when there is none. `meta` has no memory.
+  // Uninitialised memory from the device's allocator; OutOfMemoryError when there is none. `meta`
+  // has no memory.
   static Ref<Storage> allocate(int64_t nbytes, Device device);
   // Foreign memory; `deleter(context)` runs once when the last reference goes, on any thread.
-  static Ref<Storage> wrap(void* data, int64_t nbytes, Device device, Deleter deleter, void* context);
+  static Ref<Storage> wrap(void* data, int64_t nbytes, Device device, Deleter deleter,
+                           void* context);
 
   ~Storage() override;
 

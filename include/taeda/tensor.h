@@ -1,8 +1,9 @@
 // Tensor: a handle to an n-dimensional strided array with automatic differentiation.
 //
-// Copying a Tensor copies the handle: both name the same data, as in Python. A default-constructed Tensor is
-// undefined (`defined()` is false) and stands for "None". Handles may be passed between threads; two threads must not
-// change the same tensor at once. Operators are methods (generated from ops/) and free functions in ops.h.
+// Copying a Tensor copies the handle: both name the same data, as in Python. A default-constructed
+// Tensor is undefined (`defined()` is false) and stands for "None". Handles may be passed between
+// threads; two threads must not change the same tensor at once. Operators are methods (generated
+// from ops/) and free functions in ops.h.
 //
 //   taeda::Tensor x = taeda::randn({2, 3}).requires_grad_();
 //   (x * x).sum().backward();
@@ -54,74 +55,79 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
-  // A number as a 0-d tensor that takes part in type promotion as a number does: lets `x * 2.0` compile.
+  // A number as a 0-d tensor that takes part in type promotion as a number does: lets `x * 2.0`
+  // compile.
   Tensor(const Scalar& number);
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Tensor(T number) : Tensor(Scalar(number)) {}
+    requires std::is_arithmetic_v<T> Tensor(T number) : Tensor(Scalar(number)) {}
 
-  bool defined() const { return static_cast<bool>(impl_); }
-  explicit operator bool() const = delete;
-  TensorImpl* impl() const { return impl_.get(); }
-  const Ref<TensorImpl>& ref() const { return impl_; }
-  Ref<TensorImpl> take() { return std::move(impl_); }
-  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+    bool defined() const { return static_cast<bool>(impl_); }
+    explicit operator bool() const = delete;
+    TensorImpl* impl() const { return impl_.get(); }
+    const Ref<TensorImpl>& ref() const { return impl_; }
+    Ref<TensorImpl> take() { return std::move(impl_); }
+    bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  int64_t dim() const { return impl_->ndim(); }
-  IntSpan sizes() const { return impl_->sizes; }
-  IntSpan strides() const { return impl_->strides; }
-  int64_t size(int64_t dim) const;    // dim in [-ndim, ndim); IndexError otherwise
-  int64_t stride(int64_t dim) const;  // likewise
-  int64_t numel() const { return impl_->numel; }
-  int64_t storage_offset() const { return impl_->offset; }
-  DType dtype() const { return impl_->dtype; }
-  Device device() const { return impl_->device; }
-  int64_t itemsize() const { return item_size(impl_->dtype); }
-  int64_t nbytes() const { return impl_->numel * itemsize(); }
-  bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
-  bool is_floating_point() const { return is_floating(impl_->dtype); }
-  bool is_complex() const { return taeda::is_complex(impl_->dtype); }
-  bool is_meta() const { return impl_->device.is_meta(); }
-  bool is_inference() const { return impl_->inference; }
-  uint32_t version() const { return impl_->version(); }
-  const Ref<Storage>& storage() const { return impl_->storage; }
-  void* data_ptr() const { return impl_->data; }
-  // The data as T*; RuntimeError when the dtype differs.
-  template <class T>
-  T* data() const {
-    TD_CHECK(impl_->dtype == kDTypeOf<T>, "data(): expected dtype {}, got {}", kDTypeOf<T>, impl_->dtype);
-    return static_cast<T*>(impl_->data);
-  }
-  // The value of a one-element tensor as T; RuntimeError for more elements.
-  template <class T>
-  T item() const {
-    return item_scalar().to<T>();
-  }
-  Scalar item_scalar() const;
+    int64_t dim() const { return impl_->ndim(); }
+    IntSpan sizes() const { return impl_->sizes; }
+    IntSpan strides() const { return impl_->strides; }
+    int64_t size(int64_t dim) const;    // dim in [-ndim, ndim); IndexError otherwise
+    int64_t stride(int64_t dim) const;  // likewise
+    int64_t numel() const { return impl_->numel; }
+    int64_t storage_offset() const { return impl_->offset; }
+    DType dtype() const { return impl_->dtype; }
+    Device device() const { return impl_->device; }
+    int64_t itemsize() const { return item_size(impl_->dtype); }
+    int64_t nbytes() const { return impl_->numel * itemsize(); }
+    bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
+    bool is_floating_point() const { return is_floating(impl_->dtype); }
+    bool is_complex() const { return taeda::is_complex(impl_->dtype); }
+    bool is_meta() const { return impl_->device.is_meta(); }
+    bool is_inference() const { return impl_->inference; }
+    uint32_t version() const { return impl_->version(); }
+    const Ref<Storage>& storage() const { return impl_->storage; }
+    void* data_ptr() const { return impl_->data; }
+    // The data as T*; RuntimeError when the dtype differs.
+    template <class T>
+    T* data() const {
+      TD_CHECK(impl_->dtype == kDTypeOf<T>, "data(): expected dtype {}, got {}", kDTypeOf<T>,
+               impl_->dtype);
+      return static_cast<T*>(impl_->data);
+    }
+    // The value of a one-element tensor as T; RuntimeError for more elements.
+    template <class T>
+    T item() const {
+      return item_scalar().to<T>();
+    }
+    Scalar item_scalar() const;
 
-  // --- autograd (src/autograd) ---
-  bool requires_grad() const;
-  bool is_leaf() const;
-  // Makes a leaf record gradients; RuntimeError for integer tensors and non-leaves.
-  Tensor& requires_grad_(bool value = true);
-  // The accumulated gradient; undefined when there is none.
-  Tensor grad() const;
-  void set_grad(const Tensor& grad);
-  // d(sum(this * gradient))/d(leaves), accumulated into their grad(). `gradient` may be left out for one element.
-  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
-  void retain_grad();
-  // A tensor on the same memory with a version counter of its own and no history: PyTorch's `.data`.
-  Tensor variable_data() const;
-  // Puts `value`'s memory, layout and dtype into this tensor object, keeping its identity: PyTorch's `x.data = value`.
-  void set_data(const Tensor& value);
+    // --- autograd (src/autograd) ---
+    bool requires_grad() const;
+    bool is_leaf() const;
+    // Makes a leaf record gradients; RuntimeError for integer tensors and non-leaves.
+    Tensor& requires_grad_(bool value = true);
+    // The accumulated gradient; undefined when there is none.
+    Tensor grad() const;
+    void set_grad(const Tensor& grad);
+    // d(sum(this * gradient))/d(leaves), accumulated into their grad(). `gradient` may be left out
+    // for one element.
+    void backward(const Tensor& gradient = {}, bool retain_graph = false,
+                  bool create_graph = false) const;
+    void retain_grad();
+    // A tensor on the same memory with a version counter of its own and no history: PyTorch's
+    // `.data`.
+    Tensor variable_data() const;
+    // Puts `value`'s memory, layout and dtype into this tensor object, keeping its identity:
+    // PyTorch's `x.data = value`.
+    void set_data(const Tensor& value);
 
-  // As PyTorch prints it (without autograd's suffix).
-  std::string to_string() const;
+    // As PyTorch prints it (without autograd's suffix).
+    std::string to_string() const;
 
 #include "taeda/tensor_methods.inc"  // generated: every operator that has a method
 
- private:
-  Ref<TensorImpl> impl_;
+   private:
+    Ref<TensorImpl> impl_;
 };
 
 }  // namespace taeda

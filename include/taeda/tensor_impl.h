@@ -1,7 +1,8 @@
-// TensorImpl: the object behind a Tensor: storage, layout, dtype, device, keys, and its ties to autograd and Python.
+// TensorImpl: the object behind a Tensor: storage, layout, dtype, device, keys, and its ties to
+// autograd and Python.
 //
-// Not for user code: programs hold Tensors. Fields are public because operators and bindings are the class's
-// implementation; everything else goes through Tensor's methods.
+// Not for user code: programs hold Tensors. Fields are public because operators and bindings are
+// the class's implementation; everything else goes through Tensor's methods.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,15 @@ struct AutogradMetaBase {
   virtual ~AutogradMetaBase() = default;
 };
 
-// A version counter apart from the storage's, for tensors that share memory but not history (Tensor::data).
+// A version counter apart from the storage's, for tensors that share memory but not history
+// (Tensor::data).
 class VersionCounter final : public RefCounted {
  public:
   std::atomic<uint32_t> value{0};
 };
 
-// How the binding layer keeps a tensor's Python object alive while C++ shares the tensor. Set once by the bindings.
+// How the binding layer keeps a tensor's Python object alive while C++ shares the tensor. Set once
+// by the bindings.
 struct PythonHooks {
   void (*incref)(void* object);
   void (*decref)(void* object);  // may be called without the GIL
@@ -55,24 +58,27 @@ class TensorImpl {
   Device device;
   bool contiguous = true;       // row-major dense
   bool wrapped_number = false;  // made from a Python number: takes part in type promotion as one
-  bool inference = false;       // made under inference_mode: no version counter, not savable for backward
+  bool inference =
+      false;  // made under inference_mode: no version counter, not savable for backward
 
-  Ref<VersionCounter> own_version;              // null: the storage's counter
-  std::unique_ptr<AutogradMetaBase> autograd;   // null until needed
-  Ref<TensorImpl> view_base;                    // for differentiable views: the tensor that owns the history
-  uint32_t view_flags = 0;                      // autograd/meta.h
-  uint32_t view_version = 0;                    // the version that a view's history stands for
+  Ref<VersionCounter> own_version;             // null: the storage's counter
+  std::unique_ptr<AutogradMetaBase> autograd;  // null until needed
+  Ref<TensorImpl> view_base;  // for differentiable views: the tensor that owns the history
+  uint32_t view_flags = 0;    // autograd/meta.h
+  uint32_t view_version = 0;  // the version that a view's history stands for
 
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
   uint32_t version() const {
     return own_version ? own_version->value.load(std::memory_order_relaxed) : storage->version();
   }
   void bump_version() {
-    if (own_version) own_version->value.fetch_add(1, std::memory_order_relaxed);
-    else storage->bump_version();
+    if (own_version)
+      own_version->value.fetch_add(1, std::memory_order_relaxed);
+    else
+      storage->bump_version();
   }
-  // Sets sizes, strides, offset and what follows from them (numel, contiguous, data). The caller has checked that
-  // they stay inside the storage.
+  // Sets sizes, strides, offset and what follows from them (numel, contiguous, data). The caller
+  // has checked that they stay inside the storage.
   void set_layout(IntSpan sizes, IntSpan strides, int64_t offset);
   void set_contiguous_layout(IntSpan sizes);
   void refresh_data();
@@ -81,9 +87,11 @@ class TensorImpl {
 
   // The Python object of this tensor, if one exists (borrowed).
   void* python_object() const { return python_; }
-  // Ties `object` to this tensor. The caller's C++ reference now belongs to the Python object. Called with the GIL.
+  // Ties `object` to this tensor. The caller's C++ reference now belongs to the Python object.
+  // Called with the GIL.
   void attach_python(void* object);
-  // Unties the Python object. Called by its deallocator, which owns the last reference and must still release it.
+  // Unties the Python object. Called by its deallocator, which owns the last reference and must
+  // still release it.
   void detach_python();
 
   static void* operator new(size_t size);
@@ -92,9 +100,10 @@ class TensorImpl {
  private:
   friend void retain(const TensorImpl* impl);
   friend void release(const TensorImpl* impl);
-  // A tensor with a Python object is owned by it; while C++ holds further references, the tensor holds one
-  // reference to the Python object, so that identity, attributes and subclass survive. The flag sits in the
-  // counter so that "became shared" and "became unshared" are seen exactly once, whatever threads do.
+  // A tensor with a Python object is owned by it; while C++ holds further references, the tensor
+  // holds one reference to the Python object, so that identity, attributes and subclass survive.
+  // The flag sits in the counter so that "became shared" and "became unshared" are seen exactly
+  // once, whatever threads do.
   static constexpr uint32_t kHasPython = 1u << 31;
   mutable std::atomic<uint32_t> refs_{0};
   void* python_ = nullptr;
@@ -102,13 +111,16 @@ class TensorImpl {
 
 inline void retain(const TensorImpl* impl) {
   const uint32_t old = impl->refs_.fetch_add(1, std::memory_order_relaxed);
-  if (old == (TensorImpl::kHasPython | 1u)) [[unlikely]] python_hooks.incref(impl->python_);
+  if (old == (TensorImpl::kHasPython | 1u)) [[unlikely]]
+    python_hooks.incref(impl->python_);
 }
 inline void release(const TensorImpl* impl) {
   void* python = impl->python_;
   const uint32_t old = impl->refs_.fetch_sub(1, std::memory_order_acq_rel);
-  if (old == 1u) delete impl;
-  else if (old == (TensorImpl::kHasPython | 2u)) [[unlikely]] python_hooks.decref(python);
+  if (old == 1u)
+    delete impl;
+  else if (old == (TensorImpl::kHasPython | 2u)) [[unlikely]]
+    python_hooks.decref(python);
 }
 
 }  // namespace taeda

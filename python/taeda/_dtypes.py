@@ -50,7 +50,8 @@ class finfo:
         return (
             f"finfo(resolution={_show(self.resolution)}, min={_show(self.min)}, "
             f"max={_show(self.max)}, eps={_show(self.eps)}, "
-            f"smallest_normal={_show(self.smallest_normal)}, tiny={_show(self.tiny)}, dtype={self.dtype})"
+            f"smallest_normal={_show(self.smallest_normal)}, tiny={_show(self.tiny)}, "
+            f"dtype={self.dtype})"
         )
 
 

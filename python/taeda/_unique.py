@@ -1,4 +1,4 @@
-"""Functions whose number of results depends on their arguments: unique, unique_consecutive, nonzero."""
+"""Functions whose number of results depends on their arguments: unique and its like."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or the distinct slices along `dim`.
 
-    With `return_inverse`, also where each element went; with `return_counts`, how often each occurs.
+    With `return_inverse`, also where each element went; with `return_counts`, how often each
+    occurs.
 
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))

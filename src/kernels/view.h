@@ -1,7 +1,7 @@
 // View: what a kernel sees of a tensor: memory, element type, sizes and strides. It owns nothing.
 //
-// Kernels live below tensors: they take Views that the caller has checked against the operator's contract, allocate
-// nothing that outlives the call, and never look at autograd.
+// Kernels live below tensors: they take Views that the caller has checked against the operator's
+// contract, allocate nothing that outlives the call, and never look at autograd.
 #pragma once
 
 #include "taeda/dtype.h"

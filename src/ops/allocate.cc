@@ -8,8 +8,10 @@ namespace taeda {
 namespace {
 
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
-  TD_CHECK(device.type != DeviceType::kCUDA, "cannot allocate on {}: no CUDA device was found", device);
-  return Tensor(make_ref<TensorImpl>(Storage::allocate(device.is_meta() ? 0 : nbytes, device), dtype, device));
+  TD_CHECK(device.type != DeviceType::kCUDA, "cannot allocate on {}: no CUDA device was found",
+           device);
+  return Tensor(make_ref<TensorImpl>(Storage::allocate(device.is_meta() ? 0 : nbytes, device),
+                                     dtype, device));
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device 
 
 Tensor empty_like_tensor(const Tensor& like, DType dtype) {
   if (like.impl()->contiguous) return empty_tensor(like.sizes(), dtype, like.device());
-  return empty_strided_tensor(like.sizes(), preserved_strides(like.sizes(), like.strides()), dtype, like.device());
+  return empty_strided_tensor(like.sizes(), preserved_strides(like.sizes(), like.strides()), dtype,
+                              like.device());
 }
 
 Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset) {
@@ -41,14 +44,16 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
 }
 
 void resize_out(std::string_view op, const Tensor& out, IntSpan sizes) {
-  TD_CHECK(out.storage()->resizable(), "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(),
-           sizes);
+  TD_CHECK(out.storage()->resizable(),
+           "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(), sizes);
   op::resize_(out, sizes, std::nullopt);
 }
 
 void write_out(std::string_view op, const Tensor& out, const Tensor& result) {
-  TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(), out.device());
-  TD_CHECK(can_cast(result.dtype(), out.dtype()), "{}: result type {} can't be cast to the desired output type {}", op,
+  TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
+           out.device());
+  TD_CHECK(can_cast(result.dtype(), out.dtype()),
+           "{}: result type {} can't be cast to the desired output type {}", op,
            scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
   if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes());
   op::copy_(out, result, false);

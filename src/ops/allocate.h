@@ -8,10 +8,12 @@ namespace taeda {
 // Row-major. RuntimeError for negative sizes and for sizes whose product overflows.
 Tensor empty_tensor(IntSpan sizes, DType dtype, Device device = DeviceType::kCPU);
 // With the given strides (checked not to overflow).
-Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device = DeviceType::kCPU);
+Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype,
+                            Device device = DeviceType::kCPU);
 // Dense, with `like`'s order of dimensions in memory where `like` is dense; row-major otherwise.
 Tensor empty_like_tensor(const Tensor& like, DType dtype);
-// A tensor on `base`'s storage with a layout of its own; the caller guarantees that it stays inside. No view tracking.
+// A tensor on `base`'s storage with a layout of its own; the caller guarantees that it stays
+// inside. No view tracking.
 Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
 
 // Gives an out= argument its sizes; as PyTorch, warns when that changes a tensor that has elements.

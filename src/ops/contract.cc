@@ -12,12 +12,14 @@ void fail_types(std::string_view op, DType got) {
 
 void fail_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;
-  fail(ErrorKind::kIndex, "Dimension out of range (expected to be in range of [{}, {}], but got {})", -n, n - 1, dim);
+  fail(ErrorKind::kIndex,
+       "Dimension out of range (expected to be in range of [{}, {}], but got {})", -n, n - 1, dim);
 }
 
 void fail_device(std::string_view op, std::string_view argument, Device expected, Device got) {
   fail(ErrorKind::kRuntime,
-       "{}: expected all tensors to be on the same device, but argument '{}' is on {}, different from other tensors on {}",
+       "{}: expected all tensors to be on the same device, but argument '{}' is on {}, different "
+       "from other tensors on {}",
        op, argument, got, expected);
 }
 
@@ -26,7 +28,8 @@ DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim) {
   uint64_t seen = 0;
   for (auto& dim : wrapped) {
     dim = wrap_dim(dim, ndim);
-    TD_CHECK(dim < 64 && !(seen >> dim & 1), "{}: dim {} appears multiple times in the list of dims", op, dim);
+    TD_CHECK(dim < 64 && !(seen >> dim & 1),
+             "{}: dim {} appears multiple times in the list of dims", op, dim);
     seen |= uint64_t{1} << dim;
   }
   return wrapped;
@@ -34,8 +37,10 @@ DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim) {
 
 void list_defined(std::string_view op, std::string_view argument, TensorSpan list) {
   for (size_t i = 0; i < list.size(); i++) {
-    TD_CHECK_TYPE(list[i].defined(), "{}(): argument '{}' must be tuple of Tensors, but found element of type None at pos {}",
-                  op, argument, i);
+    TD_CHECK_TYPE(
+        list[i].defined(),
+        "{}(): argument '{}' must be tuple of Tensors, but found element of type None at pos {}",
+        op, argument, i);
   }
 }
 

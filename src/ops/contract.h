@@ -1,7 +1,7 @@
 // Contracts: the checks that generated code makes in front of every kernel.
 //
-// All of them name the operator and the argument, and raise PyTorch's exception type. They cost a few comparisons;
-// the failing branches are out of line.
+// All of them name the operator and the argument, and raise PyTorch's exception type. They cost a
+// few comparisons; the failing branches are out of line.
 #pragma once
 
 #include <string_view>
@@ -17,8 +17,8 @@ constexpr TypeMask bit(DType t) { return 1u << static_cast<int>(t); }
 inline constexpr TypeMask kBool = bit(DType::kBool);
 inline constexpr TypeMask kIntegral = bit(DType::kUInt8) | bit(DType::kInt8) | bit(DType::kInt16) |
                                       bit(DType::kInt32) | bit(DType::kInt64);
-inline constexpr TypeMask kFloating = bit(DType::kFloat16) | bit(DType::kBFloat16) | bit(DType::kFloat32) |
-                                      bit(DType::kFloat64);
+inline constexpr TypeMask kFloating =
+    bit(DType::kFloat16) | bit(DType::kBFloat16) | bit(DType::kFloat32) | bit(DType::kFloat64);
 inline constexpr TypeMask kComplex = bit(DType::kComplex64) | bit(DType::kComplex128);
 inline constexpr TypeMask kInexact = kFloating | kComplex;
 inline constexpr TypeMask kIntegralBool = kIntegral | kBool;
@@ -29,25 +29,32 @@ inline constexpr TypeMask kAll = kReal | kComplex;
 [[noreturn, gnu::cold]] void fail_undefined(std::string_view op, std::string_view argument);
 [[noreturn, gnu::cold]] void fail_types(std::string_view op, DType got);
 [[noreturn, gnu::cold]] void fail_dim(int64_t dim, int64_t ndim);
-[[noreturn, gnu::cold]] void fail_device(std::string_view op, std::string_view argument, Device expected, Device got);
+[[noreturn, gnu::cold]] void fail_device(std::string_view op, std::string_view argument,
+                                         Device expected, Device got);
 
 inline void defined(std::string_view op, std::string_view argument, const Tensor& t) {
-  if (!t.defined()) [[unlikely]] fail_undefined(op, argument);
+  if (!t.defined()) [[unlikely]]
+    fail_undefined(op, argument);
 }
 inline void types(std::string_view op, TypeMask allowed, DType got) {
-  if (!(allowed & bit(got))) [[unlikely]] fail_types(op, got);
+  if (!(allowed & bit(got))) [[unlikely]]
+    fail_types(op, got);
 }
-inline void same_device(std::string_view op, std::string_view argument, Device expected, const Tensor& t) {
+inline void same_device(std::string_view op, std::string_view argument, Device expected,
+                        const Tensor& t) {
   if (t.defined() && t.device() != expected && !t.impl()->wrapped_number) [[unlikely]]
     fail_device(op, argument, expected, t.device());
 }
 // A dimension counted from either end; a 0-d tensor counts as having one.
 inline int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;
-  if (dim < -n || dim >= n) [[unlikely]] fail_dim(dim, ndim);
+  if (dim < -n || dim >= n) [[unlikely]]
+    fail_dim(dim, ndim);
   return dim < 0 ? dim + n : dim;
 }
-inline OptInt wrap_dim(OptInt dim, int64_t ndim) { return dim ? OptInt(wrap_dim(*dim, ndim)) : dim; }
+inline OptInt wrap_dim(OptInt dim, int64_t ndim) {
+  return dim ? OptInt(wrap_dim(*dim, ndim)) : dim;
+}
 // Wraps each and checks that none appears twice.
 DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim);
 inline std::optional<DimVector> wrap_dims(std::string_view op, OptInts dims, int64_t ndim) {

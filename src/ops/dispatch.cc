@@ -8,7 +8,8 @@ namespace taeda {
 void dispatch::check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad) {
   if (!thread_modes.grad_enabled) return;
   TD_CHECK(!any_requires_grad && !out.requires_grad(),
-           "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+           "{}(): functions with out=... arguments don't support automatic differentiation, but "
+           "one of the arguments "
            "requires grad.",
            op);
 }

@@ -1,4 +1,5 @@
-// The few lines around a dispatch table: collecting keys, and turning tensors into a kernel's Views.
+// The few lines around a dispatch table: collecting keys, and turning tensors into a kernel's
+// Views.
 #pragma once
 
 #include <vector>
@@ -24,7 +25,8 @@ inline KeySet effective(KeySet keys) {
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }
 
-// out= takes no part in autograd: RuntimeError when it, or while recording an argument, requires grad.
+// out= takes no part in autograd: RuntimeError when it, or while recording an argument, requires
+// grad.
 void check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad);
 template <class... Inputs>
 void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) {

@@ -1,5 +1,6 @@
-// What the table's expression language compiles to where C++ has no operator of the same meaning: Python's integer
-// division and modulo, negative indices and slices of integer lists, concatenation.
+// What the table's expression language compiles to where C++ has no operator of the same meaning:
+// Python's integer division and modulo, negative indices and slices of integer lists,
+// concatenation.
 #pragma once
 
 #include <cmath>
@@ -17,17 +18,20 @@ inline constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 inline int64_t checked_add(int64_t a, int64_t b) {
   int64_t c;
-  if (__builtin_add_overflow(a, b, &c)) [[unlikely]] fail_overflow("+", a, b);
+  if (__builtin_add_overflow(a, b, &c)) [[unlikely]]
+    fail_overflow("+", a, b);
   return c;
 }
 inline int64_t checked_sub(int64_t a, int64_t b) {
   int64_t c;
-  if (__builtin_sub_overflow(a, b, &c)) [[unlikely]] fail_overflow("-", a, b);
+  if (__builtin_sub_overflow(a, b, &c)) [[unlikely]]
+    fail_overflow("-", a, b);
   return c;
 }
 inline int64_t checked_mul(int64_t a, int64_t b) {
   int64_t c;
-  if (__builtin_mul_overflow(a, b, &c)) [[unlikely]] fail_overflow("*", a, b);
+  if (__builtin_mul_overflow(a, b, &c)) [[unlikely]]
+    fail_overflow("*", a, b);
   return c;
 }
 
@@ -36,7 +40,8 @@ template <class A, class B>
 auto floor_div(A a, B b) {
   if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
     const int64_t x = a, y = b;
-    if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) [[unlikely]] fail_overflow("//", x, y);
+    if (y == 0 || (y == -1 && x == std::numeric_limits<int64_t>::min())) [[unlikely]]
+      fail_overflow("//", x, y);
     return x / y - ((x % y != 0) && ((x < 0) != (y < 0)));
   } else {
     return std::floor(static_cast<double>(a) / static_cast<double>(b));
@@ -44,8 +49,10 @@ auto floor_div(A a, B b) {
 }
 template <class A, class B>
 auto modulo(A a, B b) {
-  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) return static_cast<int64_t>(a) - floor_div(a, b) * b;
-  else return a - floor_div(a, b) * b;
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
+    return static_cast<int64_t>(a) - floor_div(a, b) * b;
+  else
+    return a - floor_div(a, b) * b;
 }
 template <class A, class B>
 auto power(A a, B b) {
@@ -61,7 +68,8 @@ auto power(A a, B b) {
 template <class List>
 auto at(const List& list, int64_t index) {
   const int64_t n = static_cast<int64_t>(list.size());
-  if (index < -n || index >= n) [[unlikely]] fail_index(index, list.size());
+  if (index < -n || index >= n) [[unlikely]]
+    fail_index(index, list.size());
   return list[static_cast<size_t>(index < 0 ? index + n : index)];
 }
 inline int64_t clamp_index(int64_t index, int64_t n) {
@@ -94,7 +102,7 @@ inline DimVector repeat(IntSpan list, int64_t count) {
 }
 
 inline MemoryFormat memory_format(std::string_view name) {
-  return name == "contiguous" ? MemoryFormat::kContiguous
+  return name == "contiguous"      ? MemoryFormat::kContiguous
          : name == "channels_last" ? MemoryFormat::kChannelsLast
                                    : MemoryFormat::kPreserve;
 }

@@ -12,7 +12,9 @@ namespace taeda::impl {
 
 namespace {
 
-DType dtype_or(const TensorOptions& options, DType fallback) { return options.dtype.value_or(fallback); }
+DType dtype_or(const TensorOptions& options, DType fallback) {
+  return options.dtype.value_or(fallback);
+}
 Device device_or_cpu(const TensorOptions& options) { return options.device.value_or(Device()); }
 
 Tensor finished(Tensor t, const TensorOptions& options) {
@@ -33,8 +35,9 @@ Tensor like(const Tensor& self, const TensorOptions& options, OptMemoryFormat fo
   const Device device = options.device.value_or(self.device());
   const MemoryFormat kind = format.value_or(MemoryFormat::kPreserve);
   if (kind == MemoryFormat::kContiguous) return empty_tensor(self.sizes(), dtype, device);
-  const DimVector strides = kind == MemoryFormat::kPreserve ? preserved_strides(self.sizes(), self.strides())
-                                                            : channels_last_strides(self.sizes());
+  const DimVector strides = kind == MemoryFormat::kPreserve
+                                ? preserved_strides(self.sizes(), self.strides())
+                                : channels_last_strides(self.sizes());
   return empty_strided_tensor(self.sizes(), strides, dtype, device);
 }
 
@@ -46,12 +49,17 @@ Tensor empty(IntSpan size, const TensorOptions& options, OptMemoryFormat format)
   if (kind == MemoryFormat::kContiguous)
     return finished(empty_tensor(size, dtype, device_or_cpu(options)), options);
   TD_CHECK(kind != MemoryFormat::kPreserve, "empty: memory_format must not be preserve_format");
-  return finished(empty_strided_tensor(size, channels_last_strides(size), dtype, device_or_cpu(options)), options);
+  return finished(
+      empty_strided_tensor(size, channels_last_strides(size), dtype, device_or_cpu(options)),
+      options);
 }
 
 Tensor empty_strided(IntSpan size, IntSpan stride, const TensorOptions& options) {
-  TD_CHECK(size.size() == stride.size(), "empty_strided: size {} and stride {} must have the same length", size, stride);
-  return finished(empty_strided_tensor(size, stride, dtype_or(options, default_dtype()), device_or_cpu(options)), options);
+  TD_CHECK(size.size() == stride.size(),
+           "empty_strided: size {} and stride {} must have the same length", size, stride);
+  return finished(empty_strided_tensor(size, stride, dtype_or(options, default_dtype()),
+                                       device_or_cpu(options)),
+                  options);
 }
 
 Tensor full(IntSpan size, const Scalar& value, const TensorOptions& options) {
@@ -76,7 +84,8 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options, OptMemoryFor
 Tensor ones_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
   return finished(filled(like(self, options, format), int64_t{1}), options);
 }
-Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options, OptMemoryFormat format) {
+Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
+                 OptMemoryFormat format) {
   return finished(filled(like(self, options, format), value), options);
 }
 
@@ -97,7 +106,8 @@ Tensor new_zeros(const Tensor& self, IntSpan size, const TensorOptions& options)
 Tensor new_ones(const Tensor& self, IntSpan size, const TensorOptions& options) {
   return impl::ones(size, inherited(self, options));
 }
-Tensor new_full(const Tensor& self, IntSpan size, const Scalar& value, const TensorOptions& options) {
+Tensor new_full(const Tensor& self, IntSpan size, const Scalar& value,
+                const TensorOptions& options) {
   return impl::full(size, value, inherited(self, options));
 }
 
@@ -106,7 +116,8 @@ namespace {
 constexpr double kMaxCount = 9.2e18;
 
 // Element i is start + i * step in the widest type of its kind, then converted.
-Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype, const TensorOptions& options) {
+Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype,
+                const TensorOptions& options) {
   Tensor out = empty_tensor({count}, dtype, device_or_cpu(options));
   if (!out.is_meta()) {
     if (start.is_integral() && step.is_integral() && is_integral(dtype)) {
@@ -126,7 +137,8 @@ Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dt
   return finished(out, options);
 }
 
-DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
+                     const TensorOptions& options) {
   if (options.dtype) return *options.dtype;
   const bool integral = start.is_integral() && end.is_integral() && step.is_integral();
   return integral ? DType::kInt64 : default_dtype();
@@ -134,35 +146,44 @@ DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
 
 void check_range(std::string_view name, double start, double end, double step) {
   TD_CHECK(step != 0, "{}: step must be nonzero", name);
-  TD_CHECK(std::isfinite(start) && std::isfinite(end), "{}: unsupported range: {} -> {}", name, start, end);
-  TD_CHECK(step > 0 ? end >= start : end <= start, "{}: upper bound and lower bound inconsistent with step sign", name);
+  TD_CHECK(std::isfinite(start) && std::isfinite(end), "{}: unsupported range: {} -> {}", name,
+           start, end);
+  TD_CHECK(step > 0 ? end >= start : end <= start,
+           "{}: upper bound and lower bound inconsistent with step sign", name);
 }
 
 }  // namespace
 
-Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              const TensorOptions& options) {
   const double a = start.to_double(), b = end.to_double(), d = step.to_double();
   check_range("arange", a, b, d);
   double count = std::ceil((b - a) / d);
   if (start.is_integral() && end.is_integral() && step.is_integral()) {
-    const __int128 span = static_cast<__int128>(end.to_int()) - start.to_int(), width = step.to_int();
+    const __int128 span = static_cast<__int128>(end.to_int()) - start.to_int(),
+                   width = step.to_int();
     count = static_cast<double>((span + width - (width > 0 ? 1 : -1)) / width);
   }
   TD_CHECK(count >= 0 && count < kMaxCount, "arange: invalid size, possible overflow");
-  return sequence(static_cast<int64_t>(count), start, step, sequence_dtype(start, end, step, options), options);
+  return sequence(static_cast<int64_t>(count), start, step,
+                  sequence_dtype(start, end, step, options), options);
 }
 Tensor arange_end(const Scalar& end, const TensorOptions& options) {
-  return impl::arange(end.is_integral() ? Scalar(int64_t{0}) : Scalar(0.0), end, int64_t{1}, options);
+  return impl::arange(end.is_integral() ? Scalar(int64_t{0}) : Scalar(0.0), end, int64_t{1},
+                      options);
 }
-Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options) {
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
+             const TensorOptions& options) {
   const double a = start.to_double(), b = end.to_double(), d = step.to_double();
   check_range("range", a, b, d);
   const double count = std::floor((b - a) / d) + 1;
   TD_CHECK(count < kMaxCount, "range: invalid size, possible overflow");
-  return sequence(static_cast<int64_t>(count), start, step, dtype_or(options, default_dtype()), options);
+  return sequence(static_cast<int64_t>(count), start, step, dtype_or(options, default_dtype()),
+                  options);
 }
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const TensorOptions& options) {
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options) {
   const DType dtype = dtype_or(options, default_dtype());
   Tensor wide = empty_tensor({steps}, DType::kFloat64, device_or_cpu(options));
   if (!wide.is_meta()) {
@@ -171,16 +192,19 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
     const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
     // From both ends, so that the last element is exactly `end`.
     for (int64_t i = 0; i < steps; i++)
-      data[i] = i < steps / 2 || steps == 1 ? a + step * static_cast<double>(i) : b - step * static_cast<double>(steps - 1 - i);
+      data[i] = i < steps / 2 || steps == 1 ? a + step * static_cast<double>(i)
+                                            : b - step * static_cast<double>(steps - 1 - i);
   }
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
 
-Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, const TensorOptions& options) {
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                const TensorOptions& options) {
   Tensor t = impl::linspace(start, end, steps, TensorOptions(DType::kFloat64));
   auto* data = t.data<double>();
   for (int64_t i = 0; i < steps; i++) data[i] = std::pow(base, data[i]);
-  return finished(op::to_dtype(t, dtype_or(options, default_dtype()), false, std::nullopt), options);
+  return finished(op::to_dtype(t, dtype_or(options, default_dtype()), false, std::nullopt),
+                  options);
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
@@ -207,7 +231,8 @@ Tensor clone(const Tensor& self, OptMemoryFormat format) {
 }
 
 Tensor contiguous(const Tensor& self, MemoryFormat format) {
-  TD_CHECK(format != MemoryFormat::kPreserve, "preserve memory format is unsupported by the contiguous operator");
+  TD_CHECK(format != MemoryFormat::kPreserve,
+           "preserve memory format is unsupported by the contiguous operator");
   if (self.is_contiguous(format)) return self;
   return op::clone(self, format);
 }
@@ -219,7 +244,8 @@ Tensor _cast(const Tensor& self, DType dtype, OptMemoryFormat format) {
 }
 
 Tensor to_dtype(const Tensor& self, DType dtype, bool copy, OptMemoryFormat format) {
-  const bool same_layout = !format || *format == MemoryFormat::kPreserve || self.is_contiguous(*format);
+  const bool same_layout =
+      !format || *format == MemoryFormat::kPreserve || self.is_contiguous(*format);
   if (self.dtype() == dtype && same_layout && !copy) return self;
   if (self.dtype() == dtype) return op::clone(self, format);
   return op::_cast(self, dtype, format);
@@ -232,7 +258,8 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   if (self.is_meta() || src.is_meta()) return self;
   TD_CHECK(self.storage()->writable(), "copy_: the tensor's memory is read-only");
   const MemoryOverlap overlap = memory_overlap(self, source);
-  if (overlap == MemoryOverlap::kPartial || overlap == MemoryOverlap::kUnknown) source = impl::clone(source, std::nullopt);
+  if (overlap == MemoryOverlap::kPartial || overlap == MemoryOverlap::kUnknown)
+    source = impl::clone(source, std::nullopt);
   cpu::copy(view_of(self), view_of(source));
   return self;
 }
@@ -250,18 +277,21 @@ Tensor zero_(const Tensor& self) {
 
 Tensor set_layout_(const Tensor& self, IntSpan size, IntSpan stride, int64_t offset) {
   const int64_t needed = storage_bytes_needed(size, stride, offset, self.dtype());
-  TD_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
-           "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, the storage has {}", size, stride, offset,
-           needed, self.storage()->nbytes());
+  TD_CHECK(
+      self.is_meta() || needed <= self.storage()->nbytes(),
+      "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, the storage has {}",
+      size, stride, offset, needed, self.storage()->nbytes());
   self.impl()->set_layout(size, stride, offset);
   return self;
 }
 
 Tensor resize_(const Tensor& self, IntSpan size, OptMemoryFormat format) {
-  TD_CHECK(!self.requires_grad() || !thread_modes.grad_enabled, "cannot resize variables that require grad");
-  const DimVector strides = format && *format != MemoryFormat::kContiguous && *format != MemoryFormat::kPreserve
-                                ? channels_last_strides(size)
-                                : contiguous_strides(size);
+  TD_CHECK(!self.requires_grad() || !thread_modes.grad_enabled,
+           "cannot resize variables that require grad");
+  const DimVector strides =
+      format && *format != MemoryFormat::kContiguous && *format != MemoryFormat::kPreserve
+          ? channels_last_strides(size)
+          : contiguous_strides(size);
   const int64_t needed = storage_bytes_needed(size, strides, self.storage_offset(), self.dtype());
   if (!self.is_meta() && needed > self.storage()->nbytes()) self.storage()->resize(needed);
   self.impl()->set_layout(size, strides, self.storage_offset());

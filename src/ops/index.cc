@@ -1,4 +1,5 @@
-// Advanced indexing and the operators whose result sizes depend on data: the hand-written bodies behind ops/index.yaml.
+// Advanced indexing and the operators whose result sizes depend on data: the hand-written bodies
+// behind ops/index.yaml.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -16,11 +17,12 @@ namespace taeda::impl {
 namespace {
 
 void check_has_data(std::string_view op, const Tensor& t) {
-  TD_CHECK_IMPLEMENTED(!t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
+  TD_CHECK_IMPLEMENTED(
+      !t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
 }
 
-// Indices of one call, ready for the kernels: the tensor with the indexed dimensions side by side, and index tensors of
-// one common size for dimensions first, first + 1, ...
+// Indices of one call, ready for the kernels: the tensor with the indexed dimensions side by side,
+// and index tensors of one common size for dimensions first, first + 1, ...
 struct Prepared {
   Tensor self;
   TensorList indices;
@@ -31,7 +33,8 @@ struct Prepared {
   std::vector<int64_t> offsets() const {
     std::vector<View> views;
     for (const Tensor& t : indices) views.push_back(view_of(t));
-    return cpu::index_offsets(view_of(self), first, views, "index {} is out of bounds for dimension {} with size {}",
+    return cpu::index_offsets(view_of(self), first, views,
+                              "index {} is out of bounds for dimension {} with size {}",
                               /*wrap=*/true);
   }
   int64_t count() const { return static_cast<int64_t>(indices.size()); }
@@ -50,12 +53,14 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
       const int64_t at = static_cast<int64_t>(out.size());
       for (int64_t d = 0; d < index.dim(); d++) {
         TD_CHECK_INDEX(at + d < self.dim() && index.size(d) == self.size(at + d),
-                       "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} at index {}",
+                       "The shape of the mask {} at index {} does not match the shape of the "
+                       "indexed tensor {} at index {}",
                        index.sizes(), d, self.sizes(), at + d);
       }
       check_has_data("index", index);
       const std::vector<int64_t> positions = cpu::true_positions(view_of(index));
-      Tensor rows = empty_tensor({static_cast<int64_t>(positions.size()), index.dim()}, DType::kInt64);
+      Tensor rows =
+          empty_tensor({static_cast<int64_t>(positions.size()), index.dim()}, DType::kInt64);
       cpu::unravel(view_of(rows), positions, index.sizes());
       for (int64_t d = 0; d < index.dim(); d++) out.push_back(op::select(rows, 1, d));
       continue;
@@ -64,8 +69,8 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
                    "tensors used as indices must be long, int, byte or bool tensors");
     out.push_back(index);
   }
-  TD_CHECK_INDEX(static_cast<int64_t>(out.size()) <= self.dim(), "too many indices for tensor of dimension {} (got {})",
-                 self.dim(), out.size());
+  TD_CHECK_INDEX(static_cast<int64_t>(out.size()) <= self.dim(),
+                 "too many indices for tensor of dimension {} (got {})", self.dim(), out.size());
   return out;
 }
 
@@ -88,7 +93,8 @@ DimVector common_sizes(const TensorList& indices) {
   for (const Tensor& t : indices) {
     if (t.defined()) shapes += (shapes.empty() ? "" : ", ") + to_text(t.sizes());
   }
-  fail(ErrorKind::kIndex, "shape mismatch: indexing tensors could not be broadcast together with shapes {}", shapes);
+  fail(ErrorKind::kIndex,
+       "shape mismatch: indexing tensors could not be broadcast together with shapes {}", shapes);
 }
 
 Prepared prepare(const Tensor& self, TensorSpan given) {
@@ -104,9 +110,11 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
   p.positions = common_sizes(indices);
   DimVector indexed, others;
   for (int64_t d = 0; d < self.dim(); d++) {
-    const bool is_indexed = d < static_cast<int64_t>(indices.size()) && indices[static_cast<size_t>(d)].defined();
+    const bool is_indexed =
+        d < static_cast<int64_t>(indices.size()) && indices[static_cast<size_t>(d)].defined();
     (is_indexed ? indexed : others).push_back(d);
-    if (is_indexed) p.indices.push_back(op::expand(indices[static_cast<size_t>(d)], p.positions, false));
+    if (is_indexed)
+      p.indices.push_back(op::expand(indices[static_cast<size_t>(d)], p.positions, false));
   }
   TD_CHECK(!indexed.empty(), "index: at least one index tensor is needed");
   p.first = indexed.front();
@@ -121,7 +129,8 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
   const IntSpan sizes = p.self.sizes();
   for (int64_t d = 0; d < p.first; d++) p.result.push_back(sizes[static_cast<size_t>(d)]);
   for (int64_t s : p.positions) p.result.push_back(s);
-  for (int64_t d = p.first + p.count(); d < p.self.dim(); d++) p.result.push_back(sizes[static_cast<size_t>(d)]);
+  for (int64_t d = p.first + p.count(); d < p.self.dim(); d++)
+    p.result.push_back(sizes[static_cast<size_t>(d)]);
   return p;
 }
 
@@ -135,23 +144,28 @@ Tensor index(const Tensor& self, TensorSpan indices) {
   if (none_defined(indices)) return op::clone(self, {});
   const Prepared p = prepare(self, indices);
   Tensor out = empty_tensor(p.result, self.dtype(), self.device());
-  if (!self.is_meta()) cpu::index_read(view_of(out), view_of(p.self), p.first, p.count(), p.offsets());
+  if (!self.is_meta())
+    cpu::index_read(view_of(out), view_of(p.self), p.first, p.count(), p.offsets());
   return out;
 }
 
 Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
-  if (none_defined(indices)) return op::copy_(self, accumulate ? taeda::add(self, values) : values, false);
+  if (none_defined(indices))
+    return op::copy_(self, accumulate ? taeda::add(self, values) : values, false);
   const Prepared p = prepare(self, indices);
-  TD_CHECK(is_expandable_to(values.sizes(), p.result),
-           "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),
-           p.result);
+  TD_CHECK(
+      is_expandable_to(values.sizes(), p.result),
+      "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+      values.sizes(), p.result);
   if (self.is_meta()) return self;
   const std::vector<int64_t> offsets = p.offsets();
-  cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first, p.count(), offsets, accumulate);
+  cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
+                   p.count(), offsets, accumulate);
   return self;
 }
 
-Tensor index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+Tensor index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index,
+                          const Tensor& value) {
   if (self.is_meta()) return self;
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
   cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
@@ -169,7 +183,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, OptInt dim) {
     self_sizes[d] = along;
     index_sizes[d] = picked;
   }
-  return op::gather(op::expand(self, self_sizes, false), *dim, op::expand(indices, index_sizes, false), false);
+  return op::gather(op::expand(self, self_sizes, false), *dim,
+                    op::expand(indices, index_sizes, false), false);
 }
 
 Tensor nonzero(const Tensor& self) {
@@ -183,7 +198,8 @@ Tensor nonzero(const Tensor& self) {
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());
   check_has_data("masked_select", self);
-  const std::vector<int64_t> positions = cpu::true_positions(view_of(op::expand(mask, sizes, false)));
+  const std::vector<int64_t> positions =
+      cpu::true_positions(view_of(op::expand(mask, sizes, false)));
   Tensor out = empty_tensor({static_cast<int64_t>(positions.size())}, self.dtype());
   cpu::take_positions(view_of(out), view_of(op::expand(self, sizes, false)), positions);
   return out;
@@ -193,7 +209,8 @@ Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sou
   const Tensor full = op::expand(mask, self.sizes(), false);
   if (self.is_meta()) return self;
   const std::vector<int64_t> positions = cpu::true_positions(view_of(full));
-  TD_CHECK(static_cast<int64_t>(positions.size()) <= source.numel(), "Number of elements of source < number of ones in mask");
+  TD_CHECK(static_cast<int64_t>(positions.size()) <= source.numel(),
+           "Number of elements of source < number of ones in mask");
   cpu::put_positions(view_of(self), view_of(source), positions);
   return self;
 }
@@ -215,7 +232,8 @@ Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
     if (start == 0) {
       out = out.is_same(self) ? op::clone(self, {}) : out;
     } else {
-      out = op::cat({{op::slice(out, dims[i], start, {}, 1), op::slice(out, dims[i], 0, start, 1)}}, dims[i]);
+      out = op::cat({{op::slice(out, dims[i], start, {}, 1), op::slice(out, dims[i], 0, start, 1)}},
+                    dims[i]);
     }
   }
   return out;
@@ -227,7 +245,8 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   dim1 = wrap_dim(dim1, ndim);
   dim2 = wrap_dim(dim2, ndim);
   TD_CHECK(dim1 != dim2, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
-  const int64_t n = checked_add(self.size(-1), std::abs(std::max<int64_t>(offset, -INT64_MAX)), "diag_embed");
+  const int64_t n =
+      checked_add(self.size(-1), std::abs(std::max<int64_t>(offset, -INT64_MAX)), "diag_embed");
   DimVector sizes(self.sizes().begin(), self.sizes().end() - 1);
   sizes.insert(static_cast<size_t>(std::min(dim1, dim2)), n);
   sizes.insert(static_cast<size_t>(std::max(dim1, dim2)), n);
@@ -236,7 +255,8 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   return out;
 }
 
-Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                        int64_t dim2) {
   const Tensor out = op::clone(self, {});
   op::copy_(op::diagonal(out, offset, dim1, dim2), src, false);
   return out;
@@ -246,7 +266,8 @@ Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_
   op::copy_(op::select(out, dim, index), src, false);
   return out;
 }
-Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end, int64_t step) {
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end,
+                     int64_t step) {
   const Tensor out = op::clone(self, {});
   op::copy_(op::slice(out, dim, start, end, step), src, false);
   return out;
@@ -254,14 +275,16 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt 
 
 Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   check_has_data("repeat_interleave", repeats);
-  const Tensor counts = op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
+  const Tensor counts =
+      op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
   const int64_t* n = counts.data<int64_t>();
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); i++) {
     TD_CHECK(n[i] >= 0, "repeats can not be negative");
     total = checked_add(total, n[i], "repeat_interleave");
   }
-  TD_CHECK(!output_size || *output_size == total, "repeat_interleave: output_size {} is not the sum of repeats, {}",
+  TD_CHECK(!output_size || *output_size == total,
+           "repeat_interleave: output_size {} is not the sum of repeats, {}",
            output_size.value_or(0), total);
   Tensor out = empty_tensor({total}, repeats.dtype());
   Tensor wide = repeats.dtype() == DType::kInt64 ? out : empty_tensor({total}, DType::kInt64);
@@ -269,17 +292,21 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   for (int64_t i = 0; i < counts.numel(); i++) to = std::fill_n(to, n[i], i);
   return wide.is_same(out) ? out : op::to_dtype(wide, repeats.dtype(), false, {});
 }
-Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, OptInt dim, OptInt output_size) {
+Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, OptInt dim,
+                                     OptInt output_size) {
   const Tensor x = dim ? self : op::reshape(self, {-1});
   const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
   TD_CHECK(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
   TD_CHECK(repeats.numel() == 1 || repeats.numel() == n,
-           "repeats must have the same size as input along dim, but got repeats.size(0) = {} and input.size({}) = {}",
+           "repeats must have the same size as input along dim, but got repeats.size(0) = {} and "
+           "input.size({}) = {}",
            repeats.numel(), d, n);
-  const Tensor each = repeats.numel() == n ? op::reshape(repeats, {n}) : op::expand(op::reshape(repeats, {1}), {n}, false);
+  const Tensor each = repeats.numel() == n ? op::reshape(repeats, {n})
+                                           : op::expand(op::reshape(repeats, {1}), {n}, false);
   return op::index_select(x, d, op::repeat_interleave_tensor(each, output_size));
 }
-Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, OptInt dim, OptInt output_size) {
+Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, OptInt dim,
+                                  OptInt output_size) {
   const Tensor x = dim ? self : op::reshape(self, {-1});
   const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
   TD_CHECK(!output_size || *output_size == checked_mul(n, repeats, "repeat_interleave"),

@@ -7,7 +7,9 @@ namespace {
 
 bool is_index_type(DType t) { return t == DType::kInt64 || t == DType::kInt32; }
 int64_t at_least_1d(const Tensor& t) { return t.dim() ? t.dim() : 1; }
-int64_t size_at(const Tensor& t, int64_t d) { return t.dim() ? t.sizes()[static_cast<size_t>(d)] : 1; }
+int64_t size_at(const Tensor& t, int64_t d) {
+  return t.dim() ? t.sizes()[static_cast<size_t>(d)] : 1;
+}
 
 // Whether index is no larger than `other` in every dimension but `except`.
 bool fits(const Tensor& index, const Tensor& other, int64_t except) {
@@ -26,8 +28,9 @@ DimVector resized(IntSpan sizes, int64_t dim, int64_t size) {
 }
 
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim) {
-  TD_CHECK_IMPLEMENTED(sizes.empty() || sizes[static_cast<size_t>(dim)] <= std::numeric_limits<uint32_t>::max(),
-                       "{}: more than 2^32 - 1 elements along dimension {}", op, dim);
+  TD_CHECK_IMPLEMENTED(
+      sizes.empty() || sizes[static_cast<size_t>(dim)] <= std::numeric_limits<uint32_t>::max(),
+      "{}: more than 2^32 - 1 elements along dimension {}", op, dim);
   return true;
 }
 
@@ -37,7 +40,8 @@ bool gather_fits(const Tensor& self, int64_t dim, const Tensor& index) {
   TD_CHECK(at_least_1d(self) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as input tensor");
   TD_CHECK(fits(index, self, dim),
-           "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}",
+           "Size does not match at dimension {} expected index {} to be no larger than self {} "
+           "apart from dimension {}",
            dim, index.sizes(), self.sizes(), dim);
   return true;
 }
@@ -47,11 +51,13 @@ bool scatter_value_fits(std::string_view op, const Tensor& self, int64_t dim, co
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
   TD_CHECK(at_least_1d(self) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as self tensor");
-  TD_CHECK(fits(index, self, dim), "Expected index {} to be no larger than self {} apart from dimension {}",
-           index.sizes(), self.sizes(), dim);
+  TD_CHECK(fits(index, self, dim),
+           "Expected index {} to be no larger than self {} apart from dimension {}", index.sizes(),
+           self.sizes(), dim);
   return true;
 }
-bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Tensor& src) {
   TD_CHECK(self.dtype() == src.dtype(), "{}(): Expected self.dtype to be equal to src.dtype", op);
   if (index.numel() == 0) return true;
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
@@ -60,24 +66,29 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
   TD_CHECK(at_least_1d(src) == at_least_1d(index),
            "Index tensor must have the same number of dimensions as src tensor");
   TD_CHECK(fits(index, self, dim) && fits(index, src, -1),
-           "Expected index {} to be no larger than self {} apart from dimension {} and to be no larger size than src {}",
+           "Expected index {} to be no larger than self {} apart from dimension {} and to be no "
+           "larger size than src {}",
            index.sizes(), self.sizes(), dim, src.sizes());
   return true;
 }
 
 bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
                        const Tensor& source) {
-  TD_CHECK_INDEX(index.dim() <= 1, "{}(): Index should have dimension 1 or 0 (got {})", op, index.dim());
+  TD_CHECK_INDEX(index.dim() <= 1, "{}(): Index should have dimension 1 or 0 (got {})", op,
+                 index.dim());
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
-  TD_CHECK(self.dtype() == source.dtype(), "{}(): self ({}) and source ({}) must have the same scalar type", op,
+  TD_CHECK(self.dtype() == source.dtype(),
+           "{}(): self ({}) and source ({}) must have the same scalar type", op,
            scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
   TD_CHECK(index.numel() == size_at(source, dim),
-           "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}", op, index.numel(),
-           size_at(source, dim), dim);
+           "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}",
+           op, index.numel(), size_at(source, dim), dim);
   bool same = at_least_1d(self) == at_least_1d(source);
-  for (int64_t d = 0; same && d < at_least_1d(self); d++) same = d == dim || size_at(self, d) == size_at(source, d);
+  for (int64_t d = 0; same && d < at_least_1d(self); d++)
+    same = d == dim || size_at(self, d) == size_at(source, d);
   TD_CHECK(same,
-           "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} "
+           "source tensor shape must match self tensor shape, excluding the specified dimension. "
+           "Got self.shape = {} "
            "source.shape = {}",
            self.sizes(), source.sizes());
   return true;

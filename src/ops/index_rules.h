@@ -1,4 +1,5 @@
-// Contracts of the index operators, called from the table as rules.NAME(...): they return true or raise PyTorch's error.
+// Contracts of the index operators, called from the table as rules.NAME(...): they return true or
+// raise PyTorch's error.
 #pragma once
 
 #include <string>
@@ -13,10 +14,13 @@ DimVector resized(IntSpan sizes, int64_t dim, int64_t size);
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim);
 
 bool gather_fits(const Tensor& self, int64_t dim, const Tensor& index);
-bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
+bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
+                  const Tensor& src);
 bool scatter_value_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index);
-// index_add_ and index_copy_: a vector of indices, and a source that has self's sizes except along `dim`.
-bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+// index_add_ and index_copy_: a vector of indices, and a source that has self's sizes except along
+// `dim`.
+bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
+                       const Tensor& source);
 // "torch.FloatTensor"
 std::string tensor_type(DType t);
 

@@ -26,7 +26,8 @@ namespace {
 bool outside(const Tensor& index, int64_t size, OptInt except, int64_t* found) {
   if (index.is_meta() || index.numel() == 0) return false;
   const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
-  const Tensor dense = op::contiguous(op::to_dtype(index, DType::kInt64, false, {}), MemoryFormat::kContiguous);
+  const Tensor dense =
+      op::contiguous(op::to_dtype(index, DType::kInt64, false, {}), MemoryFormat::kContiguous);
   const int64_t* data = dense.data<int64_t>();
   for (int64_t i = 0; i < dense.numel(); i++) {
     if ((data[i] < 0 || data[i] >= size) && !(except && data[i] == *except)) {
@@ -51,12 +52,15 @@ bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignor
                    target.dim() ? target.size(0) : 1);
     DimVector expected(input.sizes());
     expected.erase(1);
-    TD_CHECK(target.sizes() == IntSpan(expected), "Expected target size {}, got {}", expected, target.sizes());
+    TD_CHECK(target.sizes() == IntSpan(expected), "Expected target size {}, got {}", expected,
+             target.sizes());
   }
   TD_CHECK(target.dtype() == DType::kInt64 || target.dtype() == DType::kUInt8,
-           "expected target dtype to be Long or Byte, but got {}", scalar_type_name(target.dtype()));
+           "expected target dtype to be Long or Byte, but got {}",
+           scalar_type_name(target.dtype()));
   int64_t bad = 0;
-  TD_CHECK_INDEX(!outside(target, input.size(ndim == 1 ? 0 : 1), ignore_index, &bad), "Target {} is out of bounds.", bad);
+  TD_CHECK_INDEX(!outside(target, input.size(ndim == 1 ? 0 : 1), ignore_index, &bad),
+                 "Target {} is out of bounds.", bad);
   return true;
 }
 
@@ -75,7 +79,8 @@ bool variance_sizes_match(const Tensor& input, const Tensor& var) {
   const IntSpan a = input.sizes(), b = var.sizes();
   if (a == b || b.empty()) return true;
   if (b.size() + 1 == a.size()) return a.slice(0, b.size()) == b;
-  return b.size() == a.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1) && b.back() == 1;
+  return b.size() == a.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1) &&
+         b.back() == 1;
 }
 
 }  // namespace taeda::rules

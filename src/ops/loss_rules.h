@@ -7,11 +7,13 @@
 
 namespace taeda::rules {
 
-// `reduction`, or what the deprecated size_average and reduce ask for; ValueError for unknown names.
+// `reduction`, or what the deprecated size_average and reduce ask for; ValueError for unknown
+// names.
 std::string_view reduction(std::string_view reduction, OptBool size_average, OptBool reduce);
 // Sizes of input and target broadcast; a warning where they differ.
 bool loss_sizes_match(std::string_view op, const Tensor& input, const Tensor& target);
-// Class indices for scores [c], [n, c] or [n, c, *]: sizes, dtype, and range apart from ignore_index.
+// Class indices for scores [c], [n, c] or [n, c, *]: sizes, dtype, and range apart from
+// ignore_index.
 bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignore_index);
 // Whether all elements lie in [0, size).
 bool in_range(const Tensor& index, int64_t size);

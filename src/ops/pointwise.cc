@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxInputs = 6;
 constexpr int64_t kInlineElements = 16384;  // up to this one thread calls the dense kernel directly
-constexpr int64_t kTinyElements = 32;        // up to this a one-element input is repeated on the stack
+constexpr int64_t kTinyElements = 32;  // up to this a one-element input is repeated on the stack
 
 // The dtype in which the kernel computes: reduced floats compute in float.
 DType compute_type(DType t) { return is_reduced_floating(t) ? DType::kFloat32 : t; }
@@ -52,24 +52,36 @@ void repeat_as(const Tensor& t, int64_t count, void* out) {
 }
 void repeat_element(const Tensor& t, DType dtype, int64_t count, void* out) {
   switch (dtype) {
-    case DType::kBool: return repeat_as<bool>(t, count, out);
-    case DType::kUInt8: return repeat_as<uint8_t>(t, count, out);
-    case DType::kInt8: return repeat_as<int8_t>(t, count, out);
-    case DType::kInt16: return repeat_as<int16_t>(t, count, out);
-    case DType::kInt32: return repeat_as<int32_t>(t, count, out);
-    case DType::kInt64: return repeat_as<int64_t>(t, count, out);
-    case DType::kFloat32: return repeat_as<float>(t, count, out);
-    case DType::kFloat64: return repeat_as<double>(t, count, out);
-    case DType::kComplex64: return repeat_as<std::complex<float>>(t, count, out);
-    case DType::kComplex128: return repeat_as<std::complex<double>>(t, count, out);
-    default: fail(ErrorKind::kRuntime, "pointwise operators do not compute in {}", dtype);
+    case DType::kBool:
+      return repeat_as<bool>(t, count, out);
+    case DType::kUInt8:
+      return repeat_as<uint8_t>(t, count, out);
+    case DType::kInt8:
+      return repeat_as<int8_t>(t, count, out);
+    case DType::kInt16:
+      return repeat_as<int16_t>(t, count, out);
+    case DType::kInt32:
+      return repeat_as<int32_t>(t, count, out);
+    case DType::kInt64:
+      return repeat_as<int64_t>(t, count, out);
+    case DType::kFloat32:
+      return repeat_as<float>(t, count, out);
+    case DType::kFloat64:
+      return repeat_as<double>(t, count, out);
+    case DType::kComplex64:
+      return repeat_as<std::complex<float>>(t, count, out);
+    case DType::kComplex128:
+      return repeat_as<std::complex<double>>(t, count, out);
+    default:
+      fail(ErrorKind::kRuntime, "pointwise operators do not compute in {}", dtype);
   }
 }
 
-// The short way for small work: every input is row-major with the compute dtype and one shape, or a single element
-// beside a tiny tensor. Returns whether it applied. No loop engine, no threads, no conversion buffers.
-bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into, Span<const Tensor* const> inputs,
-                  const void* functor, Tensor& out) {
+// The short way for small work: every input is row-major with the compute dtype and one shape, or a
+// single element beside a tiny tensor. Returns whether it applied. No loop engine, no threads, no
+// conversion buffers.
+bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
+                  Span<const Tensor* const> inputs, const void* functor, Tensor& out) {
   const TensorImpl* shape = nullptr;  // the first input with dimensions
   for (const Tensor* t : inputs) {
     const TensorImpl* impl = t->impl();
@@ -86,7 +98,8 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into, S
   }
   if (into.defined()) {
     const TensorImpl* target = into.impl();
-    if (target->dtype != result || !target->contiguous || !(target->sizes == shape->sizes) || !target->storage->writable())
+    if (target->dtype != result || !target->contiguous || !(target->sizes == shape->sizes) ||
+        !target->storage->writable())
       return false;
     for (const Tensor* t : inputs) {
       if (!t->is_same(into) && t->storage().get() == target->storage.get()) return false;
@@ -112,7 +125,8 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into, S
 }
 
 // A result for inputs that are not all row-major takes the layout of the first full-size input.
-Tensor allocate_result(IntSpan sizes, DType dtype, Device device, Span<const Tensor* const> inputs) {
+Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
+                       Span<const Tensor* const> inputs) {
   for (const Tensor* t : inputs) {
     if (t->sizes() == sizes && t->dim() > 0) {
       if (t->impl()->contiguous) break;
@@ -124,16 +138,18 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device, Span<const Ten
 }
 
 void check_into(const Info& info, const Tensor& into, bool inplace, IntSpan sizes, DType result) {
-  TD_CHECK(can_cast(result, into.dtype()), "{}: result type {} can't be cast to the desired output type {}", info.name,
+  TD_CHECK(can_cast(result, into.dtype()),
+           "{}: result type {} can't be cast to the desired output type {}", info.name,
            scalar_type_name(result), scalar_type_name(into.dtype()));
   if (inplace) {
-    TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}", info.name,
-             into.sizes(), sizes);
+    TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
+             info.name, into.sizes(), sizes);
   } else if (into.sizes() != sizes) {
     resize_out(info.name, into, sizes);
   }
   check_no_internal_overlap(into);
-  TD_CHECK(into.is_meta() || into.storage()->writable(), "{}: the memory of the written-to tensor is read-only", info.name);
+  TD_CHECK(into.is_meta() || into.storage()->writable(),
+           "{}: the memory of the written-to tensor is read-only", info.name);
 }
 
 // Strides of `t` seen with the broadcast sizes.
@@ -157,8 +173,8 @@ View view_of(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t numel) {
   return {t.data_ptr(), t.dtype(), sizes, strides, numel, true};
 }
 
-void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out, Span<const Tensor* const> inputs,
-            const void* functor) {
+void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out,
+            Span<const Tensor* const> inputs, const void* functor) {
   if (out.numel() == 0) return;
   DimVector strides[kMaxInputs];
   View views[kMaxInputs];
@@ -172,13 +188,14 @@ void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out, Span<con
 
 }  // namespace
 
-Tensor run(const Info& info, const DenseTable& table, const Tensor& into, Span<const Tensor* const> inputs,
-           const void* functor) {
+Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
+           Span<const Tensor* const> inputs, const void* functor) {
   const DType common = promoted(info, inputs);
   contract::types(info.name, info.types, common);
   const DType compute = compute_type(common);
   const DenseFn fn = table.fn[static_cast<int>(compute)];
-  if (!fn) [[unlikely]] contract::fail_types(info.name, common);
+  if (!fn) [[unlikely]]
+    contract::fail_types(info.name, common);
   const DType result = result_dtype(info, common);
   const DType fn_out = result_dtype(info, compute);
 
@@ -209,7 +226,7 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into, Span<c
         copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype());
         const Tensor& source = *inputs[i];
         cpu::copy(view_of(copies[i], source.sizes(), copies[i].strides(), source.numel()),
-             view_of(source, source.sizes(), source.strides(), source.numel()));
+                  view_of(source, source.sizes(), source.strides(), source.numel()));
         safe[i] = &copies[i];
       }
     }

@@ -1,7 +1,8 @@
-// Launching pointwise operators: type promotion, broadcasting, allocation, and the call into the loop engine.
+// Launching pointwise operators: type promotion, broadcasting, allocation, and the call into the
+// loop engine.
 //
-// Generated code calls run() with the operator's constant description; everything that is the same for all pointwise
-// operators is here, once.
+// Generated code calls run() with the operator's constant description; everything that is the same
+// for all pointwise operators is here, once.
 #pragma once
 
 #include "kernels/cpu/loop.h"
@@ -18,9 +19,10 @@ struct Info {
   Promote promote;
 };
 
-// Applies the dense kernels of `table` to the broadcast inputs. `into` undefined: a fresh result. `into` the first
-// input: in place (the shape must not grow). `into` another tensor: out=, resized. Undefined inputs are not allowed.
-Tensor run(const Info& info, const DenseTable& table, const Tensor& into, Span<const Tensor* const> inputs,
-           const void* functor);
+// Applies the dense kernels of `table` to the broadcast inputs. `into` undefined: a fresh result.
+// `into` the first input: in place (the shape must not grow). `into` another tensor: out=, resized.
+// Undefined inputs are not allowed.
+Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
+           Span<const Tensor* const> inputs, const void* functor);
 
 }  // namespace taeda::pointwise

@@ -12,10 +12,14 @@ bool inexact_or_given(DType self, OptDType dtype) { return is_inexact(dtype.valu
 DType statistics_dtype(DType t) { return is_reduced_floating(t) ? DType::kFloat32 : t; }
 double epsilon(DType t) {
   switch (to_real(t)) {
-    case DType::kFloat16: return 0x1p-10;
-    case DType::kBFloat16: return 0x1p-7;
-    case DType::kFloat64: return std::numeric_limits<double>::epsilon();
-    default: return std::numeric_limits<float>::epsilon();
+    case DType::kFloat16:
+      return 0x1p-10;
+    case DType::kBFloat16:
+      return 0x1p-7;
+    case DType::kFloat64:
+      return std::numeric_limits<double>::epsilon();
+    default:
+      return std::numeric_limits<float>::epsilon();
   }
 }
 std::string type_name(DType t) { return std::string(scalar_type_name(t)); }
@@ -24,8 +28,10 @@ DimVector reduced_dim(IntSpan sizes, OptInt dim, bool keepdim) {
   DimVector out;
   for (size_t i = 0; i < sizes.size(); i++) {
     const bool gone = !dim || static_cast<size_t>(*dim) == i;
-    if (!gone) out.push_back(sizes[i]);
-    else if (keepdim) out.push_back(1);
+    if (!gone)
+      out.push_back(sizes[i]);
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }
@@ -36,7 +42,8 @@ DimVector row_sizes(IntSpan sizes, int64_t trailing) {
   return out;
 }
 bool ends_with(IntSpan sizes, IntSpan tail) {
-  return tail.size() <= sizes.size() && sizes.slice(sizes.size() - tail.size(), tail.size()) == tail;
+  return tail.size() <= sizes.size() &&
+         sizes.slice(sizes.size() - tail.size(), tail.size()) == tail;
 }
 DimVector trailing_dims(int64_t count) {
   DimVector out;
@@ -66,7 +73,8 @@ std::string size_text(IntSpan sizes) { return "torch.Size([" + join(sizes) + "])
 
 bool reduces_all(std::string_view op, int64_t numel) {
   TD_CHECK(numel > 0,
-           "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+           "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+           "reduction dim with the "
            "'dim' argument.",
            op);
   return true;
@@ -77,14 +85,16 @@ bool reduces_something(std::string_view op, IntSpan sizes, IntSpan dims) {
   if (numel) return true;
   if (dims.empty()) return reduces_all(op, 0);
   for (int64_t d : dims) {
-    TD_CHECK_INDEX(sizes[static_cast<size_t>(d)] != 0, "{}(): Expected reduction dim {} to have non-zero size.", op, d);
+    TD_CHECK_INDEX(sizes[static_cast<size_t>(d)] != 0,
+                   "{}(): Expected reduction dim {} to have non-zero size.", op, d);
   }
   return true;
 }
 bool has_extreme(std::string_view op, IntSpan sizes, OptInt dim) {
   if (dim) return reduces_something(op, sizes, {*dim});
   for (int64_t s : sizes) {
-    TD_CHECK_INDEX(s != 0, "{}(): Expected reduction dim to be specified for input.numel() == 0.", op);
+    TD_CHECK_INDEX(s != 0, "{}(): Expected reduction dim to be specified for input.numel() == 0.",
+                   op);
   }
   return true;
 }
@@ -97,7 +107,8 @@ bool norm_defined(double ord, IntSpan sizes, OptInts dims) {
     for (int64_t d : *dims) empty = empty || (!sizes.empty() && sizes[static_cast<size_t>(d)] == 0);
   }
   TD_CHECK(!empty,
-           "linalg.vector_norm cannot compute the {} norm on an empty tensor because the operation does not have an "
+           "linalg.vector_norm cannot compute the {} norm on an empty tensor because the operation "
+           "does not have an "
            "identity",
            ord);
   return true;

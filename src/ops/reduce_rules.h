@@ -1,5 +1,5 @@
-// Rules that the table's reduction, normalisation, index and loss entries call as rules.NAME(...): result sizes and
-// dtypes, and checks with PyTorch's messages (those return true or raise).
+// Rules that the table's reduction, normalisation, index and loss entries call as rules.NAME(...):
+// result sizes and dtypes, and checks with PyTorch's messages (those return true or raise).
 #pragma once
 
 #include <string>

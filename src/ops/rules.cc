@@ -12,9 +12,10 @@ DType combine(bool has_higher, DType higher, bool has_lower, DType lower) {
   if (!has_lower) return higher;
   if (!has_higher) return lower;
   if (category(higher) >= category(lower)) return higher;
-  return category(lower) == 3 && category(higher) == 2 && higher == DType::kFloat64 ? DType::kComplex128
-         : category(lower) == 3 && category(higher) == 2                            ? DType::kComplex64
-                                                                                      : promote_types(higher, lower);
+  return category(lower) == 3 && category(higher) == 2 && higher == DType::kFloat64
+             ? DType::kComplex128
+         : category(lower) == 3 && category(higher) == 2 ? DType::kComplex64
+                                                         : promote_types(higher, lower);
 }
 }  // namespace
 
@@ -24,8 +25,10 @@ void Promotion::add(const Tensor& t) {
   bool& present = impl.wrapped_number ? has_number_ : impl.ndim() == 0 ? has_zero_ : has_dims_;
   DType dtype = impl.dtype;
   if (impl.wrapped_number) {
-    if (is_complex(dtype)) dtype = to_complex(default_dtype());
-    else if (is_floating(dtype)) dtype = default_dtype();
+    if (is_complex(dtype))
+      dtype = to_complex(default_dtype());
+    else if (is_floating(dtype))
+      dtype = default_dtype();
   }
   slot = present ? promote_types(slot, dtype) : dtype;
   present = true;
@@ -47,9 +50,12 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
   DimVector out;
   const bool all = !dims || dims->empty();
   for (size_t i = 0; i < sizes.size(); i++) {
-    const bool gone = all || std::find(dims->begin(), dims->end(), static_cast<int64_t>(i)) != dims->end();
-    if (!gone) out.push_back(sizes[i]);
-    else if (keepdim) out.push_back(1);
+    const bool gone =
+        all || std::find(dims->begin(), dims->end(), static_cast<int64_t>(i)) != dims->end();
+    if (!gone)
+      out.push_back(sizes[i]);
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }

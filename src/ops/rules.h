@@ -1,12 +1,13 @@
-// Shape and dtype rules that table entries call as rules.NAME(...), and type promotion over tensors.
+// Shape and dtype rules that table entries call as rules.NAME(...), and type promotion over
+// tensors.
 #pragma once
 
 #include "taeda/tensor.h"
 
 namespace taeda::rules {
 
-// torch.result_type over any number of tensors: dimensioned tensors outrank 0-d ones, which outrank numbers, within a
-// category (bool < integer < floating < complex).
+// torch.result_type over any number of tensors: dimensioned tensors outrank 0-d ones, which outrank
+// numbers, within a category (bool < integer < floating < complex).
 class Promotion {
  public:
   void add(const Tensor& t);

@@ -13,7 +13,8 @@ namespace taeda::impl {
 namespace {
 
 void check_has_data(std::string_view op, const Tensor& t) {
-  TD_CHECK_IMPLEMENTED(!t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
+  TD_CHECK_IMPLEMENTED(
+      !t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
 }
 Tensor dense(const Tensor& t) { return op::contiguous(t, MemoryFormat::kContiguous); }
 Tensor dense(const Tensor& t, DType dtype) { return dense(op::to_dtype(t, dtype, false, {})); }
@@ -22,14 +23,16 @@ Tensor dense(const Tensor& t, DType dtype) { return dense(op::to_dtype(t, dtype,
 struct Runs {
   Tensor starts, counts, inverse;
 };
-Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order, bool inverse, bool counts) {
+Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order, bool inverse,
+             bool counts) {
   const int64_t k = static_cast<int64_t>(starts.size());
   Runs r;
   r.starts = empty_tensor({k}, DType::kInt64);
   r.counts = empty_tensor({counts ? k : 0}, DType::kInt64);
   r.inverse = empty_tensor({inverse ? n : 0}, DType::kInt64);
   for (int64_t i = 0; i < k; i++) {
-    const int64_t begin = starts[static_cast<size_t>(i)], end = i + 1 < k ? starts[static_cast<size_t>(i) + 1] : n;
+    const int64_t begin = starts[static_cast<size_t>(i)],
+                  end = i + 1 < k ? starts[static_cast<size_t>(i) + 1] : n;
     r.starts.data<int64_t>()[i] = order ? order[begin] : begin;
     if (counts) r.counts.data<int64_t>()[i] = end - begin;
     if (inverse) {
@@ -42,23 +45,26 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
 // [size of dim, everything else], dense.
 Tensor as_rows(const Tensor& self, int64_t dim) {
   const Tensor front = op::transpose(self, 0, dim);
-  return dense(op::reshape(front, {self.size(dim), self.numel() == 0 ? 0 : self.numel() / self.size(dim)}));
+  return dense(
+      op::reshape(front, {self.size(dim), self.numel() == 0 ? 0 : self.numel() / self.size(dim)}));
 }
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
+std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool return_inverse,
+                                            bool return_counts) {
   check_has_data("unique", self);
   const Tensor flat = op::reshape(self, {-1});
   const auto [sorted, order] = op::sort(flat, 0, false);
   const int64_t n = flat.numel();
   const std::vector<int64_t> starts = cpu::run_starts(view_of(sorted), n, 1);
   const Runs r = runs_of(starts, n, order.data<int64_t>(), return_inverse, return_counts);
-  return {op::index_select(flat, 0, r.starts), return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse, r.counts};
+  return {op::index_select(flat, 0, r.starts),
+          return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse, r.counts};
 }
 
-std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool, bool return_inverse,
-                                              bool return_counts) {
+std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool,
+                                              bool return_inverse, bool return_counts) {
   check_has_data("unique_dim", self);
   TD_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
   const Tensor rows = as_rows(self, dim);
@@ -67,47 +73,60 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
   Tensor places = empty_tensor({n}, DType::kInt64);
   std::copy(order.begin(), order.end(), places.data<int64_t>());
   const Tensor sorted = op::index_select(rows, 0, places);
-  const Runs r = runs_of(cpu::run_starts(view_of(sorted), n, width), n, order.data(), return_inverse, return_counts);
+  const Runs r = runs_of(cpu::run_starts(view_of(sorted), n, width), n, order.data(),
+                         return_inverse, return_counts);
   return {op::index_select(self, dim, r.starts), r.inverse, r.counts};
 }
 
-std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts,
-                                                       OptInt dim) {
+std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool return_inverse,
+                                                       bool return_counts, OptInt dim) {
   check_has_data("unique_consecutive", self);
   const Tensor x = dim ? self : dense(op::reshape(self, {-1}));
   const Tensor rows = dim ? as_rows(self, *dim) : x;
   const int64_t n = rows.size(0), width = rows.dim() == 2 ? rows.size(1) : 1;
-  const Runs r = runs_of(cpu::run_starts(view_of(rows), n, width), n, nullptr, return_inverse, return_counts);
+  const Runs r =
+      runs_of(cpu::run_starts(view_of(rows), n, width), n, nullptr, return_inverse, return_counts);
   const Tensor inverse = !dim && return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse;
   return {op::index_select(x, dim.value_or(0), r.starts), inverse, r.counts};
 }
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  TD_CHECK(!side || *side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got {}",
+  TD_CHECK(!side || *side == "left" || *side == "right",
+           "torch.searchsorted(): side can only be 'left' or 'right' but got {}",
            side.value_or(""));
   TD_CHECK(!(side && *side == "left" && right),
-           "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+           "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+           "right was True");
   right = right || (side && *side == "right");
-  TD_CHECK(sorted_sequence.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension");
-  TD_CHECK(sorted_sequence.dtype() == self.dtype() || self.impl()->wrapped_number || self.dim() == 0,
-           "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor's "
-           "dtype {} and input value tensor's dtype {}",
-           scalar_type_name(sorted_sequence.dtype()), scalar_type_name(self.dtype()));
-  TD_CHECK(!sorted_sequence.is_complex() && !self.is_complex(), "torch.searchsorted(): complex tensors have no order");
+  TD_CHECK(sorted_sequence.dim() > 0,
+           "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
+           "dimension");
+  TD_CHECK(
+      sorted_sequence.dtype() == self.dtype() || self.impl()->wrapped_number || self.dim() == 0,
+      "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but "
+      "got boundary tensor's "
+      "dtype {} and input value tensor's dtype {}",
+      scalar_type_name(sorted_sequence.dtype()), scalar_type_name(self.dtype()));
+  TD_CHECK(!sorted_sequence.is_complex() && !self.is_complex(),
+           "torch.searchsorted(): complex tensors have no order");
   const bool shared = sorted_sequence.dim() == 1;
   const IntSpan a = sorted_sequence.sizes(), b = self.sizes();
   TD_CHECK(shared || (a.size() == b.size() && a.slice(0, a.size() - 1) == b.slice(0, b.size() - 1)),
-           "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-           "and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
+           "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+           "dimensions of boundaries tensor "
+           "and input value tensor must match, but we got boundaries tensor {} and input value "
+           "tensor {}",
            a, b);
   Tensor sequence = sorted_sequence;
   if (sorter.defined()) {
-    TD_CHECK(sorter.sizes() == sequence.sizes() && sorter.dtype() == DType::kInt64,
-             "torch.searchsorted(): boundary and sorter must have the same size and sorter dtype long");
+    TD_CHECK(
+        sorter.sizes() == sequence.sizes() && sorter.dtype() == DType::kInt64,
+        "torch.searchsorted(): boundary and sorter must have the same size and sorter dtype long");
     sequence = op::gather(sequence, sequence.dim() - 1, sorter, false);
   }
-  if (self.is_meta()) return empty_tensor(b, out_int32 ? DType::kInt32 : DType::kInt64, self.device());
+  if (self.is_meta())
+    return empty_tensor(b, out_int32 ? DType::kInt32 : DType::kInt64, self.device());
   const DType common = promote_types(sequence.dtype(), self.dtype());
   const int64_t m = a.back(), n = shared ? self.numel() : b.back();
   Tensor out = empty_tensor(b, DType::kInt64);
@@ -128,7 +147,9 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
     TD_CHECK(v >= 0, "bincount only supports 1-d non-negative integral inputs.");
     length = std::max(length, checked_add(v, 1, "bincount"));
   }
-  const DType dtype = !weights.defined() ? DType::kInt64 : weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
+  const DType dtype = !weights.defined()                   ? DType::kInt64
+                      : weights.dtype() == DType::kFloat32 ? DType::kFloat32
+                                                           : DType::kFloat64;
   Tensor out = op::zeros({length}, dtype);
   cpu::bincount(view_of(out), view_of(x), weights.defined() ? view_of(weights) : View());
   return out;
@@ -158,7 +179,8 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   Tensor out = empty_tensor(elements.sizes(), DType::kBool, elements.device());
   if (elements.is_meta()) return out;
   const Tensor v = op::reshape(dense(elements, common), {1, elements.numel()});
-  const Tensor sorted = std::get<0>(op::sort(op::reshape(dense(test_elements, common), {-1}), 0, false));
+  const Tensor sorted =
+      std::get<0>(op::sort(op::reshape(dense(test_elements, common), {-1}), 0, false));
   const int64_t m = sorted.numel(), n = elements.numel();
   // An element is present where searching from the left and from the right differ.
   Tensor left = empty_tensor({1, n}, DType::kInt64), right = empty_tensor({1, n}, DType::kInt64);

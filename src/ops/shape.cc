@@ -16,16 +16,19 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TD_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   TD_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t n = self.size(dim);
-  TD_CHECK_INDEX(start >= -n && start <= n, "start out of range (expected to be in range of [{}, {}], but got {})", -n, n,
+  TD_CHECK_INDEX(start >= -n && start <= n,
+                 "start out of range (expected to be in range of [{}, {}], but got {})", -n, n,
                  start);
   const int64_t at = start < 0 ? start + n : start;
-  TD_CHECK(at <= n - length, "start ({}) + length ({}) exceeds dimension size ({}).", at, length, n);
+  TD_CHECK(at <= n - length, "start ({}) + length ({}) exceeds dimension size ({}).", at, length,
+           n);
   return op::slice(self, dim, at, at + length, 1);
 }
 
 Tensor movedim(const Tensor& self, IntSpan source, IntSpan destination) {
   TD_CHECK(source.size() == destination.size(),
-           "movedim: Invalid source or destination dims: source ({} dims) should contain the same number of dims as "
+           "movedim: Invalid source or destination dims: source ({} dims) should contain the same "
+           "number of dims as "
            "destination ({} dims)",
            source, destination);
   const auto n = static_cast<size_t>(self.dim());
@@ -63,17 +66,21 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntSpan sizes) {
   const DimVector inner = rules::infer_size(sizes, self.size(dim));
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
-    if (i != dim) shape.push_back(self.sizes()[static_cast<size_t>(i)]);
-    else for (int64_t n : inner) shape.push_back(n);
+    if (i != dim)
+      shape.push_back(self.sizes()[static_cast<size_t>(i)]);
+    else
+      for (int64_t n : inner) shape.push_back(n);
   }
   return op::view(self, shape);
 }
 
 TensorList split(const Tensor& self, int64_t split_size, int64_t dim) {
   TD_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
-  TD_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size={}", split_size);
+  TD_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size={}",
+           split_size);
   const int64_t n = self.size(dim);
-  TD_CHECK(split_size > 0 || n == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of {}", n);
+  TD_CHECK(split_size > 0 || n == 0,
+           "split_size can only be 0 if dimension size is 0, but got dimension size of {}", n);
   TensorList parts;
   if (n == 0) return {op::slice(self, dim, 0, 0, 1)};
   for (int64_t at = 0; at < n; at += std::min(split_size, n - at))
@@ -85,11 +92,15 @@ TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
   TD_CHECK(self.dim() > 0, "split_with_sizes expects at least a 1-dimensional tensor");
   int64_t total = 0;
   for (int64_t s : sizes) {
-    TD_CHECK(s >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}", sizes);
+    TD_CHECK(s >= 0,
+             "split_with_sizes expects split_sizes have only non-negative entries, but got "
+             "split_sizes={}",
+             sizes);
     total = checked_add(total, s, "split sizes");
   }
   TD_CHECK(total == self.size(dim),
-           "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got "
+           "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at "
+           "dimension {}), but got "
            "split_sizes={}",
            self.size(dim), dim, sizes);
   TensorList parts;
@@ -111,7 +122,8 @@ TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
 }
 
 TensorList tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
-  TD_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  TD_CHECK(self.dim() > 0,
+           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   TD_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
   const int64_t n = self.size(dim), small = n / sections, larger = n % sections;
   TensorList parts;
@@ -163,11 +175,13 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
       first = &t;
       contract::wrap_dim(dim, t.dim());
     }
-    TD_CHECK(t.dim() == first->dim(), "Tensors must have same number of dimensions: got {} and {}", first->dim(), t.dim());
+    TD_CHECK(t.dim() == first->dim(), "Tensors must have same number of dimensions: got {} and {}",
+             first->dim(), t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       const auto k = static_cast<size_t>(d);
       TD_CHECK(d == dim || t.sizes()[k] == first->sizes()[k],
-               "Sizes of tensors must match except in dimension {}. Expected size {} but got size {} for tensor number {} "
+               "Sizes of tensors must match except in dimension {}. Expected size {} but got size "
+               "{} for tensor number {} "
                "in the list.",
                dim, first->sizes()[k], t.sizes()[k], i);
     }
@@ -179,7 +193,8 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
   sizes[static_cast<size_t>(dim)] = total;
   Tensor out;
   if (first->is_contiguous(MemoryFormat::kChannelsLast) && !first->is_contiguous())
-    out = empty_strided_tensor(sizes, channels_last_strides(sizes), promotion.result(), first->device());
+    out = empty_strided_tensor(sizes, channels_last_strides(sizes), promotion.result(),
+                               first->device());
   else
     out = empty_tensor(sizes, promotion.result(), first->device());
   int64_t at = 0;
@@ -212,8 +227,8 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   rows.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); i++) {
     TD_CHECK(tensors[i].sizes() == tensors[0].sizes(),
-             "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}", tensors[0].sizes(),
-             tensors[i].sizes(), i);
+             "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
+             tensors[0].sizes(), tensors[i].sizes(), i);
     rows.push_back(op::unsqueeze(tensors[i], d));
   }
   return op::cat(rows, d);
@@ -244,18 +259,22 @@ Tensor dstack(TensorSpan tensors) {
 }
 
 Tensor repeat(const Tensor& self, IntSpan repeats) {
-  TD_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(),
-           "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  TD_CHECK(
+      static_cast<int64_t>(repeats.size()) >= self.dim(),
+      "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
   const size_t lead = repeats.size() - self.sizes().size();
   DimVector inner, wide, shape;
   for (size_t i = 0; i < repeats.size(); i++) {
     const int64_t n = i < lead ? 1 : self.sizes()[i - lead];
-    TD_CHECK(repeats[i] >= 0, "Trying to create tensor with negative dimension {}: {}", repeats[i], repeats);
+    TD_CHECK(repeats[i] >= 0, "Trying to create tensor with negative dimension {}: {}", repeats[i],
+             repeats);
     for (int64_t v : {int64_t{1}, n}) inner.push_back(v);
     for (int64_t v : {repeats[i], n}) wide.push_back(v);
     shape.push_back(checked_mul(repeats[i], n, "repeat"));
   }
-  return op::reshape(op::clone(op::expand(op::reshape(self, inner), wide, false), MemoryFormat::kContiguous), shape);
+  return op::reshape(
+      op::clone(op::expand(op::reshape(self, inner), wide, false), MemoryFormat::kContiguous),
+      shape);
 }
 
 Tensor tile(const Tensor& self, IntSpan dims) {
@@ -267,12 +286,14 @@ Tensor tile(const Tensor& self, IntSpan dims) {
 
 Tensor sum_to_size(const Tensor& self, IntSpan size) {
   if (self.sizes() == size) return self;
-  TD_CHECK(is_expandable_to(size, self.sizes()), "size {{}} is not expandable to size {{}}.", size, self.sizes());
+  TD_CHECK(is_expandable_to(size, self.sizes()), "size {{}} is not expandable to size {{}}.", size,
+           self.sizes());
   const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
   DimVector dims;
   for (int64_t i = 0; i < self.dim(); i++) {
     const auto k = static_cast<size_t>(i);
-    if (i < lead || (size[k - static_cast<size_t>(lead)] == 1 && self.sizes()[k] != 1)) dims.push_back(i);
+    if (i < lead || (size[k - static_cast<size_t>(lead)] == 1 && self.sizes()[k] != 1))
+      dims.push_back(i);
   }
   Tensor out = dims.empty() ? self : op::sum(self, OptInts(IntSpan(dims)), true, std::nullopt);
   return lead > 0 ? op::view(out, size) : out;
@@ -280,7 +301,8 @@ Tensor sum_to_size(const Tensor& self, IntSpan size) {
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;
-  TD_CHECK(self.dtype() == other.dtype(), "Expected object of data type {} but got data type {} for argument #2 'other'",
+  TD_CHECK(self.dtype() == other.dtype(),
+           "Expected object of data type {} but got data type {} for argument #2 'other'",
            self.dtype(), other.dtype());
   const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);
   return rules::is_true(op::all(op::eq(self, other), std::nullopt, false));
@@ -295,14 +317,15 @@ TensorList broadcast_tensors(TensorSpan tensors) {
 TensorList meshgrid(TensorSpan tensors, std::optional<std::string_view> indexing) {
   TD_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   const std::string_view order = indexing.value_or("ij");
-  TD_CHECK(order == "ij" || order == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {}",
-           order);
+  TD_CHECK(order == "ij" || order == "xy",
+           "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {}", order);
   const bool swap = order == "xy" && tensors.size() >= 2;
   TensorList inputs(tensors.begin(), tensors.end());
   if (swap) std::swap(inputs[0], inputs[1]);
   DimVector shape;
   for (const Tensor& t : inputs) {
-    TD_CHECK(t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", t.sizes());
+    TD_CHECK(t.dim() <= 1,
+             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", t.sizes());
     shape.push_back(t.numel());
   }
   TensorList grids;

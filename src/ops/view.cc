@@ -1,5 +1,5 @@
-// Views: the hand-written bodies behind ops/shape.yaml. Each computes a layout and aliases the storage; the generated
-// code around it tracks the view.
+// Views: the hand-written bodies behind ops/shape.yaml. Each computes a layout and aliases the
+// storage; the generated code around it tracks the view.
 #include <algorithm>
 
 #include "core/layout.h"
@@ -14,26 +14,33 @@
 namespace taeda::impl {
 
 Tensor as_strided(const Tensor& self, IntSpan size, IntSpan stride, OptInt storage_offset) {
-  TD_CHECK(size.size() == stride.size(), "as_strided: size {} and stride {} must have the same length", size, stride);
+  TD_CHECK(size.size() == stride.size(),
+           "as_strided: size {} and stride {} must have the same length", size, stride);
   const int64_t offset = storage_offset.value_or(self.storage_offset());
   TD_CHECK(offset >= 0, "as_strided: storage_offset must be non-negative, got {}", offset);
   for (int64_t s : stride)
-    TD_CHECK(s >= 0, "as_strided: Negative strides are not supported at the moment, got strides: {}", stride);
+    TD_CHECK(s >= 0,
+             "as_strided: Negative strides are not supported at the moment, got strides: {}",
+             stride);
   const int64_t needed = storage_bytes_needed(size, stride, offset, self.dtype());
   TD_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
-           "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a storage size of {} are out of "
+           "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
+           "storage size of {} are out of "
            "bounds for storage of size {}",
            size, stride, offset, self.itemsize(), needed, self.storage()->nbytes());
   return alias_tensor(self, size, stride, offset);
 }
 
-Tensor alias(const Tensor& self) { return alias_tensor(self, self.sizes(), self.strides(), self.storage_offset()); }
+Tensor alias(const Tensor& self) {
+  return alias_tensor(self, self.sizes(), self.strides(), self.storage_offset());
+}
 Tensor detach(const Tensor& self) { return impl::alias(self); }
 
 Tensor expand(const Tensor& self, IntSpan size, bool) {
   const size_t n = size.size(), m = self.sizes().size();
   TD_CHECK(n >= m,
-           "expand: the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor "
+           "expand: the number of sizes provided ({}) must be greater or equal to the number of "
+           "dimensions in the tensor "
            "({})",
            n, m);
   DimVector sizes(n), strides(n);
@@ -44,13 +51,16 @@ Tensor expand(const Tensor& self, IntSpan size, bool) {
       const int64_t have = self.sizes()[m - 1 - i];
       if (want == -1) want = have;
       TD_CHECK(want >= 0 && (have == want || have == 1),
-               "The expanded size of the tensor ({}) must match the existing size ({}) at non-singleton dimension {}.  "
+               "The expanded size of the tensor ({}) must match the existing size ({}) at "
+               "non-singleton dimension {}.  "
                "Target sizes: {}.  Tensor sizes: {}",
                want, have, k, size, self.sizes());
       strides[k] = have == want ? self.strides()[m - 1 - i] : 0;
     } else {
       TD_CHECK(want >= 0,
-               "The expanded size of the tensor ({}) isn't allowed in a leading, non-existing dimension {}", want, k);
+               "The expanded size of the tensor ({}) isn't allowed in a leading, non-existing "
+               "dimension {}",
+               want, k);
     }
     sizes[k] = want;
   }
@@ -60,7 +70,8 @@ Tensor expand(const Tensor& self, IntSpan size, bool) {
 
 Tensor permute(const Tensor& self, IntSpan dims) {
   TD_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-           "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+           "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+           "length of the desired "
            "ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
            self.dim(), dims.size());
   const DimVector wrapped = contract::wrap_dims("permute", dims, self.dim());
@@ -144,7 +155,8 @@ Tensor view(const Tensor& self, IntSpan size) {
   const DimVector shape = rules::infer_size(size, self.numel());
   const auto strides = rules::view_strides(self.sizes(), self.strides(), shape);
   TD_CHECK(strides.has_value(),
-           "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+           "view size is not compatible with input tensor's size and stride (at least one "
+           "dimension spans across two "
            "contiguous subspaces). Use .reshape(...) instead.");
   return alias_tensor(self, shape, *strides, self.storage_offset());
 }
@@ -154,10 +166,11 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   DimVector sizes(self.sizes()), strides(self.strides());
   int64_t offset = self.storage_offset();
   if (from != to) {
-    TD_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view {} as {} (different element sizes)", self.dtype(), dtype);
+    TD_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view {} as {} (different element sizes)",
+             self.dtype(), dtype);
     TD_CHECK(strides.back() == 1 || sizes.back() == 1,
-             "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}", self.dtype(), dtype,
-             strides.back());
+             "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
+             self.dtype(), dtype, strides.back());
   }
   if (from > to) {
     const int64_t k = from / to;
@@ -166,12 +179,15 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
     offset *= k;
   } else if (from < to) {
     const int64_t k = to / from;
-    TD_CHECK(sizes.back() % k == 0, "self.size(-1) must be divisible by {} to view {} as {}, but got {}", k, self.dtype(),
+    TD_CHECK(sizes.back() % k == 0,
+             "self.size(-1) must be divisible by {} to view {} as {}, but got {}", k, self.dtype(),
              dtype, sizes.back());
-    TD_CHECK(offset % k == 0, "self.storage_offset() must be divisible by {} to view {} as {}, but got {}", k,
+    TD_CHECK(offset % k == 0,
+             "self.storage_offset() must be divisible by {} to view {} as {}, but got {}", k,
              self.dtype(), dtype, offset);
     for (size_t i = 0; i + 1 < strides.size(); i++) {
-      TD_CHECK(strides[i] % k == 0, "self.stride({}) must be divisible by {} to view {} as {}, but got {}", i, k,
+      TD_CHECK(strides[i] % k == 0,
+               "self.stride({}) must be divisible by {} to view {} as {}, but got {}", i, k,
                self.dtype(), dtype, strides[i]);
       strides[i] /= k;
     }
@@ -245,9 +261,11 @@ Tensor view_as_real(const Tensor& self) {
 
 Tensor view_as_complex(const Tensor& self) {
   TD_CHECK(self.dtype() == DType::kFloat32 || self.dtype() == DType::kFloat64,
-           "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: {}",
+           "view_as_complex is only supported for float and double tensors, but got a tensor of "
+           "scalar type: {}",
            scalar_type_name(self.dtype()));
-  TD_CHECK(self.dim() > 0 && self.sizes().back() == 2, "Tensor must have a last dimension of size 2");
+  TD_CHECK(self.dim() > 0 && self.sizes().back() == 2,
+           "Tensor must have a last dimension of size 2");
   TD_CHECK(self.strides().back() == 1, "Tensor must have a last dimension with stride 1");
   DimVector sizes(self.sizes()), strides(self.strides());
   sizes.pop_back();

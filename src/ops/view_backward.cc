@@ -17,12 +17,14 @@ Tensor select_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t ind
   op::copy_(impl::select(gx, dim, index), gy, false);
   return gx;
 }
-Tensor slice_backward(const Tensor& gy, IntSpan sizes, int64_t dim, OptInt start, OptInt end, int64_t step) {
+Tensor slice_backward(const Tensor& gy, IntSpan sizes, int64_t dim, OptInt start, OptInt end,
+                      int64_t step) {
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::slice(gx, dim, start, end, step), gy, false);
   return gx;
 }
-Tensor diagonal_backward(const Tensor& gy, IntSpan sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+Tensor diagonal_backward(const Tensor& gy, IntSpan sizes, int64_t offset, int64_t dim1,
+                         int64_t dim2) {
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::diagonal(gx, offset, dim1, dim2), gy, false);
   return gx;
@@ -38,21 +40,27 @@ Tensor unfold_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t siz
   return gx;
 }
 // The base may itself be strided or overlapping: work on the storage range that it covers.
-Tensor as_strided_backward(const Tensor& gy, IntSpan base_size, IntSpan base_stride, int64_t base_offset, IntSpan size,
-                           IntSpan stride, OptInt storage_offset) {
+Tensor as_strided_backward(const Tensor& gy, IntSpan base_size, IntSpan base_stride,
+                           int64_t base_offset, IntSpan size, IntSpan stride,
+                           OptInt storage_offset) {
   const int64_t offset = storage_offset.value_or(base_offset);
   const int64_t item = item_size(gy.dtype());
-  const int64_t needed = std::max(storage_bytes_needed(base_size, base_stride, base_offset, gy.dtype()),
-                                  storage_bytes_needed(size, stride, offset, gy.dtype())) / item;
+  const int64_t needed =
+      std::max(storage_bytes_needed(base_size, base_stride, base_offset, gy.dtype()),
+               storage_bytes_needed(size, stride, offset, gy.dtype())) /
+      item;
   Tensor flat = op::new_zeros(gy, IntSpan({needed}), {});
   Tensor target = alias_tensor(flat, size, stride, offset);
   if (internal_overlap(size, stride) == Overlap::kNo) {
     op::copy_(target, gy, false);
   } else {
-    const Tensor index = op::reshape(alias_tensor(op::arange(Scalar(needed), DType::kInt64), size, stride, offset), IntSpan({int64_t{-1}}));
+    const Tensor index =
+        op::reshape(alias_tensor(op::arange(Scalar(needed), DType::kInt64), size, stride, offset),
+                    IntSpan({int64_t{-1}}));
     op::index_add_(flat, 0, index, op::reshape(gy, IntSpan({int64_t{-1}})), Scalar(int64_t{1}));
   }
-  return op::clone(alias_tensor(flat, base_size, base_stride, base_offset), MemoryFormat::kContiguous);
+  return op::clone(alias_tensor(flat, base_size, base_stride, base_offset),
+                   MemoryFormat::kContiguous);
 }
 
 }  // namespace taeda::impl

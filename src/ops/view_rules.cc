@@ -8,7 +8,8 @@ namespace taeda::rules {
 DimVector inverse_permutation(IntSpan dims) {
   DimVector inverse(dims.size());
   const int64_t n = static_cast<int64_t>(dims.size());
-  for (int64_t i = 0; i < n; i++) inverse[static_cast<size_t>(contract::wrap_dim(dims[static_cast<size_t>(i)], n))] = i;
+  for (int64_t i = 0; i < n; i++)
+    inverse[static_cast<size_t>(contract::wrap_dim(dims[static_cast<size_t>(i)], n))] = i;
   return inverse;
 }
 
@@ -28,7 +29,8 @@ DimVector infer_size(IntSpan shape, int64_t numel) {
   }
   if (unknown >= 0) {
     TD_CHECK(known != 0,
-             "cannot reshape tensor of {} elements into shape {} because the unspecified dimension size -1 can be any "
+             "cannot reshape tensor of {} elements into shape {} because the unspecified dimension "
+             "size -1 can be any "
              "value and is ambiguous",
              numel, shape);
     TD_CHECK(numel % known == 0, "shape '{}' is invalid for input of size {}", shape, numel);

@@ -72,8 +72,8 @@ struct Param {
 struct Signature {
   Param* params;
   int count;
-  int positional;  // how many may be given by position
-  int required;    // how many of those have no default
+  int positional;               // how many may be given by position
+  int required;                 // how many of those have no default
   bool needs_keywords = false;  // a keyword-only parameter has no default
 
   template <int N>

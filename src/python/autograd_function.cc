@@ -356,7 +356,8 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   PyRef tuple = PyRef::check(PyTuple_New(output_count));
   for (Py_ssize_t i = 0; i < output_count; i++) {
     Tensor& t = results[static_cast<size_t>(i)];
-    PyTuple_SET_ITEM(tuple.get(), i, t.defined() ? tracked(t) : new_ref(PyTuple_GET_ITEM(outputs.get(), i)));
+    PyTuple_SET_ITEM(tuple.get(), i,
+                     t.defined() ? tracked(t) : new_ref(PyTuple_GET_ITEM(outputs.get(), i)));
   }
   return tuple.release();
   TD_PYTHON_CATCH(nullptr)

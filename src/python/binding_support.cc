@@ -61,7 +61,8 @@ static PyObject* result_repr(PyObject* self) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
     PyRef value = PyRef::check(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
     text += i ? ",\n" : "\n";
-    text += std::string(utf8(PyTuple_GET_ITEM(names.get(), i))) + "=" + std::string(utf8(value.get()));
+    text +=
+        std::string(utf8(PyTuple_GET_ITEM(names.get(), i))) + "=" + std::string(utf8(value.get()));
   }
   return PyUnicode_FromStringAndSize((text + ")").data(), static_cast<Py_ssize_t>(text.size()) + 1);
   TD_PYTHON_CATCH(nullptr)

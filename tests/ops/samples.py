@@ -1,7 +1,8 @@
-"""Inputs for the operator grid: what an entry's ``test:`` key says, or what follows from its signature.
+"""Inputs for the operator grid: an entry's ``test:`` key, or what follows from its signature.
 
-A sample is the text of an argument list, such as ``"x(3, 4), dim=1"``, evaluated once for each framework: ``x`` makes a
-tensor of the dtype under test, ``i`` integers, ``b`` bools. The same seed gives both frameworks the same numbers.
+A sample is the text of an argument list, such as ``"x(3, 4), dim=1"``, evaluated once for each
+framework: ``x`` makes a tensor of the dtype under test, ``i`` integers, ``b`` bools. The same seed
+gives both frameworks the same numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from gen.table import Op
 
 # NumPy has no bfloat16: it is made from float32 by each framework
@@ -105,7 +105,7 @@ class Maker:
             "nan": float("nan"),
             "call": lambda *args, **kwargs: (args, kwargs),
         }
-        return eval(f"call({sample})", space)  # noqa: S307 - text of our own table
+        return eval(f"call({sample})", space)
 
 
 def maker(
@@ -117,7 +117,7 @@ def maker(
 
 
 def samples(op: Op) -> list[str]:
-    """The entry's own samples, or for pointwise operators shapes that broadcast, 0-d and empty ones."""
+    """The entry's own samples; for pointwise operators broadcasting, 0-d and empty shapes."""
     if "samples" in op.test:
         return list(op.test["samples"])
     if op.body != "pointwise":

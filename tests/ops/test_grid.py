@@ -1,5 +1,6 @@
-"""Every table operator on its samples: values against PyTorch over dtypes and layouts, in-place and out= forms, shapes on
-the meta device, first and second gradients by finite differences, forward mode."""
+"""Every table operator on its samples: values against PyTorch over dtypes and layouts, in-place and
+out= forms, shapes on the meta device, first and second gradients by finite differences, forward
+mode."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import taeda
 from gen.table import Op, load
 from tests.ops import samples as grid
+
+import taeda
 
 OPS = [
     op for op in load(Path(__file__).resolve().parents[2] / "ops") if op.python and grid.samples(op)
@@ -40,7 +41,7 @@ def assert_same(got: Any, expected: Any, context: str) -> None:
     """Equal dtype, shape and values to the tolerances that PyTorch's own tests use."""
     for mine, theirs in zip(flat(got), flat(expected), strict=True):
         if not isinstance(mine, taeda.Tensor):
-            assert mine == theirs or mine != mine and theirs != theirs, context
+            assert mine == theirs or (mine != mine and theirs != theirs), context
             continue
         assert str(mine.dtype) == str(theirs.dtype), context
         assert tuple(mine.shape) == tuple(theirs.shape), context
@@ -67,7 +68,7 @@ def call(op: Op, framework: Any, dtype: str, layout: str, sample: str, **kwargs:
 def both(
     op: Op, torch: Any, dtype: str, layout: str, sample: str, **kwargs: Any
 ) -> tuple[Any, Any]:
-    """Results of both frameworks; where PyTorch raises, taeda must raise an exception of that kind."""
+    """Results of both frameworks; where PyTorch raises, taeda must raise the same kind."""
     try:
         expected = call(op, torch, dtype, layout, sample, **kwargs)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""Index operators beyond the grid: advanced indexing against NumPy, order of writes, bad indices, overlap, unique, search."""
+"""Index operators beyond the grid: against NumPy, order of writes, bad indices, overlap, search."""
 
 from __future__ import annotations
 
@@ -88,41 +88,103 @@ M = torch.zeros(2, 3)
 FIVE = torch.tensor([5])
 F = torch.nn.functional
 BAD = [
-    (lambda x: x.gather(0, FIVE), RuntimeError, "index 5 is out of bounds for dimension 0 with size 3"),
+    (
+        lambda x: x.gather(0, FIVE),
+        RuntimeError,
+        "index 5 is out of bounds for dimension 0 with size 3",
+    ),
     (lambda x: x.gather(0, -FIVE), RuntimeError, "index -5 is out of bounds"),
     (lambda x: x.scatter_(0, torch.tensor([0, 5]), 1.0), RuntimeError, "index 5 is out of bounds"),
-    (lambda x: x.scatter_add_(0, torch.tensor([0, 5]), torch.ones(2)), RuntimeError, "index 5 is out of bounds"),
+    (
+        lambda x: x.scatter_add_(0, torch.tensor([0, 5]), torch.ones(2)),
+        RuntimeError,
+        "index 5 is out of bounds",
+    ),
     (lambda x: x.index_select(0, FIVE), IndexError, "index out of range in self"),
-    (lambda x: x.index_add_(0, torch.tensor([0, 5]), torch.ones(2)), IndexError, "index out of range in self"),
+    (
+        lambda x: x.index_add_(0, torch.tensor([0, 5]), torch.ones(2)),
+        IndexError,
+        "index out of range in self",
+    ),
     (lambda x: x.index_fill_(0, torch.tensor([0, 5]), 1.0), IndexError, "index 5 is out of bounds"),
-    (lambda x: x.index_copy_(0, torch.tensor([0, 5]), torch.ones(2)), IndexError, "index 5 is out of bounds"),
+    (
+        lambda x: x.index_copy_(0, torch.tensor([0, 5]), torch.ones(2)),
+        IndexError,
+        "index 5 is out of bounds",
+    ),
     (lambda x: x.take(FIVE), IndexError, "tried to access index 5 on a tensor of 3 elements"),
     (lambda x: x.put_(torch.tensor([0, 5]), torch.ones(2)), IndexError, "tried to access index 5"),
     (lambda x: x[FIVE], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
-    (lambda x: x.__setitem__(torch.tensor([0, 2**40]), 1.0), IndexError, "index 1099511627776 is out of bounds"),
-    (lambda x: M[torch.zeros(4).bool()], IndexError, r"The shape of the mask \[4\] at index 0 does not match"),
-    (lambda x: M[torch.tensor([0, 1]), torch.tensor([0, 1, 2])], IndexError, "could not be broadcast together"),
-    (lambda x: M.index_put((torch.tensor([0]),), torch.zeros(4)), RuntimeError, "shape mismatch: value tensor of shape"),
-    (lambda x: x.scatter(0, torch.tensor([0]), x.long()), RuntimeError, "Expected self.dtype to be equal to src.dtype"),
+    (
+        lambda x: x.__setitem__(torch.tensor([0, 2**40]), 1.0),
+        IndexError,
+        "index 1099511627776 is out of bounds",
+    ),
+    (
+        lambda x: M[torch.zeros(4).bool()],
+        IndexError,
+        r"The shape of the mask \[4\] at index 0 does not match",
+    ),
+    (
+        lambda x: M[torch.tensor([0, 1]), torch.tensor([0, 1, 2])],
+        IndexError,
+        "could not be broadcast together",
+    ),
+    (
+        lambda x: M.index_put((torch.tensor([0]),), torch.zeros(4)),
+        RuntimeError,
+        "shape mismatch: value tensor of shape",
+    ),
+    (
+        lambda x: x.scatter(0, torch.tensor([0]), x.long()),
+        RuntimeError,
+        "Expected self.dtype to be equal to src.dtype",
+    ),
     (lambda x: M.gather(0, FIVE), RuntimeError, "must have the same number of dimensions"),
-    (lambda x: x.scatter_reduce(0, torch.tensor([0]), x, "foo"), RuntimeError, "reduce argument must be either sum"),
+    (
+        lambda x: x.scatter_reduce(0, torch.tensor([0]), x, "foo"),
+        RuntimeError,
+        "reduce argument must be either sum",
+    ),
     (lambda x: x.masked_select(torch.ones(3)), RuntimeError, "expected BoolTensor for mask"),
-    (lambda x: x.masked_scatter(torch.ones(3).bool(), x[:1]), RuntimeError, "Number of elements of source < number of ones"),
+    (
+        lambda x: x.masked_scatter(torch.ones(3).bool(), x[:1]),
+        RuntimeError,
+        "Number of elements of source < number of ones",
+    ),
     (lambda x: F.embedding(FIVE, M), IndexError, "index out of range in self"),
-    (lambda x: F.embedding(torch.tensor([1.0]), M), RuntimeError, "Expected tensor for argument #1 'indices'"),
+    (
+        lambda x: F.embedding(torch.tensor([1.0]), M),
+        RuntimeError,
+        "Expected tensor for argument #1 'indices'",
+    ),
     (lambda x: F.one_hot(torch.tensor([-1])), RuntimeError, "Class values must be non-negative"),
     (lambda x: F.one_hot(FIVE, 3), RuntimeError, "Class values must be smaller than num_classes"),
     (lambda x: torch.bincount(torch.tensor([-1])), RuntimeError, "non-negative integral inputs"),
-    (lambda x: x.repeat_interleave(torch.tensor([-1, 2, 1])), RuntimeError, "repeats can not be negative"),
-    (lambda x: F.cross_entropy(M, torch.tensor([0, 10])), IndexError, "Target 10 is out of bounds."),
+    (
+        lambda x: x.repeat_interleave(torch.tensor([-1, 2, 1])),
+        RuntimeError,
+        "repeats can not be negative",
+    ),
+    (
+        lambda x: F.cross_entropy(M, torch.tensor([0, 10])),
+        IndexError,
+        "Target 10 is out of bounds.",
+    ),
     (lambda x: F.nll_loss(M, torch.tensor([0, -1])), IndexError, "Target -1 is out of bounds."),
     (lambda x: F.cross_entropy(M, torch.tensor([0])), ValueError, "Expected input batch_size"),
-    (lambda x: F.cross_entropy(M, torch.tensor([0.0, 1.0])), RuntimeError, "expected target dtype to be Long or Byte"),
+    (
+        lambda x: F.cross_entropy(M, torch.tensor([0.0, 1.0])),
+        RuntimeError,
+        "expected target dtype to be Long or Byte",
+    ),
 ]
 
 
 @pytest.mark.parametrize("call, kind, message", BAD)
-def test_bad_indices_raise_and_write_nothing(call: object, kind: type[Exception], message: str) -> None:
+def test_bad_indices_raise_and_write_nothing(
+    call: object, kind: type[Exception], message: str
+) -> None:
     x = X.clone()
     with pytest.raises(kind, match=message):
         call(x)  # type: ignore[operator]
@@ -162,7 +224,11 @@ def test_nonzero_and_unique() -> None:
         for a, b in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(a.numpy().ravel(), b.ravel())
     run, where, count = torch.unique_consecutive(torch.tensor([1, 1, 2, 2, 2, 1]), True, True)
-    assert (run.tolist(), where.tolist(), count.tolist()) == ([1, 2, 1], [0, 0, 1, 1, 1, 2], [2, 3, 1])
+    assert (run.tolist(), where.tolist(), count.tolist()) == (
+        [1, 2, 1],
+        [0, 0, 1, 1, 1, 2],
+        [2, 3, 1],
+    )
 
 
 def test_sorting_is_stable_and_puts_nan_last() -> None:
@@ -171,7 +237,9 @@ def test_sorting_is_stable_and_puts_nan_last() -> None:
         for dtype in (np.int8, np.int64, np.float32, np.float64):
             x = torch.from_numpy(values.astype(dtype))
             result = torch.sort(x, stable=True)
-            np.testing.assert_array_equal(result.indices.numpy(), np.argsort(x.numpy(), kind="stable"))
+            np.testing.assert_array_equal(
+                result.indices.numpy(), np.argsort(x.numpy(), kind="stable")
+            )
             down = torch.sort(x, descending=True, stable=True)
             np.testing.assert_array_equal(down.indices.numpy(), np.argsort(-values, kind="stable"))
     nan = float("nan")
@@ -182,7 +250,9 @@ def test_sorting_is_stable_and_puts_nan_last() -> None:
     assert x.nanmedian().item() == 0
     big = torch.from_numpy(RANDOM.standard_normal(100_000).astype(np.float32))
     np.testing.assert_array_equal(big.topk(7).values.numpy(), np.sort(big.numpy())[::-1][:7])
-    np.testing.assert_array_equal(big.topk(7, largest=False).values.numpy(), np.sort(big.numpy())[:7])
+    np.testing.assert_array_equal(
+        big.topk(7, largest=False).values.numpy(), np.sort(big.numpy())[:7]
+    )
     np.testing.assert_array_equal(big.kthvalue(500).values.item(), np.sort(big.numpy())[499])
 
 
@@ -206,11 +276,17 @@ def test_search() -> None:
     values = RANDOM.standard_normal((30, 4))
     for right in (False, True):
         got = torch.searchsorted(torch.from_numpy(edges), torch.from_numpy(values), right=right)
-        np.testing.assert_array_equal(got.numpy(), np.searchsorted(edges, values, side="right" if right else "left"))
+        np.testing.assert_array_equal(
+            got.numpy(), np.searchsorted(edges, values, side="right" if right else "left")
+        )
     sample = RANDOM.standard_normal(500).astype(np.float32)
     got = torch.histc(torch.from_numpy(sample), bins=10, min=-2, max=2)
     np.testing.assert_array_equal(got.numpy(), np.histogram(sample, bins=10, range=(-2, 2))[0])
     counts = RANDOM.integers(0, 9, 100)
-    np.testing.assert_array_equal(torch.bincount(torch.from_numpy(counts)).numpy(), np.bincount(counts))
+    np.testing.assert_array_equal(
+        torch.bincount(torch.from_numpy(counts)).numpy(), np.bincount(counts)
+    )
     for q in (0.0, 0.25, 0.9):
-        np.testing.assert_allclose(torch.quantile(torch.from_numpy(values), q, dim=0).numpy(), np.quantile(values, q, 0))
+        np.testing.assert_allclose(
+            torch.quantile(torch.from_numpy(values), q, dim=0).numpy(), np.quantile(values, q, 0)
+        )

@@ -172,7 +172,7 @@ class _ExecutionEngine:
         _C._queue_callback(callback)
 
 
-Variable._execution_engine = _ExecutionEngine
+Variable._execution_engine = _ExecutionEngine  # type: ignore[attr-defined]
 
 _SUBMODULES = frozenset(
     "forward_ad functional gradcheck graph grad_mode function anomaly_mode".split()

@@ -57,7 +57,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 class dual_level(_Mode):
     """A context manager around ``enter_dual_level`` and ``exit_dual_level``."""
 
-    def __enter__(self) -> int:
+    def __enter__(self) -> int:  # type: ignore[override]
         self.level = enter_dual_level()
         return self.level
 

@@ -60,7 +60,7 @@ class FunctionMeta(type):
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
         base = bases[0] if bases else None
         cls._has_setup_context = (
-            base is not None and cls.setup_context is not Function.setup_context
+            base is not None and cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
         )
 
 

@@ -154,6 +154,7 @@ class stream:
 
 def __getattr__(name: str) -> Any:
     """``torch.cuda.amp`` without an import of its own, and ``torch.cuda.FloatTensor``."""
+    found: Any
     if name == "amp":
         import taeda.cuda.amp as found
     elif name.endswith("Tensor"):

@@ -1,7 +1,9 @@
-// batch_norm: y = (x - mean) / sqrt(var + eps) w + b with statistics by channel          (Ioffe and Szegedy 2015).
+// batch_norm: y = (x - mean) / sqrt(var + eps) w + b with statistics by channel          (Ioffe and
+// Szegedy 2015).
 //
-// Tensors are [samples, channels, positions], dense, all in the same layout: row-major, or channels last, where memory is
-// rows of channels. A gradient needs per channel s1 = sum gy and s2 = sum gy (x - mean):
+// Tensors are [samples, channels, positions], dense, all in the same layout: row-major, or channels
+// last, where memory is rows of channels. A gradient needs per channel s1 = sum gy and s2 = sum gy
+// (x - mean):
 //   gb = s1, gw = s2 rstd, gx = w rstd (gy - s1 / n - (x - mean) rstd^2 s2 / n)
 // (without the last two terms where the statistics are constants).
 #include "kernels/cpu/batch_norm.h"
@@ -38,20 +40,25 @@ void affine(const View& out, const View& gy, const View* x, const T* a, const T*
   const Shape s = shape_of(out);
   const RowTable<T>& t = row_table<T>();
   if (!s.channels_last) {
-    parallel_for(0, s.samples * s.channels, std::max<int64_t>(1, kWork / s.positions), [&](int64_t begin, int64_t end) {
-      RowBuffer<T> gs(gy, s.positions), xs(x ? *x : gy, s.positions), os(out, s.positions);
-      for (int64_t i = begin; i < end; i++) {
-        const int64_t k = i % s.channels, at = i * s.positions;
-        const T* g = gs.read(at, s.positions);
-        if (x) t.combine(os.open(at), g, xs.read(at, s.positions), a[k], b[k], c[k], s.positions);
-        else t.centered(os.open(at), g, b[k], a[k], c[k], s.positions);
-        os.close(at, s.positions);
-      }
-    });
+    parallel_for(
+        0, s.samples * s.channels, std::max<int64_t>(1, kWork / s.positions),
+        [&](int64_t begin, int64_t end) {
+          RowBuffer<T> gs(gy, s.positions), xs(x ? *x : gy, s.positions), os(out, s.positions);
+          for (int64_t i = begin; i < end; i++) {
+            const int64_t k = i % s.channels, at = i * s.positions;
+            const T* g = gs.read(at, s.positions);
+            if (x)
+              t.combine(os.open(at), g, xs.read(at, s.positions), a[k], b[k], c[k], s.positions);
+            else
+              t.centered(os.open(at), g, b[k], a[k], c[k], s.positions);
+            os.close(at, s.positions);
+          }
+        });
     return;
   }
   // Several rows at once, against copies of the factors.
-  const int64_t rows = s.samples * s.positions, group = std::clamp<int64_t>(kRow / s.channels, 1, rows);
+  const int64_t rows = s.samples * s.positions,
+                group = std::clamp<int64_t>(kRow / s.channels, 1, rows);
   const int64_t n = group * s.channels;
   std::vector<T> ra(static_cast<size_t>(n)), rb(ra), rc(ra);
   for (int64_t i = 0; i < n; i++) {
@@ -60,22 +67,23 @@ void affine(const View& out, const View& gy, const View* x, const T* a, const T*
     rb[k] = b[i % s.channels];
     rc[k] = c[i % s.channels];
   }
-  parallel_for(0, (rows + group - 1) / group, std::max<int64_t>(1, kWork / n), [&](int64_t begin, int64_t end) {
-    RowBuffer<T> gs(gy, n), xs(x ? *x : gy, n), os(out, n);
-    std::vector<T> sum(static_cast<size_t>(n));
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t at = i * n, m = std::min(n, rows * s.channels - at);
-      const T* g = gs.read(at, m);
-      if (x) {
-        t.affine_rows(sum.data(), xs.read(at, m), T(0), T(1), rb.data(), rc.data(), m);
-        t.affine_rows(os.open(at), g, T(0), T(1), ra.data(), sum.data(), m);
-      } else {
-        t.subtract(sum.data(), g, rb.data(), m);
-        t.affine_rows(os.open(at), sum.data(), T(0), T(1), ra.data(), rc.data(), m);
-      }
-      os.close(at, m);
-    }
-  });
+  parallel_for(0, (rows + group - 1) / group, std::max<int64_t>(1, kWork / n),
+               [&](int64_t begin, int64_t end) {
+                 RowBuffer<T> gs(gy, n), xs(x ? *x : gy, n), os(out, n);
+                 std::vector<T> sum(static_cast<size_t>(n));
+                 for (int64_t i = begin; i < end; i++) {
+                   const int64_t at = i * n, m = std::min(n, rows * s.channels - at);
+                   const T* g = gs.read(at, m);
+                   if (x) {
+                     t.affine_rows(sum.data(), xs.read(at, m), T(0), T(1), rb.data(), rc.data(), m);
+                     t.affine_rows(os.open(at), g, T(0), T(1), ra.data(), sum.data(), m);
+                   } else {
+                     t.subtract(sum.data(), g, rb.data(), m);
+                     t.affine_rows(os.open(at), sum.data(), T(0), T(1), ra.data(), rc.data(), m);
+                   }
+                   os.close(at, m);
+                 }
+               });
 }
 
 // s1 and s2 by channel, in double.
@@ -84,23 +92,25 @@ void gradient_sums(const View& gy, const View& x, const T* mean, double* s1, dou
   const Shape s = shape_of(gy);
   const RowTable<T>& t = row_table<T>();
   if (!s.channels_last) {
-    parallel_for(0, s.channels, std::max<int64_t>(1, kWork / (s.samples * s.positions)), [&](int64_t begin, int64_t end) {
-      RowBuffer<T> gs(gy, s.positions), xs(x, s.positions);
-      for (int64_t c = begin; c < end; c++) {
-        s1[c] = s2[c] = 0;
-        for (int64_t i = 0; i < s.samples; i++) {
-          const int64_t at = (i * s.channels + c) * s.positions;
-          const T* g = gs.read(at, s.positions);
-          s1[c] += t.sum(g, s.positions);
-          s2[c] += t.dot_centered(xs.read(at, s.positions), mean[c], g, s.positions);
-        }
-      }
-    });
+    parallel_for(0, s.channels, std::max<int64_t>(1, kWork / (s.samples * s.positions)),
+                 [&](int64_t begin, int64_t end) {
+                   RowBuffer<T> gs(gy, s.positions), xs(x, s.positions);
+                   for (int64_t c = begin; c < end; c++) {
+                     s1[c] = s2[c] = 0;
+                     for (int64_t i = 0; i < s.samples; i++) {
+                       const int64_t at = (i * s.channels + c) * s.positions;
+                       const T* g = gs.read(at, s.positions);
+                       s1[c] += t.sum(g, s.positions);
+                       s2[c] += t.dot_centered(xs.read(at, s.positions), mean[c], g, s.positions);
+                     }
+                   }
+                 });
     return;
   }
   constexpr int64_t kBlock = 16;  // rows added up in T before they go into double
   const int64_t rows = s.samples * s.positions, blocks = (rows + kBlock - 1) / kBlock;
-  const int64_t parts = std::clamp<int64_t>(rows * s.channels / kWork, 1, std::min(kMaxPartials, blocks));
+  const int64_t parts =
+      std::clamp<int64_t>(rows * s.channels / kWork, 1, std::min(kMaxPartials, blocks));
   const int64_t length = (blocks + parts - 1) / parts;
   std::vector<double> sums(static_cast<size_t>(2 * parts * s.channels));
   parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
@@ -110,8 +120,8 @@ void gradient_sums(const View& gy, const View& x, const T* mean, double* s1, dou
       double* part = sums.data() + 2 * p * s.channels;
       for (int64_t k = p * length; k < std::min(blocks, (p + 1) * length); k++) {
         const int64_t m = std::min(kBlock, rows - k * kBlock), at = k * kBlock * s.channels;
-        t.dots_columns(first.data(), second.data(), gs.read(at, m * s.channels), xs.read(at, m * s.channels), mean,
-                       s.channels, m, s.channels);
+        t.dots_columns(first.data(), second.data(), gs.read(at, m * s.channels),
+                       xs.read(at, m * s.channels), mean, s.channels, m, s.channels);
         for (int64_t c = 0; c < s.channels; c++) {
           part[c] += first[static_cast<size_t>(c)];
           part[s.channels + c] += second[static_cast<size_t>(c)];
@@ -131,20 +141,22 @@ void gradient_sums(const View& gy, const View& x, const T* mean, double* s1, dou
 }
 
 template <class T>
-void normalize(const View& out, const View& x, const View& weight, const View& bias, const View& mean, const View& var,
-               double eps) {
+void normalize(const View& out, const View& x, const View& weight, const View& bias,
+               const View& mean, const View& var, double eps) {
   const int64_t channels = x.sizes[1];
-  const SmallTensor<T> w(weight, channels, T(1)), b(bias, channels, T(0)), m(mean, channels, T(0)), v(var, channels, T(0));
+  const SmallTensor<T> w(weight, channels, T(1)), b(bias, channels, T(0)), m(mean, channels, T(0)),
+      v(var, channels, T(0));
   std::vector<T> scale(static_cast<size_t>(channels));
   for (int64_t c = 0; c < channels; c++) {
-    scale[static_cast<size_t>(c)] = static_cast<T>(w[c] / std::sqrt(static_cast<double>(v[c]) + eps));
+    scale[static_cast<size_t>(c)] =
+        static_cast<T>(w[c] / std::sqrt(static_cast<double>(v[c]) + eps));
   }
   affine<T>(out, x, nullptr, scale.data(), m.data(), b.data());
 }
 
 template <class T>
-void gradient(const View& gx, const View& gw, const View& gb, const View& gy, const View& x, const View& weight,
-              const View& mean, const View& var, bool training, double eps) {
+void gradient(const View& gx, const View& gw, const View& gb, const View& gy, const View& x,
+              const View& weight, const View& mean, const View& var, bool training, double eps) {
   const int64_t channels = x.sizes[1];
   const size_t count = static_cast<size_t>(channels);
   const double n = static_cast<double>(x.numel / channels);
@@ -169,25 +181,31 @@ void gradient(const View& gx, const View& gw, const View& gb, const View& gy, co
 
 }  // namespace
 
-void batch_norm(const View& out, const View& x, const View& weight, const View& bias, const View& mean, const View& var,
-                double eps) {
+void batch_norm(const View& out, const View& x, const View& weight, const View& bias,
+                const View& mean, const View& var, double eps) {
   if (x.numel == 0) return;
-  with_floating(x.dtype, [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
+  with_floating(x.dtype,
+                [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
 }
-void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy, const View& x,
-                         const View& weight, const View& mean, const View& var, bool training, double eps) {
+void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
+                         const View& x, const View& weight, const View& mean, const View& var,
+                         bool training, double eps) {
   if (x.numel == 0) return;
-  with_floating(x.dtype, [&](auto t) { gradient<decltype(t)>(gx, gw, gb, gy, x, weight, mean, var, training, eps); });
+  with_floating(x.dtype, [&](auto t) {
+    gradient<decltype(t)>(gx, gw, gb, gy, x, weight, mean, var, training, eps);
+  });
 }
 
 void move_running(const View& self, const View& value, double momentum, double scale) {
   const SmallTensor<double> target(value, value.numel, 0.0);
   std::vector<double> running(static_cast<size_t>(self.numel));
-  convert_row(running.data(), DType::kFloat64, 1, self.data, self.dtype, self.strides[0], self.numel);
+  convert_row(running.data(), DType::kFloat64, 1, self.data, self.dtype, self.strides[0],
+              self.numel);
   for (size_t i = 0; i < running.size(); i++) {
     running[i] = (1 - momentum) * running[i] + momentum * scale * target[static_cast<int64_t>(i)];
   }
-  convert_row(self.data, self.dtype, self.strides[0], running.data(), DType::kFloat64, 1, self.numel);
+  convert_row(self.data, self.dtype, self.strides[0], running.data(), DType::kFloat64, 1,
+              self.numel);
 }
 
 }  // namespace taeda::cpu

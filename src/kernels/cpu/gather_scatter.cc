@@ -3,8 +3,9 @@
 //   gather:  out[i][j][k] = self[index[i][j][k]][j][k]        (dim = 0)
 //   scatter: self[index[i][j][k]][j][k] op= src[i][j][k]
 //
-// All indices are checked before anything is written. Lines along `dim` never share a destination, so they run in
-// parallel; along a line order is kept: the last of several writes wins, and sums are the same in every run.
+// All indices are checked before anything is written. Lines along `dim` never share a destination,
+// so they run in parallel; along a line order is kept: the last of several writes wins, and sums
+// are the same in every run.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -22,7 +23,8 @@ constexpr int64_t kRun = 256;  // neighbouring lines of one task, at least
 void check_indices(const View& index, int64_t dim, int64_t size) {
   const int64_t* data = index.as<int64_t>();
   for_each_offset(index, [&](int64_t i) {
-    TD_CHECK(data[i] >= 0 && data[i] < size, "index {} is out of bounds for dimension {} with size {}", data[i], dim, size);
+    TD_CHECK(data[i] >= 0 && data[i] < size,
+             "index {} is out of bounds for dimension {} with size {}", data[i], dim, size);
   });
 }
 
@@ -34,8 +36,10 @@ class Lines {
     const size_t n = index.sizes.size(), k = static_cast<size_t>(dim);
     for (size_t d = 0; d < n; d++) {
       const Axis a{index.sizes[d], self.strides[d], other.strides[d], index.strides[d]};
-      if (d == k) along_ = a;
-      else outer_.push_back(a);
+      if (d == k)
+        along_ = a;
+      else
+        outer_.push_back(a);
     }
     if (!outer_.empty()) {
       second_ = outer_.back();
@@ -50,7 +54,8 @@ class Lines {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
     const int64_t chunk = std::max<int64_t>(kRun, kWork / along_.size);
     const int64_t chunks = (second_.size + chunk - 1) / chunk;
-    parallel_for(0, count_ * chunks, std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
+    parallel_for(0, count_ * chunks,
+                 std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t t = begin; t < end; t++) {
                      const int64_t first = t % chunks * chunk;
@@ -78,13 +83,15 @@ class Lines {
     if (p.index <= q.index || q.size == 1) {
       for (int64_t j = begin; j < end; j++) {
         for (int64_t i = 0; i < p.size; i++) {
-          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self, o + i * p.other + j * q.other);
+          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self,
+               o + i * p.other + j * q.other);
         }
       }
     } else {
       for (int64_t i = 0; i < p.size; i++) {
         for (int64_t j = begin; j < end; j++) {
-          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self, o + i * p.other + j * q.other);
+          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self,
+               o + i * p.other + j * q.other);
         }
       }
     }
@@ -95,7 +102,9 @@ class Lines {
   int64_t count_ = 1;
 };
 
-int64_t size_along(const View& v, int64_t dim) { return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1; }
+int64_t size_along(const View& v, int64_t dim) {
+  return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1;
+}
 
 enum class Reduce { kSet, kSum, kProd, kMin, kMax };
 
@@ -108,16 +117,24 @@ T combine(Reduce how, const T& a, const T& b) {
   } else {
     switch (how) {
       case Reduce::kSum:
-        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-        else return a + b;
+        if constexpr (std::is_integral_v<T>)
+          return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        else
+          return a + b;
       case Reduce::kProd:
-        if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-        else return a * b;
+        if constexpr (std::is_integral_v<T>)
+          return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+        else
+          return a * b;
       default:
-        if constexpr (is_complex(kDTypeOf<T>)) return b;
-        else if (b != b) return b;
-        else if (how == Reduce::kMin) return b < a ? b : a;
-        else return b > a ? b : a;
+        if constexpr (is_complex(kDTypeOf<T>))
+          return b;
+        else if (b != b)
+          return b;
+        else if (how == Reduce::kMin)
+          return b < a ? b : a;
+        else
+          return b > a ? b : a;
     }
   }
 }
@@ -130,9 +147,15 @@ T identity(Reduce how) {
   } else if constexpr (is_complex(kDTypeOf<T>)) {
     return how == Reduce::kProd ? T(1) : T(0);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return how == Reduce::kProd ? T(1) : how == Reduce::kMin ? L::infinity() : how == Reduce::kMax ? -L::infinity() : T(0);
+    return how == Reduce::kProd  ? T(1)
+           : how == Reduce::kMin ? L::infinity()
+           : how == Reduce::kMax ? -L::infinity()
+                                 : T(0);
   } else {
-    return how == Reduce::kProd ? T(1) : how == Reduce::kMin ? L::max() : how == Reduce::kMax ? L::lowest() : T(0);
+    return how == Reduce::kProd  ? T(1)
+           : how == Reduce::kMin ? L::max()
+           : how == Reduce::kMax ? L::lowest()
+                                 : T(0);
   }
 }
 
@@ -147,8 +170,8 @@ void set(const View& self, int64_t dim, const View& index, const View& src) {
 }
 
 template <class T>
-void reduce_into(const View& self, int64_t dim, const View& index, const View& src, Reduce how, bool include_self,
-                 bool mean) {
+void reduce_into(const View& self, int64_t dim, const View& index, const View& src, Reduce how,
+                 bool include_self, bool mean) {
   const Lines lines(self, src, index, dim);
   T* to = self.as<T>();
   const T* from = src.as<T>();
@@ -156,7 +179,8 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
     const T start = identity<T>(how);
     lines.each(index.as<int64_t>(), [=](int64_t s, int64_t) { to[s] = start; });
   }
-  lines.each(index.as<int64_t>(), [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+  lines.each(index.as<int64_t>(),
+             [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
   if (!mean) return;
   // Number of values in each destination, in a row-major tensor beside it.
   const DimVector strides = dense_strides(self.sizes);
@@ -184,8 +208,8 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
   });
 }
 
-void scatter_any(const View& self, int64_t dim, const View& index, const View& src, Reduce how, bool include_self = true,
-                 bool mean = false) {
+void scatter_any(const View& self, int64_t dim, const View& index, const View& src, Reduce how,
+                 bool include_self = true, bool mean = false) {
   check_writable(self);
   if (index.numel == 0) return;
   const IndexView checked(index);
@@ -208,7 +232,8 @@ Reduce reduce_named(std::string_view name) {
 
 // One number as a tensor of index's sizes.
 struct Repeated {
-  Repeated(const View& self, const View& index, const Scalar& value) : strides(index.sizes.size(), 0) {
+  Repeated(const View& self, const View& index, const Scalar& value)
+      : strides(index.sizes.size(), 0) {
     with_dtype(self.dtype, [&](auto zero) {
       using T = decltype(zero);
       const T v = value.to<T>();
@@ -242,17 +267,19 @@ void scatter_src(const View& self, int64_t dim, const View& index, const View& s
 void scatter_value(const View& self, int64_t dim, const View& index, const Scalar& value) {
   scatter_any(self, dim, index, Repeated(self, index, value).view, Reduce::kSet);
 }
-void scatter_value_reduce(const View& self, int64_t dim, const View& index, const Scalar& value, std::string_view reduce) {
+void scatter_value_reduce(const View& self, int64_t dim, const View& index, const Scalar& value,
+                          std::string_view reduce) {
   scatter_any(self, dim, index, Repeated(self, index, value).view, reduce_named(reduce));
 }
 void scatter_add(const View& self, int64_t dim, const View& index, const View& src) {
   scatter_any(self, dim, index, src, Reduce::kSum);
 }
-void scatter_reduce_src(const View& self, int64_t dim, const View& index, const View& src, std::string_view reduce) {
+void scatter_reduce_src(const View& self, int64_t dim, const View& index, const View& src,
+                        std::string_view reduce) {
   scatter_any(self, dim, index, src, reduce_named(reduce));
 }
-void scatter_reduce(const View& out, const View& self, int64_t dim, const View& index, const View& src,
-                    std::string_view reduce, bool include_self) {
+void scatter_reduce(const View& out, const View& self, int64_t dim, const View& index,
+                    const View& src, std::string_view reduce, bool include_self) {
   copy_view(out, self);
   scatter_any(out, dim, index, src, reduce_named(reduce), include_self, reduce == "mean");
 }

@@ -8,7 +8,8 @@ namespace taeda::cpu {
 
 DimVector dense_strides(IntSpan sizes) {
   DimVector strides(sizes.size(), 1);
-  for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(1, sizes[i]);
+  for (size_t i = sizes.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<int64_t>(1, sizes[i]);
   return strides;
 }
 
@@ -41,7 +42,8 @@ bool may_overlap(const View& a, const View& b) {
 void check_writable(const View& v) {
   for (size_t i = 0; i < v.sizes.size(); i++) {
     TD_CHECK(v.sizes[i] <= 1 || v.strides[i] != 0 || v.numel == 0,
-             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+             "unsupported operation: more than one element of the written-to tensor refers to a "
+             "single memory location. "
              "Please clone() the tensor before performing the operation.");
   }
 }

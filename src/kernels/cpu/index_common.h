@@ -1,4 +1,5 @@
-// What index kernels share: indices as checked int64, guards for tensors that are written, and element types by size.
+// What index kernels share: indices as checked int64, guards for tensors that are written, and
+// element types by size.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,8 @@
 
 namespace taeda::cpu {
 
-// A view whose elements are int64, converted to a dense copy where they are int32. Empty tensors of any dtype pass.
+// A view whose elements are int64, converted to a dense copy where they are int32. Empty tensors of
+// any dtype pass.
 class IndexView {
  public:
   explicit IndexView(const View& index);

@@ -1,9 +1,11 @@
 // Advanced indexing: reading and writing slices at positions given by index tensors.
 //
-// Positions become memory offsets first, one each, with every index checked before anything is written. Then
+// Positions become memory offsets first, one each, with every index checked before anything is
+// written. Then
 //   out[b][p][a] = self[b + offset[p] + a]      and back,
-// where b runs over the dimensions before the indexed ones and a over those after them. The other tensor is dense.
-// Writes keep the order of positions: the last of several wins, and accumulated sums are the same in every run.
+// where b runs over the dimensions before the indexed ones and a over those after them. The other
+// tensor is dense. Writes keep the order of positions: the last of several wins, and accumulated
+// sums are the same in every run.
 #include "kernels/cpu/indexing.h"
 
 #include <algorithm>
@@ -67,8 +69,10 @@ Layout layout_of(const View& self, int64_t first, int64_t count) {
   Layout l;
   for (int64_t d = 0; d < self.ndim(); d++) {
     const size_t i = static_cast<size_t>(d);
-    if (d < first) l.before.push(self.sizes[i], self.strides[i]);
-    else if (d >= first + count) l.after.push(self.sizes[i], self.strides[i]);
+    if (d < first)
+      l.before.push(self.sizes[i], self.strides[i]);
+    else if (d >= first + count)
+      l.after.push(self.sizes[i], self.strides[i]);
   }
   l.before.finish();
   l.after.finish();
@@ -79,8 +83,10 @@ template <class T>
 void copy_block(T* to, const T* from, const Block& block) {
   for (int64_t r = 0; r < block.runs; r++) {
     const T* run = from + (block.runs == 1 ? 0 : block.offset(r));
-    if (block.step == 1) std::memcpy(to, run, static_cast<size_t>(block.run) * sizeof(T));
-    else for (int64_t k = 0; k < block.run; k++) to[k] = run[k * block.step];
+    if (block.step == 1)
+      std::memcpy(to, run, static_cast<size_t>(block.run) * sizeof(T));
+    else
+      for (int64_t k = 0; k < block.run; k++) to[k] = run[k * block.step];
     to += block.run;
   }
 }
@@ -88,21 +94,28 @@ void copy_block(T* to, const T* from, const Block& block) {
 template <class T>
 void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
-  parallel_for(0, l.before.count() * positions, std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
+  parallel_for(0, l.before.count() * positions,
+               std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end;) {  // one element of `before` at a time
-                   const int64_t b = i / positions, first = i % positions, count = std::min(positions - first, end - i);
-                   const T* base = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step;
+                   const int64_t b = i / positions, first = i % positions,
+                                 count = std::min(positions - first, end - i);
+                   const T* base =
+                       self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step;
                    T* to = out + i * n;
                    const int64_t* const at = offsets.data() + first;
-                   if (n == 1) for (int64_t p = 0; p < count; p++) to[p] = base[at[p]];
-                   else for (int64_t p = 0; p < count; p++) copy_block(to + p * n, base + at[p], l.after);
+                   if (n == 1)
+                     for (int64_t p = 0; p < count; p++) to[p] = base[at[p]];
+                   else
+                     for (int64_t p = 0; p < count; p++)
+                       copy_block(to + p * n, base + at[p], l.after);
                    i += count;
                  }
                });
 }
 
-// move(destination, source) for every element; tasks own disjoint elements and go through positions in order.
+// move(destination, source) for every element; tasks own disjoint elements and go through positions
+// in order.
 template <class T, class F>
 void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, const F& move) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
@@ -111,32 +124,39 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
   const int64_t width = std::min(l.after.run, std::max<int64_t>(16, kWork / positions));
   const int64_t parts = (l.after.run + width - 1) / width;
   const int64_t tasks = l.before.count() * l.after.runs * parts;
-  parallel_for(0, tasks, std::max<int64_t>(1, kWork / (positions * width)), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; t++) {
-      const int64_t part = t % parts, r = t / parts % l.after.runs, b = t / (parts * l.after.runs);
-      const int64_t first = part * width, m = std::min(width, l.after.run - first);
-      T* to = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step + l.after.offset(r) +
-              first * l.after.step;
-      const T* from = src + b * positions * n + r * l.after.run + first;
-      for (int64_t p = 0; p < positions; p++) {
-        T* line = to + offsets[static_cast<size_t>(p)];
-        for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], from[p * n + k]);
-      }
-    }
-  });
+  parallel_for(
+      0, tasks, std::max<int64_t>(1, kWork / (positions * width)), [&](int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; t++) {
+          const int64_t part = t % parts, r = t / parts % l.after.runs,
+                        b = t / (parts * l.after.runs);
+          const int64_t first = part * width, m = std::min(width, l.after.run - first);
+          T* to = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step +
+                  l.after.offset(r) + first * l.after.step;
+          const T* from = src + b * positions * n + r * l.after.run + first;
+          for (int64_t p = 0; p < positions; p++) {
+            T* line = to + offsets[static_cast<size_t>(p)];
+            for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], from[p * n + k]);
+          }
+        }
+      });
 }
 
 template <class T>
 void accumulate(T& a, const T& b) {
-  if constexpr (std::is_same_v<T, bool>) a = a || b;
-  else if constexpr (is_reduced_floating(kDTypeOf<T>)) a = T(static_cast<float>(a) + static_cast<float>(b));
-  else if constexpr (std::is_integral_v<T>) a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else a += b;
+  if constexpr (std::is_same_v<T, bool>)
+    a = a || b;
+  else if constexpr (is_reduced_floating(kDTypeOf<T>))
+    a = T(static_cast<float>(a) + static_cast<float>(b));
+  else if constexpr (std::is_integral_v<T>)
+    a = static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    a += b;
 }
 
 }  // namespace
 
-void index_read(const View& out, const View& self, int64_t first, int64_t count, Span<const int64_t> offsets) {
+void index_read(const View& out, const View& self, int64_t first, int64_t count,
+                Span<const int64_t> offsets) {
   if (out.numel == 0) return;
   const Layout l = layout_of(self, first, count);
   with_width(self.dtype, [&](auto zero) {
@@ -145,8 +165,8 @@ void index_read(const View& out, const View& self, int64_t first, int64_t count,
   });
 }
 
-void index_write(const View& self, const View& values, int64_t first, int64_t count, Span<const int64_t> offsets,
-                 bool add) {
+void index_write(const View& self, const View& values, int64_t first, int64_t count,
+                 Span<const int64_t> offsets, bool add) {
   check_writable(self);
   if (values.numel == 0) return;
   const DenseView source(values, self);
@@ -164,8 +184,8 @@ void index_write(const View& self, const View& values, int64_t first, int64_t co
   }
 }
 
-std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices, const char* message,
-                                   bool wrap) {
+std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices,
+                                   const char* message, bool wrap) {
   std::vector<int64_t> offsets;
   for (size_t k = 0; k < indices.size(); k++) {
     const int64_t dim = first + static_cast<int64_t>(k);
@@ -177,7 +197,8 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
     for_each_offset(index.view(), [&](int64_t at) {
       const int64_t given = index.data()[at];
       const int64_t value = given < 0 && wrap ? given + size : given;
-      if (value < 0 || value >= size) [[unlikely]] fail(ErrorKind::kIndex, message, given, dim, size);
+      if (value < 0 || value >= size) [[unlikely]]
+        fail(ErrorKind::kIndex, message, given, dim, size);
       offsets[i++] += value * stride;
     });
   }
@@ -186,12 +207,13 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
 
 namespace {
 
-constexpr const char* kSelectMessage = "index out of range in self: index {} is out of bounds for dimension {} with size {}";
+constexpr const char* kSelectMessage =
+    "index out of range in self: index {} is out of bounds for dimension {} with size {}";
 constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension {} with size {}";
 
 // `src` of an operator along one dimension, as [before][positions][after].
-void write_along(const View& self, int64_t dim, const View& index, const View& src, const char* message, bool wrap,
-                 bool add) {
+void write_along(const View& self, int64_t dim, const View& index, const View& src,
+                 const char* message, bool wrap, bool add) {
   check_writable(self);
   const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap);
   index_write(self, src, dim, 1, offsets, add);
@@ -200,13 +222,15 @@ void write_along(const View& self, int64_t dim, const View& index, const View& s
 }  // namespace
 
 void index_select(const View& out, const View& self, int64_t dim, const View& index) {
-  index_read(out, self, dim, 1, index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false));
+  index_read(out, self, dim, 1,
+             index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
   write_along(self, dim, index, source, kSelectMessage, /*wrap=*/false, /*add=*/true);
 }
 void index_copy(const View& self, int64_t dim, const View& index, const View& source) {
-  write_along(self, dim, index, source, "index_copy_(): index {} is out of bounds for dimension {} with size {}",
+  write_along(self, dim, index, source,
+              "index_copy_(): index {} is out of bounds for dimension {} with size {}",
               /*wrap=*/false, /*add=*/false);
 }
 void index_fill(const View& self, int64_t dim, const View& index, const View& value) {
@@ -219,7 +243,8 @@ void index_fill(const View& self, int64_t dim, const View& index, const View& va
   sizes[static_cast<size_t>(dim)] = index.numel;
   int64_t numel = 1;
   for (int64_t s : sizes) numel *= s;
-  write_along(self, dim, index, View{value.data, value.dtype, sizes, strides, numel, true}, kBoundsMessage,
+  write_along(self, dim, index, View{value.data, value.dtype, sizes, strides, numel, true},
+              kBoundsMessage,
               /*wrap=*/true, /*add=*/false);
 }
 
@@ -233,7 +258,8 @@ std::vector<int64_t> flat_offsets(const View& self, const View& index) {
   for_each_offset(checked.view(), [&](int64_t at) {
     const int64_t given = checked.data()[at];
     int64_t i = given < 0 ? given + self.numel : given, offset = 0;
-    TD_CHECK_INDEX(i >= 0 && i < self.numel, "out of range: tried to access index {} on a tensor of {} elements.", given,
+    TD_CHECK_INDEX(i >= 0 && i < self.numel,
+                   "out of range: tried to access index {} on a tensor of {} elements.", given,
                    self.numel);
     for (size_t d = self.sizes.size(); d-- > 0;) {
       offset += i % self.sizes[d] * self.strides[d];
@@ -255,13 +281,15 @@ void put(const View& self, const View& index, const View& source, bool add) {
 }
 
 void embedding(const View& out, const View& weight, const View& indices, int64_t, bool, bool) {
-  index_read(out, weight, 0, 1, index_offsets(weight, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false));
+  index_read(out, weight, 0, 1,
+             index_offsets(weight, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false));
 }
 
-void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t num_weights, int64_t padding_idx,
-                        bool scale_grad_by_freq) {
+void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t num_weights,
+                        int64_t padding_idx, bool scale_grad_by_freq) {
   if (gw.numel) std::memset(gw.data, 0, static_cast<size_t>(gw.numel * item_size(gw.dtype)));
-  std::vector<int64_t> offsets = index_offsets(gw, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false);
+  std::vector<int64_t> offsets =
+      index_offsets(gw, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false);
   if (gw.numel == 0 || gy.numel == 0) return;
   const int64_t width = gw.numel / num_weights, count = static_cast<int64_t>(offsets.size());
   std::vector<int64_t> times(static_cast<size_t>(num_weights));
@@ -285,7 +313,8 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
       for (int64_t p = 0; p < count; p++) {
         const int64_t o = offsets[static_cast<size_t>(p)], row = o / width;
         if (row == padding_idx) continue;
-        const A scale = scale_grad_by_freq ? A(1) / static_cast<A>(times[static_cast<size_t>(row)]) : A(1);
+        const A scale =
+            scale_grad_by_freq ? A(1) / static_cast<A>(times[static_cast<size_t>(row)]) : A(1);
         for (int64_t k = begin * chunk; k < std::min(width, end * chunk); k++) {
           total[o + k] += static_cast<A>(g[p * width + k]) * scale;
         }
@@ -294,10 +323,14 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
     if (sums) convert_row(gw.data, gw.dtype, 1, sums.get(), kDTypeOf<A>, 1, gw.numel);
   };
   switch (gw.dtype) {
-    case DType::kFloat16: return run(Half{}, float{});
-    case DType::kBFloat16: return run(BFloat16{}, float{});
-    case DType::kFloat64: return run(double{}, double{});
-    default: return run(float{}, float{});
+    case DType::kFloat16:
+      return run(Half{}, float{});
+    case DType::kBFloat16:
+      return run(BFloat16{}, float{});
+    case DType::kFloat64:
+      return run(double{}, double{});
+    default:
+      return run(float{}, float{});
   }
 }
 

@@ -1,4 +1,5 @@
-// Reading and writing slices of a tensor at computed positions: what index, index_put_ and their relatives stand on.
+// Reading and writing slices of a tensor at computed positions: what index, index_put_ and their
+// relatives stand on.
 #pragma once
 
 #include <vector>
@@ -7,17 +8,19 @@
 
 namespace taeda::cpu {
 
-// Memory offsets of the positions that `indices` (equal sizes; int32 or int64) name in dimensions first, first + 1, ...
-// of `self`. An index outside raises IndexError with `message`, whose holes are the index, its dimension and the size;
-// with `wrap` negative ones count from the end.
-std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices, const char* message,
-                                   bool wrap);
+// Memory offsets of the positions that `indices` (equal sizes; int32 or int64) name in dimensions
+// first, first + 1, ... of `self`. An index outside raises IndexError with `message`, whose holes
+// are the index, its dimension and the size; with `wrap` negative ones count from the end.
+std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices,
+                                   const char* message, bool wrap);
 
-// out[b][p][a] = self[b + offsets[p] + a]: `count` dimensions from `first` on are replaced by positions. out is dense.
-void index_read(const View& out, const View& self, int64_t first, int64_t count, Span<const int64_t> offsets);
+// out[b][p][a] = self[b + offsets[p] + a]: `count` dimensions from `first` on are replaced by
+// positions. out is dense.
+void index_read(const View& out, const View& self, int64_t first, int64_t count,
+                Span<const int64_t> offsets);
 // The way back: self takes values[b][p][a], added if `add`, in the order of positions.
-void index_write(const View& self, const View& values, int64_t first, int64_t count, Span<const int64_t> offsets,
-                 bool add);
+void index_write(const View& self, const View& values, int64_t first, int64_t count,
+                 Span<const int64_t> offsets, bool add);
 
 // self[..., index, ...] = value along `dim`; value has one element.
 void index_fill(const View& self, int64_t dim, const View& index, const View& value);

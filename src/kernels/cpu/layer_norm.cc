@@ -1,11 +1,11 @@
 // layer_norm and group_norm with their gradients.
 //
-//   y = (x - mean) rstd w + b, rstd = 1 / sqrt(var + eps), statistics over each row      (Ba, Kiros and Hinton 2016)
-//   gx = rstd (g - mean(g) - xhat mean(g xhat)), g = gy w, xhat = (x - mean) rstd
+//   y = (x - mean) rstd w + b, rstd = 1 / sqrt(var + eps), statistics over each row      (Ba, Kiros
+//   and Hinton 2016) gx = rstd (g - mean(g) - xhat mean(g xhat)), g = gy w, xhat = (x - mean) rstd
 //   gw = sum gy xhat, gb = sum gy over rows
 //
-// Tensors arrive contiguous. group_norm is the same over rows of (channels of a group) x (positions), with w and b by
-// channel (Wu and He 2018).
+// Tensors arrive contiguous. group_norm is the same over rows of (channels of a group) x
+// (positions), with w and b by channel (Wu and He 2018).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,8 +17,8 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kWork = 1 << 14;      // elements worth a task
-constexpr int64_t kMaxPartials = 32;    // partial sums of weight gradients
+constexpr int64_t kWork = 1 << 14;    // elements worth a task
+constexpr int64_t kMaxPartials = 32;  // partial sums of weight gradients
 
 template <class T>
 struct Statistics {
@@ -30,8 +30,10 @@ Statistics<T> statistics(const T* x, int64_t n, double eps) {
   const T center = t.sum(x, n) / static_cast<T>(n);
   T first, second;
   t.moments(x, center, n, &first, &second);
-  const double count = static_cast<double>(n), f = first, variance = (second - f * f / count) / count;
-  return {static_cast<T>(center + f / count), static_cast<T>(1.0 / std::sqrt(std::max(variance, 0.0) + eps))};
+  const double count = static_cast<double>(n), f = first,
+               variance = (second - f * f / count) / count;
+  return {static_cast<T>(center + f / count),
+          static_cast<T>(1.0 / std::sqrt(std::max(variance, 0.0) + eps))};
 }
 template <>
 Statistics<float> statistics(const float* x, int64_t n, double eps) {
@@ -44,13 +46,15 @@ Statistics<float> statistics(const float* x, int64_t n, double eps) {
     const float center = t.sum(x + i, m) / static_cast<float>(m);
     float first, second;
     t.moments(x + i, center, m, &first, &second);
-    const double k = static_cast<double>(m), f = first, total = count + k, delta = center + f / k - mean;
+    const double k = static_cast<double>(m), f = first, total = count + k,
+                 delta = center + f / k - mean;
     m2 += second - f * f / k + delta * delta * (count * k / total);
     mean += delta * (k / total);
     count = total;
   }
   const double variance = m2 / count;  // NaN stays NaN below
-  return {static_cast<float>(mean), static_cast<float>(1.0 / std::sqrt((variance < 0 ? 0 : variance) + eps))};
+  return {static_cast<float>(mean),
+          static_cast<float>(1.0 / std::sqrt((variance < 0 ? 0 : variance) + eps))};
 }
 
 template <class T>
@@ -66,19 +70,21 @@ T get(const View& v, int64_t i) {
 
 // Runs f(part, begin, end) over `rows` rows cut into a number of parts that depends on sizes only.
 int64_t part_count(int64_t rows, int64_t n) {
-  return std::clamp<int64_t>(rows * n / kWork, 1, std::min(kMaxPartials, std::max<int64_t>(1, rows)));
+  return std::clamp<int64_t>(rows * n / kWork, 1,
+                             std::min(kMaxPartials, std::max<int64_t>(1, rows)));
 }
 template <class F>
 void over_parts(int64_t rows, int64_t parts, const F& f) {
   const int64_t length = (rows + parts - 1) / parts;
   parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; p++) f(p, std::min(rows, p * length), std::min(rows, (p + 1) * length));
+    for (int64_t p = begin; p < end; p++)
+      f(p, std::min(rows, p * length), std::min(rows, (p + 1) * length));
   });
 }
 
 template <class T>
-void layer_norm_forward(const View& out, const View& mean, const View& rstd, const View& x, const View& weight,
-                        const View& bias, int64_t n, double eps) {
+void layer_norm_forward(const View& out, const View& mean, const View& rstd, const View& x,
+                        const View& weight, const View& bias, int64_t n, double eps) {
   const int64_t rows = x.numel / n;
   const SmallTensor<T> w(weight, n, T(1)), b(bias, n, T(0));
   parallel_for(0, rows, std::max<int64_t>(1, kWork / n), [&](int64_t begin, int64_t end) {
@@ -107,8 +113,9 @@ void store_sums(const View& out, const T* parts, int64_t count, int64_t stride, 
 }
 
 template <class T>
-void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const View& gy, const View& x,
-                         const View& mean, const View& rstd, const View& weight, int64_t n) {
+void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const View& gy,
+                         const View& x, const View& mean, const View& rstd, const View& weight,
+                         int64_t n) {
   const int64_t rows = x.numel / n, parts = part_count(rows, n);
   const SmallTensor<T> w(weight, n, T(1));
   const std::unique_ptr<T[]> sums(new T[static_cast<size_t>(2 * parts * n)]());
@@ -140,31 +147,34 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
 }
 
 template <class T>
-void group_norm_forward(const View& out, const View& mean, const View& rstd, const View& x, const View& weight,
-                        const View& bias, int64_t groups, double eps) {
+void group_norm_forward(const View& out, const View& mean, const View& rstd, const View& x,
+                        const View& weight, const View& bias, int64_t groups, double eps) {
   const int64_t samples = x.sizes[0], channels = x.sizes[1], per_group = channels / groups;
   const int64_t positions = x.numel / (samples * channels), n = per_group * positions;
   const SmallTensor<T> w(weight, channels, T(1)), b(bias, channels, T(0));
-  parallel_for(0, samples * groups, std::max<int64_t>(1, kWork / n), [&](int64_t begin, int64_t end) {
-    RowBuffer<T> xs(x, n), ys(out, n);
-    for (int64_t i = begin; i < end; i++) {
-      const T* row = xs.read(i * n, n);
-      const Statistics<T> s = statistics(row, n, eps);
-      T* y = ys.open(i * n);
-      for (int64_t k = 0; k < per_group; k++) {
-        const int64_t c = i % groups * per_group + k;
-        row_table<T>().centered(y + k * positions, row + k * positions, s.mean, s.rstd * w[c], b[c], positions);
-      }
-      ys.close(i * n, n);
-      set(mean, i, s.mean);
-      set(rstd, i, s.rstd);
-    }
-  });
+  parallel_for(0, samples * groups, std::max<int64_t>(1, kWork / n),
+               [&](int64_t begin, int64_t end) {
+                 RowBuffer<T> xs(x, n), ys(out, n);
+                 for (int64_t i = begin; i < end; i++) {
+                   const T* row = xs.read(i * n, n);
+                   const Statistics<T> s = statistics(row, n, eps);
+                   T* y = ys.open(i * n);
+                   for (int64_t k = 0; k < per_group; k++) {
+                     const int64_t c = i % groups * per_group + k;
+                     row_table<T>().centered(y + k * positions, row + k * positions, s.mean,
+                                             s.rstd * w[c], b[c], positions);
+                   }
+                   ys.close(i * n, n);
+                   set(mean, i, s.mean);
+                   set(rstd, i, s.rstd);
+                 }
+               });
 }
 
 template <class T>
-void group_norm_gradient(const View& gx, const View& gw, const View& gb, const View& gy, const View& x,
-                         const View& mean, const View& rstd, const View& weight, int64_t groups) {
+void group_norm_gradient(const View& gx, const View& gw, const View& gb, const View& gy,
+                         const View& x, const View& mean, const View& rstd, const View& weight,
+                         int64_t groups) {
   const int64_t samples = x.sizes[0], channels = x.sizes[1], per_group = channels / groups;
   const int64_t positions = x.numel / (samples * channels), n = per_group * positions;
   const SmallTensor<T> w(weight, channels, T(1));
@@ -193,8 +203,8 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
       T* o = os.open(i * n);
       for (int64_t k = 0; k < per_group; k++) {
         const int64_t c = i % groups * per_group + k;
-        t.combine(o + k * positions, grad + k * positions, row + k * positions, r * w[c], b, -r * first / count - m * b,
-                  positions);
+        t.combine(o + k * positions, grad + k * positions, row + k * positions, r * w[c], b,
+                  -r * first / count - m * b, positions);
       }
       os.close(i * n, n);
     }
@@ -214,30 +224,33 @@ void zero(const View& v) {
 
 }  // namespace
 
-void layer_norm(const View& out, const View& mean, const View& rstd, const View& input, IntSpan normalized_shape,
-                const View& weight, const View& bias, double eps) {
+void layer_norm(const View& out, const View& mean, const View& rstd, const View& input,
+                IntSpan normalized_shape, const View& weight, const View& bias, double eps) {
   const int64_t n = product(normalized_shape);
   if (input.numel == 0) return zero(mean), zero(rstd);
   with_floating(input.dtype, [&](auto t) {
     layer_norm_forward<decltype(t)>(out, mean, rstd, input, weight, bias, n, eps);
   });
 }
-void layer_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy, const View& input,
-                         IntSpan normalized_shape, const View& mean, const View& rstd, const View& weight, double) {
+void layer_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
+                         const View& input, IntSpan normalized_shape, const View& mean,
+                         const View& rstd, const View& weight, double) {
   if (input.numel == 0) return zero(gw), zero(gb);
   with_floating(input.dtype, [&](auto t) {
-    layer_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight, product(normalized_shape));
+    layer_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight,
+                                     product(normalized_shape));
   });
 }
-void group_norm(const View& out, const View& mean, const View& rstd, const View& input, int64_t num_groups,
-                const View& weight, const View& bias, double eps) {
+void group_norm(const View& out, const View& mean, const View& rstd, const View& input,
+                int64_t num_groups, const View& weight, const View& bias, double eps) {
   if (input.numel == 0) return zero(mean), zero(rstd);
   with_floating(input.dtype, [&](auto t) {
     group_norm_forward<decltype(t)>(out, mean, rstd, input, weight, bias, num_groups, eps);
   });
 }
-void group_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy, const View& input,
-                         int64_t num_groups, const View& mean, const View& rstd, const View& weight, double) {
+void group_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
+                         const View& input, int64_t num_groups, const View& mean, const View& rstd,
+                         const View& weight, double) {
   if (input.numel == 0) return zero(gw), zero(gb);
   with_floating(input.dtype, [&](auto t) {
     group_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight, num_groups);

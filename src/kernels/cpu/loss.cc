@@ -1,7 +1,8 @@
 // cross_entropy over rows of scores and class indices, and binary_cross_entropy.
 //
-//   loss_i = (1 - s) w_t (lse_i - x_it) + s / c sum_k w_k (lse_i - x_ik),   lse_i = log sum_k exp x_ik, s = label_smoothing
-//   gx_ik = g_i [((1 - s) w_t + s / c W) exp(x_ik - lse_i) - (1 - s) w_t [k = t] - s / c w_k],   W = sum_k w_k
+//   loss_i = (1 - s) w_t (lse_i - x_it) + s / c sum_k w_k (lse_i - x_ik),   lse_i = log sum_k exp
+//   x_ik, s = label_smoothing gx_ik = g_i [((1 - s) w_t + s / c W) exp(x_ik - lse_i) - (1 - s) w_t
+//   [k = t] - s / c w_k],   W = sum_k w_k
 //
 // The softmax is never stored: the backward pass computes it again from x and lse.
 #include <algorithm>
@@ -21,8 +22,8 @@ constexpr int64_t kWork = 1 << 14;
 
 void check_targets(const int64_t* target, int64_t n, int64_t classes, int64_t ignore_index) {
   for (int64_t i = 0; i < n; i++) {
-    TD_CHECK_INDEX(target[i] == ignore_index || (target[i] >= 0 && target[i] < classes), "Target {} is out of bounds.",
-                   target[i]);
+    TD_CHECK_INDEX(target[i] == ignore_index || (target[i] >= 0 && target[i] < classes),
+                   "Target {} is out of bounds.", target[i]);
   }
 }
 
@@ -31,83 +32,100 @@ void store(const View& out, int64_t i, double value) {
 }
 
 template <class T>
-void forward(const View& loss, const View& lse, const View& total, const View& input, const int64_t* target,
-             const View& weight, int64_t ignore_index, std::string_view reduction, double smoothing) {
+void forward(const View& loss, const View& lse, const View& total, const View& input,
+             const int64_t* target, const View& weight, int64_t ignore_index,
+             std::string_view reduction, double smoothing) {
   const int64_t n = input.sizes[0], c = input.sizes[1];
   const SmallTensor<T> w(weight, c, T(1));
   const RowTable<T>& t = row_table<T>();
   const double weights = t.sum(w.data(), c);
   std::vector<double> losses(static_cast<size_t>(n)), scales(static_cast<size_t>(n));
-  parallel_for(0, n, std::max<int64_t>(1, kWork / std::max<int64_t>(1, c)), [&](int64_t begin, int64_t end) {
-    RowBuffer<T> rows(input, c);
-    for (int64_t i = begin; i < end; i++) {
-      const T* x = rows.read(i * c, c);
-      const T high = t.max(x, c);
-      const double log_sum = std::isfinite(high) ? high + std::log(static_cast<double>(t.exp_sum(x, high, c)))
-                                                 : static_cast<double>(std::numeric_limits<T>::quiet_NaN());
-      store(lse, i, log_sum);
-      if (target[i] == ignore_index) continue;
-      const double wt = w[target[i]];
-      double value = (1 - smoothing) * wt * (log_sum - x[target[i]]);
-      if (smoothing > 0) value += smoothing / static_cast<double>(c) * (weights * log_sum - t.dot(w.data(), x, c));
-      losses[static_cast<size_t>(i)] = value;
-      scales[static_cast<size_t>(i)] = wt;
-    }
-  });
+  parallel_for(
+      0, n, std::max<int64_t>(1, kWork / std::max<int64_t>(1, c)), [&](int64_t begin, int64_t end) {
+        RowBuffer<T> rows(input, c);
+        for (int64_t i = begin; i < end; i++) {
+          const T* x = rows.read(i * c, c);
+          const T high = t.max(x, c);
+          const double log_sum = std::isfinite(high)
+                                     ? high + std::log(static_cast<double>(t.exp_sum(x, high, c)))
+                                     : static_cast<double>(std::numeric_limits<T>::quiet_NaN());
+          store(lse, i, log_sum);
+          if (target[i] == ignore_index) continue;
+          const double wt = w[target[i]];
+          double value = (1 - smoothing) * wt * (log_sum - x[target[i]]);
+          if (smoothing > 0)
+            value +=
+                smoothing / static_cast<double>(c) * (weights * log_sum - t.dot(w.data(), x, c));
+          losses[static_cast<size_t>(i)] = value;
+          scales[static_cast<size_t>(i)] = wt;
+        }
+      });
   double sum = 0, scale = 0;
   for (int64_t i = 0; i < n; i++) {
     sum += losses[static_cast<size_t>(i)];
     scale += scales[static_cast<size_t>(i)];
   }
   store(total, 0, scale);
-  if (reduction == "none") convert_row(loss.data, loss.dtype, 1, losses.data(), DType::kFloat64, 1, n);
-  else store(loss, 0, reduction == "mean" ? sum / scale : sum);
+  if (reduction == "none")
+    convert_row(loss.data, loss.dtype, 1, losses.data(), DType::kFloat64, 1, n);
+  else
+    store(loss, 0, reduction == "mean" ? sum / scale : sum);
 }
 
 template <class T>
-void gradient(const View& gx, const View& gy, const View& input, const int64_t* target, const View& weight,
-              const View& lse, const View& total, int64_t ignore_index, std::string_view reduction, double smoothing) {
+void gradient(const View& gx, const View& gy, const View& input, const int64_t* target,
+              const View& weight, const View& lse, const View& total, int64_t ignore_index,
+              std::string_view reduction, double smoothing) {
   const int64_t n = input.sizes[0], c = input.sizes[1];
-  const SmallTensor<T> w(weight, c, T(1)), log_sums(lse, n, T(0)), grads(gy, gy.numel, T(0)), sum(total, 1, T(0));
+  const SmallTensor<T> w(weight, c, T(1)), log_sums(lse, n, T(0)), grads(gy, gy.numel, T(0)),
+      sum(total, 1, T(0));
   const RowTable<T>& t = row_table<T>();
-  const T weights = t.sum(w.data(), c), s = static_cast<T>(smoothing), share = s / static_cast<T>(c);
-  parallel_for(0, n, std::max<int64_t>(1, kWork / std::max<int64_t>(1, c)), [&](int64_t begin, int64_t end) {
-    RowBuffer<T> rows(input, c), outs(gx, c);
-    for (int64_t i = begin; i < end; i++) {
-      T* out = outs.open(i * c);
-      if (target[i] == ignore_index) {
-        std::fill_n(out, c, T(0));
-      } else {
-        const T g = reduction == "none" ? grads[i] : reduction == "mean" ? grads[0] / sum[0] : grads[0];
-        const T picked = (T(1) - s) * w[target[i]];
-        t.exp_row(out, rows.read(i * c, c), log_sums[i], c);
-        t.affine(out, out, g * (picked + share * weights), T(0), c);
-        if (s > 0) t.add_scaled(out, w.data(), T(0), -g * share, w.data(), c);
-        out[target[i]] -= g * picked;
-      }
-      outs.close(i * c, c);
-    }
-  });
+  const T weights = t.sum(w.data(), c), s = static_cast<T>(smoothing),
+          share = s / static_cast<T>(c);
+  parallel_for(0, n, std::max<int64_t>(1, kWork / std::max<int64_t>(1, c)),
+               [&](int64_t begin, int64_t end) {
+                 RowBuffer<T> rows(input, c), outs(gx, c);
+                 for (int64_t i = begin; i < end; i++) {
+                   T* out = outs.open(i * c);
+                   if (target[i] == ignore_index) {
+                     std::fill_n(out, c, T(0));
+                   } else {
+                     const T g = reduction == "none"   ? grads[i]
+                                 : reduction == "mean" ? grads[0] / sum[0]
+                                                       : grads[0];
+                     const T picked = (T(1) - s) * w[target[i]];
+                     t.exp_row(out, rows.read(i * c, c), log_sums[i], c);
+                     t.affine(out, out, g * (picked + share * weights), T(0), c);
+                     if (s > 0) t.add_scaled(out, w.data(), T(0), -g * share, w.data(), c);
+                     out[target[i]] -= g * picked;
+                   }
+                   outs.close(i * c, c);
+                 }
+               });
 }
 
 }  // namespace
 
-void cross_entropy(const View& loss, const View& lse, const View& total, const View& input, const View& target,
-                   const View& weight, int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+void cross_entropy(const View& loss, const View& lse, const View& total, const View& input,
+                   const View& target, const View& weight, int64_t ignore_index,
+                   std::string_view reduction, double label_smoothing) {
   const int64_t* classes = target.as<int64_t>();
   check_targets(classes, target.numel, input.sizes[1], ignore_index);
   with_floating(input.dtype, [&](auto zero) {
-    forward<decltype(zero)>(loss, lse, total, input, classes, weight, ignore_index, reduction, label_smoothing);
+    forward<decltype(zero)>(loss, lse, total, input, classes, weight, ignore_index, reduction,
+                            label_smoothing);
   });
 }
 
-void cross_entropy_backward(const View& gx, const View& gy, const View& input, const View& target, const View& weight,
-                            const View& lse, const View& total, int64_t ignore_index, std::string_view reduction,
+void cross_entropy_backward(const View& gx, const View& gy, const View& input, const View& target,
+                            const View& weight, const View& lse, const View& total,
+                            int64_t ignore_index, std::string_view reduction,
                             double label_smoothing) {
   const int64_t* classes = target.as<int64_t>();
   check_targets(classes, target.numel, input.sizes[1], ignore_index);
   with_floating(input.dtype, [&](auto zero) {
-    gradient<decltype(zero)>(gx, gy, input, classes, weight, lse, total, ignore_index, reduction, label_smoothing);
+    gradient<decltype(zero)>(gx, gy, input, classes, weight, lse, total, ignore_index, reduction,
+                             label_smoothing);
   });
 }
 
@@ -123,7 +141,8 @@ void binary_cross_entropy(const View& out, const View& input, const View& target
         T* o = os.open(first);
         for (int64_t i = 0; i < n; i++) {
           TD_CHECK(x[i] >= T(0) && x[i] <= T(1), "all elements of input should be between 0 and 1");
-          o[i] = (t[i] - T(1)) * std::max(std::log1p(-x[i]), T(-100)) - t[i] * std::max(std::log(x[i]), T(-100));
+          o[i] = (t[i] - T(1)) * std::max(std::log1p(-x[i]), T(-100)) -
+                 t[i] * std::max(std::log(x[i]), T(-100));
         }
         os.close(first, n);
       }

@@ -10,22 +10,24 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;
 
-// f(row, offset): for each row along the last dimension of x, its number and the offset of its first element.
+// f(row, offset): for each row along the last dimension of x, its number and the offset of its
+// first element.
 template <class F>
 void over_rows(const View& x, IntSpan strides, int64_t start, const F& f) {
   const size_t n = x.sizes.size();
   const int64_t length = n ? x.sizes[n - 1] : 1;
   if (x.numel == 0) return;
-  parallel_for(0, x.numel / length, std::max<int64_t>(1, kWork / length), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++) {
-      int64_t offset = start, rest = row;
-      for (size_t d = n ? n - 1 : 0; d-- > 0;) {
-        offset += rest % x.sizes[d] * strides[d];
-        rest /= x.sizes[d];
-      }
-      f(row, offset);
-    }
-  });
+  parallel_for(0, x.numel / length, std::max<int64_t>(1, kWork / length),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; row++) {
+                   int64_t offset = start, rest = row;
+                   for (size_t d = n ? n - 1 : 0; d-- > 0;) {
+                     offset += rest % x.sizes[d] * strides[d];
+                     rest /= x.sizes[d];
+                   }
+                   f(row, offset);
+                 }
+               });
 }
 
 }  // namespace
@@ -57,8 +59,8 @@ void triangle(const View& out, const View& self, const Keep& keep) {
     char* const to = at(out, row * columns);
     const auto [first, last] = keep(row % rows, columns);
     std::memset(to, 0, static_cast<size_t>(first * item));
-    convert_row(to + first * item, out.dtype, 1, at(self, offset + first * self.strides[n - 1]), self.dtype,
-                self.strides[n - 1], last - first);
+    convert_row(to + first * item, out.dtype, 1, at(self, offset + first * self.strides[n - 1]),
+                self.dtype, self.strides[n - 1], last - first);
     std::memset(to + last * item, 0, static_cast<size_t>((columns - last) * item));
   });
 }

@@ -9,14 +9,14 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr int64_t kChunk = 1 << 15;    // elements worth a task
-constexpr int64_t kMaxSplits = 64;     // of one reduction
+constexpr int64_t kChunk = 1 << 15;  // elements worth a task
+constexpr int64_t kMaxSplits = 64;   // of one reduction
 constexpr int64_t kMaxResults = 2;
-constexpr int64_t kRowsAtOnce = 64;    // rows of dense columns handed over at once
+constexpr int64_t kRowsAtOnce = 64;  // rows of dense columns handed over at once
 
 struct Axis {
-  int64_t size, in;            // extent and input stride
-  int64_t out[kMaxResults];    // result strides; reduced axes have none
+  int64_t size, in;          // extent and input stride
+  int64_t out[kMaxResults];  // result strides; reduced axes have none
 };
 using Axes = SmallVector<Axis, 5>;
 
@@ -62,8 +62,8 @@ struct Unit {
 
 class Plan {
  public:
-  Plan(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results, FinishFn finish,
-       const void* params)
+  Plan(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
+       FinishFn finish, const void* params)
       : reducer_(reducer), x_(x), results_(results), finish_(finish), params_(params) {
     collect(dims);
     kept_count_ = product(kept_);
@@ -85,8 +85,10 @@ class Plan {
     tiles_ = (run_.size + tile - 1) / tile;
     const int64_t units = kept_count_ / run_.size * tiles_;
     const int64_t work = std::max<int64_t>(1, count_) * std::min(run_.size, tile);
-    const int64_t chunks = units >= 2 * kMaxSplits || count_ < 2 ? 1
-                               : std::clamp<int64_t>(work / kChunk, 1, std::min(kMaxSplits, count_));
+    const int64_t chunks =
+        units >= 2 * kMaxSplits || count_ < 2
+            ? 1
+            : std::clamp<int64_t>(work / kChunk, 1, std::min(kMaxSplits, count_));
     if (chunks == 1) {
       parallel_for(0, units, std::max<int64_t>(1, kChunk / work), [&](int64_t begin, int64_t end) {
         alignas(64) char states[kReduceTile * kMaxStateSize];
@@ -102,20 +104,24 @@ class Plan {
     const int64_t bytes = tile * reducer_.state_size;
     const std::unique_ptr<char[]> partial(new char[static_cast<size_t>(units * chunks * bytes)]);
     // Multiples of the block, so that blocks fall at the same places whatever the chunk.
-    const int64_t step = ((count_ + chunks - 1) / chunks + kReduceBlock - 1) / kReduceBlock * kReduceBlock;
+    const int64_t step =
+        ((count_ + chunks - 1) / chunks + kReduceBlock - 1) / kReduceBlock * kReduceBlock;
     const int64_t length = column_mode_ ? (count_ + chunks - 1) / chunks : step;
     parallel_for(0, units * chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const Unit unit = unit_at(i / chunks);
         const int64_t r = i % chunks * length;
         reducer_.init(&partial[static_cast<size_t>(i * bytes)], unit.n);
-        if (r < count_) accumulate(unit, r, std::min(count_, r + length), &partial[static_cast<size_t>(i * bytes)]);
+        if (r < count_)
+          accumulate(unit, r, std::min(count_, r + length),
+                     &partial[static_cast<size_t>(i * bytes)]);
       }
     });
     for (int64_t u = 0; u < units; u++) {
       const Unit unit = unit_at(u);
       char* first = &partial[static_cast<size_t>(u * chunks * bytes)];
-      // Pairs of neighbours, then pairs of pairs: rounding errors grow with the logarithm of the number of chunks.
+      // Pairs of neighbours, then pairs of pairs: rounding errors grow with the logarithm of the
+      // number of chunks.
       for (int64_t width = 1; width < chunks; width *= 2) {
         for (int64_t i = 0; i + width < chunks; i += 2 * width) {
           reducer_.merge(first + i * bytes, first + (i + width) * bytes, unit.n);
@@ -141,7 +147,8 @@ class Plan {
         o += keepdim;
         if (axis.size != 1) reduced_.push_back(axis);
       } else {
-        for (size_t k = 0; k < results_.size(); k++) axis.out[k] = results_[k].view->strides[static_cast<size_t>(o)];
+        for (size_t k = 0; k < results_.size(); k++)
+          axis.out[k] = results_[k].view->strides[static_cast<size_t>(o)];
         o++;
         if (axis.size != 1) kept_.push_back(axis);
       }
@@ -152,17 +159,21 @@ class Plan {
     coalesce(reduced_, 0);
   }
 
-  // Rows are read along the reduced axis, columns along the kept one: along the smaller stride, except where that
-  // axis is too short to be worth a call.
+  // Rows are read along the reduced axis, columns along the kept one: along the smaller stride,
+  // except where that axis is too short to be worth a call.
   void choose_mode() {
     constexpr int64_t kShort = 8;
     const auto stride = [](const Axis& a) { return a.in == 0 ? INT64_MAX : a.in; };
     column_mode_ = run_.size > 1 && (inner_.size == 1 || stride(run_) < stride(inner_));
-    if (column_mode_ && run_.size < kShort && inner_.size >= 4 * kShort) column_mode_ = false;
-    else if (!column_mode_ && inner_.size < kShort && run_.size >= 4 * kShort) column_mode_ = true;
+    if (column_mode_ && run_.size < kShort && inner_.size >= 4 * kShort)
+      column_mode_ = false;
+    else if (!column_mode_ && inner_.size < kShort && run_.size >= 4 * kShort)
+      column_mode_ = true;
     tile_ = kReduceTile;
-    if (!column_mode_) tile_ = std::clamp<int64_t>(kChunk / std::max<int64_t>(1, count_), 1, kReduceTile);
-    dense_ = x_.dtype == reducer_.compute && (column_mode_ ? run_.in == 1 || run_.size == 1 : inner_.in == 1 || inner_.size == 1);
+    if (!column_mode_)
+      tile_ = std::clamp<int64_t>(kChunk / std::max<int64_t>(1, count_), 1, kReduceTile);
+    dense_ = x_.dtype == reducer_.compute &&
+             (column_mode_ ? run_.in == 1 || run_.size == 1 : inner_.in == 1 || inner_.size == 1);
   }
 
   Unit unit_at(int64_t u) const {
@@ -197,8 +208,10 @@ class Plan {
       const int64_t outer = r / inner_.size, at = r % inner_.size;
       const int64_t n = std::min(inner_.size - at, end - r);
       const int64_t offset = unit.in + reduced_offset(outer) + at * inner_.in;
-      if (column_mode_) columns(unit, offset, n, r, states);
-      else rows(unit, offset, n, r, states);
+      if (column_mode_)
+        columns(unit, offset, n, r, states);
+      else
+        rows(unit, offset, n, r, states);
       r += n;
     }
   }
@@ -230,13 +243,13 @@ class Plan {
         // Gather along the smaller of the two strides.
         if (run_.in <= inner_.in || m == 1) {
           for (int64_t k = 0; k < m; k++) {
-            convert_row(buffer + k * unit.n * item, reducer_.compute, 1, at(x_, offset + (i + k) * inner_.in), x_.dtype,
-                        run_.in, unit.n);
+            convert_row(buffer + k * unit.n * item, reducer_.compute, 1,
+                        at(x_, offset + (i + k) * inner_.in), x_.dtype, run_.in, unit.n);
           }
         } else {
           for (int64_t j = 0; j < unit.n; j++) {
-            convert_row(buffer + j * item, reducer_.compute, unit.n, at(x_, offset + i * inner_.in + j * run_.in),
-                        x_.dtype, inner_.in, m);
+            convert_row(buffer + j * item, reducer_.compute, unit.n,
+                        at(x_, offset + i * inner_.in + j * run_.in), x_.dtype, inner_.in, m);
           }
         }
         p = buffer;
@@ -253,7 +266,8 @@ class Plan {
     finish_(outs, states, unit.n, count_, params_);
     for (size_t k = 0; k < results_.size(); k++) {
       const View& v = *results_[k].view;
-      convert_row(at(v, unit.out[k]), v.dtype, run_.out[k], buffers[k], results_[k].type, 1, unit.n);
+      convert_row(at(v, unit.out[k]), v.dtype, run_.out[k], buffers[k], results_[k].type, 1,
+                  unit.n);
     }
   }
 
@@ -262,7 +276,7 @@ class Plan {
   Span<const ReduceResult> results_;
   FinishFn finish_;
   const void* params_;
-  Axes kept_, reduced_;       // without their innermost axes:
+  Axes kept_, reduced_;  // without their innermost axes:
   Axis run_{1, 0, {}}, inner_{1, 0, {}};
   int64_t kept_count_ = 1, count_ = 1, tile_ = 1, tiles_ = 1;
   bool column_mode_ = false, dense_ = false;
@@ -270,8 +284,8 @@ class Plan {
 
 }  // namespace
 
-void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results, FinishFn finish,
-            const void* params) {
+void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
+            FinishFn finish, const void* params) {
   Plan(reducer, x, dims, results, finish, params).run();
 }
 

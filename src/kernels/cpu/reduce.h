@@ -1,9 +1,9 @@
 // Reductions: one engine for any set of dimensions, any strides and any element type.
 //
-// What is computed is a Reducer: how a state starts, how it takes in dense values, how two states merge. The engine
-// walks the tensor along its smallest strides, brings blocks that are strided or of another type into L1 as dense
-// `compute` values, and splits long reductions into chunks whose number depends on sizes only: the same bits come out
-// for any number of threads.
+// What is computed is a Reducer: how a state starts, how it takes in dense values, how two states
+// merge. The engine walks the tensor along its smallest strides, brings blocks that are strided or
+// of another type into L1 as dense `compute` values, and splits long reductions into chunks whose
+// number depends on sizes only: the same bits come out for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,14 @@ struct Reducer {
   void (*init)(void* states, int64_t n);
   // The state takes in x[0..n). They are elements index, index + 1, ... of the reduced range.
   void (*row)(void* state, const void* x, int64_t n, int64_t index);
-  // states[j] takes in x[i * stride + j] for i < rows, elements index + i of the reduced range; j < n.
-  void (*columns)(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t index);
+  // states[j] takes in x[i * stride + j] for i < rows, elements index + i of the reduced range; j <
+  // n.
+  void (*columns)(void* states, const void* x, int64_t n, int64_t rows, int64_t stride,
+                  int64_t index);
   // states[j] takes in others[j], which saw later elements.
   void (*merge)(void* states, const void* others, int64_t n);
-  // Elements must arrive in their logical order (arg reductions); at most one reduced dimension, or a contiguous tensor.
+  // Elements must arrive in their logical order (arg reductions); at most one reduced dimension, or
+  // a contiguous tensor.
   bool ordered = false;
   const void* params = nullptr;
 };
@@ -35,14 +38,15 @@ struct ReduceResult {
   const View* view;
   DType type;
 };
-// Turns n states that took in `count` elements each into results: outs[k] is a dense array of results[k].type, null
-// beyond the results asked for.
-using FinishFn = void (*)(void* const* outs, const void* states, int64_t n, int64_t count, const void* params);
+// Turns n states that took in `count` elements each into results: outs[k] is a dense array of
+// results[k].type, null beyond the results asked for.
+using FinishFn = void (*)(void* const* outs, const void* states, int64_t n, int64_t count,
+                          const void* params);
 
-// Reduces x over `dims` (none given: over all). The results have x's sizes without the reduced dimensions, or with 1
-// in their place.
-void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results, FinishFn finish,
-            const void* params = nullptr);
+// Reduces x over `dims` (none given: over all). The results have x's sizes without the reduced
+// dimensions, or with 1 in their place.
+void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
+            FinishFn finish, const void* params = nullptr);
 
 // The mean and the variance (divided by N) of x over `dims`.
 void mean_and_variance(const View& mean, const View& variance, const View& x, IntSpan dims);

@@ -1,7 +1,7 @@
 // amax, amin, max, min, argmax, argmin, aminmax.
 //
-// NaN wins over everything; of equal values the first counts. An index search looks for the block's extreme first and
-// for its place only when it beats what was seen before.
+// NaN wins over everything; of equal values the first counts. An index search looks for the block's
+// extreme first and for its place only when it beats what was seen before.
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -16,20 +16,29 @@ constexpr DType order_type(DType t) {
 template <class F>
 void with_order(DType t, F&& f) {
   switch (order_type(t)) {
-    case DType::kUInt8: return f(uint8_t{});
-    case DType::kInt8: return f(int8_t{});
-    case DType::kInt16: return f(int16_t{});
-    case DType::kInt32: return f(int32_t{});
-    case DType::kInt64: return f(int64_t{});
-    case DType::kFloat64: return f(double{});
-    default: return f(float{});
+    case DType::kUInt8:
+      return f(uint8_t{});
+    case DType::kInt8:
+      return f(int8_t{});
+    case DType::kInt16:
+      return f(int16_t{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    case DType::kFloat64:
+      return f(double{});
+    default:
+      return f(float{});
   }
 }
 
 template <class T, bool kMax>
 T worst() {
-  if constexpr (std::is_floating_point_v<T>) return (kMax ? -1 : 1) * std::numeric_limits<T>::infinity();
-  else return kMax ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  if constexpr (std::is_floating_point_v<T>)
+    return (kMax ? -1 : 1) * std::numeric_limits<T>::infinity();
+  else
+    return kMax ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
 }
 template <class T>
 bool is_nan(T x) {
@@ -60,7 +69,8 @@ struct Extreme {
     const T v = of_row(x, n);
     if (beats<kMax>(v, best)) best = v;
   }
-  static void columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  static void columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride,
+                      int64_t) {
     of_columns(static_cast<T*>(states), x, n, rows, stride);
   }
   static void merge(void* states, const void* others, int64_t n) {
@@ -88,9 +98,11 @@ struct ArgExtreme {
   static void row(void* state, const void* x, int64_t n, int64_t index) {
     State& s = *static_cast<State*>(state);
     const T v = Extreme<T, kMax>::of_row(x, n);
-    if (s.index < 0 || beats<kMax>(v, s.value)) s = {v, index + order_table<T>().find(static_cast<const T*>(x), v, n)};
+    if (s.index < 0 || beats<kMax>(v, s.value))
+      s = {v, index + order_table<T>().find(static_cast<const T*>(x), v, n)};
   }
-  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t index) {
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
+                      int64_t index) {
     const T* x = static_cast<const T*>(data);
     State* s = static_cast<State*>(states);
     T best[kReduceTile];
@@ -117,7 +129,8 @@ struct ArgExtreme {
       if (outs[1]) static_cast<T*>(outs[1])[j] = s.value;
     }
   }
-  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(State), init, row, columns, merge, /*ordered=*/true};
+  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(State),   init, row, columns,
+                                    merge,       /*ordered=*/true};
 };
 
 template <bool kMax>
@@ -125,7 +138,8 @@ void extreme(const View& out, const View& self, IntSpan dims) {
   with_order(self.dtype, [&](auto zero) {
     using E = Extreme<decltype(zero), kMax>;
     const ReduceResult result{&out, E::kReducer.compute};
-    reduce(E::kReducer, self, dims, {&result, 1}, finish_each<typename E::State, typename E::State, E::result>);
+    reduce(E::kReducer, self, dims, {&result, 1},
+           finish_each<typename E::State, typename E::State, E::result>);
   });
 }
 

@@ -1,5 +1,5 @@
-// var, std, and mean with variance: two passes over each block in cache, blocks joined by Chan's formula (Chan, Golub and
-// LeVeque 1979): as exact as two passes over the whole.
+// var, std, and mean with variance: two passes over each block in cache, blocks joined by Chan's
+// formula (Chan, Golub and LeVeque 1979): as exact as two passes over the whole.
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -30,9 +30,11 @@ struct MomentsOf {
     T first, second;
     row_table<T>().moments(x, center, n, &first, &second);
     join(*static_cast<Moments*>(state), count, center + static_cast<double>(first) / count,
-         static_cast<double>(second) - static_cast<double>(first) * static_cast<double>(first) / count);
+         static_cast<double>(second) -
+             static_cast<double>(first) * static_cast<double>(first) / count);
   }
-  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
+                      int64_t) {
     const T* x = static_cast<const T*>(data);
     const double count = static_cast<double>(rows);
     T center[kReduceTile], first[kReduceTile], second[kReduceTile];
@@ -41,7 +43,8 @@ struct MomentsOf {
     row_table<T>().moments_columns(first, second, x, center, n, rows, stride);
     for (int64_t j = 0; j < n; j++) {
       const double f = first[j];
-      join(static_cast<Moments*>(states)[j], count, center[j] + f / count, second[j] - f * f / count);
+      join(static_cast<Moments*>(states)[j], count, center[j] + f / count,
+           second[j] - f * f / count);
     }
   }
   static void merge(void* states, const void* others, int64_t n) {
@@ -67,17 +70,20 @@ void finish(void* const* outs, const void* states, int64_t n, int64_t count, con
     double v = s.m2 / degrees;
     if (v < 0) v = 0;
     static_cast<T*>(outs[0])[j] = static_cast<T>(p.root ? std::sqrt(v) : v);
-    if (outs[1]) static_cast<T*>(outs[1])[j] = static_cast<T>(count ? s.mean : std::numeric_limits<double>::quiet_NaN());
+    if (outs[1])
+      static_cast<T*>(outs[1])[j] =
+          static_cast<T>(count ? s.mean : std::numeric_limits<double>::quiet_NaN());
   }
 }
 
-void moments(const View& out, const View* mean, const View& self, const OptInts& dim, const OptScalar& correction,
-             bool root) {
+void moments(const View& out, const View* mean, const View& self, const OptInts& dim,
+             const OptScalar& correction, bool root) {
   const Params params{correction ? correction->to_double() : 1.0, root};
   with_floating(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     const ReduceResult results[] = {{&out, kDTypeOf<T>}, {mean, kDTypeOf<T>}};
-    reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finish<T>, &params);
+    reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finish<T>,
+           &params);
   });
 }
 

@@ -1,7 +1,8 @@
 // sum, mean, nansum, prod, count_nonzero, any, all.
 //
-// Blocks of float are added in float lanes and then in double; blocks of double are added with a running compensation
-// (Neumaier): the error does not grow with the length. Integers wrap modulo 2^64.
+// Blocks of float are added in float lanes and then in double; blocks of double are added with a
+// running compensation (Neumaier): the error does not grow with the length. Integers wrap modulo
+// 2^64.
 #include <cstring>
 
 #include "kernels/cpu/reducers-inl.h"
@@ -41,17 +42,20 @@ struct Compensated {  // double
 template <class T_, bool kSkipNaN>
 struct Sum {
   using T = T_;
-  using State = std::conditional_t<
-      std::is_same_v<T, float>, Plain<double>,
-      std::conditional_t<std::is_same_v<T, double>, Compensated,
-                         std::conditional_t<std::is_same_v<T, int64_t>, Wrapping, Plain<std::complex<double>>>>>;
+  using State =
+      std::conditional_t<std::is_same_v<T, float>, Plain<double>,
+                         std::conditional_t<std::is_same_v<T, double>, Compensated,
+                                            std::conditional_t<std::is_same_v<T, int64_t>, Wrapping,
+                                                               Plain<std::complex<double>>>>>;
   static State identity() { return State{}; }
   static void take(State& s, const T& x) {
     if constexpr (kSkipNaN) {
       if (x != x) return;
     }
-    if constexpr (is_complex(kDTypeOf<T>)) s.add(std::complex<double>(x));
-    else s.add(x);
+    if constexpr (is_complex(kDTypeOf<T>))
+      s.add(std::complex<double>(x));
+    else
+      s.add(x);
   }
   static void merge(State& s, const State& other) { s.add(other); }
 };
@@ -63,8 +67,10 @@ T total_of(const State& s, int64_t, const void*) {
 template <class T, class State>
 T mean_of(const State& s, int64_t count, const void*) {
   using A = decltype(s.total());
-  if constexpr (is_complex(kDTypeOf<T>)) return static_cast<T>(s.total() / static_cast<double>(count));
-  else return static_cast<T>(s.total() / static_cast<A>(count));
+  if constexpr (is_complex(kDTypeOf<T>))
+    return static_cast<T>(s.total() / static_cast<double>(count));
+  else
+    return static_cast<T>(s.total() / static_cast<A>(count));
 }
 
 template <class T, class State>
@@ -92,14 +98,25 @@ void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mea
       reducer.columns = sum_columns<T, State>;
     }
     reduce(reducer, self, dims_or_all(dim), {&result, 1},
-           mean ? finish_each<State, T, mean_of<T, State>> : finish_each<State, T, total_of<T, State>>);
+           mean ? finish_each<State, T, mean_of<T, State>>
+                : finish_each<State, T, total_of<T, State>>);
   };
   switch (compute) {
-    case DType::kInt64: run(int64_t{}); break;
-    case DType::kFloat32: run(float{}); break;
-    case DType::kFloat64: run(double{}); break;
-    case DType::kComplex64: run(std::complex<float>{}); break;
-    default: run(std::complex<double>{}); break;
+    case DType::kInt64:
+      run(int64_t{});
+      break;
+    case DType::kFloat32:
+      run(float{});
+      break;
+    case DType::kFloat64:
+      run(double{});
+      break;
+    case DType::kComplex64:
+      run(std::complex<float>{});
+      break;
+    default:
+      run(std::complex<double>{});
+      break;
   }
 }
 
@@ -108,8 +125,9 @@ struct Product {
   using T = T_;
   using State = std::conditional_t<
       std::is_same_v<T, float>, double,
-      std::conditional_t<std::is_same_v<T, int64_t>, uint64_t,
-                         std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>>;
+      std::conditional_t<
+          std::is_same_v<T, int64_t>, uint64_t,
+          std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>>;
   static State identity() { return State(1); }
   static void take(State& s, const T& x) { s *= static_cast<State>(x); }
   static void merge(State& s, const State& other) { s *= other; }
@@ -138,7 +156,8 @@ struct Search {
     uint8_t& seen = *static_cast<uint8_t*>(state);
     if (!seen) seen = std::memchr(x, kWanted, static_cast<size_t>(n)) != nullptr;
   }
-  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
+                      int64_t) {
     const uint8_t* x = static_cast<const uint8_t*>(data);
     uint8_t* s = static_cast<uint8_t*>(states);
     for (int64_t i = 0; i < rows; i++) {
@@ -146,7 +165,8 @@ struct Search {
     }
   }
   static void merge(void* states, const void* others, int64_t n) {
-    for (int64_t j = 0; j < n; j++) static_cast<uint8_t*>(states)[j] |= static_cast<const uint8_t*>(others)[j];
+    for (int64_t j = 0; j < n; j++)
+      static_cast<uint8_t*>(states)[j] |= static_cast<const uint8_t*>(others)[j];
   }
   static bool result(const uint8_t& s, int64_t, const void*) { return (s != 0) == kWanted; }
 };
@@ -167,8 +187,10 @@ void mean(const View& out, const View& self, OptInts dim, bool, OptDType) {
   sum_or_mean<false>(out, self, dim, /*mean=*/true);
 }
 void nansum(const View& out, const View& self, OptInts dim, bool, OptDType) {
-  if (is_floating(compute_type(out.dtype))) sum_or_mean<true>(out, self, dim, /*mean=*/false);
-  else sum_or_mean<false>(out, self, dim, /*mean=*/false);
+  if (is_floating(compute_type(out.dtype)))
+    sum_or_mean<true>(out, self, dim, /*mean=*/false);
+  else
+    sum_or_mean<false>(out, self, dim, /*mean=*/false);
 }
 
 void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
@@ -180,11 +202,21 @@ void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
            finish_each<typename Product<T>::State, T, product_of<T>>);
   };
   switch (compute) {
-    case DType::kInt64: run(int64_t{}); break;
-    case DType::kFloat32: run(float{}); break;
-    case DType::kFloat64: run(double{}); break;
-    case DType::kComplex64: run(std::complex<float>{}); break;
-    default: run(std::complex<double>{}); break;
+    case DType::kInt64:
+      run(int64_t{});
+      break;
+    case DType::kFloat32:
+      run(float{});
+      break;
+    case DType::kFloat64:
+      run(double{});
+      break;
+    case DType::kComplex64:
+      run(std::complex<float>{});
+      break;
+    default:
+      run(std::complex<double>{});
+      break;
   }
 }
 

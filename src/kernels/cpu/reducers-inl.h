@@ -1,5 +1,6 @@
-// Reducers from policies: a policy names the element type T, the State, and what one element and one state do to a
-// state. The loops here are the plain form; types with vector kernels replace `row` and `columns`.
+// Reducers from policies: a policy names the element type T, the State, and what one element and
+// one state do to a state. The loops here are the plain form; types with vector kernels replace
+// `row` and `columns`.
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,8 @@
 namespace taeda::cpu {
 
 // P: using T, State; static State identity(const void* params);
-//    static void take(State&, const T&, const void* params); static void merge(State&, const State&).
+//    static void take(State&, const T&, const void* params); static void merge(State&, const
+//    State&).
 template <class P>
 struct PolicyReducer {
   using T = typename P::T;
@@ -37,7 +39,8 @@ struct PolicyReducer {
     }
     P::merge(*static_cast<State*>(state), lanes[0]);
   }
-  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride, int64_t) {
+  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
+                      int64_t) {
     const T* x = static_cast<const T*>(data);
     State* s = static_cast<State*>(states);
     for (int64_t i = 0; i < rows; i++) {
@@ -45,7 +48,8 @@ struct PolicyReducer {
     }
   }
   static void merge(void* states, const void* others, int64_t n) {
-    for (int64_t j = 0; j < n; j++) P::merge(static_cast<State*>(states)[j], static_cast<const State*>(others)[j]);
+    for (int64_t j = 0; j < n; j++)
+      P::merge(static_cast<State*>(states)[j], static_cast<const State*>(others)[j]);
   }
   static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(State), init, row, columns, merge};
 };
@@ -54,8 +58,10 @@ inline IntSpan dims_or_all(const OptInts& dims) { return dims ? *dims : IntSpan(
 
 // Writes states as results of type R: f(state, count, params) for each.
 template <class State, class R, R (*f)(const State&, int64_t, const void*)>
-void finish_each(void* const* outs, const void* states, int64_t n, int64_t count, const void* params) {
-  for (int64_t j = 0; j < n; j++) static_cast<R*>(outs[0])[j] = f(static_cast<const State*>(states)[j], count, params);
+void finish_each(void* const* outs, const void* states, int64_t n, int64_t count,
+                 const void* params) {
+  for (int64_t j = 0; j < n; j++)
+    static_cast<R*>(outs[0])[j] = f(static_cast<const State*>(states)[j], count, params);
 }
 
 // Elements that a reduction over `dims` of `x` takes into each result.

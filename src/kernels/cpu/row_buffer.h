@@ -1,4 +1,5 @@
-// Rows of a contiguous tensor as T: its own memory where it holds T, else a buffer that is converted in and out.
+// Rows of a contiguous tensor as T: its own memory where it holds T, else a buffer that is
+// converted in and out.
 #pragma once
 
 #include <memory>
@@ -43,8 +44,11 @@ class SmallTensor {
     }
     buffer_.reset(new T[static_cast<size_t>(n)]);
     data_ = buffer_.get();
-    if (v.present) convert_row(buffer_.get(), kDTypeOf<T>, 1, v.data, v.dtype, v.ndim() == 1 ? v.strides[0] : 1, n);
-    else for (int64_t i = 0; i < n; i++) buffer_[static_cast<size_t>(i)] = fill;
+    if (v.present)
+      convert_row(buffer_.get(), kDTypeOf<T>, 1, v.data, v.dtype, v.ndim() == 1 ? v.strides[0] : 1,
+                  n);
+    else
+      for (int64_t i = 0; i < n; i++) buffer_[static_cast<size_t>(i)] = fill;
   }
   const T& operator[](int64_t i) const { return data_[i]; }
   const T* data() const { return data_; }

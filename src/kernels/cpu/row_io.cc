@@ -14,12 +14,15 @@ template <class T>
 void move(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
   T* d = static_cast<T*>(dst);
   const T* s = static_cast<const T*>(src);
-  if (dst_stride == 1) for (int64_t i = 0; i < n; i++) d[i] = s[i * src_stride];
-  else for (int64_t i = 0; i < n; i++) d[i * dst_stride] = s[i * src_stride];
+  if (dst_stride == 1)
+    for (int64_t i = 0; i < n; i++) d[i] = s[i * src_stride];
+  else
+    for (int64_t i = 0; i < n; i++) d[i * dst_stride] = s[i * src_stride];
 }
 
 // The same type, any strides.
-void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n, DType t) {
+void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n,
+              DType t) {
   if (dst_stride == 1 && src_stride == 1) {
     std::memcpy(dst, src, static_cast<size_t>(n * item_size(t)));
     return;
@@ -29,8 +32,8 @@ void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride
 
 }  // namespace
 
-void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type, int64_t src_stride,
-                 int64_t n) {
+void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
+                 int64_t src_stride, int64_t n) {
   if (n <= 0) return;
   if (dst_type == src_type) return move_row(dst, dst_stride, src, src_stride, n, dst_type);
   const ConvertFn convert = convert_fn(dst_type, src_type);

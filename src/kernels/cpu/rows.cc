@@ -40,7 +40,8 @@ HWY_INLINE V<T> fold(const T* x, int64_t n, V<T> start, T fill, F f) {
   return hn::Add(hn::Add(a, b), hn::Add(c, e));
 }
 
-// out[i] = f(i, load) over n elements, where load(p) reads at p + i; the tail goes through a buffer of one vector.
+// out[i] = f(i, load) over n elements, where load(p) reads at p + i; the tail goes through a buffer
+// of one vector.
 template <class T, class F>
 HWY_INLINE void each(T* out, int64_t n, F f) {
   const Tag<T> d;
@@ -82,19 +83,20 @@ struct Rows {
       const int64_t block = 32 * static_cast<int64_t>(hn::Lanes(d));
       double sum = 0;
       int64_t i = 0;
-      for (; i + block <= n; i += block) sum += total<T>(fold(x + i, block, hn::Zero(d), T(0), add));
+      for (; i + block <= n; i += block)
+        sum += total<T>(fold(x + i, block, hn::Zero(d), T(0), add));
       return sum + total<T>(fold(x + i, n - i, hn::Zero(d), T(0), add));
     }
   }
   static T sum_abs(const T* x, int64_t n) {
     const Tag<T> d;
-    return total<T>(
-        fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, hn::Abs(v)); }));
+    return total<T>(fold(x, n, hn::Zero(d), T(0),
+                         [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, hn::Abs(v)); }));
   }
   static T sum_squares(const T* x, int64_t n) {
     const Tag<T> d;
-    return total<T>(
-        fold(x, n, hn::Zero(d), T(0), [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::MulAdd(v, v, a); }));
+    return total<T>(fold(x, n, hn::Zero(d), T(0),
+                         [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::MulAdd(v, v, a); }));
   }
   static void moments(const T* x, T center, int64_t n, T* first, T* second) {
     const Tag<T> d;
@@ -162,7 +164,8 @@ struct Rows {
     const Tag<T> d;
     const V<T> s = hn::Set(d, shift);
     return total<T>(fold(x, n, hn::Zero(d), -std::numeric_limits<T>::infinity(),
-                         [s](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, exp_of<T>(hn::Sub(v, s))); }));
+                         [s](V<T> a, V<T> v, int64_t)
+                             HWY_ATTR { return hn::Add(a, exp_of<T>(hn::Sub(v, s))); }));
   }
   static void affine(T* out, const T* x, T scale, T offset, int64_t n) {
     const Tag<T> d;
@@ -174,7 +177,8 @@ struct Rows {
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset);
     each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::Sub(load(x), c), a, b); });
   }
-  static void affine_rows(T* out, const T* x, T center, T scale, const T* weight, const T* bias, int64_t n) {
+  static void affine_rows(T* out, const T* x, T center, T scale, const T* weight, const T* bias,
+                          int64_t n) {
     const Tag<T> d;
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale);
     each(out, n, [&](auto load) HWY_ATTR {
@@ -189,12 +193,14 @@ struct Rows {
   static void log_softmax_backward(T* out, const T* gy, const T* y, T s, int64_t n) {
     const Tag<T> d;
     const V<T> c = hn::Set(d, s);
-    each(out, n, [&](auto load) HWY_ATTR { return hn::NegMulAdd(exp_of<T>(load(y)), c, load(gy)); });
+    each(out, n,
+         [&](auto load) HWY_ATTR { return hn::NegMulAdd(exp_of<T>(load(y)), c, load(gy)); });
   }
   static void combine(T* out, const T* gy, const T* x, T a, T b, T c, int64_t n) {
     const Tag<T> d;
     const V<T> va = hn::Set(d, a), vb = hn::Set(d, b), vc = hn::Set(d, c);
-    each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(load(gy), va, hn::MulAdd(load(x), vb, vc)); });
+    each(out, n,
+         [&](auto load) HWY_ATTR { return hn::MulAdd(load(gy), va, hn::MulAdd(load(x), vb, vc)); });
   }
   static void add(T* acc, const T* x, int64_t n) {
     each(acc, n, [&](auto load) HWY_ATTR { return hn::Add(load(acc), load(x)); });
@@ -202,7 +208,9 @@ struct Rows {
   static void add_scaled(T* acc, const T* x, T scale, T offset, const T* y, int64_t n) {
     const Tag<T> d;
     const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
-    each(acc, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::MulAdd(load(x), a, b), load(y), load(acc)); });
+    each(acc, n, [&](auto load) HWY_ATTR {
+      return hn::MulAdd(hn::MulAdd(load(x), a, b), load(y), load(acc));
+    });
   }
   static void multiply(T* out, const T* x, const T* y, int64_t n) {
     each(out, n, [&](auto load) HWY_ATTR { return hn::Mul(load(x), load(y)); });
@@ -231,8 +239,8 @@ struct Rows {
       acc[j] = a;
     }
   }
-  static void moments_columns(T* first, T* second, const T* x, const T* center, int64_t n, int64_t rows,
-                              int64_t stride) {
+  static void moments_columns(T* first, T* second, const T* x, const T* center, int64_t n,
+                              int64_t rows, int64_t stride) {
     const Tag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     int64_t j = 0;
@@ -258,8 +266,8 @@ struct Rows {
       second[j] = q;
     }
   }
-  static void dots_columns(T* first, T* second, const T* gy, const T* x, const T* center, int64_t n, int64_t rows,
-                           int64_t stride) {
+  static void dots_columns(T* first, T* second, const T* gy, const T* x, const T* center, int64_t n,
+                           int64_t rows, int64_t stride) {
     const Tag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     int64_t j = 0;
@@ -292,8 +300,10 @@ struct Order {
   using D = Tag<T>;
   template <bool kMax>
   static HWY_INLINE V<T> pick(V<T> a, V<T> b) {
-    if constexpr (kMax) return hn::Max(a, b);
-    else return hn::Min(a, b);
+    if constexpr (kMax)
+      return hn::Max(a, b);
+    else
+      return hn::Min(a, b);
   }
   // NaN in either wins.
   template <bool kMax>
@@ -339,7 +349,8 @@ struct Order {
     alignas(64) T lane[HWY_MAX_BYTES / sizeof(T)];
     hn::Store(pick<kMax>(pick<kMax>(a, b), pick<kMax>(c, e)), d, lane);
     T best = lane[0];
-    for (int64_t k = 1; k < lanes; k++) best = (kMax ? lane[k] > best : lane[k] < best) ? lane[k] : best;
+    for (int64_t k = 1; k < lanes; k++)
+      best = (kMax ? lane[k] > best : lane[k] < best) ? lane[k] : best;
     return best;
   }
   template <bool kMax>
@@ -402,11 +413,31 @@ T row_max_abs(const T* x, int64_t n) {
 template <class T>
 const RowTable<T>* rows() {
   using R = Rows<T>;
-  static constexpr RowTable<T> table{R::sum, R::sum_abs, R::sum_squares, R::moments, R::dot, R::dot_centered,
-                                     row_max<T>, row_min<T>, row_max_abs<T>, R::exp_row, R::exp_sum,
-                                     R::exp_columns, R::subtract, R::affine, R::centered, R::affine_rows,
-                                     R::softmax_backward, R::log_softmax_backward, R::combine, R::add,
-                                     R::add_scaled, R::multiply, R::sum_columns, R::moments_columns, R::dots_columns};
+  static constexpr RowTable<T> table{R::sum,
+                                     R::sum_abs,
+                                     R::sum_squares,
+                                     R::moments,
+                                     R::dot,
+                                     R::dot_centered,
+                                     row_max<T>,
+                                     row_min<T>,
+                                     row_max_abs<T>,
+                                     R::exp_row,
+                                     R::exp_sum,
+                                     R::exp_columns,
+                                     R::subtract,
+                                     R::affine,
+                                     R::centered,
+                                     R::affine_rows,
+                                     R::softmax_backward,
+                                     R::log_softmax_backward,
+                                     R::combine,
+                                     R::add,
+                                     R::add_scaled,
+                                     R::multiply,
+                                     R::sum_columns,
+                                     R::moments_columns,
+                                     R::dots_columns};
   return &table;
 }
 const RowTable<float>* rows_f32() { return rows<float>(); }

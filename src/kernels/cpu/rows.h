@@ -1,7 +1,9 @@
-// Dense row and column loops with vector instructions: the inner loops of reductions, softmax and normalisations.
+// Dense row and column loops with vector instructions: the inner loops of reductions, softmax and
+// normalisations.
 //
-// row_table<T>() gives the functions for the widest instruction set of this machine. T is float or double; sums are
-// taken in several lanes and joined in a fixed order, so results depend on n alone. Any n >= 0 is allowed.
+// row_table<T>() gives the functions for the widest instruction set of this machine. T is float or
+// double; sums are taken in several lanes and joined in a fixed order, so results depend on n
+// alone. Any n >= 0 is allowed.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +13,17 @@ namespace taeda::cpu {
 template <class T>
 struct RowTable {
   // over x[0..n)
-  double (*sum)(const T* x, int64_t n);  // float: at most 8 additions a lane before the rest is added in double
+  double (*sum)(const T* x,
+                int64_t n);  // float: at most 8 additions a lane before the rest is added in double
   T (*sum_abs)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);
   // sum and sum of squares of x - center
   void (*moments)(const T* x, T center, int64_t n, T* first, T* second);
   T (*dot)(const T* x, const T* y, int64_t n);
   T (*dot_centered)(const T* x, T center, const T* y, int64_t n);  // of x - center and y
-  T (*max)(const T* x, int64_t n);      // NaN if any is; -inf for none
-  T (*min)(const T* x, int64_t n);      // NaN if any is; inf for none
-  T (*max_abs)(const T* x, int64_t n);  // NaN if any is; 0 for none
+  T (*max)(const T* x, int64_t n);                                 // NaN if any is; -inf for none
+  T (*min)(const T* x, int64_t n);                                 // NaN if any is; inf for none
+  T (*max_abs)(const T* x, int64_t n);                             // NaN if any is; 0 for none
   // out[i] = exp(x[i] - shift); returns their sum. exp_sum stores nothing.
   T (*exp_row)(T* out, const T* x, T shift, int64_t n);
   T (*exp_sum)(const T* x, T shift, int64_t n);
@@ -33,7 +36,8 @@ struct RowTable {
   // out[i] = (x[i] - center) * scale + offset: exact where x is the center
   void (*centered)(T* out, const T* x, T center, T scale, T offset, int64_t n);
   // out[i] = (x[i] - center) * scale * weight[i] + bias[i]
-  void (*affine_rows)(T* out, const T* x, T center, T scale, const T* weight, const T* bias, int64_t n);
+  void (*affine_rows)(T* out, const T* x, T center, T scale, const T* weight, const T* bias,
+                      int64_t n);
   // out[i] = y[i] * (gy[i] - s)
   void (*softmax_backward)(T* out, const T* gy, const T* y, T s, int64_t n);
   // out[i] = gy[i] - exp(y[i]) * s
@@ -47,10 +51,11 @@ struct RowTable {
   void (*multiply)(T* out, const T* x, const T* y, int64_t n);
   // The same over columns: acc[j] = sum over i < rows of x[i * stride + j], j < n.
   void (*sum_columns)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
-  void (*moments_columns)(T* first, T* second, const T* x, const T* center, int64_t n, int64_t rows, int64_t stride);
+  void (*moments_columns)(T* first, T* second, const T* x, const T* center, int64_t n, int64_t rows,
+                          int64_t stride);
   // first[j] = sum of gy, second[j] = sum of gy * (x - center[j])
-  void (*dots_columns)(T* first, T* second, const T* gy, const T* x, const T* center, int64_t n, int64_t rows,
-                       int64_t stride);
+  void (*dots_columns)(T* first, T* second, const T* gy, const T* x, const T* center, int64_t n,
+                       int64_t rows, int64_t stride);
 };
 
 template <class T>

@@ -1,7 +1,7 @@
 // Scans along one dimension: cumsum, cumprod, cummax, cummin, logcumsumexp.
 //
-// A lane is one line of elements along the scanned dimension. Running values are kept in the compute type (float for half
-// and bfloat16), those of float sums and products in double.
+// A lane is one line of elements along the scanned dimension. Running values are kept in the
+// compute type (float for half and bfloat16), those of float sums and products in double.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;
 
-// Lanes of the first view along `dim`, with the offsets of each lane's first element in several views of equal sizes.
+// Lanes of the first view along `dim`, with the offsets of each lane's first element in several
+// views of equal sizes.
 template <size_t kViews>
 class Lanes {
  public:
@@ -64,8 +65,10 @@ template <class T>
 struct Add {
   T total{};
   T operator()(const T& x) {
-    if constexpr (std::is_same_v<T, int64_t>) total = static_cast<T>(static_cast<uint64_t>(total) + static_cast<uint64_t>(x));
-    else total += x;
+    if constexpr (std::is_same_v<T, int64_t>)
+      total = static_cast<T>(static_cast<uint64_t>(total) + static_cast<uint64_t>(x));
+    else
+      total += x;
     return total;
   }
 };
@@ -78,8 +81,10 @@ template <class T>
 struct Multiply {
   T total{1};
   T operator()(const T& x) {
-    if constexpr (std::is_same_v<T, int64_t>) total = static_cast<T>(static_cast<uint64_t>(total) * static_cast<uint64_t>(x));
-    else total *= x;
+    if constexpr (std::is_same_v<T, int64_t>)
+      total = static_cast<T>(static_cast<uint64_t>(total) * static_cast<uint64_t>(x));
+    else
+      total *= x;
     return total;
   }
 };
@@ -116,9 +121,11 @@ void scan(const View& out, const View& x, int64_t dim) {
     T block[kBlock];
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
       const int64_t n = std::min(kBlock, lanes.length() - i);
-      convert_row(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype, lanes.stride(1), n);
+      convert_row(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype,
+                  lanes.stride(1), n);
       for (int64_t k = 0; k < n; k++) block[k] = op(block[k]);
-      convert_row(at(out, offset[0] + i * lanes.stride(0)), out.dtype, lanes.stride(0), block, kDTypeOf<T>, 1, n);
+      convert_row(at(out, offset[0] + i * lanes.stride(0)), out.dtype, lanes.stride(0), block,
+                  kDTypeOf<T>, 1, n);
     }
   });
 }
@@ -126,11 +133,16 @@ void scan(const View& out, const View& x, int64_t dim) {
 template <template <class> class Op>
 void scan_numbers(const View& out, const View& x, int64_t dim) {
   switch (compute_type(out.dtype)) {
-    case DType::kInt64: return scan<int64_t, Op>(out, x, dim);
-    case DType::kFloat32: return scan<float, Op>(out, x, dim);
-    case DType::kFloat64: return scan<double, Op>(out, x, dim);
-    case DType::kComplex64: return scan<std::complex<float>, Op>(out, x, dim);
-    default: return scan<std::complex<double>, Op>(out, x, dim);
+    case DType::kInt64:
+      return scan<int64_t, Op>(out, x, dim);
+    case DType::kFloat32:
+      return scan<float, Op>(out, x, dim);
+    case DType::kFloat64:
+      return scan<double, Op>(out, x, dim);
+    case DType::kComplex64:
+      return scan<std::complex<float>, Op>(out, x, dim);
+    default:
+      return scan<std::complex<double>, Op>(out, x, dim);
   }
 }
 
@@ -143,7 +155,8 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
     int64_t places[kBlock], place = -1;
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
       const int64_t n = std::min(kBlock, lanes.length() - i);
-      convert_row(block, kDTypeOf<T>, 1, at(x, offset[2] + i * lanes.stride(2)), x.dtype, lanes.stride(2), n);
+      convert_row(block, kDTypeOf<T>, 1, at(x, offset[2] + i * lanes.stride(2)), x.dtype,
+                  lanes.stride(2), n);
       for (int64_t k = 0; k < n; k++) {
         const T v = block[k];
         if (place < 0 || v != v || (kMax ? v >= best : v <= best)) {
@@ -153,18 +166,22 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
         block[k] = best;
         places[k] = place;
       }
-      convert_row(at(values, offset[0] + i * lanes.stride(0)), values.dtype, lanes.stride(0), block, kDTypeOf<T>, 1, n);
-      convert_row(at(indices, offset[1] + i * lanes.stride(1)), DType::kInt64, lanes.stride(1), places, DType::kInt64, 1,
-                  n);
+      convert_row(at(values, offset[0] + i * lanes.stride(0)), values.dtype, lanes.stride(0), block,
+                  kDTypeOf<T>, 1, n);
+      convert_row(at(indices, offset[1] + i * lanes.stride(1)), DType::kInt64, lanes.stride(1),
+                  places, DType::kInt64, 1, n);
     }
   });
 }
 template <bool kMax>
 void scan_extreme(const View& values, const View& indices, const View& x, int64_t dim) {
   switch (compute_type(x.dtype)) {
-    case DType::kInt64: return scan_extreme<int64_t, kMax>(values, indices, x, dim);
-    case DType::kFloat64: return scan_extreme<double, kMax>(values, indices, x, dim);
-    default: return scan_extreme<float, kMax>(values, indices, x, dim);
+    case DType::kInt64:
+      return scan_extreme<int64_t, kMax>(values, indices, x, dim);
+    case DType::kFloat64:
+      return scan_extreme<double, kMax>(values, indices, x, dim);
+    default:
+      return scan_extreme<float, kMax>(values, indices, x, dim);
   }
 }
 
@@ -176,7 +193,8 @@ void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t di
     std::vector<T> g(static_cast<size_t>(n)), v(g), o(g);
     convert_row(g.data(), kDTypeOf<T>, 1, at(gy, offset[1]), gy.dtype, lanes.stride(1), n);
     convert_row(v.data(), kDTypeOf<T>, 1, at(x, offset[2]), x.dtype, lanes.stride(2), n);
-    // o_k = before_k * after_k, with before_k = prod_{j<k} x_j and after_k = g_k + x_{k+1} after_{k+1}.
+    // o_k = before_k * after_k, with before_k = prod_{j<k} x_j and after_k = g_k + x_{k+1}
+    // after_{k+1}.
     T after(0);
     for (int64_t k = n; k-- > 0;) {
       const size_t i = static_cast<size_t>(k);
@@ -194,8 +212,12 @@ void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t di
 
 }  // namespace
 
-void cumsum(const View& out, const View& self, int64_t dim, OptDType) { scan_numbers<Add>(out, self, dim); }
-void cumprod(const View& out, const View& self, int64_t dim, OptDType) { scan_numbers<Multiply>(out, self, dim); }
+void cumsum(const View& out, const View& self, int64_t dim, OptDType) {
+  scan_numbers<Add>(out, self, dim);
+}
+void cumprod(const View& out, const View& self, int64_t dim, OptDType) {
+  scan_numbers<Multiply>(out, self, dim);
+}
 void logcumsumexp(const View& out, const View& self, int64_t dim) {
   with_floating(self.dtype, [&](auto zero) { scan<decltype(zero), LogAddExp>(out, self, dim); });
 }
@@ -208,10 +230,14 @@ void cummin(const View& values, const View& indices, const View& self, int64_t d
 
 void cumprod_backward(const View& out, const View& gy, const View& self, const View&, int64_t dim) {
   switch (compute_type(self.dtype)) {
-    case DType::kFloat32: return cumprod_gradient<float>(out, gy, self, dim);
-    case DType::kFloat64: return cumprod_gradient<double>(out, gy, self, dim);
-    case DType::kComplex64: return cumprod_gradient<std::complex<float>>(out, gy, self, dim);
-    default: return cumprod_gradient<std::complex<double>>(out, gy, self, dim);
+    case DType::kFloat32:
+      return cumprod_gradient<float>(out, gy, self, dim);
+    case DType::kFloat64:
+      return cumprod_gradient<double>(out, gy, self, dim);
+    case DType::kComplex64:
+      return cumprod_gradient<std::complex<float>>(out, gy, self, dim);
+    default:
+      return cumprod_gradient<std::complex<double>>(out, gy, self, dim);
   }
 }
 

@@ -25,7 +25,8 @@ std::vector<int64_t> true_positions(const View& x) {
   });
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
   const int64_t total = starts.back();
-  std::vector<int64_t> out(static_cast<size_t>(total) + 1);  // one more: the loop below writes before it knows
+  std::vector<int64_t> out(static_cast<size_t>(total) +
+                           1);  // one more: the loop below writes before it knows
   parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
       int64_t at = starts[static_cast<size_t>(b)];
@@ -41,7 +42,8 @@ std::vector<int64_t> true_positions(const View& x) {
 }
 
 void unravel(const View& out, Span<const int64_t> positions, IntSpan sizes) {
-  const int64_t ndim = static_cast<int64_t>(sizes.size()), count = static_cast<int64_t>(positions.size());
+  const int64_t ndim = static_cast<int64_t>(sizes.size()),
+                count = static_cast<int64_t>(positions.size());
   int64_t* const to = out.as<int64_t>();
   if (ndim == 0 || count == 0) return;
   parallel_for(0, count, 1 << 13, [&](int64_t begin, int64_t end) {
@@ -63,9 +65,11 @@ void take_positions(const View& out, const View& x, Span<const int64_t> position
     using T = decltype(zero);
     T* const to = out.as<T>();
     const T* const from = dense.as<T>();
-    parallel_for(0, static_cast<int64_t>(positions.size()), 1 << 14, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) to[i] = from[positions[static_cast<size_t>(i)]];
-    });
+    parallel_for(0, static_cast<int64_t>(positions.size()), 1 << 14,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; i++)
+                     to[i] = from[positions[static_cast<size_t>(i)]];
+                 });
   });
 }
 
@@ -106,7 +110,9 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
       parallel_for(0, values.numel, 1 << 10, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) {
           const T* row = b + i / n * step;
-          to[i] = (right ? std::upper_bound(row, row + m, v[i], less) : std::lower_bound(row, row + m, v[i], less)) - row;
+          to[i] = (right ? std::upper_bound(row, row + m, v[i], less)
+                         : std::lower_bound(row, row + m, v[i], less)) -
+                  row;
         }
       });
     }

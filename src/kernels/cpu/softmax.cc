@@ -3,8 +3,8 @@
 //   softmax(x)_i = exp(x_i - max x) / sum_j exp(x_j - max x)         gx = y (gy - sum(gy y))
 //   log_softmax(x)_i = x_i - max x - log sum_j exp(x_j - max x)      gx = gy - exp(y) sum(gy)
 //
-// Tensors arrive contiguous, seen as [outer, n, inner]. With inner = 1 a row is worked on at once; otherwise kTile
-// neighbouring columns are, so that memory is read along rows.
+// Tensors arrive contiguous, seen as [outer, n, inner]. With inner = 1 a row is worked on at once;
+// otherwise kTile neighbouring columns are, so that memory is read along rows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -51,13 +51,17 @@ void softmax_row(T* y, const T* x, int64_t n, bool log) {
 
 // A tile of m columns with `stride` elements between their rows.
 template <class T>
-void softmax_columns(const View& out, const View& self, int64_t offset, int64_t n, int64_t m, int64_t stride, bool log) {
+void softmax_columns(const View& out, const View& self, int64_t offset, int64_t n, int64_t m,
+                     int64_t stride, bool log) {
   const RowTable<T>& t = row_table<T>();
   RowBuffer<T> xs(self, m), ys(out, m);
   T high[kTile], sum[kTile] = {};
   std::fill_n(high, m, -std::numeric_limits<T>::infinity());
-  if (self.dtype == kDTypeOf<T>) order_table<T>().max_columns(high, self.as<T>() + offset, m, n, stride);
-  else for (int64_t i = 0; i < n; i++) order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
+  if (self.dtype == kDTypeOf<T>)
+    order_table<T>().max_columns(high, self.as<T>() + offset, m, n, stride);
+  else
+    for (int64_t i = 0; i < n; i++)
+      order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
   T ignored[kTile];
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = offset + i * stride;
@@ -82,9 +86,10 @@ void softmax_columns(const View& out, const View& self, int64_t offset, int64_t 
 template <class F>
 void over_tiles(const Shape& s, const F& f) {
   if (s.inner == 1) {
-    parallel_for(0, s.outer, std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) f(i * s.n, 1);
-    });
+    parallel_for(0, s.outer, std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; i++) f(i * s.n, 1);
+                 });
     return;
   }
   const int64_t tiles = (s.inner + kTile - 1) / kTile;
@@ -101,9 +106,13 @@ template <class T>
 void run(const View& out, const View& self, int64_t dim, bool log) {
   const Shape s = shape_of(self, dim);
   if (s.inner > 1) {
-    over_tiles(s, [&](int64_t offset, int64_t m) { softmax_columns<T>(out, self, offset, s.n, m, s.inner, log); });
+    over_tiles(s, [&](int64_t offset, int64_t m) {
+      softmax_columns<T>(out, self, offset, s.n, m, s.inner, log);
+    });
   } else if (out.dtype == kDTypeOf<T> && self.dtype == kDTypeOf<T>) {
-    over_tiles(s, [&](int64_t at, int64_t) { softmax_row(out.as<T>() + at, self.as<T>() + at, s.n, log); });
+    over_tiles(s, [&](int64_t at, int64_t) {
+      softmax_row(out.as<T>() + at, self.as<T>() + at, s.n, log);
+    });
   } else {
     over_tiles(s, [&](int64_t offset, int64_t) {
       RowBuffer<T> x(self, s.n), y(out, s.n);
@@ -114,8 +123,8 @@ void run(const View& out, const View& self, int64_t dim, bool log) {
 }
 
 template <class T>
-void backward_columns(const View& out, const View& gy, const View& y, int64_t offset, int64_t n, int64_t m,
-                      int64_t stride, bool log) {
+void backward_columns(const View& out, const View& gy, const View& y, int64_t offset, int64_t n,
+                      int64_t m, int64_t stride, bool log) {
   RowBuffer<T> gs(gy, m), ys(y, m), os(out, m);
   T sum[kTile] = {};
   for (int64_t i = 0; i < n; i++) {
@@ -153,8 +162,10 @@ void run_backward(const View& out, const View& gy, const View& y, int64_t dim, b
     const T* v = ys.read(offset, s.n);
     T* o = os.open(offset);
     const RowTable<T>& t = row_table<T>();
-    if (log) t.log_softmax_backward(o, g, v, t.sum(g, s.n), s.n);
-    else t.softmax_backward(o, g, v, t.dot(g, v, s.n), s.n);
+    if (log)
+      t.log_softmax_backward(o, g, v, t.sum(g, s.n), s.n);
+    else
+      t.softmax_backward(o, g, v, t.dot(g, v, s.n), s.n);
     os.close(offset, s.n);
   });
 }
@@ -171,8 +182,12 @@ void backward(const View& out, const View& gy, const View& y, int64_t dim, bool 
 
 }  // namespace
 
-void softmax(const View& out, const View& self, int64_t dim, OptDType) { forward(out, self, dim, /*log=*/false); }
-void log_softmax(const View& out, const View& self, int64_t dim, OptDType) { forward(out, self, dim, /*log=*/true); }
+void softmax(const View& out, const View& self, int64_t dim, OptDType) {
+  forward(out, self, dim, /*log=*/false);
+}
+void log_softmax(const View& out, const View& self, int64_t dim, OptDType) {
+  forward(out, self, dim, /*log=*/true);
+}
 void softmax_backward(const View& out, const View& gy, const View& result, int64_t dim, DType) {
   backward(out, gy, result, dim, /*log=*/false);
 }

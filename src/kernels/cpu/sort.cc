@@ -1,8 +1,9 @@
 // sort, topk, kthvalue, median and mode along one dimension.
 //
-// Elements become unsigned keys whose order is theirs (NaN above everything; all bits inverted for descending order),
-// paired with their places. Pairs are distinct, so every algorithm is stable: short lines are sorted by comparison, long
-// ones by radix, one pass a byte, where bytes that all keys share cost nothing.
+// Elements become unsigned keys whose order is theirs (NaN above everything; all bits inverted for
+// descending order), paired with their places. Pairs are distinct, so every algorithm is stable:
+// short lines are sorted by comparison, long ones by radix, one pass a byte, where bytes that all
+// keys share cost nothing.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -36,7 +37,9 @@ struct Wide {
   static Wide make(Key key, uint32_t place) { return {key, place}; }
   Key key() const { return high; }
   int64_t place() const { return low; }
-  friend bool operator<(const Wide& a, const Wide& b) { return a.high != b.high ? a.high < b.high : a.low < b.low; }
+  friend bool operator<(const Wide& a, const Wide& b) {
+    return a.high != b.high ? a.high < b.high : a.low < b.low;
+  }
 };
 
 template <class T>
@@ -86,8 +89,10 @@ class Lines {
     for (int64_t d = 0; d < x.ndim(); d++) {
       const size_t i = static_cast<size_t>(d);
       for (size_t v = 0; v < N; v++) {
-        if (d == dim) stride[v] = views[v]->strides[i];
-        else strides_[v].push_back(views[v]->strides[i]);
+        if (d == dim)
+          stride[v] = views[v]->strides[i];
+        else
+          strides_[v].push_back(views[v]->strides[i]);
       }
       if (d == dim) continue;
       sizes_.push_back(x.sizes[i]);
@@ -97,18 +102,20 @@ class Lines {
   // f(offsets, scratch) for every line, in parallel; make() gives each task its scratch.
   template <class Make, class F>
   void each(int64_t length, const Make& make, const F& f) const {
-    parallel_for(0, count_, std::max<int64_t>(1, kWork / std::max<int64_t>(1, length)), [&](int64_t begin, int64_t end) {
-      auto scratch = make();
-      for (int64_t l = begin; l < end; l++) {
-        std::array<int64_t, N> offset{};
-        int64_t rest = l;
-        for (size_t i = sizes_.size(); i-- > 0;) {
-          for (size_t v = 0; v < N; v++) offset[v] += rest % sizes_[i] * strides_[v][i];
-          rest /= sizes_[i];
-        }
-        f(offset, scratch);
-      }
-    });
+    parallel_for(0, count_, std::max<int64_t>(1, kWork / std::max<int64_t>(1, length)),
+                 [&](int64_t begin, int64_t end) {
+                   auto scratch = make();
+                   for (int64_t l = begin; l < end; l++) {
+                     std::array<int64_t, N> offset{};
+                     int64_t rest = l;
+                     for (size_t i = sizes_.size(); i-- > 0;) {
+                       for (size_t v = 0; v < N; v++)
+                         offset[v] += rest % sizes_[i] * strides_[v][i];
+                       rest /= sizes_[i];
+                     }
+                     f(offset, scratch);
+                   }
+                 });
   }
   int64_t stride[N] = {};
 
@@ -125,11 +132,12 @@ struct Scratch {
     convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
     for (size_t i = 0; i < values.size(); i++) {
       const auto key = key_of(values[i]);
-      pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+      pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key,
+                                 static_cast<uint32_t>(i));
     }
   }
-  // Leaves the k smallest pairs in front, in any order. Few of many: only elements below the k-th smallest so far are
-  // kept, so most cost one comparison.
+  // Leaves the k smallest pairs in front, in any order. Few of many: only elements below the k-th
+  // smallest so far are kept, so most cost one comparison.
   void select_smallest(const View& x, int64_t offset, int64_t stride, bool descending, int64_t k) {
     using Pair = PairOf<T>;
     const int64_t n = static_cast<int64_t>(values.size());
@@ -139,17 +147,20 @@ struct Scratch {
     Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
     for (size_t i = 0; i < values.size(); i++) {
       const auto key = key_of(values[i]);
-      const Pair pair = Pair::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+      const Pair pair =
+          Pair::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
       if (!(pair < worst)) continue;
       pairs[count++] = pair;
       if (count == room) {
-        std::nth_element(pairs.begin(), pairs.begin() + k - 1, pairs.begin() + static_cast<int64_t>(count));
+        std::nth_element(pairs.begin(), pairs.begin() + k - 1,
+                         pairs.begin() + static_cast<int64_t>(count));
         count = static_cast<size_t>(k);
         worst = pairs[count - 1];
       }
     }
     if (count > static_cast<size_t>(k)) {
-      std::nth_element(pairs.begin(), pairs.begin() + k - 1, pairs.begin() + static_cast<int64_t>(count));
+      std::nth_element(pairs.begin(), pairs.begin() + k - 1,
+                       pairs.begin() + static_cast<int64_t>(count));
     }
   }
   void sort() {
@@ -161,8 +172,8 @@ struct Scratch {
     }
   }
   // The first `count` pairs as values and places.
-  void store(const View& out, const View& places, int64_t offset, int64_t stride, int64_t place_offset,
-             int64_t place_stride, int64_t count) {
+  void store(const View& out, const View& places, int64_t offset, int64_t stride,
+             int64_t place_offset, int64_t place_stride, int64_t count) {
     sorted.resize(static_cast<size_t>(count));
     int64_t* const p = places.as<int64_t>() + place_offset;
     for (int64_t i = 0; i < count; i++) {
@@ -178,20 +189,27 @@ struct Scratch {
   std::vector<T> sorted;
 };
 
-// The types that values are compared in; half and bfloat16 as float, small integers and bool as int32.
+// The types that values are compared in; half and bfloat16 as float, small integers and bool as
+// int32.
 template <class F>
 void with_key_type(DType t, const F& f) {
   switch (t) {
-    case DType::kFloat64: return f(double{});
-    case DType::kInt64: return f(int64_t{});
+    case DType::kFloat64:
+      return f(double{});
+    case DType::kInt64:
+      return f(int64_t{});
     case DType::kFloat32:
     case DType::kFloat16:
-    case DType::kBFloat16: return f(float{});
-    default: return f(int32_t{});
+    case DType::kBFloat16:
+      return f(float{});
+    default:
+      return f(int32_t{});
   }
 }
 
-int64_t size_along(const View& x, int64_t dim) { return x.ndim() ? x.sizes[static_cast<size_t>(dim)] : 1; }
+int64_t size_along(const View& x, int64_t dim) {
+  return x.ndim() ? x.sizes[static_cast<size_t>(dim)] : 1;
+}
 
 }  // namespace
 
@@ -201,32 +219,37 @@ void sort(const View& values, const View& indices, const View& self, int64_t dim
   const Lines<3> lines({&self, &values, &indices}, dim);
   with_key_type(self.dtype, [&](auto zero) {
     using S = Scratch<decltype(zero)>;
-    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
-      s.load(self, offset[0], lines.stride[0], descending);
-      s.sort();
-      s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n);
-    });
+    lines.each(
+        n, [&] { return S(n); },
+        [&](const auto& offset, S& s) {
+          s.load(self, offset[0], lines.stride[0], descending);
+          s.sort();
+          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n);
+        });
   });
 }
 
-void topk(const View& values, const View& indices, const View& self, int64_t k, int64_t dim, bool largest, bool sorted) {
+void topk(const View& values, const View& indices, const View& self, int64_t k, int64_t dim,
+          bool largest, bool sorted) {
   const int64_t n = size_along(self, dim);
   if (values.numel == 0) return;
   const Lines<3> lines({&self, &values, &indices}, dim);
   with_key_type(self.dtype, [&](auto zero) {
     using S = Scratch<decltype(zero)>;
-    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
-      if (k > 0 && 16 * k <= n) {
-        s.select_smallest(self, offset[0], lines.stride[0], largest, k);
-        if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
-      } else if (s.load(self, offset[0], lines.stride[0], largest); 4 * k >= n && sorted) {
-        s.sort();
-      } else {
-        if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
-        if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
-      }
-      s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k);
-    });
+    lines.each(
+        n, [&] { return S(n); },
+        [&](const auto& offset, S& s) {
+          if (k > 0 && 16 * k <= n) {
+            s.select_smallest(self, offset[0], lines.stride[0], largest, k);
+            if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+          } else if (s.load(self, offset[0], lines.stride[0], largest); 4 * k >= n && sorted) {
+            s.sort();
+          } else {
+            if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
+            if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+          }
+          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k);
+        });
   });
 }
 
@@ -234,13 +257,16 @@ namespace {
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
-  else return false;
+  if constexpr (std::is_floating_point_v<T>)
+    return std::isnan(x);
+  else
+    return false;
 }
 
 // One element of each line, the `rank(values)`-th smallest; -1 means the first NaN.
 template <class Rank>
-void select(const View& values, const View& indices, const View& self, int64_t dim, const Rank& rank) {
+void select(const View& values, const View& indices, const View& self, int64_t dim,
+            const Rank& rank) {
   const int64_t n = size_along(self, dim);
   if (values.numel == 0) return;
   // The results may lack `dim`: give them a stride of 0 there.
@@ -259,18 +285,20 @@ void select(const View& values, const View& indices, const View& self, int64_t d
   with_key_type(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     using S = Scratch<T>;
-    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
-      s.load(self, offset[0], lines.stride[0], false);
-      const int64_t r = rank(s.values);
-      if (r < 0) {
-        const auto nan = std::find_if(s.values.begin(), s.values.end(), is_nan<T>);
-        s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - s.values.begin()));
-      } else {
-        std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
-        s.pairs[0] = s.pairs[static_cast<size_t>(r)];
-      }
-      s.store(v, w, offset[1], 1, offset[2], 1, 1);
-    });
+    lines.each(
+        n, [&] { return S(n); },
+        [&](const auto& offset, S& s) {
+          s.load(self, offset[0], lines.stride[0], false);
+          const int64_t r = rank(s.values);
+          if (r < 0) {
+            const auto nan = std::find_if(s.values.begin(), s.values.end(), is_nan<T>);
+            s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - s.values.begin()));
+          } else {
+            std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
+            s.pairs[0] = s.pairs[static_cast<size_t>(r)];
+          }
+          s.store(v, w, offset[1], 1, offset[2], 1, 1);
+        });
   });
 }
 
@@ -281,7 +309,8 @@ int64_t count_nan(const std::vector<T>& x) {
 
 }  // namespace
 
-void kthvalue(const View& values, const View& indices, const View& self, int64_t k, int64_t dim, bool) {
+void kthvalue(const View& values, const View& indices, const View& self, int64_t k, int64_t dim,
+              bool) {
   select(values, indices, self, dim, [k](const auto&) { return k - 1; });
 }
 // The lower of the two middle elements; the first NaN where there is one.
@@ -314,20 +343,22 @@ void mode(const View& values, const View& indices, const View& self, int64_t dim
   const Lines<3> lines({&self, &v, &w}, dim);
   with_key_type(self.dtype, [&](auto zero) {
     using S = Scratch<decltype(zero)>;
-    lines.each(n, [&] { return S(n); }, [&](const auto& offset, S& s) {
-      s.load(self, offset[0], lines.stride[0], false);
-      s.sort();
-      size_t best = 0, best_length = 0;
-      for (size_t i = 0, start = 0; i < s.pairs.size(); i++) {
-        if (s.pairs[i].key() != s.pairs[start].key()) start = i;
-        if (i - start + 1 > best_length) {
-          best_length = i - start + 1;
-          best = i;
-        }
-      }
-      s.pairs[0] = s.pairs[best];
-      s.store(v, w, offset[1], 1, offset[2], 1, 1);
-    });
+    lines.each(
+        n, [&] { return S(n); },
+        [&](const auto& offset, S& s) {
+          s.load(self, offset[0], lines.stride[0], false);
+          s.sort();
+          size_t best = 0, best_length = 0;
+          for (size_t i = 0, start = 0; i < s.pairs.size(); i++) {
+            if (s.pairs[i].key() != s.pairs[start].key()) start = i;
+            if (i - start + 1 > best_length) {
+              best_length = i - start + 1;
+              best = i;
+            }
+          }
+          s.pairs[0] = s.pairs[best];
+          s.store(v, w, offset[1], 1, offset[2], 1, 1);
+        });
   });
 }
 

@@ -1,4 +1,5 @@
-// Reductions, scans, softmax and sorting against plain double loops, over layouts and element types.
+// Reductions, scans, softmax and sorting against plain double loops, over layouts and element
+// types.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,9 +20,11 @@ struct Array {
   std::vector<char> bytes;
 
   Array(DimVector sizes, DType dtype) : Array(sizes, row_major(sizes), dtype) {}
-  Array(DimVector sizes, DimVector strides, DType dtype) : sizes(sizes), strides(strides), dtype(dtype) {
+  Array(DimVector sizes, DimVector strides, DType dtype)
+      : sizes(sizes), strides(strides), dtype(dtype) {
     int64_t last = 0;
-    for (size_t i = 0; i < sizes.size(); i++) last += std::max<int64_t>(0, sizes[i] - 1) * strides[i];
+    for (size_t i = 0; i < sizes.size(); i++)
+      last += std::max<int64_t>(0, sizes[i] - 1) * strides[i];
     bytes.resize(static_cast<size_t>((last + 1) * item_size(dtype)));
   }
   static DimVector row_major(const DimVector& sizes) {
@@ -50,7 +53,9 @@ struct Array {
   void randomize(unsigned seed) {
     std::mt19937 random(seed);
     std::vector<double> v(static_cast<size_t>(view().numel));
-    for (double& x : v) x = static_cast<double>(static_cast<int>(random() % 2001) - 1000) / (is_inexact(dtype) ? 64 : 16);
+    for (double& x : v)
+      x = static_cast<double>(static_cast<int>(random() % 2001) - 1000) /
+          (is_inexact(dtype) ? 64 : 16);
     fill(v);
   }
 };
@@ -58,7 +63,8 @@ struct Array {
 DimVector reduced_sizes(const DimVector& sizes, const std::vector<int64_t>& dims) {
   DimVector out;
   for (size_t i = 0; i < sizes.size(); i++) {
-    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) == dims.end()) out.push_back(sizes[i]);
+    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) == dims.end())
+      out.push_back(sizes[i]);
   }
   return out;
 }
@@ -112,7 +118,8 @@ std::vector<Case> cases() {
 using Kernel = std::function<void(const View& out, const View& x, IntSpan dims)>;
 using Reference = std::function<double(const std::vector<double>&)>;
 
-void check(const Kernel& kernel, const Reference& reference, DType dtype, DType result, double tolerance) {
+void check(const Kernel& kernel, const Reference& reference, DType dtype, DType result,
+           double tolerance) {
   unsigned seed = 1;
   for (const Case& c : cases()) {
     Array x(c.sizes, c.strides, dtype);
@@ -124,7 +131,8 @@ void check(const Kernel& kernel, const Reference& reference, DType dtype, DType 
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); i++) {
       const double want = reference(expected[i]);
-      ASSERT_NEAR(got[i], want, tolerance * (1 + std::abs(want))) << to_text(IntSpan(c.sizes)) << " at " << i;
+      ASSERT_NEAR(got[i], want, tolerance * (1 + std::abs(want)))
+          << to_text(IntSpan(c.sizes)) << " at " << i;
     }
   }
 }
@@ -136,7 +144,9 @@ double sum_of(const std::vector<double>& v) {
 }
 
 TEST(Reduce, SumInEveryType) {
-  const Kernel kernel = [](const View& out, const View& x, IntSpan dims) { sum(out, x, dims, false, {}); };
+  const Kernel kernel = [](const View& out, const View& x, IntSpan dims) {
+    sum(out, x, dims, false, {});
+  };
   check(kernel, sum_of, DType::kFloat32, DType::kFloat32, 1e-6);
   check(kernel, sum_of, DType::kFloat64, DType::kFloat64, 1e-14);
   check(kernel, sum_of, DType::kInt32, DType::kInt64, 0);
@@ -145,9 +155,14 @@ TEST(Reduce, SumInEveryType) {
 }
 
 TEST(Reduce, Extremes) {
-  const Reference largest = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
-  const Reference smallest = [](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); };
-  for (DType t : {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt16, DType::kInt64, DType::kBFloat16}) {
+  const Reference largest = [](const std::vector<double>& v) {
+    return *std::max_element(v.begin(), v.end());
+  };
+  const Reference smallest = [](const std::vector<double>& v) {
+    return *std::min_element(v.begin(), v.end());
+  };
+  for (DType t : {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt16, DType::kInt64,
+                  DType::kBFloat16}) {
     check([](const View& o, const View& x, IntSpan d) { amax(o, x, d, false); }, largest, t, t, 0);
     check([](const View& o, const View& x, IntSpan d) { amin(o, x, d, false); }, smallest, t, t, 0);
   }
@@ -160,7 +175,9 @@ TEST(Reduce, Variance) {
     for (double x : v) s += (x - mean) * (x - mean);
     return s / static_cast<double>(v.size());
   };
-  const Kernel kernel = [](const View& o, const View& x, IntSpan d) { var(o, x, d, Scalar(int64_t{0}), false); };
+  const Kernel kernel = [](const View& o, const View& x, IntSpan d) {
+    var(o, x, d, Scalar(int64_t{0}), false);
+  };
   check(kernel, reference, DType::kFloat32, DType::kFloat32, 1e-5);
   check(kernel, reference, DType::kFloat64, DType::kFloat64, 1e-13);
 }
@@ -173,8 +190,10 @@ TEST(Reduce, Norms) {
     return [p](const std::vector<double>& v) {
       double s = p < 0 ? INFINITY : 0;
       for (double x : v) {
-        if (std::isinf(p)) s = p > 0 ? std::max(s, std::abs(x)) : std::min(s, std::abs(x));
-        else s += p == 0 ? x != 0 : std::pow(std::abs(x), p);
+        if (std::isinf(p))
+          s = p > 0 ? std::max(s, std::abs(x)) : std::min(s, std::abs(x));
+        else
+          s += p == 0 ? x != 0 : std::pow(std::abs(x), p);
       }
       return p == 2 ? std::sqrt(s) : s;
     };
@@ -204,7 +223,8 @@ TEST(Reduce, FirstOfEqualExtremes) {
 TEST(Reduce, NaNWins) {
   for (int64_t n : {1, 5, 40, 3000}) {
     for (int64_t at : {int64_t{0}, n / 2, n - 1}) {
-      Array x({n}, DType::kFloat32), out(DimVector(), DType::kFloat32), place(DimVector(), DType::kInt64);
+      Array x({n}, DType::kFloat32), out(DimVector(), DType::kFloat32),
+          place(DimVector(), DType::kInt64);
       std::vector<double> v(static_cast<size_t>(n), 1.0);
       v[static_cast<size_t>(at)] = std::nan("");
       x.fill(v);
@@ -250,7 +270,8 @@ TEST(Softmax, MatchesItsDefinitionAlongAnyDimension) {
 
 TEST(Sort, OrdersAndKeepsTies) {
   for (int64_t n : {1, 2, 100, 5000}) {
-    for (DType t : {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt64, DType::kFloat16}) {
+    for (DType t :
+         {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt64, DType::kFloat16}) {
       for (bool descending : {false, true}) {
         Array x({2, n}, DimVector{1, 2}, t), values({2, n}, t), places({2, n}, DType::kInt64);
         x.randomize(5);
