@@ -13,10 +13,13 @@ set_target_properties(hwy_library PROPERTIES
   INTERFACE_LINK_LIBRARIES ${TAEDA_HWY_LIBRARY})
 
 # OpenBLAS: the wheel `scipy-openblas32`, whose names start with scipy_ (scipy_cblas_dgemm, ...). It is
-# opened at run time, beside libtaeda.so or, in a build folder, here.
+# opened at run time, beside libtaeda.so; a build folder has a link there.
 execute_process(
   COMMAND ${Python_EXECUTABLE} -c "import scipy_openblas32 as b; print(b.get_lib_dir())"
   OUTPUT_VARIABLE TAEDA_OPENBLAS_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+file(MAKE_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+file(CREATE_LINK ${TAEDA_OPENBLAS_FOLDER}/libscipy_openblas.so
+  ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libscipy_openblas.so SYMBOLIC)
 
 # oneDNN: the wheel `onednn-devel-cpu-gomp`, which puts its files below the prefix of the environment
 # that its neighbours in site-packages belong to.

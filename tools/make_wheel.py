@@ -1,13 +1,16 @@
 """Builds dist/taeda-*.whl and tries it in an empty virtual environment: `make wheel`.
 
-The trial environment has nothing but the wheel: no NumPy, no compilers on its PATH, and the build
-folder out of reach. A wheel above the size limit is an error.
+The wheel's platform tag names the oldest C library that has every symbol its libraries ask for
+(manylinux, PEP 600). The trial environment has nothing but the wheel: no NumPy, no compilers on its
+PATH, and the build folder out of reach. A wheel above the size limit is an error.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -52,7 +55,33 @@ def build(build_dir: str) -> Path:
     command += ["--disable-pip-version-check", "-q", "-w", "dist", "-C", f"build-dir={build_dir}"]
     subprocess.run(command, cwd=ROOT, env=env, check=True)
     (wheel,) = dist.glob("taeda-*.whl")
+    retag = [
+        sys.executable,
+        "-m",
+        "wheel",
+        "tags",
+        "--remove",
+        "--platform-tag",
+        platform_tag(wheel),
+    ]
+    subprocess.run([*retag, str(wheel)], check=True, stdout=subprocess.DEVNULL)
+    (wheel,) = dist.glob("taeda-*.whl")
     return wheel
+
+
+def platform_tag(wheel: Path) -> str:
+    """manylinux_X_Y_ARCH with the newest glibc version that a library in the wheel requires."""
+    newest = (2, 17)
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if ".so" not in Path(name).name:
+                continue
+            symbols = subprocess.check_output(
+                ["objdump", "-T", archive.extract(name, folder)], text=True
+            )
+            for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols):
+                newest = max(newest, (int(major), int(minor)))
+    return f"manylinux_{newest[0]}_{newest[1]}_{platform.machine()}"
 
 
 def contents(wheel: Path) -> dict[str, tuple[int, int]]:

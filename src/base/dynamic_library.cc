@@ -14,9 +14,9 @@ std::string library_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-DynamicLibrary DynamicLibrary::open(std::string_view file_name, std::string_view build_folder) {
+DynamicLibrary DynamicLibrary::open(std::string_view file_name) {
   DynamicLibrary library;
-  for (const std::string& folder : {library_folder(), std::string(build_folder), std::string()}) {
+  for (const std::string& folder : {library_folder(), std::string()}) {
     const bool system = folder.empty();
     const std::string path =
         system ? std::string(file_name) : folder + "/" + std::string(file_name);

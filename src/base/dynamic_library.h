@@ -1,9 +1,9 @@
 // DynamicLibrary: a shared library opened at run time, for what taeda can use but does not need in
 // order to start.
 //
-// Looked for beside libtaeda.so (where a wheel puts its libraries), then in the folder given at
-// build time, then where the system's loader looks. A library stays open until the process ends:
-// closing one that has started threads or registered handlers is never safe.
+// Looked for beside libtaeda.so (where a wheel puts its libraries and a build folder has links to
+// them), then where the system's loader looks. A library stays open until the process ends: closing
+// one that has started threads or registered handlers is never safe.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class DynamicLibrary {
  public:
   // A library that is not there gives an object for which is_open() is false and error() says what
   // was tried.
-  static DynamicLibrary open(std::string_view file_name, std::string_view build_folder = {});
+  static DynamicLibrary open(std::string_view file_name);
 
   bool is_open() const { return handle_ != nullptr; }
   const std::string& path() const { return path_; }

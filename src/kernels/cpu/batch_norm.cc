@@ -159,7 +159,8 @@ void gradient(const View& gx, const View& gw, const View& gb, const View& gy, co
               const View& weight, const View& mean, const View& var, bool training, double eps) {
   const int64_t channels = x.sizes[1];
   const size_t count = static_cast<size_t>(channels);
-  const double n = static_cast<double>(x.numel / channels);
+  const int64_t count_per_channel = x.numel / channels;
+  const double n = static_cast<double>(count_per_channel);
   const SmallTensor<T> w(weight, channels, T(1)), m(mean, channels, T(0)), v(var, channels, T(0));
   std::vector<double> s1(count), s2(count);
   gradient_sums<T>(gy, x, m.data(), s1.data(), s2.data());

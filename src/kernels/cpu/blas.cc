@@ -40,7 +40,7 @@ class OneCpu {
 const DynamicLibrary& openblas() {
   static const DynamicLibrary library = [] {
     const OneCpu one_cpu;
-    auto opened = DynamicLibrary::open("libscipy_openblas.so", TAEDA_OPENBLAS_FOLDER);
+    auto opened = DynamicLibrary::open("libscipy_openblas.so");
     TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
     void (*set_num_threads)(int);
     opened.load(set_num_threads, "scipy_openblas_set_num_threads");
