@@ -603,11 +603,11 @@ def _tangent_body(
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    out = ['#include "ops/generated.h"', '#include "autograd/layer.h"', "namespace taeda {"]
+    out = ['#include "autograd/generated.h"', '#include "autograd/layer.h"', "namespace taeda {"]
     for op in ops:
         if not op.dispatched:
             continue
-        out.append(f"// {op.where}: {op.sig.text}")
+        out.append(f"// {op.sig.text}")
         if _edges(op):
             out += [
                 "namespace {",

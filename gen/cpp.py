@@ -204,35 +204,24 @@ def method_definitions(table: Table) -> list[str]:
 
 
 def implementation_header(table: Table) -> str:
-    """Declares what people write by hand: `cpp` functions and kernels."""
-    impl, kernels = [], set()
-    for op in table.ops:
-        if op.body == "cpp":
-            impl.append(
-                f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});  // {op.where}"
-            )
-        if op.body == "kernel":
-            kernels.add(f"void {op.source}({kernel_parameters(op)});  // {op.where}")
+    """Declares the `cpp` functions that people write by hand."""
+    declarations = [
+        f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});"
+        for op in table.ops
+        if op.body == "cpp"
+    ]
     return _lines(
         "#pragma once",
-        '#include "kernels/view.h"',
         '#include "taeda/tensor.h"',
         "namespace taeda::impl {",
-        *impl,
-        "}",
-        "namespace taeda::cpu {",
-        *sorted(kernels),
+        *declarations,
         "}",
     )
 
 
 def kernels_header(table: Table) -> str:
     kernels = sorted(
-        {
-            f"void {op.source}({kernel_parameters(op)});  // {op.where}"
-            for op in table.ops
-            if op.body == "kernel"
-        }
+        {f"void {op.source}({kernel_parameters(op)});" for op in table.ops if op.body == "kernel"}
     )
     return _lines(
         "// The kernels that the table names: what src/kernels/cpu must define.",
@@ -571,7 +560,7 @@ def composite_lines(op: Op, table: Table) -> list[str]:
 
 
 def operator_lines(op: Op, table: Table) -> list[str]:
-    lines = [f"// {op.where}: {op.sig.text}"]
+    lines = [f"// {op.sig.text}"]
     if op.dispatched:
         if op.body == "pointwise":
             for value in op.functors:
@@ -590,7 +579,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    out = ['#include "ops/generated.h"', "namespace taeda {"]
+    out = ['#include "autograd/generated.h"', "namespace taeda {"]
     for op in ops:
         out += operator_lines(op, table)
     return _lines(*out, "}  // namespace taeda")

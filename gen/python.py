@@ -233,7 +233,7 @@ def binding_files(ops: list[Op], per_file: int = 40) -> dict[str, str]:
 def _functions(places: list[tuple[str, str]], calls: list[Call], number: int) -> list[str]:
     result_types: dict[str, str] = {}
     cases = [_case(call, result_types) for call in calls]
-    out = [f"// {calls[0].op.where}"]
+    out = [f"// {calls[0].op.sig.text}"]
     out.append(f"namespace binding_{number} {{")
     for name, fields in result_types.items():
         out.append(f"static const char* const fields_{name}[] = {{{fields}, nullptr}};")

@@ -158,7 +158,11 @@ class Signature:
     @property
     def ident(self) -> str:
         """A C++ identifier of its own for each overload."""
-        return f"{self.name}_{self.overload}" if self.overload else self.name
+        if not self.overload:
+            return self.name
+        # A double underscore is reserved in C++.
+        stem = f"{self.name}inplace" if self.name.endswith("_") else self.name
+        return f"{stem}_{self.overload}"
 
     @property
     def return_cpp(self) -> str:

@@ -164,7 +164,7 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
   return self;
 }
 
-Tensor index_fill__tensor(const Tensor& self, int64_t dim, const Tensor& index,
+Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& index,
                           const Tensor& value) {
   if (self.is_meta()) return self;
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
