@@ -208,7 +208,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
     return narrowed(wide, input.dtype());
   }
   const bool last = channels_last(input) || channels_last(weight);
-  const Tensor result = empty_result(sizes, last, input);
+  Tensor result = empty_result(sizes, last, input);
   if (result.is_meta()) return result;
   const Tensor x = dense(input, last), w = dense(weight);
   if (!transposed) {
@@ -244,7 +244,7 @@ Tensor convolution_backward_input(const Tensor& grad_output, const Tensor& weigh
     return narrowed(wide, weight.dtype());
   }
   const bool last = channels_last(grad_output) || channels_last(weight);
-  const Tensor result = empty_result(input_size, last, weight);
+  Tensor result = empty_result(input_size, last, weight);
   if (result.is_meta()) return result;
   const Tensor gy = dense(grad_output, last), w = dense(weight);
   if (transposed)

@@ -165,7 +165,7 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
 }
 
 Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& index,
-                          const Tensor& value) {
+                                 const Tensor& value) {
   if (self.is_meta()) return self;
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
   cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
@@ -257,18 +257,18 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
 
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                         int64_t dim2) {
-  const Tensor out = op::clone(self, {});
+  Tensor out = op::clone(self, {});
   op::copy_(op::diagonal(out, offset, dim1, dim2), src, false);
   return out;
 }
 Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-  const Tensor out = op::clone(self, {});
+  Tensor out = op::clone(self, {});
   op::copy_(op::select(out, dim, index), src, false);
   return out;
 }
 Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt start, OptInt end,
                      int64_t step) {
-  const Tensor out = op::clone(self, {});
+  Tensor out = op::clone(self, {});
   op::copy_(op::slice(out, dim, start, end, step), src, false);
   return out;
 }

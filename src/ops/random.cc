@@ -404,8 +404,8 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   TD_CHECK(replacement || samples <= categories,
            "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   TD_CHECK(categories <= int64_t{1} << 24, "number of categories cannot exceed 2^24");
-  const Tensor out = self.dim() == 1 ? empty_tensor({samples}, DType::kInt64, self.device())
-                                     : empty_tensor({rows, samples}, DType::kInt64, self.device());
+  Tensor out = self.dim() == 1 ? empty_tensor({samples}, DType::kInt64, self.device())
+                               : empty_tensor({rows, samples}, DType::kInt64, self.device());
   if (out.is_meta() || out.numel() == 0) return out;
   TD_CHECK(categories > 0, "multinomial: expected at least one category, got shape {}",
            self.sizes());
@@ -448,7 +448,7 @@ Tensor in_layout_of(const Tensor& like, const Tensor& t) {
 }  // namespace
 
 std::tuple<Tensor, Tensor> _fused_dropout(const Tensor& input, double p, Generator* generator) {
-  const Tensor result = empty_like_tensor(input, input.dtype());
+  Tensor result = empty_like_tensor(input, input.dtype());
   const Tensor mask =
       empty_strided_tensor(result.sizes(), result.strides(), DType::kBool, result.device());
   if (!result.is_meta()) {
@@ -459,7 +459,7 @@ std::tuple<Tensor, Tensor> _fused_dropout(const Tensor& input, double p, Generat
 }
 
 Tensor _dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
-  const Tensor result = empty_like_tensor(grad, grad.dtype());
+  Tensor result = empty_like_tensor(grad, grad.dtype());
   if (!result.is_meta()) {
     cpu::dropout_backward(view_of(result), view_of(in_layout_of(result, grad)),
                           view_of(in_layout_of(result, mask)), scale);

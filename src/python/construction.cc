@@ -1,5 +1,6 @@
 #include "python/construction.h"
 
+#include "core/with_dtype.h"
 #include "python/arguments.h"
 #include "python/interop.h"
 #include "python/module.h"
@@ -187,37 +188,6 @@ class Filler {
   IntSpan sizes_;
   T* out_;
 };
-
-// Calls `function` with a value of the C++ type of `dtype`.
-template <class F>
-void with_type(DType dtype, F&& function) {
-  switch (dtype) {
-    case DType::kBool:
-      return function(bool());
-    case DType::kUInt8:
-      return function(uint8_t());
-    case DType::kInt8:
-      return function(int8_t());
-    case DType::kInt16:
-      return function(int16_t());
-    case DType::kInt32:
-      return function(int32_t());
-    case DType::kInt64:
-      return function(int64_t());
-    case DType::kFloat16:
-      return function(Half());
-    case DType::kBFloat16:
-      return function(BFloat16());
-    case DType::kFloat32:
-      return function(float());
-    case DType::kFloat64:
-      return function(double());
-    case DType::kComplex64:
-      return function(std::complex<float>());
-    case DType::kComplex128:
-      return function(std::complex<double>());
-  }
-}
 
 Tensor to_place(const Tensor& x, OptDType dtype, OptDevice device) {
   Tensor result = dtype && *dtype != x.dtype() ? to_dtype(x, *dtype) : x;
@@ -431,7 +401,7 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   const DType chosen = dtype ? *dtype : infer_dtype(data);
   Tensor result = fresh_tensor(sizes, chosen);
   if (result.numel() > 0 || sizes.size() == 0) {
-    with_type(chosen, [&](auto type) {
+    with_dtype<AllTypes>(chosen, [&](auto type) {
       using T = decltype(type);
       Filler<T>(sizes, static_cast<T*>(result.data_ptr())).fill(data);
     });

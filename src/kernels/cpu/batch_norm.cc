@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 
@@ -185,14 +186,14 @@ void gradient(const View& gx, const View& gw, const View& gb, const View& gy, co
 void batch_norm(const View& out, const View& x, const View& weight, const View& bias,
                 const View& mean, const View& var, double eps) {
   if (x.numel == 0) return;
-  with_floating(x.dtype,
-                [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
+  with_wide_floating(x.dtype,
+                     [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
 }
 void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
                          const View& x, const View& weight, const View& mean, const View& var,
                          bool training, double eps) {
   if (x.numel == 0) return;
-  with_floating(x.dtype, [&](auto t) {
+  with_wide_floating(x.dtype, [&](auto t) {
     gradient<decltype(t)>(gx, gw, gb, gy, x, weight, mean, var, training, eps);
   });
 }

@@ -5,6 +5,7 @@
 #include <complex>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/conv_backends.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
@@ -14,6 +15,9 @@
 namespace taeda::cpu {
 
 namespace {
+
+// Half precision goes through float32 copies.
+using Unfolded = Join<Join<Integers, WideFloating>, ComplexTypes>;
 
 // One group of one sample.
 WindowMatrix windows_of(const ConvProblem& p) {
@@ -32,33 +36,6 @@ WindowMatrix windows_of(const ConvProblem& p) {
     s.in_strides[i] = real ? p.x.strides[d + 2] : 0;
   }
   return s;
-}
-
-template <class F>
-void with_type(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kUInt8:
-      return f(uint8_t{});
-    case DType::kInt8:
-      return f(int8_t{});
-    case DType::kInt16:
-      return f(int16_t{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    case DType::kFloat32:
-      return f(float{});
-    case DType::kFloat64:
-      return f(double{});
-    case DType::kComplex64:
-      return f(std::complex<float>{});
-    case DType::kComplex128:
-      return f(std::complex<double>{});
-    default:
-      fail(ErrorKind::kNotImplemented, "convolution: not implemented for '{}'",
-           scalar_type_name(dtype));
-  }
 }
 
 // Row-major copies of the weights' group matrices (o / groups) x (c * kernel).
@@ -89,7 +66,7 @@ Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_
 void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
-  with_type(p.x.dtype, [&]<class T>(T) {
+  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
     parallel_for(0, p.y.sizes[0] * p.groups, 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(rows * positions);
@@ -112,7 +89,7 @@ void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
 void unfolded_conv_input_gradient(const ConvProblem& p) {
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
-  with_type(p.x.dtype, [&]<class T>(T) {
+  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
     parallel_for(0, p.x.sizes[0], 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(rows * positions);
@@ -134,7 +111,7 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(),
                 n = p.y.sizes[0];
-  with_type(p.x.dtype, [&]<class T>(T) {
+  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
     // One group a task, its samples in order: the same sums whatever the number of threads.
     parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(n == 0 ? 0 : rows * positions);

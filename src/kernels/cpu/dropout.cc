@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/random_mask.h"
 #include "taeda/error.h"
@@ -23,30 +24,14 @@ void apply_mask(T* out, const T* x, const uint8_t* mask, Compute scale, int64_t 
       out[i] = T(static_cast<Compute>(x[i]) * (mask[i] ? scale : Compute(0)));
 }
 
-template <class F>
-void with_floating(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return f.template operator()<Half, float>();
-    case DType::kBFloat16:
-      return f.template operator()<BFloat16, float>();
-    case DType::kFloat32:
-      return f.template operator()<float, float>();
-    case DType::kFloat64:
-      return f.template operator()<double, double>();
-    default:
-      fail(ErrorKind::kNotImplemented, "dropout: not implemented for '{}'",
-           scalar_type_name(dtype));
-  }
-}
-
 }  // namespace
 
 void dropout(const View& out, const View& mask, const View& x, double p, Generator& generator) {
   const double keep = 1 - p;
   const uint64_t threshold = flip_threshold(keep);
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_floating(x.dtype, [&]<class T, class Compute>() {
+  with_dtype<Floating>(x.dtype, "dropout", [&]<class T>(T) {
+    using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const Compute scale = static_cast<Compute>(T(Compute(1) / static_cast<Compute>(keep)));
     alignas(64) uint32_t words[2 * kBlock];
     for (int64_t at = 0; at < x.numel; at += kBlock) {
@@ -66,7 +51,8 @@ void dropout(const View& out, const View& mask, const View& x, double p, Generat
 }
 
 void dropout_backward(const View& gx, const View& gy, const View& mask, double scale) {
-  with_floating(gy.dtype, [&]<class T, class Compute>() {
+  with_dtype<Floating>(gy.dtype, "dropout", [&]<class T>(T) {
+    using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const Compute factor = static_cast<Compute>(T(static_cast<Compute>(scale)));
     parallel_for(0, gy.numel, kGrain, [&](int64_t begin, int64_t end) {
       apply_mask<T, Compute>(gx.as<T>() + begin, gy.as<T>() + begin, mask.as<uint8_t>() + begin,

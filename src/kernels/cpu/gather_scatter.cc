@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
 #include "taeda/tensor.h"
 
@@ -219,7 +220,7 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
   if (may_overlap(self, src)) copy = std::make_unique<DenseView>(src, self);
   const View& values = copy ? copy->view() : src;
   if (how == Reduce::kSet) return set(self, dim, checked.view(), values);
-  with_dtype(self.dtype, [&](auto zero) {
+  with_dtype<AllTypes>(self.dtype, [&](auto zero) {
     reduce_into<decltype(zero)>(self, dim, checked.view(), values, how, include_self, mean);
   });
 }
@@ -234,7 +235,7 @@ Reduce reduce_named(std::string_view name) {
 struct Repeated {
   Repeated(const View& self, const View& index, const Scalar& value)
       : strides(index.sizes.size(), 0) {
-    with_dtype(self.dtype, [&](auto zero) {
+    with_dtype<AllTypes>(self.dtype, [&](auto zero) {
       using T = decltype(zero);
       const T v = value.to<T>();
       std::memcpy(storage, &v, sizeof v);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/onednn_scope.h"
 #include "kernels/cpu/scratch.h"
@@ -320,41 +321,10 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
   });
 }
 
-template <class F>
-void with_type(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kUInt8:
-      return f(uint8_t{});
-    case DType::kInt8:
-      return f(int8_t{});
-    case DType::kInt16:
-      return f(int16_t{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    case DType::kFloat16:
-      return f(Half{});
-    case DType::kBFloat16:
-      return f(BFloat16{});
-    case DType::kFloat32:
-      return f(float{});
-    case DType::kFloat64:
-      return f(double{});
-    case DType::kComplex64:
-      return f(std::complex<float>{});
-    case DType::kComplex128:
-      return f(std::complex<double>{});
-    default:
-      fail(ErrorKind::kRuntime, "matrix product: not implemented for '{}'",
-           scalar_type_name(dtype));
-  }
-}
-
 template <bool kParallel>
 void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha, const Scalar& beta, const Matrix& d) {
-  with_type(dtype, [&]<class T>(T) {
+  with_dtype<Join<Numbers, ComplexTypes>>(dtype, [&]<class T>(T) {
     const auto product = []<class U>(const Typed<U>& out, const Typed<U>& x, const Typed<U>& y, U s,
                                      U t, const Typed<U>& z) {
       if constexpr (kParallel)
@@ -384,7 +354,7 @@ void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
 }
 
 void sum_elements(DType dtype, void* sum, const void* values, int64_t count) {
-  with_type(dtype, [&]<class T>(T) {
+  with_dtype<Join<Numbers, ComplexTypes>>(dtype, [&]<class T>(T) {
     T total{};
     for (int64_t i = 0; i < count; i++)
       total = static_cast<T>(total + static_cast<const T*>(values)[i]);

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
 
 namespace taeda::cpu {
@@ -172,7 +173,7 @@ void index_write(const View& self, const View& values, int64_t first, int64_t co
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
   if (add) {
-    with_dtype(self.dtype, [&](auto zero) {
+    with_dtype<AllTypes>(self.dtype, [&](auto zero) {
       using T = decltype(zero);
       write(self.as<T>(), source.as<T>(), l, offsets, [](T& a, const T& b) { accumulate(a, b); });
     });

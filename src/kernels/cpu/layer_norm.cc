@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 
@@ -228,7 +229,7 @@ void layer_norm(const View& out, const View& mean, const View& rstd, const View&
                 IntSpan normalized_shape, const View& weight, const View& bias, double eps) {
   const int64_t n = product(normalized_shape);
   if (input.numel == 0) return zero(mean), zero(rstd);
-  with_floating(input.dtype, [&](auto t) {
+  with_wide_floating(input.dtype, [&](auto t) {
     layer_norm_forward<decltype(t)>(out, mean, rstd, input, weight, bias, n, eps);
   });
 }
@@ -236,7 +237,7 @@ void layer_norm_backward(const View& gx, const View& gw, const View& gb, const V
                          const View& input, IntSpan normalized_shape, const View& mean,
                          const View& rstd, const View& weight, double) {
   if (input.numel == 0) return zero(gw), zero(gb);
-  with_floating(input.dtype, [&](auto t) {
+  with_wide_floating(input.dtype, [&](auto t) {
     layer_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight,
                                      product(normalized_shape));
   });
@@ -244,7 +245,7 @@ void layer_norm_backward(const View& gx, const View& gw, const View& gb, const V
 void group_norm(const View& out, const View& mean, const View& rstd, const View& input,
                 int64_t num_groups, const View& weight, const View& bias, double eps) {
   if (input.numel == 0) return zero(mean), zero(rstd);
-  with_floating(input.dtype, [&](auto t) {
+  with_wide_floating(input.dtype, [&](auto t) {
     group_norm_forward<decltype(t)>(out, mean, rstd, input, weight, bias, num_groups, eps);
   });
 }
@@ -252,7 +253,7 @@ void group_norm_backward(const View& gx, const View& gw, const View& gb, const V
                          const View& input, int64_t num_groups, const View& mean, const View& rstd,
                          const View& weight, double) {
   if (input.numel == 0) return zero(gw), zero(gb);
-  with_floating(input.dtype, [&](auto t) {
+  with_wide_floating(input.dtype, [&](auto t) {
     group_norm_gradient<decltype(t)>(gx, gw, gb, gy, input, mean, rstd, weight, num_groups);
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 #include "taeda/error.h"
@@ -111,7 +112,7 @@ void cross_entropy(const View& loss, const View& lse, const View& total, const V
                    std::string_view reduction, double label_smoothing) {
   const int64_t* classes = target.as<int64_t>();
   check_targets(classes, target.numel, input.sizes[1], ignore_index);
-  with_floating(input.dtype, [&](auto zero) {
+  with_wide_floating(input.dtype, [&](auto zero) {
     forward<decltype(zero)>(loss, lse, total, input, classes, weight, ignore_index, reduction,
                             label_smoothing);
   });
@@ -123,14 +124,14 @@ void cross_entropy_backward(const View& gx, const View& gy, const View& input, c
                             double label_smoothing) {
   const int64_t* classes = target.as<int64_t>();
   check_targets(classes, target.numel, input.sizes[1], ignore_index);
-  with_floating(input.dtype, [&](auto zero) {
+  with_wide_floating(input.dtype, [&](auto zero) {
     gradient<decltype(zero)>(gx, gy, input, classes, weight, lse, total, ignore_index, reduction,
                              label_smoothing);
   });
 }
 
 void binary_cross_entropy(const View& out, const View& input, const View& target) {
-  with_floating(input.dtype, [&](auto zero) {
+  with_wide_floating(input.dtype, [&](auto zero) {
     using T = decltype(zero);
     constexpr int64_t kBlock = 1024;
     parallel_for(0, (out.numel + kBlock - 1) / kBlock, 4, [&](int64_t begin, int64_t end) {

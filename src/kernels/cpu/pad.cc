@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/loop.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/view.h"
@@ -143,7 +144,7 @@ void pad_by_index_backward(const View& result, const View& grad_output, IntSpan,
     return add_planes<std::complex<float>>(result, grad_output, p);
   if (result.dtype == DType::kComplex128)
     return add_planes<std::complex<double>>(result, grad_output, p);
-  with_floating(result.dtype, [&]<class T>(T) { add_planes<T>(result, grad_output, p); });
+  with_dtype<Floating>(result.dtype, [&]<class T>(T) { add_planes<T>(result, grad_output, p); });
 }
 
 }  // namespace taeda::cpu

@@ -48,43 +48,6 @@ int64_t plane_grain(const PoolShape& s);
 DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan kernel,
                      IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode);
 
-// Calls f with a value of the view's element type.
-template <class F>
-void with_number(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kUInt8:
-      return f(uint8_t{});
-    case DType::kInt8:
-      return f(int8_t{});
-    case DType::kInt16:
-      return f(int16_t{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    case DType::kFloat16:
-      return f(Half{});
-    case DType::kBFloat16:
-      return f(BFloat16{});
-    case DType::kFloat32:
-      return f(float{});
-    default:
-      return f(double{});
-  }
-}
-template <class F>
-void with_floating(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return f(Half{});
-    case DType::kBFloat16:
-      return f(BFloat16{});
-    case DType::kFloat32:
-      return f(float{});
-    default:
-      return f(double{});
-  }
-}
 // The type that sums of T are kept in.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;

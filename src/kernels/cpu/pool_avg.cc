@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/scratch.h"
 #include "taeda/tensor.h"
@@ -86,7 +87,7 @@ void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T* 
 
 void average(const View& result, const View& input, const PoolShape& s, const Ranges& r,
              OptInt divisor) {
-  with_floating(input.dtype, [&]<class T>(T) {
+  with_dtype<Floating>(input.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       const Scratch<Sum<T>> row(s.w.in);
       for (int64_t p = begin; p < end; p++)
@@ -98,7 +99,7 @@ void average(const View& result, const View& input, const PoolShape& s, const Ra
 
 void spread(const View& result, const View& grad_output, const PoolShape& s, const Ranges& r,
             OptInt divisor) {
-  with_floating(result.dtype, [&]<class T>(T) {
+  with_dtype<Floating>(result.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       constexpr bool kDirect = std::is_same_v<T, Sum<T>>;
       const Scratch<Sum<T>> wide(kDirect ? 0 : s.in_size());

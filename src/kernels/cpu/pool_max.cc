@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/pool_rows.h"
 #include "kernels/cpu/scratch.h"
@@ -183,7 +184,7 @@ void max_plane_gradient(const PoolShape& s, const T* x, const T* gy, T* gx) {
 void max_pool(const View& result, const View& input, IntSpan kernel_size, IntSpan stride,
               IntSpan padding, IntSpan dilation, bool) {
   const PoolShape s = pool_shape(input.sizes, result.sizes, kernel_size, stride, padding, dilation);
-  with_number(input.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       const Scratch<T> row(s.w.in);
       for (int64_t p = begin; p < end; p++)
@@ -198,7 +199,7 @@ void max_pool_backward(const View& result, const View& grad_output, const View& 
                        bool) {
   const PoolShape s =
       pool_shape(input.sizes, grad_output.sizes, kernel_size, stride, padding, dilation);
-  with_number(input.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     for_each_plane(s, [&](int64_t p) {
       max_plane_gradient(s, input.as<T>() + p * s.in_size(), grad_output.as<T>() + p * s.out_size(),
                          result.as<T>() + p * s.in_size());
@@ -210,7 +211,7 @@ void max_pool_with_indices(const View& values, const View& indices, const View& 
                            IntSpan kernel_size, IntSpan stride, IntSpan padding, IntSpan dilation,
                            bool) {
   const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
-  with_number(input.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     for_each_plane(s, [&](int64_t p) {
       const T* x = input.as<T>() + p * s.in_size();
       if (s.has_empty_windows) {
@@ -235,7 +236,7 @@ void adaptive_max_pool(const View& values, const View& indices, const View& inpu
   const auto end_of = [](const Windows& w, int64_t o) {
     return ((o + 1) * w.in + w.out - 1) / w.out;
   };
-  with_number(input.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     for_each_plane(s, [&](int64_t p) {
       const T* x = input.as<T>() + p * s.in_size();
       for_each_window(s, [&](int64_t o, int64_t od, int64_t oh, int64_t ow) {
@@ -268,7 +269,7 @@ void pool_scatter(const View& result, const View& grad_output, const View& indic
     const int64_t at = indices.as<int64_t>()[i];
     TD_CHECK_INDEX(at >= 0 && at < in, "max pool backward: index {} out of range [0, {})", at, in);
   }
-  with_number(result.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(result.dtype, [&]<class T>(T) {
     std::fill_n(result.as<T>(), result.numel, T(0));
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in + out));
     parallel_for(0, planes, grain, [&](int64_t begin, int64_t end) {

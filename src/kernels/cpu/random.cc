@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/random_mask.h"
 #include "taeda/error.h"
 
@@ -105,48 +106,11 @@ T from_double(double value) {
     return static_cast<T>(value);
 }
 
-// Calls f.operator()<T>() with the C++ type of a dtype.
-template <class F>
-void with_floating(DType dtype, std::string_view op, const F& f) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return f.template operator()<Half>();
-    case DType::kBFloat16:
-      return f.template operator()<BFloat16>();
-    case DType::kFloat32:
-      return f.template operator()<float>();
-    case DType::kFloat64:
-      return f.template operator()<double>();
-    default:
-      fail(ErrorKind::kNotImplemented, "\"{}\" not implemented for '{}'", op,
-           scalar_type_name(dtype));
-  }
-}
-template <class F>
-void with_real(DType dtype, std::string_view op, const F& f) {
-  switch (dtype) {
-    case DType::kBool:
-      return f.template operator()<bool>();
-    case DType::kUInt8:
-      return f.template operator()<uint8_t>();
-    case DType::kInt8:
-      return f.template operator()<int8_t>();
-    case DType::kInt16:
-      return f.template operator()<int16_t>();
-    case DType::kInt32:
-      return f.template operator()<int32_t>();
-    case DType::kInt64:
-      return f.template operator()<int64_t>();
-    default:
-      return with_floating(dtype, op, f);
-  }
-}
-
 // Elements whose value is a function of one uniform double (two draws each).
 template <class F>
 void fill_from_uniform(const View& out, std::string_view op, Generator& generator, const F& f) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_real(out.dtype, op, [&]<class T>() {
+  with_dtype<RealTypes>(out.dtype, op, [&]<class T>(T) {
     fill_blocks<T, uint64_t>(out, generator, [&](uint64_t word) {
       return from_double<T>(f(static_cast<double>(word & kMask53) * 0x1p-53));
     });
@@ -157,7 +121,7 @@ void fill_from_uniform(const View& out, std::string_view op, Generator& generato
 
 void random_uniform(const View& out, double from, double to, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_floating(out.dtype, "uniform_", [&]<class T>() {
+  with_dtype<Floating>(out.dtype, "uniform_", [&]<class T>(T) {
     if constexpr (std::is_same_v<T, double>) {
       const double range = to - from;
       fill_blocks<T, uint64_t>(out, generator, [=](uint64_t word) {
@@ -244,7 +208,7 @@ void normal_fill_reduced(T* data, int64_t n, double mean, double std, Generator&
 void random_normal(const View& out, double mean, double std, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   const bool blocks = out.numel >= 16 && is_row_major(out);
-  with_floating(out.dtype, "normal_kernel_cpu", [&]<class T>() {
+  with_dtype<Floating>(out.dtype, "normal_kernel_cpu", [&]<class T>(T) {
     if (!blocks) {
       fill_serial<T>(out, [&] { return from_double<T>(generator.normal() * std + mean); });
     } else if constexpr (std::is_same_v<T, double>) {
@@ -261,7 +225,7 @@ void random_normal(const View& out, double mean, double std, Generator& generato
 void random_bernoulli(const View& out, double p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   const uint64_t threshold = flip_threshold(p);
-  with_real(out.dtype, "bernoulli_scalar_cpu_", [&]<class T>() {
+  with_dtype<RealTypes>(out.dtype, "bernoulli_scalar_cpu_", [&]<class T>(T) {
     T* data = out.as<T>();
     const T values[2] = {from_double<T>(0), from_double<T>(1)};
     alignas(64) uint32_t words[2 * kBlock];
@@ -310,14 +274,14 @@ void for_each_pair(const View& out, const View& p, const F& f) {
 
 void random_bernoulli(const View& out, const View& p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_floating(p.dtype, "bernoulli_tensor_cpu_p_", [&]<class P>() {
+  with_dtype<Floating>(p.dtype, "bernoulli_tensor_cpu_p_", [&]<class P>(P) {
     const P* from = p.as<P>();
     for_each_pair(out, p, [&](int64_t, int64_t i) {
       const auto probability = static_cast<double>(from[i]);
       TD_CHECK(probability >= 0 && probability <= 1,
                "bernoulli: expected probabilities in [0, 1], got {}", probability);
     });
-    with_real(out.dtype, "bernoulli_tensor_cpu_self_", [&]<class T>() {
+    with_dtype<RealTypes>(out.dtype, "bernoulli_tensor_cpu_self_", [&]<class T>(T) {
       T* to = out.as<T>();
       for_each_pair(out, p, [&](int64_t at, int64_t i) {
         const double u = std::is_same_v<P, double> ? generator.uniform()
@@ -330,7 +294,7 @@ void random_bernoulli(const View& out, const View& p, Generator& generator) {
 
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_real(out.dtype, "random_from_to", [&]<class T>() {
+  with_dtype<RealTypes>(out.dtype, "random_from_to", [&]<class T>(T) {
     const auto convert = [=](uint64_t word) {
       const auto value = static_cast<int64_t>(word + static_cast<uint64_t>(base));
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
@@ -353,7 +317,7 @@ void random_integers(const View& out, uint64_t range, int64_t base, Generator& g
 
 void random_integers(const View& out, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_real(out.dtype, "random_", [&]<class T>() {
+  with_dtype<RealTypes>(out.dtype, "random_", [&]<class T>(T) {
     if constexpr (std::is_same_v<T, double>) {
       fill_blocks<T, uint64_t>(out, generator, [](uint64_t word) {
         return static_cast<double>(word % ((uint64_t{1} << 53) + 1));
@@ -398,7 +362,7 @@ void random_cauchy(const View& out, double median, double sigma, Generator& gene
 
 void random_log_normal(const View& out, double mean, double std, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_floating(out.dtype, "log_normal_cpu", [&]<class T>() {
+  with_dtype<Floating>(out.dtype, "log_normal_cpu", [&]<class T>(T) {
     fill_serial<T>(out, [&] { return from_double<T>(std::exp(generator.normal() * std + mean)); });
   });
 }
@@ -406,7 +370,7 @@ void random_log_normal(const View& out, double mean, double std, Generator& gene
 void random_permutation(const View& out, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   const int64_t n = out.numel, stride = out.ndim() ? out.strides[0] : 1;
-  with_real(out.dtype, "randperm", [&]<class T>() {
+  with_dtype<RealTypes>(out.dtype, "randperm", [&]<class T>(T) {
     T* data = out.as<T>();
     // Fisher and Yates, from the front while 32 bits choose well enough, inside out beyond.
     if (n < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20)) {

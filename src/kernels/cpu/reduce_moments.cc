@@ -1,5 +1,6 @@
 // var, std, and mean with variance: two passes over each block in cache, blocks joined by Chan's
 // formula (Chan, Golub and LeVeque 1979): as exact as two passes over the whole.
+#include "core/with_dtype.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -79,7 +80,7 @@ void finish(void* const* outs, const void* states, int64_t n, int64_t count, con
 void moments(const View& out, const View* mean, const View& self, const OptInts& dim,
              const OptScalar& correction, bool root) {
   const Params params{correction ? correction->to_double() : 1.0, root};
-  with_floating(self.dtype, [&](auto zero) {
+  with_wide_floating(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     const ReduceResult results[] = {{&out, kDTypeOf<T>}, {mean, kDTypeOf<T>}};
     reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finish<T>,

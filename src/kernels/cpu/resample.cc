@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/view.h"
@@ -205,7 +206,7 @@ void resample(const View& result, const View& input, IntSpan, std::string_view m
               bool align_corners, double scale_d, double scale_h, double scale_w) {
   if (result.numel == 0) return;
   const double scales[] = {scale_d, scale_h, scale_w};
-  with_number(input.dtype, [&]<class T>(T) {
+  with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     using A = Weight<T>;
     using M = Middle<T, A>;
     const Plan<A> p = make_plan<A>(input.sizes, result.sizes, mode, align_corners, scales);
@@ -225,7 +226,7 @@ void resample_backward(const View& result, const View& grad_output, IntSpan, std
                        bool align_corners, double scale_d, double scale_h, double scale_w) {
   if (result.numel == 0) return;
   const double scales[] = {scale_d, scale_h, scale_w};
-  with_floating(result.dtype, [&]<class T>(T) {
+  with_dtype<Floating>(result.dtype, [&]<class T>(T) {
     using A = Weight<T>;
     const Plan<A> p = make_plan<A>(result.sizes, grad_output.sizes, mode, align_corners, scales);
     parallel_for(0, p.planes, p.grain(), [&](int64_t begin, int64_t end) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/row_io.h"
 #include "taeda/tensor.h"
 
@@ -219,7 +220,8 @@ void cumprod(const View& out, const View& self, int64_t dim, OptDType) {
   scan_numbers<Multiply>(out, self, dim);
 }
 void logcumsumexp(const View& out, const View& self, int64_t dim) {
-  with_floating(self.dtype, [&](auto zero) { scan<decltype(zero), LogAddExp>(out, self, dim); });
+  with_wide_floating(self.dtype,
+                     [&](auto zero) { scan<decltype(zero), LogAddExp>(out, self, dim); });
 }
 void cummax(const View& values, const View& indices, const View& self, int64_t dim) {
   scan_extreme<true>(values, indices, self, dim);

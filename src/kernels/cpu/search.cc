@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
 
 namespace taeda::cpu {
@@ -94,7 +95,7 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
   const int64_t n = values.sizes[1], m = boundaries.sizes[1];
   const int64_t step = boundaries.sizes[0] == 1 ? 0 : m;
   int64_t* const to = out.as<int64_t>();
-  with_dtype(values.dtype, [&](auto zero) {
+  with_dtype<AllTypes>(values.dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!is_complex(kDTypeOf<T>)) {
       const T* const v = values.as<T>();
@@ -127,7 +128,7 @@ void bincount(const View& out, const View& x, const View& weights) {
     return;
   }
   const DenseView w(weights, out.dtype);
-  with_floating(out.dtype, [&](auto zero) {
+  with_wide_floating(out.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const sums = out.as<T>();
     const T* const values = w.as<T>();
@@ -136,7 +137,7 @@ void bincount(const View& out, const View& x, const View& weights) {
 }
 
 void histogram(const View& out, const View& x, double low, double high) {
-  with_floating(out.dtype, [&](auto zero) {
+  with_wide_floating(out.dtype, [&](auto zero) {
     using T = decltype(zero);
     const DenseView dense(x, kDTypeOf<T>);
     T* const counts = out.as<T>();
@@ -152,7 +153,7 @@ void histogram(const View& out, const View& x, double low, double high) {
 
 std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
   std::vector<int64_t> starts;
-  with_dtype(rows.dtype, [&](auto zero) {
+  with_dtype<AllTypes>(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* x = rows.as<T>();
     for (int64_t i = 0; i < n; i++) {
@@ -167,7 +168,7 @@ std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
 std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
-  with_dtype(rows.dtype, [&](auto zero) {
+  with_dtype<AllTypes>(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!is_complex(kDTypeOf<T>)) {
       const T* x = rows.as<T>();

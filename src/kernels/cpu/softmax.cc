@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 #include "taeda/tensor.h"
@@ -173,11 +174,12 @@ void run_backward(const View& out, const View& gy, const View& y, int64_t dim, b
 void forward(const View& out, const View& self, int64_t dim, bool log) {
   if (out.numel == 0) return;
   // With dtype= the input is converted first, so it is read in the result's precision.
-  with_floating(out.dtype, [&](auto zero) { run<decltype(zero)>(out, self, dim, log); });
+  with_wide_floating(out.dtype, [&](auto zero) { run<decltype(zero)>(out, self, dim, log); });
 }
 void backward(const View& out, const View& gy, const View& y, int64_t dim, bool log) {
   if (out.numel == 0) return;
-  with_floating(y.dtype, [&](auto zero) { run_backward<decltype(zero)>(out, gy, y, dim, log); });
+  with_wide_floating(y.dtype,
+                     [&](auto zero) { run_backward<decltype(zero)>(out, gy, y, dim, log); });
 }
 
 }  // namespace
