@@ -54,6 +54,14 @@ struct Log1p {
   }
 };
 
+// xlog1py(x, y) = x log(1 + y), 0 where x = 0 unless y is NaN
+struct Xlog1py {
+  template <class V>
+  TD_FN V operator()(V x, V y) const {
+    return select(isnan(y), y, select(x == 0, V(0), x * log1p(y)));
+  }
+};
+
 // logaddexp(x, y) = log(e^x + e^y) = max + log1p(e^(min - max)); equal infinities stay themselves
 struct Logaddexp {
   template <class V>
