@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "taeda/dtype.h"
 #include "taeda/error.h"
@@ -46,7 +47,11 @@ void with_dtype(DType t, F&& f) {
   with_dtype<List>(t, "this function", f);
 }
 
-// The type that half precision computes in: f(float{}), and f(double{}) for float64.
+// The type that arithmetic on floating T is done in: half precision computes in float.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Calls f with a zero of the type that arithmetic on `t` is done in.
 template <class F>
 void with_wide_floating(DType t, F&& f) {
   if (t == DType::kFloat64) return f(double{});

@@ -31,7 +31,7 @@ void dropout(const View& out, const View& mask, const View& x, double p, Generat
   const uint64_t threshold = flip_threshold(keep);
   std::lock_guard<std::mutex> lock(generator.mutex());
   with_dtype<Floating>(x.dtype, "dropout", [&]<class T>(T) {
-    using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    using Compute = Wide<T>;
     const Compute scale = static_cast<Compute>(T(Compute(1) / static_cast<Compute>(keep)));
     alignas(64) uint32_t words[2 * kBlock];
     for (int64_t at = 0; at < x.numel; at += kBlock) {
@@ -52,7 +52,7 @@ void dropout(const View& out, const View& mask, const View& x, double p, Generat
 
 void dropout_backward(const View& gx, const View& gy, const View& mask, double scale) {
   with_dtype<Floating>(gy.dtype, "dropout", [&]<class T>(T) {
-    using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    using Compute = Wide<T>;
     const Compute factor = static_cast<Compute>(T(static_cast<Compute>(scale)));
     parallel_for(0, gy.numel, kGrain, [&](int64_t begin, int64_t end) {
       apply_mask<T, Compute>(gx.as<T>() + begin, gy.as<T>() + begin, mask.as<uint8_t>() + begin,
