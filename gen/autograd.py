@@ -3,8 +3,8 @@
 A node class holds what its formulas use: saved tensors, saved scalars, and only the sizes or dtype
 of a tensor whose values no formula reads. Gradients come from, in this order: the entry's ``grad``
 formulas; for a pointwise functor, the functor evaluated on dual numbers (a generated operator
-``NAME_gradI``); for a kernel with a definition, replaying ``expr``. Forward mode uses the same
-sources.
+``NAME_gradI``); for a kernel with a definition, replaying ``expr``. Forward mode, from the
+same sources, is in forward.py.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from .cpp import Table, internal_names, internal_parameters, names, translator
+from . import forward
+from .cpp import Table, internal_names, internal_parameters
 from .expr import Translator, Value, metadata_only, names_used, type_of
 from .schema import Argument, SchemaError, Signature
-from .table import Op
+from .table import Op, gradient_groups
 
 FACT_TYPES = {
     "sizes": ("DimVector", "N"),
@@ -116,13 +117,6 @@ def class_name(op: Op) -> str:
         + ("Inplace" if op.ident.endswith("_") else "")
         + "Node"
     )
-
-
-def gradient_groups(op: Op) -> list[tuple[list[str], str]]:
-    """Each formula with the arguments whose gradients it gives, in the order of its results."""
-    return [
-        ([p.strip() for p in key.split(",")], str(text)) for key, text in (op.grad or {}).items()
-    ]
 
 
 def replays(op: Op) -> bool:
@@ -489,119 +483,6 @@ def _history_lines(op: Op, inplace: bool) -> list[str]:
     return lines
 
 
-def forward_lines(op: Op, table: Table) -> list[str]:
-    """forward_layer::IDENT: computes the result below and its tangent beside it."""
-    ret, ident = op.sig.return_cpp, op.ident
-    head = [f"{ret} forward_layer::{ident}([[maybe_unused]] {internal_parameters(op)}) {{"]
-    below_call = f"redispatch::{ident}({internal_names(op, keys='keys - KeySet(Key::kForward)')})"
-    below = f"[&] {{ const ExcludeKeys below(KeySet(Key::kForward)); return {below_call}; }}()"
-    tensors = [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
-    if op.grad == {}:
-        return [*head, f"  return {below};", "}"]
-    if (
-        op.jvp == "none"
-        or (len(op.sig.returns) > 1 and not op.expr)
-        or (op.sig.returns[0].type != "Tensor" and not op.expr)
-    ):
-        return [*head, f'  return autograd::no_forward_rule("{op.name}", {below});', "}"]
-    if (op.expr and op.jvp is None) or op.jvp == "replay":
-        return [*head, f"  return definition::{ident}({names(op.sig)});", "}"]
-    into = op.body == "pointwise" and "inplace" in op.variants
-    primal = [
-        f"  const Tensor {a.name}_p = autograd::primal({a.name});" for a in tensors if a.is_tensor
-    ]
-    primal += [
-        f"  const TensorList {a.name}_p = autograd::primals({a.name});"
-        for a in tensors
-        if a.is_tensor_list
-    ]
-    tangents = [
-        f"  [[maybe_unused]] const Tensor {a.name}_t = autograd::tangent({a.name});"
-        for a in tensors
-        if a.is_tensor
-    ]
-    tangents += [
-        f"  [[maybe_unused]] const TensorList {a.name}_t = autograd::tangents_or_zeros({a.name});"
-        for a in tensors
-        if a.is_tensor_list
-    ]
-    lines = [*head, *tangents, *primal]
-    t = translator(op, table)
-    env = dict(t.env)
-    for a in tensors:
-        env[a.name] = Value(f"{a.name}_p", "T" if a.is_tensor else "L")
-        env[f"{a.name}_t"] = Value(f"{a.name}_t", "T" if a.is_tensor else "L")
-    env["result"] = Value("made_p", "T")
-    body = _tangent_body(op, table, env, tensors)
-    if body is None:
-        return [*head, f'  return autograd::no_forward_rule("{op.name}", {below});', "}"]
-    result_first = "result" in _jvp_names(op)
-    if (into or op.mutates) and not result_first:
-        # the formula needs the values from before the write
-        lines += body
-        lines.append(f"  {ret} made = {below};")
-    else:
-        lines.append(f"  {ret} made = {below};")
-        lines.append("  const Tensor made_p = autograd::primal(made);")
-        lines += body
-    lines.append("  autograd::set_tangent(made, tangent);")
-    return [*(line for line in lines if line), "  return made;", "}"]
-
-
-def _jvp_names(op: Op) -> set[str]:
-    if isinstance(op.jvp, str) and op.jvp not in ("linear",):
-        return names_used(op.jvp)
-    if op.jvp == "linear" or op.view:
-        return set()
-    return set().union(set(), *(names_used(text) for _, text in gradient_groups(op)))
-
-
-def _tangent_body(
-    op: Op, table: Table, env: dict[str, Value], tensors: list[Argument]
-) -> list[str] | None:
-    """Statements that define ``tangent``; None where no rule exists."""
-    where = f"{op.where}: jvp of {op.name}"
-    guard = "  const ExcludeKeys no_forward(KeySet(Key::kForward));"
-    if op.jvp == "linear" or op.view:
-        first = tensors[0]
-        args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
-        if first.is_tensor_list:
-            return [
-                "  Tensor tangent;",
-                f"  if (autograd::any_tangent({first.name})) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}",
-            ]
-        return [
-            "  Tensor tangent;",
-            f"  if ({first.name}_t.defined()) {{ {guard.strip()} tangent = op::{op.ident}({args}); }}",
-        ]
-    if isinstance(op.jvp, str):
-        t = Translator(table.overloads, where, env)
-        value = t.expression(op.jvp)
-        fill = [
-            f"  const Tensor {a.name}_tz = {a.name}_t.defined() || !{a.name}.defined() ? {a.name}_t : op::zeros_like({a.name}_p, {{}}, {{}});"
-            for a in tensors
-            if a.is_tensor and f"{a.name}_t" in names_used(op.jvp)
-        ]
-        text = value.cpp
-        for a in tensors:
-            text = text.replace(f"{a.name}_t", f"{a.name}_tz") if a.is_tensor else text
-        return [*fill, "  Tensor tangent;", f"  {{ {guard.strip()} tangent = {text}; }}"]
-    if op.body != "pointwise":
-        return None
-    lines = ["  Tensor tangent;", "  {", "  " + guard]
-    for targets, text in gradient_groups(op):
-        name = targets[0]
-        inner = dict(env)
-        inner["gy"] = Value("gy", "T")
-        value = Translator(table.overloads, where, inner).expression(text)
-        cpp = value.cpp if value.type == "T" else "Tensor()"
-        lines.append(
-            f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
-            f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({cpp})); }}"
-        )
-    return [*lines, "  }"]
-
-
 def source_file(ops: list[Op], table: Table) -> str:
     out = ['#include "autograd/generated.h"', '#include "autograd/layer.h"', "namespace taeda {"]
     for op in ops:
@@ -616,5 +497,5 @@ def source_file(ops: list[Op], table: Table) -> str:
                 "}  // namespace",
             ]
         out += layer_lines(op, table)
-        out += forward_lines(op, table)
+        out += forward.layer_lines(op, table)
     return "\n".join([*out, "}  // namespace taeda", ""])

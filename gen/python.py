@@ -7,6 +7,7 @@ two thin entries to it, differing in whether ``self`` is an argument. Parsing is
 
 from __future__ import annotations
 
+import keyword
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -332,6 +333,8 @@ def signature_text(name: str, call: Call, method: bool = False) -> str:
         if a.optional:
             kind += " | None"
         shown = "self" if method and i == 0 else "input" if a.name == "self" else a.name
+        if keyword.iskeyword(shown):  # random_(from, to): nobody can write that name in a call
+            shown += "_"
         text = shown if method and i == 0 else f"{shown}: {kind}"
         if a.default is not None:
             text += f" = {a.default}"

@@ -141,6 +141,13 @@ def _plain(value: Any) -> Any:
     return [_plain(v) for v in value] if isinstance(value, list) else value
 
 
+def gradient_groups(op: Op) -> list[tuple[list[str], str]]:
+    """Each formula with the arguments whose gradients it gives, in the order of its results."""
+    return [
+        ([p.strip() for p in key.split(",")], str(text)) for key, text in (op.grad or {}).items()
+    ]
+
+
 def _checks(entry: dict, where: str) -> list[tuple[str, str]]:
     checks = []
     for item in _plain(entry.get("check", [])):

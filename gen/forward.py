@@ -1,0 +1,142 @@
+"""The forward-mode layer: beside each result, its tangent (Jacobian times the arguments' tangents).
+
+A tangent comes from, in this order: the entry's ``jvp`` (a formula in ``NAME_t``, or "linear": the
+operator itself on the tangent), the definition in ``expr``, or the ``grad`` formulas of a pointwise
+operator, whose Jacobian is diagonal. Where none of them applies the layer raises.
+"""
+
+from __future__ import annotations
+
+from .cpp import Table, internal_names, internal_parameters, names, translator
+from .expr import Translator, Value, names_used
+from .schema import Argument
+from .table import Op, gradient_groups
+
+GUARD = "const ExcludeKeys no_forward(KeySet(Key::kForward));"
+
+
+def layer_lines(op: Op, table: Table) -> list[str]:
+    """forward_layer::IDENT: computes the result below and its tangent beside it."""
+    call = f"redispatch::{op.ident}({internal_names(op, keys='keys - KeySet(Key::kForward)')})"
+    below = f"[&] {{ const ExcludeKeys below(KeySet(Key::kForward)); return {call}; }}()"
+    tangent = _tangent_lines(op, table)
+    if op.grad == {}:
+        body = [f"  return {below};"]
+    elif _replays(op):
+        body = [f"  return definition::{op.ident}({names(op.sig)});"]
+    elif not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
+        body = [f'  return autograd::no_forward_rule("{op.name}", {below});']
+    else:
+        body = [*_unpacked(op), *_ordered(op, below, tangent)]
+        body += ["  autograd::set_tangent(made, tangent);", "  return made;"]
+    head = f"{op.sig.return_cpp} forward_layer::{op.ident}"
+    return [f"{head}([[maybe_unused]] {internal_parameters(op)}) {{", *body, "}"]
+
+
+def _replays(op: Op) -> bool:
+    return bool(op.expr) and op.jvp in (None, "replay")
+
+
+def _has_one_tensor(op: Op) -> bool:
+    return len(op.sig.returns) == 1 and op.sig.returns[0].type == "Tensor"
+
+
+def _tensors(op: Op) -> list[Argument]:
+    return [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+
+
+def _unpacked(op: Op) -> list[str]:
+    """NAME_t and NAME_p: tangent and value of each tensor argument."""
+    lines = []
+    for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
+        kind, tangent = (
+            ("Tensor", "tangent") if a.is_tensor else ("TensorList", "tangents_or_zeros")
+        )
+        lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = autograd::{tangent}({a.name});")
+    for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
+        kind, value = ("Tensor", "primal") if a.is_tensor else ("TensorList", "primals")
+        lines.append(f"  const {kind} {a.name}_p = autograd::{value}({a.name});")
+    return lines
+
+
+def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
+    """The result and the tangent; the tangent first where writing the result destroys its inputs."""
+    writes = op.mutates or (op.body == "pointwise" and "inplace" in op.variants)
+    made = f"  {op.sig.return_cpp} made = {below};"
+    if writes and "result" not in _names_in_rule(op):
+        return [*tangent, made]
+    return [made, "  const Tensor made_p = autograd::primal(made);", *tangent]
+
+
+def _names_in_rule(op: Op) -> set[str]:
+    if op.jvp == "linear" or op.view:
+        return set()
+    if isinstance(op.jvp, str):
+        return names_used(op.jvp)
+    return set().union(*(names_used(text) for _, text in gradient_groups(op)))
+
+
+def _tangent_lines(op: Op, table: Table) -> list[str] | None:
+    """Statements that define ``tangent``; None where no rule exists."""
+    if op.jvp == "linear" or op.view:
+        return _linear(op)
+    if isinstance(op.jvp, str) and op.jvp not in ("none", "replay"):
+        return _formula(op, table, op.jvp)
+    return _diagonal(op, table) if op.body == "pointwise" and _has_one_tensor(op) else None
+
+
+def _environment(op: Op, table: Table) -> dict[str, Value]:
+    env = dict(translator(op, table).env)
+    for a in _tensors(op):
+        kind = "T" if a.is_tensor else "L"
+        env[a.name] = Value(f"{a.name}_p", kind)
+        env[f"{a.name}_t"] = Value(f"{a.name}_t", kind)
+    env["result"] = Value("made_p", "T")
+    return env
+
+
+def _where(op: Op) -> str:
+    return f"{op.where}: jvp of {op.name}"
+
+
+def _linear(op: Op) -> list[str]:
+    first = _tensors(op)[0]
+    args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
+    given = (
+        f"autograd::any_tangent({first.name})"
+        if first.is_tensor_list
+        else f"{first.name}_t.defined()"
+    )
+    return [
+        "  Tensor tangent;",
+        f"  if ({given}) {{ {GUARD} tangent = op::{op.ident}({args}); }}",
+    ]
+
+
+def _formula(op: Op, table: Table, rule: str) -> list[str]:
+    """The entry's own formula; a missing tangent that it reads counts as zeros."""
+    text = Translator(table.overloads, _where(op), _environment(op, table)).expression(rule).cpp
+    lines = []
+    for a in _tensors(op):
+        if a.is_tensor and f"{a.name}_t" in names_used(rule):
+            given = f"{a.name}_t.defined() || !{a.name}.defined()"
+            zeros = f"op::zeros_like({a.name}_p, {{}}, {{}})"
+            lines.append(f"  const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
+        if a.is_tensor:
+            text = text.replace(f"{a.name}_t", f"{a.name}_tz")
+    return [*lines, "  Tensor tangent;", f"  {{ {GUARD} tangent = {text}; }}"]
+
+
+def _diagonal(op: Op, table: Table) -> list[str]:
+    """Each gradient formula with the tangent in the gradient's place; conjugation transposes."""
+    lines = ["  Tensor tangent;", "  {", f"    {GUARD}"]
+    for (name, *_), text in gradient_groups(op):
+        env = _environment(op, table)
+        env["gy"] = Value("gy", "T")
+        value = Translator(table.overloads, _where(op), env).expression(text)
+        partial = value.cpp if value.type == "T" else "Tensor()"
+        lines.append(
+            f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
+            f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({partial})); }}"
+        )
+    return [*lines, "  }"]
