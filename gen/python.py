@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 from .cpp import out_names
 from .schema import Argument
@@ -279,6 +280,7 @@ def docstring(name: str, calls: list[Call]) -> str:
     return "\n".join(lines) + ("\n\n" + doc if doc else "")
 
 
+STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
 PYTHON_TYPES = {
     "Tensor": "Tensor",
     "Tensor[]": "Sequence[Tensor]",
@@ -312,7 +314,14 @@ PYTHON_RETURNS = {
 def signature_text(name: str, call: Call, method: bool = False) -> str:
     """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
     parts, starred = [], False
+    positional = [a for a in call.op.sig.args if not a.keyword_only and a.type != "options"]
+    own = positional[1:] if method else positional
+    takes_varargs = len(own) == 1 and own[0].type.removesuffix("?") in ("int[]", "dims")
     for i, a in enumerate(call.op.sig.args):
+        if takes_varargs and a is own[0]:  # view(2, 3) as well as view((2, 3))
+            parts.append(f"*{a.name}: int | Sequence[int]")
+            starred = True
+            continue
         if (a.keyword_only or a.type == "options") and not starred:
             parts.append("*")
             starred = True
@@ -380,26 +389,14 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
 
 def stubs(ops: list[Op]) -> str:
     """Type stubs of every generated function, grouped by owner, for taeda/_C.pyi."""
-    out = [
-        "# Generated from the operator table.",
-        "from collections.abc import Sequence",
-        "from typing import Any, overload",
-        "",
-        "Number = int | float | bool | complex",
-        "Device = Any",
-        "dtype = Any",
-        "layout = Any",
-        "Size = tuple[int, ...]",
-        "memory_format = Any",
-        "Generator = Any",
-        "",
-    ]
+    out = [STUB_HEAD.read_text()]
     groups: dict[str, list[tuple[str, list[Call]]]] = defaultdict(list)
     for (owner, name), calls in python_names(ops).items():
         groups[owner].append((name, calls))
     for owner, entries in groups.items():
         method = owner == "Tensor"
-        out.append(f"class {'Tensor' if method else '_' + owner.replace('.', '_')}:")
+        name = "Tensor(_TensorMembers)" if method else "_" + owner.replace(".", "_")
+        out.append(f"class {name}:")
         for name, calls in entries:
             for call in calls:
                 if len(calls) > 1:

@@ -221,16 +221,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
 
 
-def real(input: Tensor) -> Tensor:
-    """The real part: a view of a complex tensor, a real tensor itself."""
-    return input.real
-
-
-def imag(input: Tensor) -> Tensor:
-    """The imaginary part of a complex tensor, as a view."""
-    return input.imag
-
-
 def _listed(tensors: tuple) -> list:
     """f(a, b) and f([a, b]) are the same."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):

@@ -198,8 +198,8 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
 @_method
 def __copy__(self: Tensor) -> Tensor:
     """Another tensor object on the same memory."""
-    function, args = self.__reduce_ex__(4)
-    copied = function(*args)
+    function, args = self.__reduce_ex__(4)  # type: ignore[misc,str-unpack]
+    copied = function(*args)  # type: ignore[operator]
     if self.grad is not None:
         copied.grad = self.grad
     return copied

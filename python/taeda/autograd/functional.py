@@ -148,11 +148,10 @@ def jvp(
         grads = _gradients(ys, xs, probes, create_graph=True)
         _check_dependence(ys, xs, grads, strict, "jvp")
         parts = [(g, w) for g, w in zip(grads, vs) if g is not None and g.requires_grad]
+        tangents: tuple = (None,) * len(probes)
         if parts:
             gs, ws = zip(*parts)
             tangents = _grad(gs, probes, ws, create_graph=create_graph, allow_unused=True)
-        else:
-            tangents = (None,) * len(probes)
         result = _fill(tangents, ys)
     outputs = _finish(ys, create_graph)
     result = _finish(result, create_graph)

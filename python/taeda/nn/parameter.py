@@ -54,15 +54,15 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 f"Parameter data should be a torch.Tensor, but got {type(data).__name__}"
             )
         # A tensor subclass keeps its type and is marked instead.
-        param = data.detach().requires_grad_(requires_grad)
+        param: Any = data.detach().requires_grad_(requires_grad)
         if type(param) is not type(data):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires "
                 "that detach() returns an instance of the same type, but return "
                 f"type {type(param).__name__} was found instead."
             )
-        param._is_param = True
-        return param
+        param._is_param = True  # type: ignore[attr-defined]
+        return param  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) in memo:
@@ -98,7 +98,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         persistent: whether it is part of ``state_dict``.
     """
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = taeda.empty(0)
         buffer = data.detach().requires_grad_(data.requires_grad)

@@ -108,7 +108,7 @@ class Optimizer:
             )
         self.state: defaultdict[Tensor, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        param_groups = list(params)
+        param_groups: list[Any] = list(params)
         if not param_groups:
             raise ValueError("optimizer got an empty parameter list")
         if not isinstance(param_groups[0], dict):

@@ -117,7 +117,7 @@ class Pickler(_PythonPickler):
             return _name("torch._utils", "_rebuild_parameter"), args
         own = kind.__dict__.get("__reduce_ex__")
         if own is not None:
-            return tensor.__reduce_ex__(self.proto)
+            return tensor.__reduce_ex__(self.proto)  # type: ignore[return-value]
         plain = tensor.as_subclass(Tensor)
         function, args = self._reduce_plain(plain)
         rebuild = _name("torch._tensor", "_rebuild_from_type_v2")

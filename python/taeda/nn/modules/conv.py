@@ -386,6 +386,9 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvMixin(LazyModuleMixin):
     """in_channels from the first input."""
 
+    weight: Any
+    bias: Any
+
     def __init__(
         self,
         out_channels: int,

@@ -128,9 +128,7 @@ def pack_padded_sequence(
 
     ``enforce_sorted`` False sorts them by length first.
     """
-    if not isinstance(lengths, Tensor):
-        lengths = taeda.as_tensor(lengths, dtype=taeda.int64)
-    lengths = lengths.to("cpu", taeda.int64)
+    lengths = taeda.as_tensor(lengths).to("cpu", taeda.int64)
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = taeda.sort(lengths, descending=True)
@@ -140,7 +138,7 @@ def pack_padded_sequence(
         raise RuntimeError("Cannot pack empty tensors.")
     if batch_first:
         input = input.transpose(0, 1)
-    ns = lengths.tolist()
+    ns: list[int] = lengths.tolist()  # type: ignore[union-attr]
     if len(ns) != input.size(1):
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(ns)} "
@@ -216,7 +214,7 @@ def pad_sequence(
 ) -> Tensor:
     """Stacks sequences ``(length, *)`` of different lengths, filled up with ``padding_value``."""
     if isinstance(sequences, Tensor):
-        sequences = sequences.unbind(0)
+        sequences = list(sequences.unbind(0))
     elif not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "

@@ -23,6 +23,7 @@ def _table(module: Module, name: str) -> dict[str, Any] | None:
 def _tied_names(module: Module) -> dict[int, list[str]]:
     """The names of each tensor of the module that has more than one."""
     names: dict[int, list[str]] = {}
+    tensor: Tensor
     for name, tensor in module.named_parameters(remove_duplicate=False):
         names.setdefault(id(tensor), []).append(name)
     for name, tensor in module.named_buffers(remove_duplicate=False):
