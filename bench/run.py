@@ -1,6 +1,7 @@
 """taeda against PyTorch, in one interleaved run: `make bench`.
 
     python bench/run.py [--suite tiny] [--repetitions 9]
+    python bench/run.py --suite models --only gpt [--only gnmt]
 
 Each measurement of one framework is followed by one of the other, in separate processes that wait
 while the other works; a row shows the medians and their ratio, so that a busy machine slows both.
@@ -30,7 +31,11 @@ import table
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("taeda", "torch")
-SUITES = ["import", "tiny", "large", "demo", "size", "build"]
+SUITES = ["import", "tiny", "large", "demo", "models", "size", "build"]
+MODELS = [
+    "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
+    "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
+]  # fmt: skip
 # Runs in a fresh interpreter: seconds, resident megabytes and modules of one import.
 IMPORT = """
 import sys, time
@@ -158,6 +163,74 @@ def demo_rate(framework: str, threads: int) -> float:
     return float(match[1])
 
 
+class Model:
+    """A process on `threads` cores that trains one model of bench/models when asked."""
+
+    def __init__(self, framework: str, name: str, threads: int) -> None:
+        command = [*pinned(threads), str(ROOT / "bench" / "models" / "worker.py"), "--serve"]
+        command += ["--framework", framework, "--model", name, "--threads", str(threads)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        units, self.unit = self.answer()
+        self.units, self.megabytes = int(units), 0.0
+
+    def answer(self) -> list[str]:
+        assert self.process.stdout
+        words = self.process.stdout.readline().split()
+        if not words:
+            raise RuntimeError(f"the process ended with status {self.process.wait()}")
+        return words
+
+    def seconds(self, steps: int) -> float:
+        assert self.process.stdin
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        took, megabytes = self.answer()
+        self.megabytes = float(megabytes)
+        return float(took)
+
+    def close(self) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def measure_model(name: str, threads: int, repetitions: int) -> Row:
+    """Rates in the model's units, and the processes' peak memory; `ratio` is one of rates."""
+    models = {f: Model(f, name, threads) for f in FRAMEWORKS}
+    for model in models.values():
+        model.seconds(2)  # the first steps fill caches and compile kernels
+    first = models["torch"].seconds(1)
+    steps = max(1, min(200, round(0.7 / first)))
+    rates: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+    for _ in range(repetitions):
+        for f, model in models.items():
+            rates[f].append(model.units * steps / model.seconds(steps))
+    memory = {f: model.megabytes for f, model in models.items()}
+    for model in models.values():
+        model.close()
+    return row(
+        name, f"{models['taeda'].unit}/s", rates["taeda"], rates["torch"], threads=threads,
+        memory=memory, memory_ratio=memory["taeda"] / memory["torch"],
+    )  # fmt: skip
+
+
+def measure_models(repetitions: int, only: list[str], before: list[Row]) -> list[Row]:
+    """The models in `only`; the others keep what an older run found."""
+    rows: dict[tuple[str, int], Row] = {(r["name"], r["threads"]): r for r in before}
+    for name in only:
+        for threads in thread_counts():
+            try:
+                found = measure_model(name, threads, min(repetitions, 5))
+            except RuntimeError as error:
+                found = {"name": name, "threads": threads, "error": {"model": str(error)}}
+            found["date"] = datetime.date.today().isoformat()
+            rows[name, threads] = found
+            print(f"  {table.model_line(found)}", flush=True)
+    return [rows[name, n] for n in (1, 2) for name in MODELS if (name, n) in rows]
+
+
 def measure_size(_: int) -> list[Row]:
     rows: list[Row] = []
     wheels = list((ROOT / "dist").glob("taeda-*.whl"))
@@ -229,6 +302,7 @@ def versions() -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", action="append", choices=SUITES, help="default: all but build")
+    parser.add_argument("--only", action="append", choices=MODELS, help="of the suite models")
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     args = parser.parse_args()
@@ -247,6 +321,9 @@ def main() -> int:
         "tiny": lambda n: measure_cases("tiny", n),
         "large": lambda n: measure_cases("large", n),
         "demo": measure_demo,
+        "models": lambda n: measure_models(
+            n, args.only or MODELS, results.get("models", {}).get("rows", [])
+        ),
         "size": measure_size,
         "build": measure_build,
     }

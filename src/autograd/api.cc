@@ -186,6 +186,7 @@ void Tensor::set_data(const Tensor& value) {
            "incompatible tensor type.");
   TD_CHECK(!requires_grad() || is_inexact(value.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
+  if (to == from) return;  // set_layout would read the sizes that it overwrites
   const bool changed = to->dtype != from->dtype || to->sizes != from->sizes;
   const uint32_t version = to->inference ? 0 : to->version();
   Ref<VersionCounter> counter = make_ref<VersionCounter>();

@@ -413,3 +413,16 @@ def test_no_warning_in_ordinary_use():
         net = Net()
         net(taeda.randn(4, 3)).sum().backward()
         net.load_state_dict(net.state_dict())
+
+
+def test_conversion_to_its_own_kind_keeps_a_module_as_it_is():
+    layer = taeda.nn.Linear(3, 2)
+    before = layer.weight.tolist()
+    layer.to(taeda.float32).float()
+    assert layer.weight.detach().numpy().tolist() == before
+
+
+def test_data_may_be_set_to_the_tensor_itself():
+    x = taeda.arange(6.0).view(2, 3)
+    x.data = x
+    assert x.shape == (2, 3) and x.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]

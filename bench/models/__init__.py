@@ -1,0 +1,1 @@
+"""Whole models in training, as plain PyTorch programs; worker.py runs them under a framework."""
