@@ -9,6 +9,8 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/gemv.h"
 #include "kernels/cpu/onednn_scope.h"
 #include "kernels/cpu/scratch.h"
 #include "taeda/error.h"
@@ -247,17 +249,64 @@ void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
     blas_gemm(c, a, b, alpha, beta);
 }
 
+// From here on a matrix-vector product is read straight from memory, split over the pool.
+constexpr int64_t kStreamedProduct = int64_t{1} << 15;
+constexpr int64_t kStreamedGrain = int64_t{1} << 16;  // elements of the matrix a chunk
+
+// C = alpha A b + beta D for a column b (or, flipped, a row), where the rows of A lie in memory one
+// after the other: no copy of A, no widened one. False where that is not the case.
+template <bool kParallel, class T>
+bool try_streamed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
+                  const Typed<T>& d) {
+  if (c.cols != 1) {
+    return c.rows == 1 &&
+           try_streamed<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
+  }
+  const int64_t m = c.rows, k = a.cols;
+  if (a.col_stride != 1 || m * k < kStreamedProduct) return false;
+  const Scratch<float> x(k), y(m);
+  pack(x.data(), flipped(b));
+  const auto rows = [&](int64_t begin, int64_t end) {
+    dot_rows(kDTypeOf<T>, y.data() + begin, a.at(begin, 0), a.row_stride, end - begin, k, x.data());
+  };
+  const int64_t grain = std::max<int64_t>(1, kStreamedGrain / k / 4) * 4;
+  if (kParallel)
+    parallel_for(0, m, grain, rows);
+  else
+    rows(0, m);
+  const Typed<T>& old = d.data ? d : c;
+  for (int64_t i = 0; i < m; i++) {
+    const float sum = alpha * y[i];
+    *c.at(i, 0) = T(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, 0)));
+  }
+  return true;
+}
+
+// A f32 copy of m in `to`, with the same side contiguous.
+template <class T>
+Typed<float> widened(float* to, const Typed<T>& m) {
+  if (!row_major(m) && row_major(flipped(m))) return flipped(widened(to, flipped(m)));
+  if (m.col_stride != 1) {
+    parallel_pack(to, m);
+    return {to, m.rows, m.cols, m.cols, 1};
+  }
+  const ConvertFn convert = convert_fn(DType::kFloat32, kDTypeOf<T>);
+  const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(m.cols, 1));
+  parallel_for(0, m.rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) convert(to + i * m.cols, m.at(i, 0), m.cols);
+  });
+  return {to, m.rows, m.cols, m.cols, 1};
+}
+
 // Half precision: operands widen to f32 once, the product is rounded once.
 template <class T, class Product>
 void widened_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
                   const Typed<T>& d, const Product& product) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const Scratch<float> wide_a(m * k), wide_b(k * n), wide_c(m * n);
-  parallel_pack(wide_a.data(), a);
-  parallel_pack(wide_b.data(), b);
+  const Typed<float> x = widened(wide_a.data(), a), y = widened(wide_b.data(), b);
   if (beta != 0) parallel_pack(wide_c.data(), d.data ? d : c);
-  product(Typed<float>{wide_c.data(), m, n, n, 1}, Typed<float>{wide_a.data(), m, k, k, 1},
-          Typed<float>{wide_b.data(), k, n, n, 1}, alpha, beta, Typed<float>{});
+  product(Typed<float>{wide_c.data(), m, n, n, 1}, x, y, alpha, beta, Typed<float>{});
   const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(n, 1));
   parallel_for(0, m, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -332,6 +381,12 @@ void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
       else
         typed_gemm(out, x, y, s, t, z);
     };
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
+                  std::is_same_v<T, float>) {
+      if (try_streamed<kParallel>(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
+                                  beta.to<float>(), typed<T>(d)))
+        return;
+    }
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
       widened_gemm(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(), beta.to<float>(),
                    typed<T>(d), product);
