@@ -249,36 +249,40 @@ void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
     blas_gemm(c, a, b, alpha, beta);
 }
 
-// From here on a matrix-vector product is read straight from memory, split over the pool.
-constexpr int64_t kStreamedProduct = int64_t{1} << 15;
-constexpr int64_t kStreamedGrain = int64_t{1} << 16;  // elements of the matrix a chunk
+// A product with few columns is bound by reading the matrix, which packing it would do twice.
+constexpr int64_t kFewColumns = 16;
+constexpr int64_t kStreamedSize = int64_t{1} << 15;   // of the matrix, from where on it pays
+constexpr int64_t kStreamedGrain = int64_t{1} << 17;  // multiplications a chunk
 
-// C = alpha A b + beta D for a column b (or, flipped, a row), where the rows of A lie in memory one
-// after the other: no copy of A, no widened one. False where that is not the case.
+// C = alpha A B + beta D with few columns (or, flipped, rows), where the rows of A lie in memory
+// one after the other: no copy of A, no widened one. False where that is not the case.
 template <bool kParallel, class T>
 bool try_streamed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
                   const Typed<T>& d) {
-  if (c.cols != 1) {
-    return c.rows == 1 &&
+  if (c.cols > kFewColumns) {
+    return c.rows <= kFewColumns &&
            try_streamed<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
   }
-  const int64_t m = c.rows, k = a.cols;
-  if (a.col_stride != 1 || m * k < kStreamedProduct) return false;
-  const Scratch<float> x(k), y(m);
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  if (a.col_stride != 1 || k < 32 || n == 0 || m * k < kStreamedSize) return false;
+  const Scratch<float> x(n * k), y(n * m);
   pack(x.data(), flipped(b));
+  const DotRows dots{y.data(), a.data, a.row_stride, m, k, x.data(), n};
+  const Typed<T>& old = d.data ? d : c;
   const auto rows = [&](int64_t begin, int64_t end) {
-    dot_rows(kDTypeOf<T>, y.data() + begin, a.at(begin, 0), a.row_stride, end - begin, k, x.data());
+    dot_rows(kDTypeOf<T>, dots, begin, end);
+    for (int64_t j = 0; j < n; j++) {
+      for (int64_t i = begin; i < end; i++) {
+        const float sum = alpha * y[j * m + i];
+        *c.at(i, j) = T(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, j)));
+      }
+    }
   };
-  const int64_t grain = std::max<int64_t>(1, kStreamedGrain / k / 4) * 4;
+  const int64_t grain = std::max<int64_t>(1, kStreamedGrain / (k * n) / 4) * 4;
   if (kParallel)
     parallel_for(0, m, grain, rows);
   else
     rows(0, m);
-  const Typed<T>& old = d.data ? d : c;
-  for (int64_t i = 0; i < m; i++) {
-    const float sum = alpha * y[i];
-    *c.at(i, 0) = T(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, 0)));
-  }
   return true;
 }
 

@@ -7,42 +7,70 @@
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 
-// `kRows` rows at a time share the loads of x and give the memory as many streams.
-template <int kRows, class T>
-void dot_block(float* y, const T* w, int64_t ld, int64_t k, const float* x) {
+// kRows rows of w by kColumns of x: each loaded vector takes part in several sums, and the memory
+// sees several streams.
+// The arrays stay in registers only where every loop over them is unrolled.
+template <int kRows, int kColumns, class T>
+void dot_block(const DotRows& p, int64_t row, int64_t column) {
   using V = Vec<float>;
   constexpr int64_t kLanes = V::size();
-  V even[kRows], odd[kRows];
-  for (int r = 0; r < kRows; r++) even[r] = odd[r] = V(0.0f);
+  // Enough sums in flight to hide the latency of an addition.
+  constexpr int kSteps = kRows * kColumns >= 8 ? 1 : 2;
+  const T* w = static_cast<const T*>(p.w) + row * p.ld;
+  const float* x = p.x + column * p.k;
+  V sums[kSteps][kRows][kColumns];
+#pragma GCC unroll 4
+  for (auto& step : sums)
+#pragma GCC unroll 4
+    for (auto& line : step)
+#pragma GCC unroll 4
+      for (V& sum : line) sum = V(0.0f);
   int64_t j = 0;
-  for (; j + 2 * kLanes <= k; j += 2 * kLanes) {
-    const V x0 = load(x + j), x1 = load(x + j + kLanes);
-    for (int r = 0; r < kRows; r++) {
-      even[r] = fma(load(w + r * ld + j), x0, even[r]);
-      odd[r] = fma(load(w + r * ld + j + kLanes), x1, odd[r]);
+  for (; j + kSteps * kLanes <= p.k; j += kSteps * kLanes) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSteps; s++) {
+      V right[kColumns];
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; c++) right[c] = load(x + c * p.k + j + s * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; r++) {
+        const V left = load(w + r * p.ld + j + s * kLanes);
+#pragma GCC unroll 4
+        for (int c = 0; c < kColumns; c++) sums[s][r][c] = fma(left, right[c], sums[s][r][c]);
+      }
     }
   }
+#pragma GCC unroll 4
   for (int r = 0; r < kRows; r++) {
-    const typename V::Tag d;
-    float sum = hn::GetLane(hn::SumOfLanes(d, (even[r] + odd[r]).raw));
-    for (int64_t i = j; i < k; i++) sum += static_cast<float>(w[r * ld + i]) * x[i];
-    y[r] = sum;
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; c++) {
+      V total = sums[0][r][c];
+      if constexpr (kSteps == 2) total = total + sums[1][r][c];
+      float sum = hn::GetLane(hn::SumOfLanes(typename V::Tag(), total.raw));
+      for (int64_t i = j; i < p.k; i++) sum += static_cast<float>(w[r * p.ld + i]) * x[c * p.k + i];
+      p.y[(column + c) * p.rows + row + r] = sum;
+    }
   }
+}
+
+template <int kRows, class T>
+void dot_rows_by_columns(const DotRows& p, int64_t row) {
+  int64_t column = 0;
+  for (; column + 4 <= p.columns; column += 4) dot_block<kRows, 4, T>(p, row, column);
+  for (; column < p.columns; column++) dot_block<kRows, 1, T>(p, row, column);
 }
 
 template <class T>
-void dot_all(float* y, const void* matrix, int64_t ld, int64_t rows, int64_t k, const float* x) {
-  const T* w = static_cast<const T*>(matrix);
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) dot_block<4>(y + i, w + i * ld, ld, k, x);
-  for (; i < rows; i++) dot_block<1>(y + i, w + i * ld, ld, k, x);
+void dot_all(const DotRows& p, int64_t begin, int64_t end) {
+  int64_t row = begin;
+  for (; row + 4 <= end; row += 4) dot_rows_by_columns<4, T>(p, row);
+  for (; row < end; row++) dot_rows_by_columns<1, T>(p, row);
 }
 
-void dot_rows_any(DType dtype, float* y, const void* w, int64_t ld, int64_t rows, int64_t k,
-                  const float* x) {
-  if (dtype == DType::kBFloat16) return dot_all<BFloat16>(y, w, ld, rows, k, x);
-  if (dtype == DType::kFloat16) return dot_all<Half>(y, w, ld, rows, k, x);
-  dot_all<float>(y, w, ld, rows, k, x);
+void dot_rows_any(DType dtype, const DotRows& p, int64_t begin, int64_t end) {
+  if (dtype == DType::kBFloat16) return dot_all<BFloat16>(p, begin, end);
+  if (dtype == DType::kFloat16) return dot_all<Half>(p, begin, end);
+  dot_all<float>(p, begin, end);
 }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
@@ -53,9 +81,8 @@ namespace taeda::cpu {
 
 HWY_EXPORT(dot_rows_any);
 
-void dot_rows(DType dtype, float* y, const void* w, int64_t ld, int64_t rows, int64_t k,
-              const float* x) {
-  HWY_DYNAMIC_DISPATCH(dot_rows_any)(dtype, y, w, ld, rows, k, x);
+void dot_rows(DType dtype, const DotRows& p, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(dot_rows_any)(dtype, p, begin, end);
 }
 
 }  // namespace taeda::cpu
