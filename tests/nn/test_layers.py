@@ -306,3 +306,41 @@ def test_adaptive_log_softmax_equals_pytorchs(oracle):
     oracle.assert_same(tuple(ours(oracle.ours(x), oracle.ours(y))), tuple(theirs(x, y)))
     oracle.assert_same(ours.log_prob(oracle.ours(x)), theirs.log_prob(x))
     oracle.assert_same(ours.predict(oracle.ours(x)), theirs.predict(x))
+
+
+def trained(torch, reverse, twice):
+    """Outputs and gradients, or second gradients, of two layers of LSTM with large states."""
+    torch.manual_seed(0)
+    layer = torch.nn.LSTM(5, 40, 2, bidirectional=reverse)
+    x = torch.randn(6, 3, 5, requires_grad=True)
+    h, c = (torch.randn(4 if reverse else 2, 3, 40, requires_grad=True) for _ in range(2))
+    y, (last_h, last_c) = layer(x, (h, c))
+    loss = (y * y).sum() + last_h.sum() + (last_c**3).sum()
+    inputs = [x, h, c, *layer.parameters()]
+    grads = torch.autograd.grad(loss, inputs, create_graph=twice)
+    if twice:
+        grads = torch.autograd.grad(sum((g * g).sum() for g in grads), inputs)
+    return [y, last_h, last_c, *grads]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+def test_gradients_of_lstm_equal_pytorchs(oracle, reverse, twice):
+    for ours, theirs in zip(
+        trained(taeda, reverse, twice), trained(oracle.torch, reverse, twice), strict=True
+    ):
+        scale = float(theirs.detach().abs().max())
+        oracle.assert_same(ours, theirs, rtol=1e-4, atol=2e-6 * max(scale, 1))
+
+
+def test_lstm_has_forward_derivatives():
+    import taeda.autograd.forward_ad as forward_ad
+
+    taeda.manual_seed(0)
+    layer = taeda.nn.LSTM(3, 4).double()
+    x, v = taeda.randn(5, 2, 3).double(), taeda.randn(5, 2, 3).double()
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(layer(forward_ad.make_dual(x, v))[0]).tangent
+    step = 1e-6
+    expected = (layer(x + step * v)[0] - layer(x - step * v)[0]) / (2 * step)
+    assert taeda.allclose(tangent, expected, atol=1e-7)
