@@ -37,14 +37,24 @@ def scaled_dot_product_attention(
         repeats = query.size(-3) // key.size(-3)
         key = key.repeat_interleave(repeats, -3)
         value = value.repeat_interleave(repeats, -3)
-    scores = query @ key.transpose(-2, -1) * scale
+    # Scaling the query costs a pass over it, scaling the scores one over something far larger.
+    query = query * scale
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError(
                 "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                 "is_causal=True"
             )
-        attn_mask = taeda.ones((length, source), dtype=taeda.bool, device=query.device).tril()
+        # -inf above the diagonal; the product is added to it while it is in the cache.
+        mask = query.new_full((length, source), float("-inf")).triu_(1)
+        if query.shape[:-2] == key.shape[:-2]:
+            batch = query.shape[:-2]
+            q, k = (x.reshape(batch.numel(), *x.shape[-2:]) for x in (query, key))
+            scores = taeda.baddbmm(mask, q, k.transpose(1, 2)).view(*batch, length, source)
+        else:
+            scores = query @ key.transpose(-2, -1) + mask
+    else:
+        scores = query @ key.transpose(-2, -1)
     if attn_mask is not None:
         if attn_mask.dtype == taeda.bool:
             scores = scores.masked_fill(~attn_mask, float("-inf"))
