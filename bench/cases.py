@@ -9,8 +9,14 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+import kernel_cases
+
 Run = Callable[[], Any]
-CASES: dict[str, dict[str, Callable[[Any], Run]]] = {"tiny": {}, "large": {}}
+CASES: dict[str, dict[str, Callable[[Any], Run]]] = {
+    "tiny": {},
+    "large": {},
+    "kernels": kernel_cases.KERNELS,
+}
 
 
 def case(suite: str, name: str) -> Callable[[Callable[[Any], Run]], Callable[[Any], Run]]:
@@ -91,6 +97,142 @@ def backward(torch: Any) -> Run:
     x = torch.ones(2, 2)
     w = torch.ones(2, 2, requires_grad=True)
     return lambda: (w * x).sum().backward()
+
+
+@case("tiny", "a.item()")
+def item(torch: Any) -> Run:
+    a = torch.ones(())
+    return lambda: a.item()
+
+
+@case("tiny", "cat([a, b])")
+def cat(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: torch.cat([a, b])
+
+
+@case("tiny", "stack([a, b])")
+def stack(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: torch.stack([a, b])
+
+
+@case("tiny", "tensor([1., 2.])")
+def tensor(torch: Any) -> Run:
+    return lambda: torch.tensor([1.0, 2.0])
+
+
+@case("tiny", "randn(2, 2)")
+def randn_tiny(torch: Any) -> Run:
+    return lambda: torch.randn(2, 2)
+
+
+@case("tiny", "empty_like(a)")
+def empty_like(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: torch.empty_like(a)
+
+
+@case("tiny", "a.reshape(4)")
+def reshape(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.reshape(4)
+
+
+@case("tiny", "a.t()")
+def transpose(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.t()
+
+
+@case("tiny", "a[:, 0]")
+def slice_(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a[:, 0]
+
+
+@case("tiny", "a[i]")
+def index_tensor(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    i = torch.tensor([0, 1])
+    return lambda: a[i]
+
+
+@case("tiny", "a[0] = 1.0")
+def assign(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.__setitem__(0, 1.0)
+
+
+@case("tiny", "a > b")
+def greater(torch: Any) -> Run:
+    a, b = tiny(torch)
+    return lambda: a > b
+
+
+@case("tiny", "a.mean(1)")
+def mean(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.mean(1)
+
+
+@case("tiny", "a.max(1)")
+def max_(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.max(1)
+
+
+@case("tiny", "a.clone()")
+def clone(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.clone()
+
+
+@case("tiny", "a.double()")
+def double(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: a.double()
+
+
+@case("tiny", "softmax(a, 1)")
+def softmax_tiny(torch: Any) -> Run:
+    a, _ = tiny(torch)
+    return lambda: torch.softmax(a, 1)
+
+
+@case("tiny", "w + b, with gradient")
+def add_gradient(torch: Any) -> Run:
+    a, b = tiny(torch)
+    a.requires_grad_()
+    return lambda: a + b
+
+
+@case("tiny", "Linear(4, 4)(x)")
+def linear(torch: Any) -> Run:
+    nn = importlib.import_module(f"{torch.__name__}.nn")
+    layer, x = nn.Linear(4, 4), torch.ones(2, 4)
+    return lambda: layer(x)
+
+
+@case("tiny", "LSTMCell(4, 4)(x, state)")
+def lstm_cell(torch: Any) -> Run:
+    nn = importlib.import_module(f"{torch.__name__}.nn")
+    layer, x, state = nn.LSTMCell(4, 4), torch.ones(2, 4), (torch.ones(2, 4), torch.ones(2, 4))
+    return lambda: layer(x, state)
+
+
+@case("tiny", "ten operators, forward and backward")
+def ten_operators(torch: Any) -> Run:
+    x = torch.ones(2, 2)
+    w = torch.ones(2, 2, requires_grad=True)
+
+    def run() -> None:
+        y = w
+        for _ in range(3):
+            y = torch.tanh(y * x + x)
+        y.sum().backward()
+
+    return run
 
 
 def mlp_step(torch: Any, optimizer: Callable[[Any, Any], Any]) -> Run:

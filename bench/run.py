@@ -27,11 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import cases
+import kernel_cases
 import table
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("taeda", "torch")
-SUITES = ["import", "tiny", "large", "demo", "models", "size", "build"]
+SUITES = ["import", "tiny", "large", "kernels", "demo", "models", "size", "build"]
 MODELS = [
     "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
     "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
@@ -80,8 +81,11 @@ class Worker:
         self.process.wait()
 
 
+THREADS = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+
+
 def thread_counts() -> list[int]:
-    return [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+    return THREADS
 
 
 def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: Any) -> Row:
@@ -94,11 +98,13 @@ def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: An
     return result | more
 
 
-def measure_cases(suite: str, repetitions: int) -> list[Row]:
+def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
     rows = []
     for threads in thread_counts():
         workers = {name: Worker(name, threads) for name in FRAMEWORKS}
         for name in cases.CASES[suite]:
+            if not re.search(only, name):
+                continue
             loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in FRAMEWORKS}
             errors = {f: n for f, n in loops.items() if isinstance(n, str)}
             if errors:
@@ -118,6 +124,27 @@ def measure_cases(suite: str, repetitions: int) -> list[Row]:
             print(f"  {table.line(rows[-1])}", flush=True)
         for worker in workers.values():
             worker.close()
+    return rows
+
+
+def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
+    """Each row also tells which share of the machine's limit taeda reaches: of the best rate that a
+    plain copy or a large matrix product reached in this run, in either framework."""
+    yardsticks = f"^({re.escape(kernel_cases.COPY)}|{re.escape(kernel_cases.PRODUCT)})$"
+    rows = measure_cases("kernels", repetitions, f"{yardsticks}|{only}" if only else "")
+    for work, yardstick in (
+        (kernel_cases.BYTES, kernel_cases.COPY),
+        (kernel_cases.FLOPS, kernel_cases.PRODUCT),
+    ):
+        for threads in thread_counts():
+            of_threads = [r for r in rows if r["threads"] == threads and "error" not in r]
+            best = min(
+                min(r["taeda"], r["torch"]) for r in of_threads if r["name"] == yardstick
+            )  # fmt: skip
+            for r in of_threads:
+                if r["name"] in work:
+                    r["limit"] = work[r["name"]] / r["taeda"] / (work[yardstick] / best)
+                    r["rate"] = work[r["name"]] / r["taeda"] / 1e3  # GB/s, GFLOP/s
     return rows
 
 
@@ -304,6 +331,7 @@ def main() -> int:
     parser.add_argument("--suite", action="append", choices=SUITES, help="default: all but build")
     parser.add_argument("--only", action="append", choices=MODELS, help="of the suite models")
     parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--cases", default="", help="only those whose name this expression finds")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     args = parser.parse_args()
     if not shutil.which("taskset"):
@@ -318,8 +346,9 @@ def main() -> int:
     results = json.loads(path.read_text()) if path.exists() else {}
     measures = {
         "import": measure_import,
-        "tiny": lambda n: measure_cases("tiny", n),
-        "large": lambda n: measure_cases("large", n),
+        "tiny": lambda n: measure_cases("tiny", n, args.cases),
+        "large": lambda n: measure_cases("large", n, args.cases),
+        "kernels": lambda n: measure_kernels(n, args.cases),
         "demo": measure_demo,
         "models": lambda n: measure_models(
             n, args.only or MODELS, results.get("models", {}).get("rows", [])

@@ -1,0 +1,407 @@
+"""Single kernels against what the machine can do: the suite `kernels`.
+
+A case names the bytes that it has to move at least, each input read once and each result written
+once, or the floating-point operations of a product; None where neither says what limits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Run = Callable[[], Any]
+Make = Callable[[Any], Run]
+MEGA = 1 << 20
+COPY = "copy, 16 MB"  # the yardstick of bandwidth
+PRODUCT = "x @ y, 1024 x 1024"  # the yardstick of arithmetic
+KERNELS: dict[str, Make] = {}
+BYTES: dict[str, int] = {}
+FLOPS: dict[str, int] = {}
+
+
+def kernel(name: str, *, bytes: int | None = None, flops: int | None = None) -> Callable[..., Make]:
+    def add(make: Make) -> Make:
+        KERNELS[name] = make
+        if bytes:
+            BYTES[name] = bytes
+        if flops:
+            FLOPS[name] = flops
+        return make
+
+    return add
+
+
+def unary(name: str, bytes: int | None, call: Callable[[Any, Any], Any], **options: Any) -> None:
+    """call(torch, x) on 2048 x 2048 random floats, or on what `of(torch)` gives."""
+    of = options.get("of", lambda torch: torch.randn(2048, 2048))
+
+    def make(torch: Any) -> Run:
+        x = of(torch)
+        return lambda: call(torch, x)
+
+    kernel(name, bytes=bytes)(make)
+
+
+def binary(name: str, bytes: int | None, call: Callable[..., Any], of: Callable[..., Any]) -> None:
+    """call(torch, *tensors) on the tensors that `of(torch)` gives."""
+
+    def make(torch: Any) -> Run:
+        tensors = of(torch)
+        return lambda: call(torch, *tensors)
+
+    kernel(name, bytes=bytes)(make)
+
+
+def matrices(torch: Any) -> tuple[Any, Any]:
+    return torch.randn(2048, 2048), torch.randn(2048, 2048)
+
+
+def positions(torch: Any, *sizes: int) -> tuple[Any, Any]:
+    return torch.randn(2048, 2048), torch.randint(0, 2048, sizes)
+
+
+def integers(torch: Any, dtype: str, low: int = -9999, high: int = 9999) -> Any:
+    return torch.randint(low, high, (MEGA,), dtype=getattr(torch, dtype))
+
+
+@kernel(COPY, bytes=32 * MEGA)
+def copy(torch: Any) -> Run:
+    x, y = matrices(torch)
+    return lambda: y.copy_(x)
+
+
+@kernel(PRODUCT, flops=2 << 30)
+def product(torch: Any) -> Run:
+    x, y = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    return lambda: x @ y
+
+
+@kernel("bmm, 64 x 128 x 128", flops=2 * 64 * 128**3)
+def bmm(torch: Any) -> Run:
+    x = torch.randn(64, 128, 128)
+    return lambda: torch.bmm(x, x)
+
+
+@kernel("linear, 32 x 256 to 256", flops=2 * 32 * 256 * 256)
+def linear(torch: Any) -> Run:
+    x, w, b = torch.randn(32, 256), torch.randn(256, 256), torch.randn(256)
+    return lambda: torch.nn.functional.linear(x, w, b)
+
+
+@kernel("linear, 8 x 64 to 64")
+def small_linear(torch: Any) -> Run:
+    x, w, b = torch.randn(8, 64), torch.randn(64, 64), torch.randn(64)
+    return lambda: torch.nn.functional.linear(x, w, b)
+
+
+# --- elements ----------------------------------------------------------------------------------
+
+unary("x + 1, fresh result", 32 * MEGA, lambda torch, x: x + 1)
+unary("x.add_(1)", 32 * MEGA, lambda torch, x: x.add_(1))
+binary(
+    "add(x, y, out=)",
+    48 * MEGA,
+    lambda torch, x, y, z: torch.add(x, y, out=z),
+    lambda torch: (*matrices(torch), torch.empty(2048, 2048)),
+)
+unary("relu", 32 * MEGA, lambda torch, x: torch.relu(x))
+unary("clamp(-1, 1)", 32 * MEGA, lambda torch, x: x.clamp(-1, 1))
+unary("exp", 32 * MEGA, lambda torch, x: x.exp())
+unary(
+    "x ** 2.5, positive",
+    32 * MEGA,
+    lambda torch, x: x**2.5,
+    of=lambda torch: torch.rand(2048, 2048),
+)
+unary("x > 0", 20 * MEGA, lambda torch, x: x > 0)
+unary("float to bfloat16", 24 * MEGA, lambda torch, x: x.bfloat16())
+unary("float to int64", 48 * MEGA, lambda torch, x: x.long())
+binary(
+    "where",
+    52 * MEGA,
+    lambda torch, c, x, y: torch.where(c, x, y),
+    lambda torch: (torch.rand(2048, 2048) > 0.5, *matrices(torch)),
+)
+binary(
+    "masked_fill",
+    36 * MEGA,
+    lambda torch, x, m: x.masked_fill(m, 0.0),
+    lambda torch: (torch.randn(2048, 2048), torch.rand(2048, 2048) > 0.5),
+)
+for _dtype in ("int32", "int64"):
+    _size = 4 if _dtype == "int32" else 8
+    binary(
+        f"x // y, {_dtype}",
+        3 * _size * MEGA,
+        lambda torch, x, y: x // y,
+        lambda torch, dtype=_dtype: (integers(torch, dtype), integers(torch, dtype, 1, 99)),
+    )
+    unary(
+        f"x % 7, {_dtype}",
+        2 * _size * MEGA,
+        lambda torch, x: x % 7,
+        of=lambda torch, dtype=_dtype: integers(torch, dtype),
+    )
+
+
+def special(function: str, dtype: str, item: int) -> None:
+    """A function of a million numbers between 0 and 1."""
+
+    def make(torch: Any) -> Run:
+        x = torch.rand(MEGA, dtype=getattr(torch, dtype)) * 0.98 + 0.01
+        call = getattr(torch, function)
+        return lambda: call(x)
+
+    kernel(f"{function}, 1M {'doubles' if item == 8 else 'floats'}", bytes=2 * item * MEGA)(make)
+
+
+for _function in ("exp", "tanh", "erf", "erfc", "erfinv", "lgamma", "digamma"):
+    special(_function, "float64", 8)
+for _function in ("lgamma", "digamma", "erfinv", "erfc"):
+    special(_function, "float32", 4)
+unary(
+    "x ** 2.5, 1M doubles",
+    16 * MEGA,
+    lambda torch, x: x**2.5,
+    of=lambda torch: torch.rand(MEGA, dtype=torch.float64),
+)
+
+# --- layouts -----------------------------------------------------------------------------------
+
+unary("x.t().contiguous()", 32 * MEGA, lambda torch, x: x.t().contiguous())
+unary(
+    "permute(0, 2, 3, 1).contiguous()",
+    32 * MEGA,
+    lambda torch, x: x.permute(0, 2, 3, 1).contiguous(),
+    of=lambda torch: torch.randn(16, 64, 64, 64),
+)
+unary("x[::2].clone()", 16 * MEGA, lambda torch, x: x[::2].clone())
+unary("x[:, ::2].clone()", 24 * MEGA, lambda torch, x: x[:, ::2].clone())
+unary("x[:, ::2] + 1", 24 * MEGA, lambda torch, x: x[:, ::2] + 1)
+unary("x.flip(1)", 32 * MEGA, lambda torch, x: x.flip(1))
+binary("x + y.t()", 48 * MEGA, lambda torch, x, y: x + y.t(), matrices)
+binary(
+    "x[::2] + y.t(), 1000 x 1000",
+    12_000_000,
+    lambda torch, x, y: x[::2] + y.t(),
+    lambda torch: (torch.randn(2000, 1000), torch.randn(1000, 1000)),
+)
+binary(
+    "x + row",
+    32 * MEGA,
+    lambda torch, x, y: x + y,
+    lambda torch: (torch.randn(2048, 2048), torch.randn(2048)),
+)
+binary(
+    "x + column",
+    32 * MEGA,
+    lambda torch, x, y: x + y,
+    lambda torch: (torch.randn(2048, 2048), torch.randn(2048, 1)),
+)
+binary("cat, dim 0", 64 * MEGA, lambda torch, x, y: torch.cat([x, y]), matrices)
+binary("cat, dim 1", 64 * MEGA, lambda torch, x, y: torch.cat([x, y], 1), matrices)
+binary("stack, last dim", 64 * MEGA, lambda torch, x, y: torch.stack([x, y], -1), matrices)
+
+# --- reductions --------------------------------------------------------------------------------
+
+unary("sum", 16 * MEGA, lambda torch, x: x.sum())
+unary("sum(0)", 16 * MEGA, lambda torch, x: x.sum(0))
+unary("sum(1)", 16 * MEGA, lambda torch, x: x.sum(1))
+unary("sum, 1M floats", 4 * MEGA, lambda torch, x: x.sum(), of=lambda torch: torch.randn(MEGA))
+unary(
+    "sum(0), 1000 x 1000",
+    4_000_000,
+    lambda torch, x: x.sum(0),
+    of=lambda torch: torch.randn(1000, 1000),
+)
+unary("mean(1)", 16 * MEGA, lambda torch, x: x.mean(1))
+unary("max", 16 * MEGA, lambda torch, x: x.max())
+unary("max(1)", 16 * MEGA, lambda torch, x: x.max(1))
+unary("argmax(1)", 16 * MEGA, lambda torch, x: x.argmax(1))
+unary("argmax(0)", 16 * MEGA, lambda torch, x: x.argmax(0))
+unary("var(1)", 16 * MEGA, lambda torch, x: x.var(1))
+unary("norm", 16 * MEGA, lambda torch, x: x.norm())
+unary("logsumexp(1)", 16 * MEGA, lambda torch, x: x.logsumexp(1))
+unary("cumsum(1)", 32 * MEGA, lambda torch, x: x.cumsum(1))
+unary("cumsum(0)", 32 * MEGA, lambda torch, x: x.cumsum(0))
+unary(
+    "any",
+    4 * MEGA,
+    lambda torch, x: x.any(),
+    of=lambda torch: torch.zeros(2048, 2048, dtype=torch.bool),
+)
+unary("count_nonzero", 16 * MEGA, lambda torch, x: x.count_nonzero())
+
+# --- order and search --------------------------------------------------------------------------
+
+unary("sort, 1M floats", None, lambda torch, x: x.sort(), of=lambda torch: torch.randn(MEGA))
+unary(
+    "sort, 10000 x 100", None, lambda torch, x: x.sort(), of=lambda torch: torch.randn(10_000, 100)
+)
+unary(
+    "argsort, 1M int64",
+    None,
+    lambda torch, x: x.argsort(),
+    of=lambda torch: torch.randint(0, 1 << 40, (MEGA,)),
+)
+unary(
+    "topk(5), 1000 x 1000",
+    4_000_000,
+    lambda torch, x: x.topk(5),
+    of=lambda torch: torch.randn(1000, 1000),
+)
+unary(
+    "topk(5), 10000 x 100",
+    4_000_000,
+    lambda torch, x: x.topk(5),
+    of=lambda torch: torch.randn(10_000, 100),
+)
+unary(
+    "topk(2), 100000 x 8",
+    3_200_000,
+    lambda torch, x: x.topk(2),
+    of=lambda torch: torch.randn(100_000, 8),
+)
+unary(
+    "unique, 1M int64",
+    None,
+    lambda torch, x: x.unique(),
+    of=lambda torch: torch.randint(0, 10_000, (MEGA,)),
+)
+unary("nonzero", None, lambda torch, x: x.nonzero(), of=lambda torch: torch.rand(2048, 2048) > 0.9)
+binary(
+    "x[mask]",
+    None,
+    lambda torch, x, m: x[m],
+    lambda torch: (torch.randn(2048, 2048), torch.rand(2048, 2048) > 0.5),
+)
+binary(
+    "searchsorted, 1M in 1000",
+    None,
+    lambda torch, b, x: torch.searchsorted(b, x),
+    lambda torch: (torch.randn(1000).sort()[0], torch.randn(MEGA)),
+)
+unary(
+    "bincount, 1M",
+    8 * MEGA,
+    lambda torch, x: torch.bincount(x, minlength=1000),
+    of=lambda torch: torch.randint(0, 1000, (MEGA,)),
+)
+
+# --- indexing ----------------------------------------------------------------------------------
+
+binary(
+    "gather(0)",
+    None,
+    lambda torch, x, i: x.gather(0, i),
+    lambda torch: positions(torch, 2048, 2048),
+)
+binary(
+    "gather(1)",
+    None,
+    lambda torch, x, i: x.gather(1, i),
+    lambda torch: positions(torch, 2048, 2048),
+)
+binary(
+    "gather(1), one a row",
+    None,
+    lambda torch, x, i: x.gather(1, i),
+    lambda torch: positions(torch, 2048, 1),
+)
+binary(
+    "index_select(0)",
+    32 * MEGA,
+    lambda torch, x, i: x.index_select(0, i),
+    lambda torch: positions(torch, 2048),
+)
+binary(
+    "index_select(1)",
+    None,
+    lambda torch, x, i: x.index_select(1, i),
+    lambda torch: positions(torch, 2048),
+)
+binary(
+    "x[i, j], 1M",
+    None,
+    lambda torch, x, i, j: x[i, j],
+    lambda torch: (*positions(torch, MEGA), torch.randint(0, 2048, (MEGA,))),
+)
+binary(
+    "scatter_(1, i, y)",
+    None,
+    lambda torch, x, i, y: x.scatter_(1, i, y),
+    lambda torch: (*positions(torch, 2048, 2048), torch.randn(2048, 2048)),
+)
+binary(
+    "scatter_add_(0, i, y)",
+    None,
+    lambda torch, x, i, y: x.scatter_add_(0, i, y),
+    lambda torch: (*positions(torch, 2048, 2048), torch.randn(2048, 2048)),
+)
+binary(
+    "scatter_add_(1, i, y)",
+    None,
+    lambda torch, x, i, y: x.scatter_add_(1, i, y),
+    lambda torch: (*positions(torch, 2048, 2048), torch.randn(2048, 2048)),
+)
+binary(
+    "index_add_(0, i, y)",
+    None,
+    lambda torch, x, i, y: x.index_add_(0, i, y),
+    lambda torch: (*positions(torch, 2048), torch.randn(2048, 2048)),
+)
+binary(
+    "index_put_, 1M",
+    None,
+    lambda torch, x, i, j, y: x.index_put_((i, j), y),
+    lambda torch: (*positions(torch, MEGA), torch.randint(0, 2048, (MEGA,)), torch.randn(MEGA)),
+)
+binary(
+    "index_put_, accumulate, 1M",
+    None,
+    lambda torch, x, i, j, y: x.index_put_((i, j), y, accumulate=True),
+    lambda torch: (*positions(torch, MEGA), torch.randint(0, 2048, (MEGA,)), torch.randn(MEGA)),
+)
+
+# --- random numbers ----------------------------------------------------------------------------
+
+
+@kernel("rand, 1M")
+def rand(torch: Any) -> Run:
+    return lambda: torch.rand(MEGA)
+
+
+@kernel("randn, 1M")
+def randn(torch: Any) -> Run:
+    return lambda: torch.randn(MEGA)
+
+
+@kernel("randint, 1M")
+def randint(torch: Any) -> Run:
+    return lambda: torch.randint(0, 100, (MEGA,))
+
+
+@kernel("randperm, 1M")
+def randperm(torch: Any) -> Run:
+    return lambda: torch.randperm(MEGA)
+
+
+@kernel("randperm, 60000")
+def small_randperm(torch: Any) -> Run:
+    return lambda: torch.randperm(60_000)
+
+
+@kernel("bernoulli, 1M")
+def bernoulli(torch: Any) -> Run:
+    x = torch.rand(MEGA)
+    return lambda: torch.bernoulli(x)
+
+
+@kernel("arange, 1M int64", bytes=8 * MEGA)
+def arange(torch: Any) -> Run:
+    return lambda: torch.arange(MEGA)
+
+
+@kernel("zeros, 16 MB", bytes=16 * MEGA)
+def zeros(torch: Any) -> Run:
+    return lambda: torch.zeros(2048, 2048)
