@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 // These loops are nothing but loads and stores: vector code for broadcasting and for dense pieces
 // pays.
@@ -11,6 +12,50 @@ namespace taeda::cpu {
 
 namespace {
 
+// 16 bytes as a compiler's vector: every machine has those.
+template <class T>
+struct Vector {
+  typedef T Type __attribute__((vector_size(16)));
+};
+template <class T>
+typename Vector<T>::Type load16(const void* p) {
+  typename Vector<T>::Type v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class V>
+void store16(void* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// Elements 0, 2, 4, ... of the source, four at a time; returns how many are done. Nothing beyond
+// the last one is read.
+int64_t every_second(uint32_t* y, const char* src, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, src += 32) {
+    const auto a = load16<uint32_t>(src), b = load16<uint32_t>(src + 12);
+    store16(y + i, __builtin_shufflevector(a, b, 0, 2, 5, 7));
+  }
+  return i;
+}
+// Elements 0, -1, -2, ...
+int64_t backwards(uint32_t* y, const char* src, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4, src -= 16) {
+    const auto a = load16<uint32_t>(src - 12);
+    store16(y + i, __builtin_shufflevector(a, a, 3, 2, 1, 0));
+  }
+  return i;
+}
+
+template <class T>
+bool is_zero(const T& value) {
+  if constexpr (std::is_same_v<T, ItemPair>)
+    return value.a == 0 && value.b == 0;
+  else
+    return value == 0;
+}
+
 template <class T>
 void gather(T* y, const char* src, int64_t stride, int64_t n) {
   if (stride == 0) {
@@ -18,13 +63,22 @@ void gather(T* y, const char* src, int64_t stride, int64_t n) {
     constexpr int64_t kPattern = 2048 / sizeof(T);
     T value;
     std::memcpy(&value, src, sizeof(T));
+    if (is_zero(value)) {
+      std::memset(y, 0, static_cast<size_t>(n) * sizeof(T));
+      return;
+    }
     for (int64_t i = 0; i < std::min(n, kPattern); i++) y[i] = value;
     for (int64_t i = kPattern; i < n; i += kPattern) {
       std::memcpy(y + i, y, static_cast<size_t>(std::min(kPattern, n - i)) * sizeof(T));
     }
     return;
   }
-  for (int64_t i = 0; i < n; i++) std::memcpy(y + i, src + i * stride, sizeof(T));
+  int64_t i = 0;
+  if constexpr (sizeof(T) == 4) {
+    if (stride == 2 * static_cast<int64_t>(sizeof(T))) i = every_second(y, src, n);
+    if (stride == -static_cast<int64_t>(sizeof(T))) i = backwards(y, src, n);
+  }
+  for (; i < n; i++) std::memcpy(y + i, src + i * stride, sizeof(T));
 }
 
 template <class T>
@@ -32,11 +86,39 @@ void scatter(char* dst, int64_t stride, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; i++) std::memcpy(dst + i * stride, x + i, sizeof(T));
 }
 
+// 4 elements of each of 4 rows, from 4 places of the source.
+void transpose(uint32_t* y, int64_t n, const char* src, int64_t stride) {
+  const auto a = load16<uint32_t>(src), b = load16<uint32_t>(src + stride),
+             c = load16<uint32_t>(src + 2 * stride), d = load16<uint32_t>(src + 3 * stride);
+  const auto ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  const auto cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const auto ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const auto cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store16(y, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+  store16(y + n, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  store16(y + 2 * n, __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5));
+  store16(y + 3 * n, __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7));
+}
+// 2 elements of each of 2 rows.
+void transpose(uint64_t* y, int64_t n, const char* src, int64_t stride) {
+  const auto a = load16<uint64_t>(src), b = load16<uint64_t>(src + stride);
+  store16(y, __builtin_shufflevector(a, b, 0, 2));
+  store16(y + n, __builtin_shufflevector(a, b, 1, 3));
+}
+
 // A full tile is as many rows as a cache line has elements: the inner loop unrolls.
 template <class T>
 void tile(T* y, const char* src, int64_t stride, int64_t n, int64_t rows) {
   constexpr int64_t kRows = 64 / sizeof(T);
-  for (int64_t i = 0; i < n; i++) {
+  int64_t i = 0;
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    constexpr int64_t kSide = 16 / sizeof(T);
+    for (; rows == kRows && i + kSide <= n; i += kSide) {
+      for (int64_t r = 0; r < kRows; r += kSide)
+        transpose(y + r * n + i, n, src + i * stride + r * static_cast<int64_t>(sizeof(T)), stride);
+    }
+  }
+  for (; i < n; i++) {
     T line[kRows];
     if (rows == kRows) {
       std::memcpy(line, src + i * stride, sizeof line);

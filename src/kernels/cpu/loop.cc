@@ -257,12 +257,18 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   }
   const int64_t block = kBlockBytes / widest;
   if (plan.sizes[0] < kShortRun && plan.ndim > 1) return loop_by_blocks(plan, kernel, block);
-  bool all_direct = true;
-  for (int k = 0; k < plan.operands; k++) all_direct &= kernel.operand[k].direct;
+  bool all_direct = true, column = false;
+  for (int k = 0; k < plan.operands; k++) {
+    all_direct &= kernel.operand[k].direct;
+    for (int d = 1; d < plan.ndim; d++)
+      column |= kernel.operand[k].stride == 0 && plan.strides[d][k] != 0;
+  }
   kernel.tile_rows = kCacheLine / widest;
+  // An element that repeats along a run only fills a short block: the run's other blocks reuse it.
   loop_by_runs(plan, kernel,
                all_direct                    ? kLoopGrain
                : plan.crosses_memory_order() ? kTileLength
+               : column                      ? block / 4
                                              : block);
 }
 

@@ -1,8 +1,8 @@
 #include "kernels/cpu/row_io.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop.h"
 
 namespace taeda::cpu {
@@ -10,24 +10,19 @@ namespace {
 
 constexpr int64_t kBlock = 512;
 
-template <class T>
-void move(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
-  T* d = static_cast<T*>(dst);
-  const T* s = static_cast<const T*>(src);
-  if (dst_stride == 1)
-    for (int64_t i = 0; i < n; i++) d[i] = s[i * src_stride];
-  else
-    for (int64_t i = 0; i < n; i++) d[i * dst_stride] = s[i * src_stride];
-}
-
 // The same type, any strides.
 void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n,
               DType t) {
-  if (dst_stride == 1 && src_stride == 1) {
-    std::memcpy(dst, src, static_cast<size_t>(n * item_size(t)));
-    return;
-  }
-  with_width(t, [&](auto zero) { move<decltype(zero)>(dst, dst_stride, src, src_stride, n); });
+  const int64_t item = item_size(t);
+  if (dst_stride == 1)
+    return gather_items(dst, static_cast<const char*>(src), item, src_stride * item, n);
+  if (src_stride == 1)
+    return scatter_items(static_cast<char*>(dst), src, item, dst_stride * item, n);
+  with_width(t, [&](auto zero) {
+    auto* const d = static_cast<decltype(zero)*>(dst);
+    const auto* const s = static_cast<const decltype(zero)*>(src);
+    for (int64_t i = 0; i < n; i++) d[i * dst_stride] = s[i * src_stride];
+  });
 }
 
 }  // namespace
