@@ -7,6 +7,7 @@
 // so they run in parallel; along a line order is kept: the last of several writes wins, and sums
 // are the same in every run.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -15,18 +16,43 @@
 #include "kernels/cpu/index_common.h"
 #include "taeda/tensor.h"
 
+// Checking indices is a loop that vector code pays for.
+#pragma GCC optimize("O3")
+
 namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 13;
 constexpr int64_t kRun = 256;  // neighbouring lines of one task, at least
 
-void check_indices(const View& index, int64_t dim, int64_t size) {
+// Whether every one of n indices is in [0, size): the sign bits say it, with no branch in the loop.
+bool all_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
+  int64_t outside = 0;
+  if (step == 1) {
+    for (int64_t i = 0; i < n; i++) outside |= index[i] | (size - 1 - index[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) outside |= index[i * step] | (size - 1 - index[i * step]);
+  }
+  return outside >= 0;
+}
+
+// Raises IndexError for the first index outside, in row-major order.
+void find_outside(const View& index, int64_t dim, int64_t size) {
   const int64_t* data = index.as<int64_t>();
   for_each_offset(index, [&](int64_t i) {
     TD_CHECK(data[i] >= 0 && data[i] < size,
              "index {} is out of bounds for dimension {} with size {}", data[i], dim, size);
   });
+}
+
+void check_indices(const View& index, int64_t dim, int64_t size) {
+  if (!is_dense(index)) return find_outside(index, dim, size);
+  std::atomic<bool> inside = true;
+  parallel_for(0, index.numel, 1 << 15, [&](int64_t begin, int64_t end) {
+    if (!all_inside(index.as<int64_t>() + begin, end - begin, 1, size))
+      inside.store(false, std::memory_order_relaxed);
+  });
+  if (!inside) find_outside(index, dim, size);
 }
 
 // The index space as (outer dimensions) x (a second one) x (dim).
@@ -83,18 +109,37 @@ class Lines {
     const Axis &p = along_, &q = second_;
     if (p.index <= q.index || q.size == 1) {
       for (int64_t j = begin; j < end; j++) {
-        for (int64_t i = 0; i < p.size; i++) {
-          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self,
-               o + i * p.other + j * q.other);
-        }
+        run(p.size, {s + j * q.self, o + j * q.other, index + x + j * q.index},
+            {0, p.other, p.index}, p.self, move);
       }
     } else {
       for (int64_t i = 0; i < p.size; i++) {
-        for (int64_t j = begin; j < end; j++) {
-          move(s + j * q.self + index[x + i * p.index + j * q.index] * p.self,
-               o + i * p.other + j * q.other);
-        }
+        run(end - begin,
+            {s + begin * q.self, o + i * p.other + begin * q.other,
+             index + x + i * p.index + begin * q.index},
+            {q.self, q.other, q.index}, p.self, move);
       }
+    }
+  }
+
+  struct Place {
+    int64_t self, other;
+    const int64_t* index;
+  };
+  struct Steps {
+    int64_t self, other, index;
+  };
+  // n elements along one axis; an index counts `scale` elements of self. The dense cases keep
+  // products out of the loop.
+  template <class F>
+  static void run(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
+    if (by.index == 1 && by.other == 1 && by.self == 0 && scale == 1) {
+      for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
+    } else if (by.index == 1 && by.other == 1 && by.self == 1) {
+      for (int64_t i = 0; i < n; i++) move(at.self + i + at.index[i] * scale, at.other + i);
+    } else {
+      for (int64_t i = 0; i < n; i++)
+        move(at.self + i * by.self + at.index[i * by.index] * scale, at.other + i * by.other);
     }
   }
 
@@ -180,8 +225,13 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
     const T start = identity<T>(how);
     lines.each(index.as<int64_t>(), [=](int64_t s, int64_t) { to[s] = start; });
   }
-  lines.each(index.as<int64_t>(),
-             [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+  if (how == Reduce::kSum) {  // by itself: a constant keeps the choice out of the loop
+    lines.each(index.as<int64_t>(),
+               [=](int64_t s, int64_t o) { to[s] = combine(Reduce::kSum, to[s], from[o]); });
+  } else {
+    lines.each(index.as<int64_t>(),
+               [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+  }
   if (!mean) return;
   // Number of values in each destination, in a row-major tensor beside it.
   const DimVector strides = dense_strides(self.sizes);

@@ -15,10 +15,14 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
 
+// Vector code where slices are dense.
+#pragma GCC optimize("O3")
+
 namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 13;
+constexpr int64_t kWidth = 256;  // elements of a run that are worth a task of their own
 
 // The elements of some dimensions of a strided tensor, as runs along the innermost.
 struct Block {
@@ -122,7 +126,10 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
   if (positions == 0 || n == 0) return;
   // A task is a part of the runs of one `before` element.
-  const int64_t width = std::min(l.after.run, std::max<int64_t>(16, kWork / positions));
+  // Each element takes its values in the order of positions however runs are cut, so there are as
+  // few parts as threads: whole runs are read and written fastest.
+  const int64_t share = (l.after.run + get_num_threads() - 1) / get_num_threads();
+  const int64_t width = std::min(l.after.run, std::max({kWidth, kWork / positions, share}));
   const int64_t parts = (l.after.run + width - 1) / width;
   const int64_t tasks = l.before.count() * l.after.runs * parts;
   parallel_for(
@@ -136,7 +143,13 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
           const T* from = src + b * positions * n + r * l.after.run + first;
           for (int64_t p = 0; p < positions; p++) {
             T* line = to + offsets[static_cast<size_t>(p)];
-            for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], from[p * n + k]);
+            const T* source = from + p * n;
+            if (l.after.step == 1) {
+#pragma GCC ivdep
+              for (int64_t k = 0; k < m; k++) move(line[k], source[k]);
+            } else {
+              for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], source[k]);
+            }
           }
         }
       });
