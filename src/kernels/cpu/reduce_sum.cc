@@ -79,9 +79,15 @@ void sum_row(void* state, const void* x, int64_t n, int64_t) {
 }
 template <class T, class State>
 void sum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t stride, int64_t) {
-  T block[kReduceTile];
-  row_table<T>().sum_columns(block, static_cast<const T*>(x), n, rows, stride);
-  for (int64_t j = 0; j < n; j++) static_cast<State*>(states)[j].add(block[j]);
+  if constexpr (std::is_same_v<State, Plain<double>>) {
+    static_assert(sizeof(State) == sizeof(double));
+    row_table<T>().add_columns(&static_cast<State*>(states)->value, static_cast<const T*>(x), n,
+                               rows, stride);
+  } else {
+    T block[kReduceTile];
+    row_table<T>().sum_columns(block, static_cast<const T*>(x), n, rows, stride);
+    for (int64_t j = 0; j < n; j++) static_cast<State*>(states)[j].add(block[j]);
+  }
 }
 
 template <bool kSkipNaN>

@@ -72,6 +72,28 @@ HWY_INLINE V<T> exp_of(V<T> x) {
   return exp(Vec<T>(x)).raw;
 }
 
+// One vector of float as two of double, lanes in order.
+struct Widened {
+  V<double> lower, upper;
+};
+HWY_INLINE Widened widen(V<float> v) {
+  const hn::ScalableTag<double> wide;
+#if HWY_TARGET == HWY_SCALAR
+  return {hn::PromoteTo(wide, v), hn::Zero(wide)};
+#else
+  const hn::Half<Tag<float>> half;
+  return {hn::PromoteTo(wide, hn::LowerHalf(half, v)), hn::PromoteTo(wide, hn::UpperHalf(half, v))};
+#endif
+}
+struct WideSum {
+  V<double> lower, upper;
+  HWY_INLINE void add(V<float> v) {
+    const Widened w = widen(v);
+    lower = hn::Add(lower, w.lower);
+    upper = hn::Add(upper, w.upper);
+  }
+};
+
 template <class T>
 struct Rows {
   static double sum(const T* x, int64_t n) {
@@ -81,11 +103,12 @@ struct Rows {
       return total<T>(fold(x, n, hn::Zero(d), T(0), add));
     } else {
       const int64_t block = 32 * static_cast<int64_t>(hn::Lanes(d));
-      double sum = 0;
+      const hn::ScalableTag<double> wide;
+      WideSum sum{hn::Zero(wide), hn::Zero(wide)};
       int64_t i = 0;
-      for (; i + block <= n; i += block)
-        sum += total<T>(fold(x + i, block, hn::Zero(d), T(0), add));
-      return sum + total<T>(fold(x + i, n - i, hn::Zero(d), T(0), add));
+      for (; i + block <= n; i += block) sum.add(fold(x + i, block, hn::Zero(d), T(0), add));
+      sum.add(fold(x + i, n - i, hn::Zero(d), T(0), add));
+      return total<double>(hn::Add(sum.lower, sum.upper));
     }
   }
   static T sum_abs(const T* x, int64_t n) {
@@ -215,29 +238,63 @@ struct Rows {
   static void multiply(T* out, const T* x, const T* y, int64_t n) {
     each(out, n, [&](auto load) HWY_ATTR { return hn::Mul(load(x), load(y)); });
   }
-  static void sum_columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+  // The sums of N vectors of columns.
+  template <int N>
+  static HWY_INLINE void column_sums(V<T> (&sums)[N], const T* x, int64_t rows, int64_t stride) {
     const Tag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int k = 0; k < N; k++) sums[k] = hn::Zero(d);
+    for (int64_t i = 0; i < rows; i++) {
+      for (int k = 0; k < N; k++)
+        sums[k] = hn::Add(sums[k], hn::LoadU(d, x + i * stride + k * lanes));
+    }
+  }
+  // Calls take(vector of sums, j) for whole vectors of columns, take(sum, j) for the rest.
+  template <class Take>
+  static HWY_INLINE void each_column_sum(const T* x, int64_t n, int64_t rows, int64_t stride,
+                                         const Take& take) {
+    constexpr int kWide = 8;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
     int64_t j = 0;
-    for (; j + 2 * lanes <= n; j += 2 * lanes) {
-      V<T> a = hn::Zero(d), b = hn::Zero(d);
-      for (int64_t i = 0; i < rows; i++) {
-        a = hn::Add(a, hn::LoadU(d, x + i * stride + j));
-        b = hn::Add(b, hn::LoadU(d, x + i * stride + j + lanes));
-      }
-      hn::StoreU(a, d, acc + j);
-      hn::StoreU(b, d, acc + j + lanes);
+    for (; j + kWide * lanes <= n; j += kWide * lanes) {
+      V<T> sums[kWide];
+      column_sums(sums, x + j, rows, stride);
+      for (int k = 0; k < kWide; k++) take(sums[k], j + k * lanes);
     }
     for (; j + lanes <= n; j += lanes) {
-      V<T> a = hn::Zero(d);
-      for (int64_t i = 0; i < rows; i++) a = hn::Add(a, hn::LoadU(d, x + i * stride + j));
-      hn::StoreU(a, d, acc + j);
+      V<T> sums[1];
+      column_sums(sums, x + j, rows, stride);
+      take(sums[0], j);
     }
     for (; j < n; j++) {
       T a = 0;
       for (int64_t i = 0; i < rows; i++) a += x[i * stride + j];
-      acc[j] = a;
+      take(a, j);
     }
+  }
+  static void sum_columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+    each_column_sum(x, n, rows, stride, [=](auto sum, int64_t j) HWY_ATTR {
+      if constexpr (std::is_same_v<decltype(sum), T>)
+        acc[j] = sum;
+      else
+        hn::StoreU(sum, Tag<T>(), acc + j);
+    });
+  }
+  static void add_columns(double* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+    const hn::ScalableTag<double> wide;
+    each_column_sum(x, n, rows, stride, [=](auto sum, int64_t j) HWY_ATTR {
+      if constexpr (std::is_same_v<decltype(sum), T>) {
+        acc[j] += static_cast<double>(sum);
+      } else if constexpr (std::is_same_v<T, double>) {
+        hn::StoreU(hn::Add(hn::LoadU(wide, acc + j), sum), wide, acc + j);
+      } else {
+        const int64_t lanes = static_cast<int64_t>(hn::Lanes(wide));
+        const Widened w = widen(sum);
+        hn::StoreU(hn::Add(hn::LoadU(wide, acc + j), w.lower), wide, acc + j);
+        if constexpr (Vec<float>::size() > 1)
+          hn::StoreU(hn::Add(hn::LoadU(wide, acc + j + lanes), w.upper), wide, acc + j + lanes);
+      }
+    });
   }
   static void moments_columns(T* first, T* second, const T* x, const T* center, int64_t n,
                               int64_t rows, int64_t stride) {
@@ -436,6 +493,7 @@ const RowTable<T>* rows() {
                                      R::add_scaled,
                                      R::multiply,
                                      R::sum_columns,
+                                     R::add_columns,
                                      R::moments_columns,
                                      R::dots_columns};
   return &table;

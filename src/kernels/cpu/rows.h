@@ -51,6 +51,8 @@ struct RowTable {
   void (*multiply)(T* out, const T* x, const T* y, int64_t n);
   // The same over columns: acc[j] = sum over i < rows of x[i * stride + j], j < n.
   void (*sum_columns)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
+  // acc[j] += sum over i < rows of x[i * stride + j], which is added up in T.
+  void (*add_columns)(double* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
   void (*moments_columns)(T* first, T* second, const T* x, const T* center, int64_t n, int64_t rows,
                           int64_t stride);
   // first[j] = sum of gy, second[j] = sum of gy * (x - center[j])
