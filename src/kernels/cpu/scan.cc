@@ -12,10 +12,14 @@
 #include "kernels/cpu/row_io.h"
 #include "taeda/tensor.h"
 
+// Vector code for lanes that lie side by side.
+#pragma GCC optimize("O3")
+
 namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;
+constexpr int64_t kBundle = 256;
 
 // Lanes of the first view along `dim`, with the offsets of each lane's first element in several
 // views of equal sizes.
@@ -38,6 +42,37 @@ class Lanes {
   }
   int64_t length() const { return length_; }
   int64_t stride(size_t view) const { return stride_[view]; }
+
+  // Whether neighbouring lanes are neighbours in the memory of every view.
+  bool side_by_side() const {
+    if (sizes_.empty() || length_ < 2) return false;
+    for (size_t v = 0; v < kViews; v++) {
+      if (strides_[v].back() != 1) return false;
+    }
+    return true;
+  }
+  // f(offsets, n) for bundles of up to kBundle lanes that are side by side.
+  template <class F>
+  void each_bundle(const F& f) const {
+    if (length_ == 0 || count_ == 0) return;
+    const int64_t width = sizes_.back(), bundles = (width + kBundle - 1) / kBundle;
+    const int64_t work = length_ * std::min(width, kBundle);
+    parallel_for(0, count_ / width * bundles, std::max<int64_t>(1, kWork / work),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t b = begin; b < end; b++) {
+                     const int64_t first = b % bundles * kBundle;
+                     int64_t offsets[kViews];
+                     std::fill_n(offsets, kViews, first);
+                     int64_t rest = b / bundles;
+                     for (size_t i = sizes_.size() - 1; i-- > 0;) {
+                       const int64_t k = rest % sizes_[i];
+                       rest /= sizes_[i];
+                       for (size_t v = 0; v < kViews; v++) offsets[v] += k * strides_[v][i];
+                     }
+                     f(offsets, std::min(kBundle, width - first));
+                   }
+                 });
+  }
 
   // f(offsets) for every lane, in parallel.
   template <class F>
@@ -105,11 +140,24 @@ struct LogAddExp {
   }
 };
 
-// Blocks of a lane pass through L1 in the compute type.
+// Blocks of a lane pass through L1 in the compute type; lanes that lie side by side in memory are
+// scanned together, a row of them at a time.
 template <class T, template <class> class Op>
 void scan(const View& out, const View& x, int64_t dim) {
   const Lanes<2> lanes({&out, &x}, dim);
   constexpr int64_t kBlock = 512;
+  if (out.dtype == kDTypeOf<T> && x.dtype == kDTypeOf<T> && lanes.side_by_side()) {
+    lanes.each_bundle([&](const int64_t* offset, int64_t n) {
+      Op<T> ops[kBundle];
+      for (int64_t i = 0; i < lanes.length(); i++) {
+        T* const y = out.as<T>() + offset[0] + i * lanes.stride(0);
+        const T* const p = x.as<T>() + offset[1] + i * lanes.stride(1);
+#pragma GCC ivdep
+        for (int64_t j = 0; j < n; j++) y[j] = ops[j](p[j]);
+      }
+    });
+    return;
+  }
   lanes.each([&](const int64_t* offset) {
     Op<T> op;
     if (out.dtype == kDTypeOf<T> && x.dtype == kDTypeOf<T>) {
