@@ -142,10 +142,11 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   check_has_data("bincount", self);
   const Tensor x = dense(self, DType::kInt64);
   int64_t length = minlength;
-  for (int64_t i = 0; i < x.numel(); i++) {
-    const int64_t v = x.data<int64_t>()[i];
-    TD_CHECK(v >= 0, "bincount only supports 1-d non-negative integral inputs.");
-    length = std::max(length, checked_add(v, 1, "bincount"));
+  if (x.numel() > 0) {
+    const auto [least, most] = op::aminmax(x, std::nullopt, false);
+    TD_CHECK(least.item<int64_t>() >= 0,
+             "bincount only supports 1-d non-negative integral inputs.");
+    length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
   }
   const DType dtype = !weights.defined()                   ? DType::kInt64
                       : weights.dtype() == DType::kFloat32 ? DType::kFloat32

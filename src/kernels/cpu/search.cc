@@ -91,6 +91,23 @@ void put_positions(const View& x, const View& source, Span<const int64_t> positi
   });
 }
 
+namespace {
+
+// How many elements of the row, from its start, fulfil a condition that those after them do not.
+// No branch depends on data: a processor cannot guess the ways of a search.
+template <class T, class Condition>
+int64_t count_while(const T* row, int64_t n, const Condition& condition) {
+  const T* base = row;
+  while (n > 1) {
+    const int64_t half = n / 2;
+    base += half * static_cast<int64_t>(condition(base[half - 1]));
+    n -= half;
+  }
+  return base - row + (n == 1 && condition(*base));
+}
+
+}  // namespace
+
 void searchsorted(const View& out, const View& boundaries, const View& values, bool right) {
   const int64_t n = values.sizes[1], m = boundaries.sizes[1];
   const int64_t step = boundaries.sizes[0] == 1 ? 0 : m;
@@ -103,7 +120,7 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
       const auto less = [](const T& x, const T& y) {  // NaN above every number
         if constexpr (is_floating(kDTypeOf<T>)) {
           const auto p = static_cast<double>(x), q = static_cast<double>(y);
-          return p < q || (std::isnan(q) && !std::isnan(p));
+          return (p < q) | ((q != q) & (p == p));
         } else {
           return x < y;
         }
@@ -111,9 +128,8 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
       parallel_for(0, values.numel, 1 << 10, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; i++) {
           const T* row = b + i / n * step;
-          to[i] = (right ? std::upper_bound(row, row + m, v[i], less)
-                         : std::lower_bound(row, row + m, v[i], less)) -
-                  row;
+          to[i] = right ? count_while(row, m, [&](const T& x) { return !less(v[i], x); })
+                        : count_while(row, m, [&](const T& x) { return less(x, v[i]); });
         }
       });
     }

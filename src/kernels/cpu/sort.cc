@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t kWork = 1 << 12;
 constexpr size_t kRadixFrom = 512;
+constexpr int64_t kFew = 16;  // up to this many smallest elements are found by insertion
 
 // A key and its place in one number, where the key has 32 bits; else side by side.
 struct Narrow {
@@ -56,6 +57,11 @@ auto key_of(T x) {
     return static_cast<uint32_t>(static_cast<int32_t>(x)) ^ (uint32_t{1} << 31);
   }
 }
+// The integer with this key.
+template <class T>
+T value_of(std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t> key) {
+  return static_cast<T>(key ^ (decltype(key){1} << (sizeof(key) * 8 - 1)));
+}
 template <class T>
 using PairOf = std::conditional_t<sizeof(key_of(T())) == 4, Narrow, Wide>;
 
@@ -78,6 +84,40 @@ void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
     std::swap(from, to);
   }
   if (from != pairs) std::copy(from, from + n, pairs);
+}
+
+// Sorts numbers by their bits from `low` on, `bits` of them; those that agree there keep their
+// order.
+void radix_sort_bits(uint64_t* x, size_t n, uint64_t* scratch, unsigned low, unsigned bits) {
+  uint64_t *from = x, *to = scratch;
+  for (unsigned shift = low; shift < low + bits; shift += 8) {
+    std::array<uint32_t, 257> start{};
+    for (size_t i = 0; i < n; i++) start[(from[i] >> shift & 255) + 1]++;
+    for (size_t b = 1; b < start.size(); b++) start[b] += start[b - 1];
+    for (size_t i = 0; i < n; i++) to[start[from[i] >> shift & 255]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != x) std::copy(from, from + n, x);
+}
+
+// Sorts pairs in the order of their places whose keys span so few bits that key and place fit into
+// one number: half the memory to move, and passes only over bits that differ. Returns whether they
+// did.
+bool sort_packed(Wide* pairs, size_t n) {
+  const auto [least, most] = std::minmax_element(
+      pairs, pairs + n, [](const Wide& a, const Wide& b) { return a.high < b.high; });
+  const uint64_t base = least->high;
+  const auto key_bits = static_cast<unsigned>(std::bit_width(most->high - base));
+  const auto place_bits = static_cast<unsigned>(std::bit_width(n - 1));
+  if (key_bits + place_bits > 64) return false;
+  std::vector<uint64_t> packed(2 * n);
+  for (size_t i = 0; i < n; i++) packed[i] = (pairs[i].high - base) << place_bits | pairs[i].low;
+  radix_sort_bits(packed.data(), n, packed.data() + n, place_bits, key_bits);
+  const uint64_t place_mask = (uint64_t{1} << place_bits) - 1;
+  for (size_t i = 0; i < n; i++)
+    pairs[i] =
+        Wide::make((packed[i] >> place_bits) + base, static_cast<uint32_t>(packed[i] & place_mask));
+  return true;
 }
 
 // Lines of several tensors along `dim` (tensors may differ in size there).
@@ -163,22 +203,53 @@ struct Scratch {
                        pairs.begin() + static_cast<int64_t>(count));
     }
   }
+  // Leaves the k smallest pairs in front, in order: each new one sinks to its place from the end.
+  void insert_smallest(const View& x, int64_t offset, int64_t stride, bool descending, size_t k) {
+    using Pair = PairOf<T>;
+    const size_t n = values.size();
+    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride,
+                static_cast<int64_t>(n));
+    Pair* const best = pairs.data();
+    const auto flip = descending ? ~typename Pair::Key{} : typename Pair::Key{};
+    const auto pair = [&](size_t i) {
+      return Pair::make(static_cast<typename Pair::Key>(key_of(values[i]) ^ flip),
+                        static_cast<uint32_t>(i));
+    };
+    const auto sink = [=](Pair p, size_t j) {
+      for (; j > 0 && p < best[j - 1]; j--) best[j] = best[j - 1];
+      best[j] = p;
+    };
+    for (size_t i = 0; i < k; i++) sink(pair(i), i);
+    for (size_t i = k; i < n; i++) {
+      const Pair p = pair(i);
+      if (p < best[k - 1]) sink(p, k - 1);
+    }
+  }
   void sort() {
     if (pairs.size() < kRadixFrom) {
       std::sort(pairs.begin(), pairs.end());
     } else {
+      if constexpr (std::is_same_v<PairOf<T>, Wide>) {
+        if (sort_packed(pairs.data(), pairs.size())) return;
+      }
       if (other.empty()) other.resize(pairs.size());
       radix_sort(pairs.data(), pairs.size(), other.data());
     }
   }
   // The first `count` pairs as values and places.
   void store(const View& out, const View& places, int64_t offset, int64_t stride,
-             int64_t place_offset, int64_t place_stride, int64_t count) {
+             int64_t place_offset, int64_t place_stride, int64_t count, bool descending) {
     sorted.resize(static_cast<size_t>(count));
     int64_t* const p = places.as<int64_t>() + place_offset;
     for (int64_t i = 0; i < count; i++) {
       const int64_t place = pairs[static_cast<size_t>(i)].place();
-      sorted[static_cast<size_t>(i)] = values[static_cast<size_t>(place)];
+      if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
+        const auto key = pairs[static_cast<size_t>(i)].key();
+        sorted[static_cast<size_t>(i)] =
+            value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
+      } else {
+        sorted[static_cast<size_t>(i)] = values[static_cast<size_t>(place)];
+      }
       p[i * place_stride] = place;
     }
     convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
@@ -224,7 +295,8 @@ void sort(const View& values, const View& indices, const View& self, int64_t dim
         [&](const auto& offset, S& s) {
           s.load(self, offset[0], lines.stride[0], descending);
           s.sort();
-          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n);
+          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n,
+                  descending);
         });
   });
 }
@@ -239,7 +311,9 @@ void topk(const View& values, const View& indices, const View& self, int64_t k, 
     lines.each(
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {
-          if (k > 0 && 16 * k <= n) {
+          if (k > 0 && k <= kFew && 2 * k <= n) {
+            s.insert_smallest(self, offset[0], lines.stride[0], largest, static_cast<size_t>(k));
+          } else if (k > 0 && 16 * k <= n) {
             s.select_smallest(self, offset[0], lines.stride[0], largest, k);
             if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
           } else if (s.load(self, offset[0], lines.stride[0], largest); 4 * k >= n && sorted) {
@@ -248,7 +322,8 @@ void topk(const View& values, const View& indices, const View& self, int64_t k, 
             if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
             if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
           }
-          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k);
+          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k,
+                  largest);
         });
   });
 }
@@ -297,7 +372,7 @@ void select(const View& values, const View& indices, const View& self, int64_t d
             std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
             s.pairs[0] = s.pairs[static_cast<size_t>(r)];
           }
-          s.store(v, w, offset[1], 1, offset[2], 1, 1);
+          s.store(v, w, offset[1], 1, offset[2], 1, 1, /*descending=*/false);
         });
   });
 }
@@ -357,7 +432,7 @@ void mode(const View& values, const View& indices, const View& self, int64_t dim
             }
           }
           s.pairs[0] = s.pairs[best];
-          s.store(v, w, offset[1], 1, offset[2], 1, 1);
+          s.store(v, w, offset[1], 1, offset[2], 1, 1, /*descending=*/false);
         });
   });
 }
