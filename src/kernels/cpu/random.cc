@@ -374,11 +374,17 @@ void random_permutation(const View& out, Generator& generator) {
     T* data = out.as<T>();
     // Fisher and Yates, from the front while 32 bits choose well enough, inside out beyond.
     if (n < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20)) {
-      for (int64_t i = 0; i < n; i++) data[i * stride] = from_double<T>(static_cast<double>(i));
-      for (int64_t i = 0; i < n - 1; i++) {
-        const auto z = static_cast<int64_t>(generator.random() % static_cast<uint64_t>(n - i));
-        std::swap(data[i * stride], data[(i + z) * stride]);
-      }
+      const auto shuffle = [&](auto step) {
+        for (int64_t i = 0; i < n; i++) data[i * step] = from_double<T>(static_cast<double>(i));
+        for (int64_t i = 0; i < n - 1; i++) {
+          const auto z = static_cast<uint32_t>(generator.random()) % static_cast<uint32_t>(n - i);
+          std::swap(data[i * step], data[(i + z) * step]);
+        }
+      };
+      if (stride == 1)
+        shuffle(std::integral_constant<int64_t, 1>());
+      else
+        shuffle(stride);
       return;
     }
     for (int64_t i = 0; i < n; i++) {
