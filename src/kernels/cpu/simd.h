@@ -110,10 +110,10 @@ struct Vec {
   }
   // A NaN in either argument gives NaN, as torch.maximum and minimum do.
   friend TD_FN Vec max(Vec a, Vec b) {
-    return select(isnan(a), a, select(isnan(b), b, raw_max(a, b)));
+    return select(isnan(a), a, or_second_nan(raw_max(a, b), b));
   }
   friend TD_FN Vec min(Vec a, Vec b) {
-    return select(isnan(a), a, select(isnan(b), b, raw_min(a, b)));
+    return select(isnan(a), a, or_second_nan(raw_min(a, b), b));
   }
   // A NaN is ignored where the other argument is a number.
   friend TD_FN Vec fmax(Vec a, Vec b) {
@@ -126,6 +126,16 @@ struct Vec {
   // gives b.
   friend TD_FN Vec raw_max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
   friend TD_FN Vec raw_min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
+
+ private:
+  // The extreme of some a and b; b where b is NaN, which x86 does by itself.
+  static TD_FN Vec or_second_nan(Vec extreme, [[maybe_unused]] Vec b) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
+    return extreme;
+#else
+    return select(isnan(b), b, extreme);
+#endif
+  }
 };
 
 template <class T>

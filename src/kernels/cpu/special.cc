@@ -11,10 +11,7 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // -pi cot(pi x), with the angle reduced exactly before it is multiplied by pi.
-double reflected_cotangent(double x) {
-  const double fraction = x - std::floor(x);
-  return -kPi / std::tan(kPi * (fraction > 0.5 ? fraction - 1 : fraction));
-}
+double reflected_cotangent(double x) { return -kPi / std::tan(kPi * (x - std::round(x))); }
 
 }  // namespace
 
@@ -45,8 +42,7 @@ double trigamma(double x) {
   if (x == 0) return std::numeric_limits<double>::infinity();
   if (x < 0) {
     if (x == std::floor(x)) return std::numeric_limits<double>::infinity();
-    const double fraction = x - std::floor(x);
-    const double s = kPi / std::sin(kPi * fraction);
+    const double s = kPi / std::sin(kPi * (x - std::round(x)));
     return s * s - trigamma(1 - x);
   }
   double sum = 0;
@@ -65,7 +61,7 @@ double tetragamma(double x) {
   if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), x);
   if (x < 0) {
     if (x == std::floor(x)) return kNaN;
-    const double fraction = x - std::floor(x), s = std::sin(kPi * fraction);
+    const double fraction = x - std::round(x), s = std::sin(kPi * fraction);
     return tetragamma(1 - x) - 2 * kPi * kPi * kPi * std::cos(kPi * fraction) / (s * s * s);
   }
   double sum = 0;

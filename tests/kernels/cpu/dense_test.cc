@@ -31,6 +31,7 @@ const DenseTable& dense_div();
 const DenseTable& dense_div_trunc();
 const DenseTable& dense_eq();
 const DenseTable& dense_erf();
+const DenseTable& dense_erfc();
 const DenseTable& dense_erfinv();
 const DenseTable& dense_exp();
 const DenseTable& dense_exp2();
@@ -157,6 +158,37 @@ void expect_close(const char* name, Table table, Real (*truth)(Real), double lo,
   }
 }
 
+// Newton's method in long double from the double's own answer.
+Real inverse_erf(Real x) {
+  if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? x * HUGE_VALL : std::nanl("");
+  const Real a = std::abs(x);
+  Real y = a < 0.5 ? a * 0.886L : std::sqrt(-std::log((1 - a) * 2)) + 0.1L;
+  for (int i = 0; i < 60; i++) {
+    const Real error = a > 0.5L ? (1 - a) - std::erfc(y) : std::erf(y) - a;
+    const Real step = error / (2 / std::sqrt(std::numbers::pi_v<Real>) * std::exp(-y * y));
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+// The shift to 40, then the asymptotic series [A&S 6.3.18].
+Real digamma(Real x) {
+  if (x == 0) return std::copysign(HUGE_VALL, -x);
+  Real sum = 0;
+  if (x < 0) {
+    if (x == std::floor(x)) return std::nanl("");
+    sum = -std::numbers::pi_v<Real> / std::tan(std::numbers::pi_v<Real> * (x - std::round(x)));
+    x = 1 - x;
+  }
+  for (; x < 40; x += 1) sum -= 1 / x;
+  const Real z = 1 / (x * x);
+  const Real series = z * (1 / 12.L - z * (1 / 120.L - z * (1 / 252.L - z * (1 / 240.L))));
+  return sum + std::log(x) - 0.5L / x - series;
+}
+Real log_gamma(Real x) {
+  int sign;
+  return ::lgammal_r(x, &sign);
+}
+
 TEST_P(Dense, ElementaryFunctions) {
   struct Case {
     const char* name;
@@ -183,6 +215,9 @@ TEST_P(Dense, ElementaryFunctions) {
       {"acosh", dense_acosh, std::acosh, -2, 60, 4},
       {"atanh", dense_atanh, std::atanh, -1, 1, 4},
       {"erf", dense_erf, std::erf, -6, 6, 5},
+      {"erfc", dense_erfc, std::erfc, -6, 28, 4},
+      {"erfinv", dense_erfinv, inverse_erf, -1, 1, 3},
+      {"lgamma", dense_lgamma, log_gamma, 0, 60, 5},
       {"sqrt", dense_sqrt, std::sqrt, 0, 100, 0.5},
       {"rsqrt", dense_rsqrt, [](Real x) { return 1 / std::sqrt(x); }, 0, 100, 1.5},
   };
@@ -190,6 +225,8 @@ TEST_P(Dense, ElementaryFunctions) {
     expect_close<float>(c.name, c.table, c.truth, c.lo, c.hi, c.bound);
     expect_close<double>(c.name, c.table, c.truth, c.lo, c.hi, c.bound);
   }
+  expect_close<double>("erf", dense_erf, std::erf, -6, 6, 1.5);
+  expect_close<float>("lgamma", dense_lgamma, log_gamma, 0, 60, 2);
 }
 
 // Huge angles leave the vector code's range.
@@ -198,6 +235,44 @@ TEST_P(Dense, HugeAngles) {
   const std::vector<double> y = run<double>(dense_sin, {x});
   for (size_t i = 0; i < x.size(); i++)
     EXPECT_LE(ulps(y[i], std::sin(static_cast<Real>(x[i]))), 1.5) << x[i];
+}
+
+// Near their zeros these have an absolute error, not a relative one.
+template <class T>
+void expect_near_zeros(const char* name, Table table, Real (*truth)(Real), double tolerance) {
+  const std::vector<T> x = samples<T>(-20, 20);
+  const std::vector<T> y = run<T>(table, {x});
+  for (size_t i = 0; i < x.size(); i++) {
+    const Real want = truth(x[i]);
+    if (x[i] == std::floor(x[i]) && x[i] <= 0) continue;  // poles
+    ASSERT_NEAR(static_cast<double>(y[i]), static_cast<double>(want),
+                tolerance * std::max(1.0, static_cast<double>(std::abs(want))))
+        << name << "(" << x[i] << ")";
+  }
+}
+TEST_P(Dense, GammaFunctionsOnBothSidesOfZero) {
+  expect_near_zeros<float>("lgamma", dense_lgamma, log_gamma, 2e-7);
+  expect_near_zeros<double>("lgamma", dense_lgamma, log_gamma, 1e-15);
+  expect_near_zeros<float>("digamma", dense_digamma, digamma, 2e-7);
+  expect_near_zeros<double>("digamma", dense_digamma, digamma, 4e-14);
+  expect_close<double>("digamma", dense_digamma, digamma, 2, 60, 12);
+}
+
+// Powers of positive numbers over the whole range of results, denormal and infinite ones included.
+TEST_P(Dense, PowersOverTheWholeRange) {
+  for (const double exponent : {2.5, -3.7, 0.1, 100.3, 1e-3, -0.25, 1e5, -1e5}) {
+    const std::vector<double> x = samples<double>(1e-3, 1e6);
+    const std::vector<double> y(x.size(), exponent);
+    const std::vector<double> got = run<double>(dense_pow, {x, y});
+    const std::vector<float> xf(x.begin(), x.end()), yf(y.begin(), y.end());
+    const std::vector<float> got_float = run<float>(dense_pow, {xf, yf});
+    for (size_t i = 0; i < x.size(); i++) {
+      ASSERT_LE(ulps(got[i], std::pow(static_cast<Real>(x[i]), static_cast<Real>(exponent))), 1.5)
+          << x[i] << " ** " << exponent << " = " << got[i];
+      ASSERT_LE(ulps(got_float[i], std::pow(static_cast<Real>(xf[i]), static_cast<Real>(yf[i]))), 1)
+          << xf[i] << " ** " << yf[i] << " = " << got_float[i];
+    }
+  }
 }
 
 TEST_P(Dense, SpecialFunctions) {
