@@ -43,9 +43,9 @@ TD_FN Lane<T> fmod(Lane<T> x, Lane<T> y) {
 template <class T>
 TD_FN Lane<T> remainder(Lane<T> x, Lane<T> y) {
   const T r = fmod(x, y).raw;
-  return Lane<T>(r != 0 && detail::is_negative(r) != detail::is_negative(y.raw)
-                     ? static_cast<T>(r + y.raw)
-                     : r);
+  // No branch: the sign of a remainder is anyone's guess.
+  const bool other_sign = (r != 0) & (detail::is_negative(r) != detail::is_negative(y.raw));
+  return Lane<T>(static_cast<T>(r + (other_sign ? y.raw : T(0))));
 }
 template <class T>
 TD_FN Lane<T> trunc_divide(Lane<T> x, Lane<T> y) {
@@ -61,8 +61,8 @@ TD_FN Lane<T> floor_divide(Lane<T> x, Lane<T> y) {
     detail::check_divisor(y.raw);
     if (detail::is_minus_one(y.raw)) return -x;
     const T q = static_cast<T>(x.raw / y.raw), r = static_cast<T>(x.raw - q * y.raw);
-    return Lane<T>(
-        r != 0 && detail::is_negative(r) != detail::is_negative(y.raw) ? static_cast<T>(q - 1) : q);
+    const bool below = (r != 0) & (detail::is_negative(r) != detail::is_negative(y.raw));
+    return Lane<T>(static_cast<T>(q - static_cast<T>(below)));
   } else {
     if (y.raw == 0) return Lane<T>(x.raw / y.raw);
     const T r = std::fmod(x.raw, y.raw);
