@@ -1,5 +1,6 @@
 // Splitting, joining and repeating: composites of views and copies behind ops/shape.yaml.
 #include <algorithm>
+#include <cstring>
 
 #include "core/layout.h"
 #include "op_impl.h"
@@ -159,6 +160,33 @@ TensorList unbind(const Tensor& self, int64_t dim) {
 namespace {
 // PyTorch skips 1-d empty tensors in cat, whatever the others' shape.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
+
+constexpr int64_t kSmallCat = 16384;  // bytes up to which joining is a few calls of memcpy
+
+// Small row-major tensors of out's dtype: a row of the result is a row of each in turn. Returns
+// whether it applied.
+bool cat_small(const Tensor& out, TensorSpan tensors, int64_t dim) {
+  const int64_t item = item_size(out.dtype());
+  if (!out.device().is_cpu() || !out.is_contiguous() || out.numel() * item > kSmallCat)
+    return false;
+  for (const Tensor& t : tensors) {
+    if (!t.is_contiguous() || t.dtype() != out.dtype()) return false;
+  }
+  int64_t rows = 1;
+  for (int64_t d = 0; d < dim; d++) rows *= out.sizes()[static_cast<size_t>(d)];
+  if (out.numel() == 0) return true;
+  char* to = static_cast<char*>(out.data_ptr());
+  for (int64_t r = 0; r < rows; r++) {
+    for (const Tensor& t : tensors) {
+      const int64_t bytes = t.numel() / rows * item;
+      if (bytes > 0)
+        std::memcpy(to, static_cast<const char*>(t.data_ptr()) + r * bytes,
+                    static_cast<size_t>(bytes));
+      to += bytes;
+    }
+  }
+  return true;
+}
 }  // namespace
 
 Tensor cat(TensorSpan tensors, int64_t dim) {
@@ -197,6 +225,7 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
                                first->device());
   else
     out = empty_tensor(sizes, promotion.result(), first->device());
+  if (cat_small(out, tensors, dim)) return out;
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     if (skipped(t)) continue;

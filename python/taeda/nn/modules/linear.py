@@ -64,6 +64,11 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
+        # Past __getattr__, which costs as much as a small product; a parametrized weight is no
+        # longer in the table.
+        parameters = self._parameters
+        if "weight" in parameters and "bias" in parameters:
+            return F.linear(input, parameters["weight"], parameters["bias"])
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
