@@ -42,7 +42,7 @@ short, int, long = _C.int16, _C.int32, _C.int64
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cuda distributed env fft func jit linalg mps "
+    "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit linalg mps "
     "multiprocessing nn optim overrides profiler random return_types serialization special "
     "storage testing types utils version xpu".split()
 )
