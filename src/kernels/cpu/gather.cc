@@ -38,14 +38,14 @@ int64_t every_second(uint32_t* y, const char* src, int64_t n) {
   }
   return i;
 }
-// Elements 0, -1, -2, ...
+// Elements 0, -1, -2, ...; the source is read forwards, as prefetching wants it.
 int64_t backwards(uint32_t* y, const char* src, int64_t n) {
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4, src -= 16) {
-    const auto a = load16<uint32_t>(src - 12);
+  const int64_t whole = n / 4 * 4;
+  for (int64_t i = whole - 4; i >= 0; i -= 4) {
+    const auto a = load16<uint32_t>(src - (i + 3) * 4);
     store16(y + i, __builtin_shufflevector(a, a, 3, 2, 1, 0));
   }
-  return i;
+  return whole;
 }
 
 template <class T>
