@@ -229,7 +229,7 @@ def measure_model(name: str, threads: int, repetitions: int) -> Row:
     for model in models.values():
         model.seconds(2)  # the first steps fill caches and compile kernels
     first = models["torch"].seconds(1)
-    steps = max(1, min(200, round(0.7 / first)))
+    steps = max(1, min(200, round(0.5 / first)))
     rates: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
     for _ in range(repetitions):
         for f, model in models.items():
