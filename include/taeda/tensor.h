@@ -10,6 +10,8 @@
 //   x.grad();  // 2 * x
 #pragma once
 
+#include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +29,9 @@ namespace taeda {
 
 class Tensor;
 class Generator;
+namespace indexing {
+class TensorIndex;
+}
 using TensorSpan = Span<const Tensor>;
 using TensorList = std::vector<Tensor>;
 // An optional integer list or number in operator signatures: PyTorch's `int[]?`, `float?`, ...
@@ -86,13 +91,13 @@ class Tensor {
     bool is_inference() const { return impl_->inference; }
     uint32_t version() const { return impl_->version(); }
     const Ref<Storage>& storage() const { return impl_->storage; }
-    void* data_ptr() const { return impl_->data; }
+    void* data_ptr() const { return impl_->data(); }
     // The data as T*; RuntimeError when the dtype differs.
     template <class T>
     T* data() const {
       TD_CHECK(impl_->dtype == kDTypeOf<T>, "data(): expected dtype {}, got {}", kDTypeOf<T>,
                impl_->dtype);
-      return static_cast<T*>(impl_->data);
+      return static_cast<T*>(impl_->data());
     }
     // The value of a one-element tensor as T; RuntimeError for more elements.
     template <class T>
@@ -100,6 +105,20 @@ class Tensor {
       return item_scalar().to<T>();
     }
     Scalar item_scalar() const;
+
+    // --- indexing (indexing.h) ---
+    // x[i]: the i-th row, a view; negative i counts from the end, IndexError outside.
+    Tensor operator[](int64_t i) const;
+    // x[indices], x[mask]: a copy of the elements that a tensor of indices or a mask names.
+    Tensor operator[](const Tensor& index) const;
+    // x.index({0, Slice(1, None, 2), Ellipsis, mask}) is Python's x[0, 1::2, ..., mask]: a view
+    // unless a tensor is among the indices.
+    Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+    Tensor index(Span<const indexing::TensorIndex> indices) const;
+    // x[...] = value; `value` broadcasts, and may be a number.
+    const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices,
+                             const Tensor& value) const;
+    const Tensor& index_put_(Span<const indexing::TensorIndex> indices, const Tensor& value) const;
 
     // --- autograd (src/autograd) ---
     bool requires_grad() const;
@@ -129,5 +148,8 @@ class Tensor {
    private:
     Ref<TensorImpl> impl_;
 };
+
+// Writes to_string().
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace taeda

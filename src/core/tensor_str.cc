@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ostream>
 
 #include "taeda/tensor.h"
 
@@ -228,6 +229,10 @@ std::string Tensor::to_string() const {
     }
   }
   return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) {
+  return out << (x.defined() ? x.to_string() : "Tensor()");
 }
 
 }  // namespace taeda

@@ -2,21 +2,11 @@
 #pragma once
 
 #include "python/common.h"
-#include "taeda/tensor.h"
+#include "taeda/indexing.h"
 
 namespace taeda::python {
 
-// One index expression applied as far as views reach: ints, slices, None, Ellipsis and bools have
-// become `view`; index tensors wait in `indices`, one a dimension of `view`, undefined where there
-// is none.
-struct Indexed {
-  Tensor view;
-  TensorList indices;
-  bool changed = false;  // false: `view` is the tensor itself
-
-  bool advanced() const { return !indices.empty(); }
-};
-
-Indexed apply_index(const Tensor& x, PyObject* index);
+// A Python index expression on x, as indexing::apply does it.
+indexing::Indexed apply_index(const Tensor& x, PyObject* index);
 
 }  // namespace taeda::python

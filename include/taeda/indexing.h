@@ -1,0 +1,72 @@
+// indexing: what may stand between the brackets of x[...], and its meaning.
+//
+// TensorIndex is one of the indices: a number, a bool, a Slice, None (a new dimension of size 1),
+// Ellipsis (as many whole dimensions as are left over) or a tensor (integers, or a mask). The rules
+// are NumPy's and PyTorch's; the Python bindings use the same functions.
+//
+//   using namespace taeda::indexing;
+//   Tensor corner = x.index({Ellipsis, Slice(None, 2), Slice(-2, None)});
+//   x.index_put_({x > 1.0}, 1.0);
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <utility>
+
+#include "taeda/tensor.h"
+
+namespace taeda::indexing {
+
+inline constexpr std::nullopt_t None = std::nullopt;
+inline constexpr struct EllipsisType {
+} Ellipsis;
+
+// start:stop:step; None stands for the end in question. ValueError for steps below 1.
+struct Slice {
+  static constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  int64_t start, stop, step;
+  explicit Slice(OptInt start = None, OptInt stop = None, OptInt step = None)
+      : start(start.value_or(0)), stop(stop.value_or(kEnd)), step(step.value_or(1)) {}
+};
+
+class TensorIndex {
+ public:
+  enum class Kind : uint8_t { kNone, kEllipsis, kInteger, kBool, kSlice, kTensor };
+
+  TensorIndex(std::nullopt_t = None) {}
+  TensorIndex(EllipsisType) : kind_(Kind::kEllipsis) {}
+  TensorIndex(std::integral auto i) : kind_(Kind::kInteger), slice_(static_cast<int64_t>(i)) {}
+  TensorIndex(bool value) : kind_(Kind::kBool), slice_(value ? 1 : 0) {}
+  TensorIndex(Slice slice) : kind_(Kind::kSlice), slice_(slice) {}
+  TensorIndex(Tensor index) : kind_(Kind::kTensor), tensor_(std::move(index)) {}
+
+  Kind kind() const { return kind_; }
+  int64_t integer() const { return slice_.start; }  // of kInteger, and 0 or 1 of kBool
+  const Slice& slice() const { return slice_; }
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Kind kind_ = Kind::kNone;
+  Slice slice_;
+  Tensor tensor_;
+};
+
+// An index expression applied as far as views reach: `view` has everything but the tensors, which
+// wait in `indices`, one a dimension of `view`, undefined where there is none.
+struct Indexed {
+  Tensor view;
+  TensorList indices;
+  bool changed = false;  // false: `view` is the indexed tensor itself
+
+  bool advanced() const { return !indices.empty(); }
+};
+Indexed apply(const Tensor& x, Span<const TensorIndex> indices);
+
+// x[i] with Python's messages; `shown` is the dimension that they name.
+Tensor select_checked(const Tensor& x, int64_t dim, int64_t i, int64_t shown);
+
+// What x[...] reads, and writes: leading dimensions of size 1 that the place lacks do not count.
+Tensor get(const Indexed& place);
+void set(const Indexed& place, const Tensor& value);
+
+}  // namespace taeda::indexing
