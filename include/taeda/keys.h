@@ -39,6 +39,7 @@ struct ThreadModes {
   KeySet excluded;
   bool grad_enabled = true;
   bool inference = false;
+  bool autocast = false;  // operators with an `autocast:` entry convert their arguments first
 };
 
 #if defined(__GNUC__)

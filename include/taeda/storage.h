@@ -2,7 +2,8 @@
 //
 // Shared by all views of a tensor, with one version counter that in-place operators advance. NumPy
 // arrays, DLPack capsules and mapped files are storages whose deleter drops the foreign owner:
-// nothing is copied. Storages of up to 64 bytes keep their data inside the object.
+// nothing is copied. Storages of up to 64 bytes keep their data inside the object. The address may
+// change (resize, replace); tensors ask for it each time.
 #pragma once
 
 #include <atomic>
@@ -29,15 +30,24 @@ class Storage final : public RefCounted {
   void* data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
-  bool resizable() const { return owned_ && resizable_; }
-  // For memory whose address somebody else has been told (a NumPy array, a buffer).
+  bool resizable() const { return (owned_ || movable_) && resizable_ && pins_ == 0; }
+  // For memory whose address somebody else has been told for good (a NumPy array).
   void forbid_resize() { resizable_ = false; }
+  // The address must not change until as many calls of unpin (a buffer that is given back).
+  void pin() { pins_++; }
+  void unpin() { pins_--; }
+  // Allows resize() to copy the contents out of foreign memory and to let that go.
+  void set_movable() { movable_ = true; }
   bool writable() const { return writable_; }
   void set_read_only() { writable_ = false; }
 
-  // Replaces the memory by one of `nbytes`, keeping what fits; RuntimeError for foreign memory.
-  // Tensors on this storage must refresh their data pointer.
+  // Replaces the memory by one of `nbytes`, keeping what fits; RuntimeError for foreign memory that
+  // is not movable.
   void resize(int64_t nbytes);
+  // Moves the contents to foreign memory of the same size (shared memory).
+  void replace(void* data, Deleter deleter, void* context);
+  // The context of memory that was wrapped with this deleter, else null.
+  void* context_of(Deleter deleter) const { return deleter_ == deleter ? context_ : nullptr; }
 
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -47,6 +57,7 @@ class Storage final : public RefCounted {
 
  private:
   Storage() = default;
+  void free_data();
 
   void* data_ = nullptr;
   int64_t nbytes_ = 0;
@@ -54,7 +65,9 @@ class Storage final : public RefCounted {
   void* context_ = nullptr;
   std::atomic<uint32_t> version_{0};
   Device device_;
+  uint32_t pins_ = 0;
   bool owned_ = false;  // memory from our allocator (or inline), not foreign
+  bool movable_ = false;
   bool writable_ = true;
   bool resizable_ = true;
 };

@@ -48,8 +48,7 @@ class TensorImpl {
   TensorImpl& operator=(const TensorImpl&) = delete;
 
   Ref<Storage> storage;
-  void* data = nullptr;  // storage->data() + offset elements; null for meta and empty tensors
-  int64_t offset = 0;    // in elements
+  int64_t offset = 0;  // in elements
   int64_t numel = 0;
   DimVector sizes;
   DimVector strides;
@@ -67,6 +66,12 @@ class TensorImpl {
   uint32_t view_flags = 0;    // autograd/meta.h
   uint32_t view_version = 0;  // the version that a view's history stands for
 
+  // The first element; null for meta and empty tensors. Valid until the storage is resized.
+  void* data() const {
+    if (!storage || numel == 0) return nullptr;
+    char* base = static_cast<char*>(storage->data());
+    return base ? base + offset * item_size(dtype) : nullptr;
+  }
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
   uint32_t version() const {
     return own_version ? own_version->value.load(std::memory_order_relaxed) : storage->version();
@@ -77,11 +82,10 @@ class TensorImpl {
     else
       storage->bump_version();
   }
-  // Sets sizes, strides, offset and what follows from them (numel, contiguous, data). The caller
+  // Sets sizes, strides, offset and what follows from them (numel, contiguous). The caller
   // has checked that they stay inside the storage.
   void set_layout(IntSpan sizes, IntSpan strides, int64_t offset);
   void set_contiguous_layout(IntSpan sizes);
-  void refresh_data();
 
   uint32_t use_count() const { return refs_.load(std::memory_order_relaxed) & ~kHasPython; }
 

@@ -16,8 +16,8 @@ from typing import IO, Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda.serialization import _write_safely
 from taeda.serialization._legacy import check_bools
+from taeda.serialization._safe_write import write_safely
 
 __all__ = ["load", "load_file", "read_metadata", "save", "save_file"]
 
@@ -50,7 +50,7 @@ def save_file(
         for name in order:
             file.write(_content(tensors[name]))
 
-    _write_safely(os.fspath(filename), write)
+    write_safely(os.fspath(filename), write)
 
 
 def save(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:

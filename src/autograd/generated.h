@@ -11,6 +11,7 @@
 #include "op_impl.h"
 #include "op_rules.h"
 #include "ops/allocate.h"
+#include "ops/autocast.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"

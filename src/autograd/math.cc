@@ -93,7 +93,6 @@ Tensor alias(const Tensor& t) {
   impl->strides = from.strides;
   impl->offset = from.offset;
   impl->numel = from.numel;
-  impl->data = from.data;
   impl->contiguous = from.contiguous;
   impl->wrapped_number = from.wrapped_number;
   impl->own_version = from.own_version;

@@ -147,8 +147,8 @@ Tensor Generator::get_state() const {
   Ref<TensorImpl> impl(new TensorImpl(Storage::allocate(kStateBytes, DeviceType::kCPU),
                                       DType::kUInt8, DeviceType::kCPU));
   impl->set_contiguous_layout({kStateBytes});
-  std::memset(impl->data, 0, kStateBytes);
-  std::memcpy(impl->data, &saved, kFloatOffset - 4);
+  std::memset(impl->data(), 0, kStateBytes);
+  std::memcpy(impl->data(), &saved, kFloatOffset - 4);
   return Tensor(std::move(impl));
 }
 

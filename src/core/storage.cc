@@ -53,7 +53,9 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
   return storage;
 }
 
-Storage::~Storage() {
+Storage::~Storage() { free_data(); }
+
+void Storage::free_data() {
   if (deleter_)
     deleter_(context_);
   else if (owned_ && data_ && data_ != inline_data(this))
@@ -66,12 +68,25 @@ void Storage::resize(int64_t nbytes) {
   if (device_.is_cpu()) {
     void* fresh = allocate_data(this, nbytes);
     if (fresh != data_) {
-      std::memcpy(fresh, data_, static_cast<size_t>(nbytes < nbytes_ ? nbytes : nbytes_));
-      if (data_ != inline_data(this)) release_cpu(data_, nbytes_);
+      const int64_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
+      if (kept > 0) std::memcpy(fresh, data_, static_cast<size_t>(kept));
+      free_data();
       data_ = fresh;
+      deleter_ = nullptr;
+      owned_ = true;
     }
   }
   nbytes_ = nbytes;
+}
+
+void Storage::replace(void* data, Deleter deleter, void* context) {
+  TD_CHECK(pins_ == 0 && resizable_, "Storage: memory that others know cannot be moved");
+  if (nbytes_ > 0) std::memcpy(data, data_, static_cast<size_t>(nbytes_));
+  free_data();
+  data_ = data;
+  deleter_ = deleter;
+  context_ = context;
+  owned_ = false;
 }
 
 }  // namespace taeda

@@ -36,19 +36,19 @@ Tensor::Tensor(const Scalar& number) {
                                          dtype, DeviceType::kCPU));
   impl_->wrapped_number = true;
   impl_->numel = 1;
-  impl_->data = impl_->storage->data();
+  void* data = impl_->storage->data();
   switch (dtype) {
     case DType::kBool:
-      *static_cast<bool*>(impl_->data) = number.to_bool();
+      *static_cast<bool*>(data) = number.to_bool();
       break;
     case DType::kInt64:
-      *static_cast<int64_t*>(impl_->data) = number.to_int();
+      *static_cast<int64_t*>(data) = number.to_int();
       break;
     case DType::kFloat64:
-      *static_cast<double*>(impl_->data) = number.to_double();
+      *static_cast<double*>(data) = number.to_double();
       break;
     default:
-      *static_cast<std::complex<double>*>(impl_->data) = number.to_complex();
+      *static_cast<std::complex<double>*>(data) = number.to_complex();
       break;
   }
 }
@@ -82,7 +82,7 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
   TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
   TD_CHECK_IMPLEMENTED(device().is_cpu(), "item() for device {}", device());
-  const void* data = impl_->data;
+  const void* data = impl_->data();
   switch (dtype()) {
     case DType::kBool:
       return Scalar(read<uint8_t>(data) != 0);

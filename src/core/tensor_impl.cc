@@ -52,7 +52,6 @@ void TensorImpl::set_layout(IntSpan new_sizes, IntSpan new_strides, int64_t new_
   }
   numel = expected;
   if (numel == 0) contiguous = true;
-  refresh_data();
 }
 
 void TensorImpl::set_contiguous_layout(IntSpan new_sizes) {
@@ -67,12 +66,6 @@ void TensorImpl::set_contiguous_layout(IntSpan new_sizes) {
   numel = elements;
   offset = 0;
   contiguous = true;
-  refresh_data();
-}
-
-void TensorImpl::refresh_data() {
-  void* base = storage ? storage->data() : nullptr;
-  data = base && numel > 0 ? static_cast<char*>(base) + offset * item_size(dtype) : nullptr;
 }
 
 void TensorImpl::attach_python(void* object) {

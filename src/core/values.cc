@@ -13,7 +13,7 @@ Tensor from_values(const From* values, size_t count, IntSpan sizes) {
   Ref<TensorImpl> impl(new TensorImpl(Storage::allocate(n * item_size(dtype), DeviceType::kCPU),
                                       dtype, DeviceType::kCPU));
   impl->set_contiguous_layout(sizes);
-  auto* data = static_cast<T*>(impl->data);
+  auto* data = static_cast<T*>(impl->data());
   for (size_t i = 0; i < count; i++) {
     if constexpr (sizeof(T) == 2)
       data[i] = T(static_cast<float>(values[i]));

@@ -41,7 +41,7 @@ void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) 
 inline View view_of(const Tensor& t) {
   if (!t.defined()) return {};
   const TensorImpl& impl = *t.impl();
-  return {impl.data, impl.dtype, impl.sizes, impl.strides, impl.numel, true};
+  return {impl.data(), impl.dtype, impl.sizes, impl.strides, impl.numel, true};
 }
 
 // The tensor itself when it is row-major, else a row-major copy; undefined stays undefined.

@@ -113,7 +113,7 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   size_t used = 0;
   for (size_t i = 0; i < inputs.size(); i++) {
     const TensorImpl* impl = inputs[i]->impl();
-    data[i] = impl->data;
+    data[i] = impl->data();
     if (impl->dtype == compute && impl->numel == shape->numel && !impl->wrapped_number) continue;
     if (used == 2) return false;
     repeat_element(*inputs[i], compute, shape->numel, repeated[used]);

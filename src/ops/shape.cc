@@ -363,10 +363,7 @@ TensorList meshgrid(TensorSpan tensors, std::optional<std::string_view> indexing
     view[i] = shape[i];
     grids.push_back(op::expand(op::reshape(inputs[i], view), shape, false));
   }
-  if (swap) {
-    for (Tensor& g : grids) g = op::transpose(g, 0, 1);
-    std::swap(grids[0], grids[1]);
-  }
+  if (swap) std::swap(grids[0], grids[1]);
   return grids;
 }
 

@@ -210,6 +210,8 @@ PyObject* tensor_function(PyObject* self, PyObject* const* args, Py_ssize_t narg
                           PyObject* kwnames) {
   TD_PYTHON_TRY
   Arguments a(kTensorFunction, self, args, nargs, kwnames);
+  if (a.overridden()) [[unlikely]]
+    return a.call_override();
   if (a.boolean(4, false))
     raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
   if (is_tensor(a.object(0))) {
@@ -236,6 +238,8 @@ const Function kAsTensorFunction = {"as_tensor", "torch.as_tensor", kAsTensorSig
 PyObject* as_tensor(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   TD_PYTHON_TRY
   Arguments a(kAsTensorFunction, self, args, nargs, kwnames);
+  if (a.overridden()) [[unlikely]]
+    return a.call_override();
   PyObject* data = a.object(0);
   if (is_tensor(data)) {
     const Tensor& x = tensor_of(data);
@@ -260,6 +264,8 @@ const Function kAsArrayFunction = {"asarray", "torch.asarray", kAsArraySignature
 PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   TD_PYTHON_TRY
   Arguments a(kAsArrayFunction, self, args, nargs, kwnames);
+  if (a.overridden()) [[unlikely]]
+    return a.call_override();
   PyObject* data = a.object(0);
   const OptBool copy = a.opt_boolean(3);
   const OptDType dtype = a.opt_dtype(1);

@@ -46,34 +46,35 @@ const char* buffer_format(DType dtype) {
   return nullptr;
 }
 
-const char* numpy_name(DType dtype) {
+// NumPy's numbers of element types; -1 where it has none.
+int numpy_type(DType dtype) {
   switch (dtype) {
     case DType::kBool:
-      return "bool";
+      return 0;
     case DType::kUInt8:
-      return "uint8";
+      return 2;
     case DType::kInt8:
-      return "int8";
+      return 1;
     case DType::kInt16:
-      return "int16";
+      return 3;
     case DType::kInt32:
-      return "int32";
+      return 5;
     case DType::kInt64:
-      return "int64";
+      return sizeof(long) == 8 ? 7 : 9;
     case DType::kFloat16:
-      return "float16";
+      return 23;
     case DType::kBFloat16:
-      return nullptr;
+      return -1;
     case DType::kFloat32:
-      return "float32";
+      return 11;
     case DType::kFloat64:
-      return "float64";
+      return 12;
     case DType::kComplex64:
-      return "complex64";
+      return 14;
     case DType::kComplex128:
-      return "complex128";
+      return 15;
   }
-  return nullptr;
+  return -1;
 }
 
 OptDType format_dtype(const char* format, Py_ssize_t itemsize) {
@@ -406,26 +407,69 @@ PyObject* tensor_from_array(PyObject* array) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// The functions of NumPy's C interface that are used here, by their places in its table, which
+// NumPy keeps from version to version; so its headers are not needed, nor NumPy before this call.
+struct NumPyApi {
+  PyObject* array_type;
+  PyObject* (*make)(PyObject* type, int ndim, const Py_ssize_t* sizes, int element,
+                    const Py_ssize_t* strides, void* data, int itemsize, int flags, PyObject*);
+  int (*set_base)(PyObject* array, PyObject* base);  // takes over the reference to `base`
+};
+
+const NumPyApi& numpy_api() {
+  static NumPyApi api = {};
+  if (!api.array_type) {
+    PyRef module = PyRef::check(PyImport_ImportModule("numpy"));
+    for (const char* name : {"_core", "core"}) {
+      PyObject* core = PyObject_GetAttrString(module.get(), name);
+      if (!core) {
+        PyErr_Clear();
+        continue;
+      }
+      module = PyRef::adopt(core);
+      break;
+    }
+    PyRef extension = PyRef::check(PyObject_GetAttrString(module.get(), "multiarray"));
+    PyRef capsule = PyRef::check(PyObject_GetAttrString(extension.get(), "_ARRAY_API"));
+    void** table = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    if (!table) throw PythonError();
+    api.make = reinterpret_cast<decltype(api.make)>(table[93]);
+    api.set_base = reinterpret_cast<decltype(api.set_base)>(table[282]);
+    api.array_type = static_cast<PyObject*>(table[2]);
+  }
+  return api;
+}
+
+// An object that keeps a storage alive.
+PyObject* storage_keeper(Ref<Storage> storage) {
+  static constexpr const char* kName = "taeda.storage";
+  PyObject* keeper = PyCapsule_New(storage.get(), kName, [](PyObject* self) {
+    Ref<Storage>::adopt(static_cast<Storage*>(PyCapsule_GetPointer(self, kName)));
+  });
+  if (!keeper) throw PythonError();
+  storage.detach();
+  return keeper;
+}
+
 PyObject* array_from_tensor(const Tensor& x) {
-  static PyObject* ndarray = nullptr;
-  if (!ndarray) {
-    PyRef numpy = PyRef::check(PyImport_ImportModule("numpy"));
-    ndarray = PyRef::check(PyObject_GetAttrString(numpy.get(), "ndarray")).release();
-  }
-  const char* name = numpy_name(x.dtype());
-  if (!name)
+  const int type = numpy_type(x.dtype());
+  if (type < 0)
     raise_python(PyExc_TypeError, "Got unsupported ScalarType {}", scalar_type_name(x.dtype()));
-  PyRef storage = PyRef::check(wrap(x.storage()));
-  PyRef shape = PyRef::check(PyTuple_New(x.dim())), strides = PyRef::check(PyTuple_New(x.dim()));
-  for (Py_ssize_t i = 0; i < x.dim(); i++) {
-    PyTuple_SET_ITEM(shape.get(), i, PyLong_FromLongLong(x.sizes()[static_cast<size_t>(i)]));
-    PyTuple_SET_ITEM(strides.get(), i,
-                     PyLong_FromLongLong(x.strides()[static_cast<size_t>(i)] * x.itemsize()));
-  }
-  const int64_t offset = x.numel() ? x.storage_offset() * x.itemsize() : 0;
-  return PyRef::check(PyObject_CallFunction(ndarray, "OsOLO", shape.get(), name, storage.get(),
-                                            static_cast<long long>(offset), strides.get()))
-      .release();
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  DimVector strides = x.strides();
+  for (int64_t& stride : strides) stride *= x.itemsize();
+  static char nothing[16];
+  constexpr int kAligned = 0x100, kWriteable = 0x400;
+  const NumPyApi& numpy = numpy_api();
+  PyRef keeper = PyRef::check(storage_keeper(x.storage()));
+  x.storage()->forbid_resize();
+  PyRef array = PyRef::check(numpy.make(
+      numpy.array_type, static_cast<int>(x.dim()),
+      reinterpret_cast<const Py_ssize_t*>(x.sizes().data()), type,
+      reinterpret_cast<const Py_ssize_t*>(strides.data()), x.data_ptr() ? x.data_ptr() : nothing, 0,
+      kAligned | (x.storage()->writable() ? kWriteable : 0), nullptr));
+  check_status(numpy.set_base(array.get(), keeper.release()));
+  return array.release();
 }
 
 void add_buffer_slots(TypeSlots& slots) {

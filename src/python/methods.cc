@@ -1,5 +1,6 @@
 // Tensor's methods that the operator table does not describe: access to values and memory,
 // conversions, copies of the object, the ties to autograd.
+#include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
 #include "python/construction.h"
@@ -78,7 +79,7 @@ TD_METHOD(is_neg) { return wrap(false); }
 TD_METHOD(resolve_conj) { return a.return_argument(0); }
 TD_METHOD(resolve_neg) { return a.return_argument(0); }
 TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) { return wrap(false); }
-TD_METHOD(is_shared) { return wrap(false); }
+TD_METHOD(is_shared) { return wrap(shared_handle(*a.tensor(0).storage()) >= 0); }
 TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();
   return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
@@ -115,39 +116,54 @@ PyObject* number(const char* data) {
         static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(value)));
 }
 
+// One row of numbers, `step` bytes apart.
+template <class T>
+void fill_list(PyObject* list, const char* data, int64_t size, int64_t step) {
+  for (int64_t i = 0; i < size; i++) {
+    PyObject* item = number<T>(data + i * step);
+    if (!item) throw PythonError();
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), item);
+  }
+}
+
 using NumberReader = PyObject* (*)(const char* data);
-constexpr NumberReader kNumberReaders[kNumDTypes] = {number<bool>,
-                                                     number<uint8_t>,
-                                                     number<int8_t>,
-                                                     number<int16_t>,
-                                                     number<int32_t>,
-                                                     number<int64_t>,
-                                                     number<Half>,
-                                                     number<BFloat16>,
-                                                     number<float>,
-                                                     number<double>,
-                                                     number<std::complex<float>>,
-                                                     number<std::complex<double>>};
+using RowReader = void (*)(PyObject* list, const char* data, int64_t size, int64_t step);
+#define TD_READERS(read)                                                                  \
+  {                                                                                       \
+    read<bool>, read<uint8_t>, read<int8_t>, read<int16_t>, read<int32_t>, read<int64_t>, \
+        read<Half>, read<BFloat16>, read<float>, read<double>, read<std::complex<float>>, \
+        read<std::complex<double>>                                                        \
+  }
+constexpr NumberReader kNumberReaders[kNumDTypes] = TD_READERS(number);
+constexpr RowReader kRowReaders[kNumDTypes] = TD_READERS(fill_list);
+#undef TD_READERS
 
 PyObject* nested_list(const Tensor& x, const char* data, size_t dim) {
-  const NumberReader read = kNumberReaders[static_cast<int>(x.dtype())];
-  if (dim == x.sizes().size()) return read(data);
   const int64_t size = x.sizes()[dim], step = x.strides()[dim] * x.itemsize();
   PyRef list = PyRef::check(PyList_New(static_cast<Py_ssize_t>(size)));
-  const bool last = dim + 1 == x.sizes().size();
-  for (int64_t i = 0; i < size; i++) {
-    const char* at = data ? data + i * step : nullptr;
-    PyObject* item = last ? read(at) : nested_list(x, at, dim + 1);
-    if (!item) throw PythonError();
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item);
+  if (dim + 1 == x.sizes().size()) {
+    kRowReaders[static_cast<int>(x.dtype())](list.get(), data, data ? size : 0, step);
+  } else {
+    for (int64_t i = 0; i < size; i++) {
+      PyObject* row = nested_list(x, data ? data + i * step : nullptr, dim + 1);
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), row);
+    }
   }
   return list.release();
 }
 
-TD_METHOD(tolist) {
-  const Tensor& x = a.tensor(0);
+PyObject* tolist(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  if (Arguments::torch_function_modes > 0 || overrides_torch_function(self)) [[unlikely]] {
+    PyRef function =
+        PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "tolist"));
+    return call_torch_function(function.get(), &self, 1, nullptr);
+  }
+  const Tensor& x = tensor_of(self);
   TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
-  return nested_list(x, static_cast<const char*>(x.data_ptr()), 0);
+  const char* data = static_cast<const char*>(x.data_ptr());
+  return x.dim() == 0 ? kNumberReaders[static_cast<int>(x.dtype())](data) : nested_list(x, data, 0);
+  TD_PYTHON_CATCH(nullptr)
 }
 
 PyObject* to_numpy(const Tensor& x, bool force) {
@@ -310,7 +326,9 @@ TD_METHOD(pin_memory, {"device", Kind::kDevice, "None", kNone}) {
   raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
 }
 TD_METHOD(share_memory_) {
-  raise_python(PyExc_NotImplementedError, "Tensor.share_memory_: shared memory between processes");
+  if (!a.tensor(0).is_meta()) share_memory(*a.tensor(0).storage());
+  PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
+  return new_ref(a.object(0));
 }
 TD_METHOD(type_as, {"other", Kind::kTensor}) {
   return converted(a, a.tensor(1).dtype(), a.tensor(1).device(), false, {});
@@ -456,13 +474,13 @@ PyMethodDef methods[] = {
     TD_ENTRY(resolve_conj, nullptr),
     TD_ENTRY(resolve_neg, nullptr),
     TD_ENTRY(is_pinned, nullptr),
-    TD_ENTRY(is_shared, nullptr),
+    TD_ENTRY(is_shared, "is_shared() -> bool\n\nWhether other processes can be given this memory."),
     TD_ENTRY(get_device, "get_device() -> int\n\n-1: the cpu."),
     TD_ENTRY(untyped_storage,
              "untyped_storage() -> UntypedStorage\n\nThe bytes that views of this tensor share."),
     TD_ENTRY(is_set_to, nullptr),
     TD_ENTRY(item, "item() -> number\n\nThe value of a one-element tensor as a Python number."),
-    TD_ENTRY(tolist, "tolist() -> list or number\n\nThe values as nested lists."),
+    {"tolist", tolist, METH_NOARGS, "tolist() -> list or number\n\nThe values as nested lists."},
     TD_ENTRY(numpy, "numpy(*, force=False) -> numpy.ndarray\n\nAn array on the same memory."),
     TD_ENTRY(__array__, nullptr),
     TD_ENTRY(__array_wrap__, nullptr),
@@ -490,7 +508,10 @@ PyMethodDef methods[] = {
     TD_ENTRY(cpu, nullptr),
     TD_ENTRY(cuda, nullptr),
     TD_ENTRY(pin_memory, nullptr),
-    TD_ENTRY(share_memory_, nullptr),
+    TD_ENTRY(
+        share_memory_,
+        "share_memory_() -> Tensor\n\nMoves the tensor's memory, with all its views, to memory "
+        "that forked processes\nand those it is sent to share."),
     TD_ENTRY(type_as, nullptr),
     {"as_subclass", as_subclass, METH_O,
      "as_subclass(cls) -> Tensor\n\nThe same data as an instance of a subclass."},

@@ -1,6 +1,7 @@
 #include "python/objects.h"
 
 #include <cstring>
+#include <utility>
 
 #include "python/arguments.h"
 #include "python/module.h"
@@ -154,7 +155,17 @@ PyObject* device_get_index(PyObject* self, void*) {
   return PyLong_FromLong(device_of(self).index);
 }
 
+// `with torch.device("meta"):` is a mode written in Python.
+PyObject* call_device_scope(const char* name, PyObject* argument) {
+  PyRef module = PyRef::adopt(PyImport_ImportModule("taeda.utils._device"));
+  return module ? PyObject_CallMethod(module.get(), name, "O", argument) : nullptr;
+}
+PyObject* device_enter(PyObject* self, PyObject*) { return call_device_scope("enter", self); }
+PyObject* device_exit(PyObject* self, PyObject*) { return call_device_scope("leave", self); }
+
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                {"__exit__", device_exit, METH_VARARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef device_getset[] = {
     {"type", device_get_type, nullptr, nullptr, nullptr},
@@ -298,7 +309,49 @@ PyMethodDef size_methods[] = {
     {"__reduce__", size_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
+// Dead Sizes of few dimensions, ready for the next x.shape, linked through their first item. They
+// hold only numbers, so the garbage collector need not know them.
+constexpr Py_ssize_t kMaxListedDims = 6;
+constexpr int kMaxListed = 32;
+struct SizeList {
+  PyObject* first = nullptr;
+  int count = 0;
+};
+SizeList size_lists[kMaxListedDims + 1];
+
+PyObject*& first_item(PyObject* tuple) { return cast<PyTupleObject>(tuple)->ob_item[0]; }
+
+PyObject* new_size(Py_ssize_t dims) {
+  if (dims > 0 && dims <= kMaxListedDims && size_lists[dims].first) {
+    SizeList& list = size_lists[dims];
+    PyObject* tuple = std::exchange(list.first, first_item(list.first));
+    list.count--;
+    Py_SET_REFCNT(tuple, 1);
+    return tuple;
+  }
+  PyObject* tuple = reinterpret_cast<PyObject*>(PyObject_GC_NewVar(PyTupleObject, size_type, dims));
+  if (!tuple) throw PythonError();
+  return tuple;
+}
+
+void size_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  const Py_ssize_t dims = PyTuple_GET_SIZE(self);
+  for (Py_ssize_t i = 0; i < dims; i++) Py_XDECREF(PyTuple_GET_ITEM(self, i));
+  if (type == size_type && dims > 0 && dims <= kMaxListedDims &&
+      size_lists[dims].count < kMaxListed) {
+    SizeList& list = size_lists[dims];
+    first_item(self) = std::exchange(list.first, self);
+    list.count++;
+    return;
+  }
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
 PyType_Slot size_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(size_dealloc)},
     {Py_tp_new, reinterpret_cast<void*>(size_new)},
     {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
     {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
@@ -369,8 +422,7 @@ PyObject* wrap(MemoryFormat value) {
 }
 
 PyObject* wrap(IntSpan sizes) {
-  PyObject* tuple = size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(sizes.size()));
-  if (!tuple) throw PythonError();
+  PyObject* tuple = new_size(static_cast<Py_ssize_t>(sizes.size()));
   for (size_t i = 0; i < sizes.size(); i++) {
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
   }

@@ -15,19 +15,37 @@ using Getter = PyObject* (*)(PyObject* self, const Tensor& x);
 struct Property {
   const char* name;
   Getter get;
+  setter set = nullptr;
 };
+
+// Tensor.NAME.__get__ and the like, which __torch_function__ is given.
+PyRef accessor(const Property& property, const char* kind) {
+  PyRef descriptor =
+      PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), property.name));
+  return PyRef::check(PyObject_GetAttrString(descriptor.get(), kind));
+}
 
 PyObject* get(PyObject* self, void* closure) {
   TD_PYTHON_TRY
   const Property* property = static_cast<Property*>(closure);
   if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]] {
-    PyRef descriptor = PyRef::check(
-        PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), property->name));
-    PyRef getter = PyRef::check(PyObject_GetAttrString(descriptor.get(), "__get__"));
-    return call_torch_function(getter.get(), &self, 1, nullptr);
+    return call_torch_function(accessor(*property, "__get__").get(), &self, 1, nullptr);
   }
   return property->get(self, tensor_of(self));
   TD_PYTHON_CATCH(nullptr)
+}
+
+int set(PyObject* self, PyObject* value, void* closure) {
+  TD_PYTHON_TRY
+  const Property* property = static_cast<Property*>(closure);
+  if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]] {
+    const PyRef function = accessor(*property, value ? "__set__" : "__delete__");
+    PyObject* args[] = {self, value};
+    PyRef::check(call_torch_function(function.get(), args, value ? 2 : 1, nullptr));
+    return 0;
+  }
+  return property->set(self, value, closure);
+  TD_PYTHON_CATCH(-1)
 }
 
 // The result of an operator that the table provides as a method.
@@ -235,10 +253,11 @@ PyGetSetDef tensor_properties[kCount + 1];
 
 void fill_tensor_properties() {
   for (size_t i = 0; i < kCount; i++) {
-    tensor_properties[i] = {properties[i].name, get, nullptr, nullptr, &properties[i]};
     for (const Setter& s : kSetters) {
-      if (std::string_view(s.name) == properties[i].name) tensor_properties[i].set = s.set;
+      if (std::string_view(s.name) == properties[i].name) properties[i].set = s.set;
     }
+    tensor_properties[i] = {properties[i].name, get, properties[i].set ? set : nullptr, nullptr,
+                            &properties[i]};
   }
 }
 

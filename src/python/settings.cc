@@ -2,6 +2,7 @@
 #include "base/cpus.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
+#include "ops/autocast.h"
 #include "python/arguments.h"
 #include "python/construction.h"
 #include "python/module.h"
@@ -240,6 +241,34 @@ PyObject* can_cast_function(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// --- autocast on the CPU ---
+
+PyObject* autocast_state(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef dtype = PyRef::check(wrap(autocast::lower_dtype()));
+  return Py_BuildValue("(OOO)", thread_modes.autocast ? Py_True : Py_False, dtype.get(),
+                       autocast::cache_enabled() ? Py_True : Py_False);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* set_autocast_state(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  int enabled, cache;
+  PyObject* dtype;
+  if (!PyArg_ParseTuple(args, "pO!p:_set_autocast_state", &enabled, dtype_type, &dtype, &cache))
+    return nullptr;
+  thread_modes.autocast = enabled != 0;
+  autocast::set_lower_dtype(to_dtype(dtype));
+  autocast::set_cache_enabled(cache != 0);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* clear_autocast_cache(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  autocast::clear_cache();
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyMethodDef functions[] = {
     {"manual_seed", manual_seed_function, METH_O,
      "manual_seed(seed) -> Generator\n\nSeeds the default generator."},
@@ -258,6 +287,10 @@ PyMethodDef functions[] = {
     {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2) -> dtype"},
     {"can_cast", as_function(can_cast_function), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to) -> bool"},
+    {"_autocast_state", autocast_state, METH_NOARGS, "(enabled, dtype, cache enabled)"},
+    {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},
+    {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,
+     "clear_autocast_cache() -> None\n\nForgets the parameters that autocast has converted."},
     {nullptr, nullptr, 0, nullptr},
 };
 

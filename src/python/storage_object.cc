@@ -6,6 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/module.h"
 
@@ -35,7 +36,8 @@ void storage_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// UntypedStorage(nbytes=0) or UntypedStorage(buffer): new zeroed memory, or a copy of the buffer's.
+// UntypedStorage(nbytes=0) or UntypedStorage(buffer): new memory with whatever is in it, or a copy
+// of the buffer's.
 PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   static const char* names[] = {"size", "device", nullptr};
@@ -52,10 +54,7 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       std::memcpy(copy->data(), source->data(), static_cast<size_t>(source->nbytes()));
     return wrap(std::move(copy));
   }
-  const int64_t nbytes = content ? to_int(content) : 0;
-  Ref<Storage> storage = Storage::allocate(nbytes, place);
-  if (storage->data()) std::memset(storage->data(), 0, static_cast<size_t>(nbytes));
-  return wrap(std::move(storage));
+  return wrap(Storage::allocate(content ? to_int(content) : 0, place));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -66,11 +65,13 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     return -1;
   }
   static char nothing;
-  storage.forbid_resize();
   void* data = storage.data() ? storage.data() : &nothing;
-  return PyBuffer_FillInfo(buffer, self, data, static_cast<Py_ssize_t>(storage.nbytes()),
-                           !storage.writable(), flags);
+  const int status = PyBuffer_FillInfo(
+      buffer, self, data, static_cast<Py_ssize_t>(storage.nbytes()), !storage.writable(), flags);
+  if (status == 0) storage.pin();
+  return status;
 }
+void release_exported(PyObject* self, Py_buffer*) { cast(self)->storage->unpin(); }
 
 PyObject* get_nbytes(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(cast(self)->storage->nbytes());
@@ -127,13 +128,40 @@ PyObject* sequence_item(PyObject* self, Py_ssize_t i) {
   return PyLong_FromLong(static_cast<const unsigned char*>(storage.data())[i]);
 }
 
-// UntypedStorage._from_buffer(exporter, offset=0, nbytes=-1): shares the memory.
+// UntypedStorage._from_buffer(exporter, offset=0, nbytes=-1): shares the memory until it is
+// resized, which copies the contents out.
 PyObject* from_buffer(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject* exporter;
   long long offset = 0, nbytes = -1;
   if (!PyArg_ParseTuple(args, "O|LL:_from_buffer", &exporter, &offset, &nbytes)) return nullptr;
-  return wrap(storage_from_buffer(exporter, offset, nbytes));
+  Ref<Storage> storage = storage_from_buffer(exporter, offset, nbytes);
+  storage->set_movable();
+  return wrap(std::move(storage));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* is_shared(PyObject* self, PyObject*) {
+  return PyBool_FromLong(shared_handle(*cast(self)->storage) >= 0);
+}
+PyObject* share(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  share_memory(*cast(self)->storage);
+  PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
+  return new_ref(self);
+  TD_PYTHON_CATCH(nullptr)
+}
+// The file behind shared memory, which stays the storage's; -1 for other memory.
+PyObject* get_shared_handle(PyObject* self, PyObject*) {
+  return PyLong_FromLong(shared_handle(*cast(self)->storage));
+}
+// UntypedStorage._from_shared(handle, nbytes)
+PyObject* from_shared(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  int handle;
+  long long nbytes;
+  if (!PyArg_ParseTuple(args, "iL:_from_shared", &handle, &nbytes)) return nullptr;
+  return wrap(open_shared(handle, nbytes));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -148,6 +176,10 @@ PyMethodDef methods[] = {
     {"clone", copy, METH_NOARGS, nullptr},
     {"__copy__", copy, METH_NOARGS, nullptr},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"is_shared", is_shared, METH_NOARGS, nullptr},
+    {"share_memory_", share, METH_NOARGS, nullptr},
+    {"_shared_handle", get_shared_handle, METH_NOARGS, nullptr},
+    {"_from_shared", from_shared, METH_VARARGS | METH_STATIC, nullptr},
     {"_from_buffer", from_buffer, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -168,6 +200,7 @@ PyType_Slot slots[] = {
     slot(Py_tp_new, storage_new),
     slot(Py_tp_repr, repr),
     slot(Py_bf_getbuffer, get_buffer),
+    slot(Py_bf_releasebuffer, release_exported),
     slot(Py_mp_length, length),
     slot(Py_mp_subscript, get_item),
     slot(Py_sq_item, sequence_item),

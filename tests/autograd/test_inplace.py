@@ -289,3 +289,9 @@ def test_version_message():
     assert "[torch.FloatTensor [3]], which is output 0 of Mul" in text
     assert "is at version 1; expected version 0 instead" in text
     assert "MulBackward0" in text  # who needs it
+
+
+def test_data_may_be_the_tensor_itself():
+    x = taeda.ones(3, requires_grad=True)
+    x.data = x
+    assert x.tolist() == [1, 1, 1] and x.requires_grad

@@ -1,5 +1,6 @@
 """save and load: round trips, both ways with PyTorch, and files that mean no good."""
 
+import fcntl
 import io
 import os
 import pickle
@@ -7,6 +8,8 @@ import random
 import resource
 import stat
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -200,6 +203,76 @@ def test_map_location():
     if not taeda.cuda.is_available():
         with pytest.raises(RuntimeError, match="deserialize object on a CUDA device"):
             loaded(data, map_location="cuda")
+
+
+@pytest.mark.parametrize("new_format", [True, False])
+def test_map_location_places_every_storage(new_format):
+    torch = pytest.importorskip("torch")
+    file = io.BytesIO()
+    torch.save({"x": torch.arange(3.0), "n": torch.ones(2).long()}, file,
+               _use_new_zipfile_serialization=new_format)  # fmt: skip
+    data = file.getvalue()
+    for place in ("meta", taeda.device("meta"), {"cpu": "meta"}):
+        there = loaded(data, map_location=place)
+        assert there["x"].is_meta and there["n"].is_meta and there["n"].shape == (2,)
+    assert loaded(data, map_location={"cuda:0": "meta"})["x"].tolist() == [0, 1, 2]
+
+    seen, other = [], {}
+
+    def place(storage, location):
+        seen.append((location, storage.nbytes()))
+        return other.setdefault(storage.nbytes(), taeda.UntypedStorage(bytes(storage.nbytes())))
+
+    here = loaded(data, map_location=place)
+    assert sorted(seen) == [("cpu", 12), ("cpu", 16)]
+    assert here["x"].data_ptr() == other[12].data_ptr()
+    if not new_format:  # filled after it was placed, as in PyTorch
+        assert here["x"].tolist() == [0, 1, 2] and here["n"].tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="CUDA"):
+        loaded(data, map_location={"cpu": "cuda"})
+    with pytest.raises(TypeError, match="map_location"):
+        loaded(data, map_location=lambda storage, location: 5)
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_loaded_and_saved_tensors_can_be_resized(tmp_path, mmap):
+    path = tmp_path / "x.pt"
+    kept = taeda.ones(400_000)
+    taeda.save(kept, path)
+    before = path.read_bytes()
+    for x in (kept, taeda.load(path, mmap=mmap)):
+        row = x[:3]
+        x.resize_(800_000)
+        assert x[:400_000].eq(1).all()
+        row[1] = 5
+        assert x[:3].tolist() == [1, 5, 1], "views stay views"
+    assert path.read_bytes() == before
+
+
+def test_a_killed_save_leaves_nothing_that_stays(tmp_path):
+    path = tmp_path / "x.pt"
+    program = """
+import os, signal, sys
+import taeda
+from taeda.serialization import _zip_writer
+fallback, path = sys.argv[1] == "1", sys.argv[2]
+if fallback:
+    del os.O_TMPFILE
+_zip_writer.ZipWriter.close = lambda self: (self.file.flush(), os.kill(os.getpid(), signal.SIGKILL))
+taeda.save(taeda.ones(1000), path)
+"""
+    for fallback in "01":
+        done = subprocess.run([sys.executable, "-c", program, fallback, str(path)])
+        assert done.returncode == -9 and not path.exists()
+        left = os.listdir(tmp_path)
+        assert len(left) == int(fallback), "a file with a name only where there is no other way"
+        being_written = tmp_path / ".x.pt.0123.tmp"
+        with open(being_written, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            taeda.save(taeda.ones(3), path)
+            assert sorted(os.listdir(tmp_path)) == [being_written.name, path.name]
+        path.unlink()
+        being_written.unlink()
 
 
 def test_whole_modules_need_trust():

@@ -290,3 +290,12 @@ def test_search() -> None:
         np.testing.assert_allclose(
             torch.quantile(torch.from_numpy(values), q, dim=0).numpy(), np.quantile(values, q, 0)
         )
+
+
+@pytest.mark.parametrize("indexing", ["ij", "xy"])
+@pytest.mark.parametrize("sizes", [(2,), (2, 3), (2, 3, 4)])
+def test_meshgrid_has_numpys_order(indexing, sizes):
+    axes = [np.arange(n) for n in sizes]
+    ours = torch.meshgrid([torch.arange(n) for n in sizes], indexing=indexing)
+    for grid, expected in zip(ours, np.meshgrid(*axes, indexing=indexing)):
+        assert grid.tolist() == expected.tolist()

@@ -276,7 +276,7 @@ def test_storage_is_shared_memory():
 
 
 def test_tensor_on_storage_stays_inside():
-    storage = torch.UntypedStorage(16)
+    storage = torch.UntypedStorage(bytes(16))
     x = torch._C._tensor_from_storage(storage, torch.float32, 0, (2, 2), (2, 1))
     assert x.tolist() == [[0.0, 0.0], [0.0, 0.0]]
     for offset, size, stride in (

@@ -159,3 +159,22 @@ def test_disabled_subclass():
     x = Quiet([1.0, 2.0])
     assert type(x.clone()) is torch.Tensor
     assert not has_torch_function((x,))
+
+
+def test_setting_and_deleting_a_property_is_seen():
+    seen = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((getattr(func, "__name__", None), len(args)))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Logged)
+    seen.clear()
+    x.requires_grad = True
+    x.grad = torch.zeros(2)
+    x.data = torch.full((2,), 3.0)
+    del x.grad
+    assert seen == [("__set__", 2), ("__set__", 2), ("__set__", 2), ("__delete__", 1)]
+    assert x.requires_grad and x.grad is None and x.tolist() == [3, 3]

@@ -8,15 +8,11 @@ one trusts may be unpickled in full with ``weights_only=False``.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import mmap as _mmap
 import os
 import pickle
-import secrets
-import stat
 import sys
-from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import IO, Any
 
@@ -26,6 +22,7 @@ from . import _pickle_writer
 from ._legacy import check_bools, load_legacy
 from ._names import LoadedStorage, StorageType
 from ._safe_pickle import SafeUnpickler
+from ._safe_write import write_safely
 from ._zip_reader import STORED, ZipReader
 from ._zip_writer import ZipWriter
 
@@ -43,7 +40,7 @@ DEFAULT_PROTOCOL = 2
 # What the objects in a file may take: twice its size and this. The file itself, and its pickle, may
 # be in memory besides; all together stays within four times the file and 64 MiB.
 _FREE_BYTES = 48 << 20
-# Storages from here on are read in place: no second copy, but their memory cannot be resized.
+# Storages from here on are read straight into their memory: no second copy.
 _LARGE_BYTES = 1 << 20
 _safe_globals: dict[str, Any] = {}
 
@@ -141,49 +138,9 @@ def save(
         archive.close()
 
     if isinstance(f, (str, os.PathLike)):
-        _write_safely(os.fspath(f), write)
+        write_safely(os.fspath(f), write)
     else:
         write(f)
-
-
-def _write_safely(path: str, write: Callable[[IO[bytes]], None]) -> None:
-    """Writes beside ``path``, syncs and renames: a crash leaves the old file or the new one."""
-    path = os.path.realpath(path)  # a link stays a link
-    try:
-        mode: int | None = os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = None
-    if mode is not None and not stat.S_ISREG(mode):  # a pipe or a device has no "beside"
-        with open(path, "wb") as file:
-            write(file)
-        return
-    folder, name = os.path.split(path)
-    if not os.path.isdir(folder or "."):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Makes the renaming itself durable, where the system can do that."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder or ".", os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # --- loading ---
@@ -271,8 +228,10 @@ def _load_bytes(content: bytes, options: _Options) -> tuple[Any, int]:
         result, end = _read_pickle(content, position, persistent_load, options, len(content))
         return result, end
 
-    result = load_legacy(content, read_pickle)
-    return _to_location(result, options), len(content)
+    def place(storage: Any, location: str) -> Any:
+        return _place(storage, location, options.map_location)
+
+    return load_legacy(content, read_pickle, place), len(content)
 
 
 def _read_pickle(
@@ -336,7 +295,8 @@ def _trusting_unpickler(module: Any) -> type:
 def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
     file.seek(0, 2)
     size = file.tell()
-    archive = ZipReader(file, 3 * size)
+    foreign_code = not options.safe or _safe_globals or callable(options.map_location)
+    archive = ZipReader(file, 3 * size, background=not foreign_code)
     names = archive.entries
     folder = next((n.removesuffix("data.pkl") for n in names if n.endswith("data.pkl")), None)
     if folder is None:
@@ -379,16 +339,17 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
                 untyped = _mapped_storage(archive, name, memory)
             else:
                 untyped = _read_storage(archive, name, kind.dtype, byteorder)
-            storage = LoadedStorage(untyped, kind.dtype, nbytes, location)
             if untyped is not None:
-                storage.untyped = _place(untyped, location, options.map_location)
+                untyped = _place(untyped, location, options.map_location)
+            storage = LoadedStorage(untyped, kind.dtype, nbytes, location)
             storages[key] = storage
         if storage.dtype == kind.dtype:
             return storage
         return LoadedStorage(storage.untyped, kind.dtype, storage.nbytes, storage.device)
 
     data = archive.read(folder + "data.pkl")
-    return _read_pickle(data, 0, persistent_load, options, size)[0]
+    with archive:  # until all checksums are verified
+        return _read_pickle(data, 0, persistent_load, options, size)[0]
 
 
 def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
@@ -441,6 +402,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
     """The storage at ``location``, or RuntimeError if there is no such device here."""
     if location == "cpu":
         return storage
+    if location == "meta":
+        return taeda.UntypedStorage(storage.nbytes(), device="meta")
     kind = location.partition(":")[0]
     if kind == "cuda" and not taeda.cuda.is_available():
         raise RuntimeError(
@@ -455,26 +418,26 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def _place(storage: Any, location: str, map_location: Any) -> Any:
+    """The storage where ``map_location`` wants it; None for one without memory."""
     if map_location is None:
-        return default_restore_location(storage, location)
-    if isinstance(map_location, dict):
-        return default_restore_location(storage, str(map_location.get(location, location)))
-    if isinstance(map_location, (str, taeda.device)):
-        return default_restore_location(storage, str(map_location))
-    if callable(map_location):
-        result = map_location(storage, location)
-        return default_restore_location(storage, location) if result is None else result
-    raise TypeError(
-        "map_location should be None, a device, a dict or a function, "
-        f"got {type(map_location).__name__}"
-    )
-
-
-def _to_location(result: Any, options: _Options) -> Any:
-    """Files of the old format are read to the CPU; other places are refused rather than ignored."""
-    if options.map_location is not None and str(options.map_location) not in ("cpu",):
-        if not isinstance(options.map_location, dict) and not callable(options.map_location):
-            raise NotImplementedError(
-                "load: files of the format before zip files are loaded to the CPU only"
-            )
-    return result
+        placed = default_restore_location(storage, location)
+    elif isinstance(map_location, dict):
+        placed = default_restore_location(storage, str(map_location.get(location, location)))
+    elif isinstance(map_location, (str, taeda.device)):
+        placed = default_restore_location(storage, str(map_location))
+    elif callable(map_location):
+        placed = map_location(storage, location)
+        if placed is None:
+            placed = default_restore_location(storage, location)
+    else:
+        raise TypeError(
+            "map_location should be None, a device, a dict or a function, "
+            f"got {type(map_location).__name__}"
+        )
+    placed = getattr(placed, "_untyped_storage", placed)
+    if not isinstance(placed, taeda.UntypedStorage) or placed.nbytes() < storage.nbytes():
+        raise TypeError(
+            f"map_location gave {placed!r:.200} for a storage of {storage.nbytes()} bytes; "
+            "expected a storage of that size, or None"
+        )
+    return None if placed.device.type == "meta" else placed

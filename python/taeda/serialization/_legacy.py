@@ -24,32 +24,41 @@ _PROTOCOL_VERSION = 1001
 class _Storages:
     """The storages that the pickle names, allocated as it is read and filled afterwards."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, place: Callable[[Any, str], Any]) -> None:
         self.limit = limit
-        self.by_key: dict[str, tuple[LoadedStorage, bytearray]] = {}
+        self.place = place
+        self.by_key: dict[str, LoadedStorage] = {}
 
     def persistent_load(self, pid: Any) -> LoadedStorage:
         if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage":
             raise UnpicklingError("load: the file refers to something else than a storage")
-        kind, key, _location, numel = pid[1:5]
+        kind, key, location, numel = pid[1:5]
         if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
             raise UnpicklingError("load: the file describes a storage in an unknown way")
+        if type(location) is not str:
+            raise UnpicklingError("load: the location of a storage is not text")
+        if len(pid) == 6 and pid[5] is not None:
+            raise NotImplementedError("load: views of storages, from before PyTorch 0.4")
         if key in self.by_key:
-            return self.by_key[key][0]
+            return self.by_key[key]
         nbytes = numel * kind.dtype.itemsize
         if numel < 0 or nbytes > self.limit:
             raise UnpicklingError("load: a storage is larger than the file")
         self.limit -= nbytes
-        memory = bytearray(nbytes)
-        untyped = taeda.UntypedStorage._from_buffer(memory)
-        storage = LoadedStorage(untyped, kind.dtype, nbytes, taeda.device("cpu"))
-        self.by_key[key] = (storage, memory)
-        return storage
+        untyped = self.place(taeda.UntypedStorage(bytes(nbytes)), location)
+        self.by_key[key] = LoadedStorage(untyped, kind.dtype, nbytes, location)
+        return self.by_key[key]
 
 
-def load_legacy(data: bytes, read_pickle: Callable[..., tuple[Any, int]]) -> Any:
-    """The object in ``data``; ``read_pickle(position, persistent_load)`` reads one pickle."""
-    storages = _Storages(len(data))
+def load_legacy(
+    data: bytes, read_pickle: Callable[..., tuple[Any, int]], place: Callable[[Any, str], Any]
+) -> Any:
+    """The object in ``data``.
+
+    ``read_pickle(position, persistent_load)`` reads one pickle; ``place(storage, location)`` gives
+    the storage that is filled, None for one without memory.
+    """
+    storages = _Storages(len(data), place)
     magic, at = read_pickle(0, None)
     if magic != MAGIC_NUMBER:
         raise UnpicklingError("Invalid magic number; corrupt file?")
@@ -66,20 +75,22 @@ def load_legacy(data: bytes, read_pickle: Callable[..., tuple[Any, int]]) -> Any
     if len(keys) != len(set(keys)) or set(keys) != set(storages.by_key):
         raise UnpicklingError("load: the storages in the file are not those that it names")
     for key in keys:
-        storage, memory = storages.by_key[key]
-        if at + 8 + len(memory) > len(data):
+        storage = storages.by_key[key]
+        if at + 8 + storage.nbytes > len(data):
             raise RuntimeError("unexpected EOF. The file might be corrupted.")
         (numel,) = struct.unpack_from("<q", data, at)
-        if numel * storage.dtype.itemsize != len(memory):
-            raise RuntimeError(f"storage has wrong byte size: expected {len(memory)}")
+        if numel * storage.dtype.itemsize != storage.nbytes:
+            raise RuntimeError(f"storage has wrong byte size: expected {storage.nbytes}")
         at += 8
-        memory[:] = data[at : at + len(memory)]
-        check_bools(storage.dtype, memory)
-        at += len(memory)
+        content = memoryview(data)[at : at + storage.nbytes]
+        check_bools(storage.dtype, content)
+        if storage.untyped is not None and storage.nbytes:
+            memoryview(storage.untyped).cast("B")[: storage.nbytes] = content
+        at += storage.nbytes
     return result
 
 
-def check_bools(dtype: Any, data: bytes | bytearray) -> None:
+def check_bools(dtype: Any, data: bytes | memoryview) -> None:
     """A byte that is neither 0 nor 1 is no bool, and kernels may rely on that."""
     if dtype == taeda.bool and bytes(data).translate(None, b"\x00\x01"):
         raise RuntimeError("load: a bool storage holds something else than 0 and 1")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import IO, NamedTuple
+from queue import SimpleQueue
+from threading import Thread
+from typing import IO, Any, NamedTuple
 
 __all__ = ["ZipReader"]
 
@@ -35,17 +37,42 @@ class Entry(NamedTuple):
 class ZipReader:
     """The entries of a zip file by name.
 
-    ``budget`` bounds the total size of compressed entries once unpacked.
+    ``budget`` bounds the total size of compressed entries once unpacked. As a context, it verifies
+    the checksums of what ``read_into`` reads on a thread of its own, while more is read, and raises
+    at the end when one is wrong. That is for memory that nobody changes meanwhile; without
+    ``background``, each is verified as soon as it is read.
     """
 
-    def __init__(self, file: IO[bytes], budget: int) -> None:
+    def __init__(self, file: IO[bytes], budget: int, background: bool = False) -> None:
         self.file = file
         self.budget = budget
+        self.background = background
         file.seek(0, 2)
         self.length = file.tell()
         count, size, start = self._find_directory()
         self.entries = self._read_directory(count, size, start)
         self._check_overlap(start)
+        self._to_verify: SimpleQueue = SimpleQueue()
+        self._verifier: Thread | None = None
+        self._damaged: str | None = None
+
+    def __enter__(self) -> ZipReader:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        if self._verifier is None:
+            return
+        self._to_verify.put(None)
+        self._verifier.join()
+        self._verifier = None
+        if self._damaged is not None and exc_info[0] is None:
+            raise _fail(f"the checksum of {self._damaged!r} is wrong: the file is damaged")
+
+    def _verify(self) -> None:
+        while (item := self._to_verify.get()) is not None:
+            name, target = item
+            if self._damaged is None and zlib.crc32(target) != self.entries[name].crc:
+                self._damaged = name
 
     def _at(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0 or offset + size > self.length:
@@ -153,13 +180,22 @@ class ZipReader:
         return data
 
     def read_into(self, name: str, target: memoryview) -> None:
-        """The content of an uncompressed entry straight into memory of its size."""
+        """The content of an uncompressed entry straight into memory of its size.
+
+        Only inside the context, at whose end the memory is verified.
+        """
         entry = self.entries[name]
         self.file.seek(self.content_offset(name))
         if self.file.readinto(target) != entry.size:  # type: ignore[attr-defined]
             raise _fail("the file is truncated")
-        if zlib.crc32(target) != entry.crc:
-            raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
+        if not self.background:
+            if zlib.crc32(target) != entry.crc:
+                raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
+            return
+        if self._verifier is None:
+            self._verifier = Thread(target=self._verify, name="taeda.load checksums", daemon=True)
+            self._verifier.start()
+        self._to_verify.put((name, target))
 
     @staticmethod
     def _inflate(name: str, data: bytes, size: int) -> bytes:

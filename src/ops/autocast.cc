@@ -1,0 +1,79 @@
+#include "ops/autocast.h"
+
+#include <unordered_map>
+
+#include "taeda/ops.h"
+
+namespace taeda::autocast {
+namespace {
+
+// A conversion that later operators of the block may use again: of the same contents, recorded by
+// autograd or not as now. Holding the source keeps its address from being used for another tensor.
+struct Cached {
+  Tensor source, result;
+  uint32_t version;
+  bool recorded;
+};
+
+struct State {
+  DType lower = DType::kBFloat16;
+  bool cache_enabled = true;
+  std::unordered_map<const TensorImpl*, Cached> cache;
+};
+thread_local State state;
+
+bool eligible(const Tensor& x) {
+  return x.defined() && x.device().is_cpu() && x.is_floating_point() &&
+         x.dtype() != DType::kFloat64;
+}
+
+Tensor convert(const Tensor& x, DType to) {
+  const Pause outside;
+  return to_dtype(x, to);
+}
+
+}  // namespace
+
+DType lower_dtype() { return state.lower; }
+void set_lower_dtype(DType dtype) { state.lower = dtype; }
+bool cache_enabled() { return state.cache_enabled; }
+void set_cache_enabled(bool enabled) { state.cache_enabled = enabled; }
+void clear_cache() { state.cache.clear(); }
+
+Tensor cast(const Tensor& x, DType to) {
+  if (!eligible(x) || x.dtype() == to) return x;
+  const bool kept = state.cache_enabled && to == state.lower && x.dtype() == DType::kFloat32 &&
+                    x.requires_grad() && x.is_leaf() && !x.impl()->view_base;
+  if (!kept) return convert(x, to);
+  const bool recorded = thread_modes.grad_enabled;
+  Cached& entry = state.cache[x.impl()];
+  if (!entry.result.defined() || entry.version != x.version() || entry.recorded != recorded ||
+      entry.result.dtype() != to) {
+    entry = {x, convert(x, to), x.version(), recorded};
+  }
+  return entry.result;
+}
+
+TensorList cast(TensorSpan list, DType to) {
+  TensorList result;
+  result.reserve(list.size());
+  for (const Tensor& x : list) result.push_back(cast(x, to));
+  return result;
+}
+
+DType widest(std::initializer_list<Tensors> arguments) {
+  DType result = state.lower;
+  for (const Tensors& argument : arguments) {
+    for (const Tensor& x : argument.span()) {
+      if (!eligible(x)) continue;
+      if (x.dtype() == DType::kFloat32)
+        result = DType::kFloat32;
+      else
+        TD_CHECK(result == DType::kFloat32 || x.dtype() == state.lower,
+                 "Unexpected floating ScalarType in at::autocast::prioritize");
+    }
+  }
+  return result;
+}
+
+}  // namespace taeda::autocast
