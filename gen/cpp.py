@@ -128,18 +128,32 @@ def public_header(table: Table) -> str:
 
 
 def _operator_symbols() -> list[str]:
-    """C++ operators that have one meaning on tensors; numbers convert (`x * 2.0`)."""
-    rows = [
-        ("+", "add(a, b, Scalar(int64_t{1}))"),
-        ("-", "sub(a, b, Scalar(int64_t{1}))"),
-        ("*", "mul(a, b)"),
-        ("/", "div(a, b)"),
-    ]
-    out = [
-        f"inline Tensor operator{s}(const Tensor& a, const Tensor& b) {{ return op::{call}; }}"
-        for s, call in rows
-    ]
-    return [*out, "inline Tensor operator-(const Tensor& a) { return op::neg(a); }"]
+    """C++ operators as in Python; numbers convert (`x * 2.0`). `x += y` changes x's elements."""
+    arithmetic = {
+        "+": ("add", ", Scalar(int64_t{1})"),
+        "-": ("sub", ", Scalar(int64_t{1})"),
+        "*": ("mul", ""),
+        "/": ("div", ""),
+        "%": ("remainder", ""),
+        "&": ("bitwise_and", ""),
+        "|": ("bitwise_or", ""),
+        "^": ("bitwise_xor", ""),
+    }
+    comparisons = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+    unary = {"-": "neg", "~": "bitwise_not", "!": "logical_not"}
+    out = []
+    for sign, (name, rest) in arithmetic.items():
+        out += [
+            f"inline Tensor operator{sign}(const Tensor& a, const Tensor& b) {{ return op::{name}(a, b{rest}); }}",
+            f"inline const Tensor& operator{sign}=(const Tensor& a, const Tensor& b) {{ op::{name}_inplace(a, b{rest}); return a; }}",
+        ]
+    for sign, name in comparisons.items():
+        out.append(
+            f"inline Tensor operator{sign}(const Tensor& a, const Tensor& b) {{ return op::{name}(a, b); }}"
+        )
+    for sign, name in unary.items():
+        out.append(f"inline Tensor operator{sign}(const Tensor& a) {{ return op::{name}(a); }}")
+    return out
 
 
 def out_names(op: Op) -> list[str]:
@@ -354,6 +368,28 @@ def wrap_lines(op: Op) -> list[str]:
     return lines
 
 
+def autocast_lines(op: Op) -> list[str]:
+    """Under torch.autocast the entry function calls itself, outside of it, on converted tensors."""
+    if op.autocast is None:
+        return []
+    if op.autocast == "none":
+        return ["  const autocast::Pause outside;"]
+    tensors = [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+    to = {"lower": "autocast::lower_dtype()", "float32": "DType::kFloat32"}.get(
+        op.autocast, f"autocast::widest({{{', '.join(tensors)}}})"
+    )
+    args = [
+        f"autocast::cast({n}, to)" if n in tensors else n for n in (a.name for a in op.sig.args)
+    ]
+    return [
+        "  if (thread_modes.autocast) [[unlikely]] {",
+        f"    const DType to = {to};",
+        "    const autocast::Pause outside;",
+        f"    return op::{op.ident}({', '.join(args)});",
+        "  }",
+    ]
+
+
 def keys_expression(op: Op) -> str:
     parts = [f"dispatch::keys({a.name})" for a in op.sig.args if a.is_tensor or a.is_tensor_list]
     return " | ".join(parts) if parts else "KeySet(Key::kCPU)"
@@ -484,6 +520,7 @@ def dispatch_lines(op: Op) -> list[str]:
     entry_names = internal_names(op, into="Tensor()")
     lines += [
         f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{",
+        *autocast_lines(op),
         *("  " + line for line in wrap_lines(op)),
         f"  const KeySet keys = dispatch::effective({keys_expression(op)});",
         f"  return table_{op.ident}[keys.highest()]({entry_names});",
@@ -516,6 +553,7 @@ def copied_variants(op: Op) -> list[str]:
     if op.body == "pointwise":
         return []
     lines = []
+    pause = ["  const autocast::Pause outside;"] if op.autocast else []
     if "inplace" in op.variants:
         target, call = op.sig.args[0].name, f"op::{op.ident}({names(op.sig)})"
         body = f"op::copy_({target}, {call}, false)"
@@ -523,6 +561,7 @@ def copied_variants(op: Op) -> list[str]:
             body = f'autograd::take_layout("{op.name}_", {target}, {call})'
         lines += [
             f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
+            *pause,
             f"  return {body};",
             "}",
         ]
@@ -536,6 +575,7 @@ def copied_variants(op: Op) -> list[str]:
         for o in outs:
             lines.append(f'  dispatch::check_out("{op.name}", {o}{tensors});')
         lines += [
+            *pause,
             "  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
             f"  const auto made = op::{op.ident}({names(op.sig)});",
         ]
@@ -550,6 +590,7 @@ def copied_variants(op: Op) -> list[str]:
 
 def composite_lines(op: Op, table: Table) -> list[str]:
     lines = [f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{"]
+    lines += autocast_lines(op)
     lines += ["  " + line for line in wrap_lines(op)]
     lines += ["  " + line for line in contract_lines(op, table)]
     if op.body == "cpp":

@@ -22,6 +22,7 @@ KEYS = {
     "doc": "documentation with an example",
     "types": "dtypes that the tensor arguments may have",
     "check": "the contract: conditions and their messages",
+    "autocast": "what torch.autocast converts floating arguments to",
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
     "variants": "which of inplace and out exist",
     "grad": "gradient formulas by argument, or 'none'",
@@ -43,6 +44,12 @@ PROMOTIONS = {
     "bool": "computed in the promoted type, bool result",
     "real": "computed in the promoted type; complex arguments give real results",
 }
+AUTOCASTS = {
+    "lower": "the block's dtype (bfloat16): fast, and exact enough for sums of products",
+    "float32": "float32: losses, and what half precision has no kernel for",
+    "widest": "the widest type among the arguments",
+    "none": "nothing, nor do the operators that it is made of convert theirs",
+}
 
 
 @dataclass
@@ -57,6 +64,7 @@ class Op:
     types: str = "all"
     check: list[tuple[str, str]] = field(default_factory=list)
     promote: str = "same"
+    autocast: str | None = None
     variants: list[str] = field(default_factory=list)
     grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
     jvp: Any = None
@@ -207,6 +215,7 @@ def _build(entry: dict, file: str) -> Op:
         types=entry.get("types", "all"),
         check=_checks(entry, where),
         promote=entry.get("promote", "same"),
+        autocast=entry.get("autocast"),
         variants=entry.get("variants", variants),
         grad=grad,
         jvp=_plain(entry.get("jvp")),
@@ -230,6 +239,8 @@ def _validate(op: Op) -> None:
         raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
     if op.promote not in PROMOTIONS:
         raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
+    if op.autocast is not None and op.autocast not in AUTOCASTS:
+        raise op.fail(f"autocast is one of {tuple(AUTOCASTS)}, got '{op.autocast}'")
     if op.body == "kernel" and not op.mutates:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:

@@ -57,8 +57,14 @@ _LAZY = {
         "is_inference_mode_enabled",
         "taeda.serialization": "save load",
         "taeda.random": "fork_rng",
+        "taeda.utils._device": "get_default_device set_default_device",
         "taeda.storage": "TypedStorage",
-        "taeda.amp": "autocast GradScaler",
+        "taeda.amp": "GradScaler",
+        "taeda.amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting "
+        "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
+        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "
+        "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
+        "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "taeda.nn.parameter": "",
         "taeda.version": "TorchVersion",
     }.items()

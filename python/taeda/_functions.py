@@ -130,16 +130,6 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     return result
 
 
-def set_default_device(device: Any) -> None:
-    """Only the CPU can be the default."""
-    if device is not None and _C.device(device).type != "cpu":
-        raise NotImplementedError(f"torch.set_default_device('{device}')")
-
-
-def get_default_device() -> Any:
-    return _C.device("cpu")
-
-
 def set_default_tensor_type(t: Any) -> None:
     """The default dtype by the name of a tensor type."""
     from taeda._dtypes import dtype_of_type
@@ -195,11 +185,6 @@ def compile(model: Callable | None = None, **options: Any) -> Callable:
     """Returns the function or module unchanged, with a warning: there is no compiler yet."""
     warnings.warn("torch.compile: running eagerly, taeda has no graph compiler yet", stacklevel=2)
     return (lambda function: function) if model is None else model
-
-
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether operators choose their precision: never."""
-    return False
 
 
 def _check(condition: Any, message: Callable[[], str] | None = None) -> None:

@@ -1,7 +1,8 @@
-"""Functions of functions. So far: calling a module with other parameters."""
+"""Functions of functions: derivatives, and calling a module with other parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import taeda
@@ -9,7 +10,26 @@ from taeda import Tensor
 from taeda.nn.modules.module import Module
 from taeda.nn.utils.stateless import functional_call
 
-__all__ = ["functional_call", "stack_module_state"]
+from ._transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+
+def vmap(func: Callable, *args: Any, **kwargs: Any) -> Callable:
+    """Not there yet: NotImplementedError. A loop and ``torch.stack`` compute the same."""
+    raise NotImplementedError("torch.func.vmap")
 
 
 def stack_module_state(models: list[Module]) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -13,7 +13,7 @@ from taeda import Tensor
 from taeda.nn.modules.batchnorm import _BatchNorm
 from taeda.nn.modules.module import Module
 
-from .lr_scheduler import LRScheduler, _per_group
+from .lr_scheduler._base import LRScheduler, _per_group
 from .optimizer import Optimizer
 
 __all__ = ["AveragedModel", "update_bn", "SWALR", "get_ema_avg_fn", "get_swa_avg_fn"]

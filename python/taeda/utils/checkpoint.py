@@ -15,6 +15,7 @@ from typing import Any
 import taeda
 from taeda import _C
 from taeda._C import Tensor
+from taeda.amp.autocast_mode import current_autocast
 from taeda.autograd.function import Function
 from taeda.autograd.graph import saved_tensors_hooks
 
@@ -137,6 +138,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.rng_state = taeda.get_rng_state() if preserve_rng_state else None
+        ctx.precision = current_autocast()
         ctx.inputs = [None if isinstance(x, Tensor) else x for x in args]
         ctx.tensor_indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.tensor_indices))
@@ -157,7 +159,7 @@ class CheckpointFunction(Function):
         for i, tensor in zip(ctx.tensor_indices, ctx.saved_tensors):
             inputs[i] = tensor
         detached = detach_variable(tuple(inputs))
-        with _rng_state(ctx.rng_state), taeda.enable_grad():
+        with _rng_state(ctx.rng_state), taeda.enable_grad(), ctx.precision:
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
@@ -336,9 +338,10 @@ def checkpoint(
         with around_forward:
             return function(*args, **kwargs)
     state = taeda.get_rng_state() if preserve else None
+    precision = current_autocast()
 
     def run(values: list) -> None:
-        with _rng_state(state), around_recompute:
+        with _rng_state(state), precision, around_recompute:
             function(*values, **kwargs)
 
     frame = _Frame(

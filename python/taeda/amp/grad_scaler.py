@@ -1,0 +1,216 @@
+"""GradScaler: a loss multiplied by a large number, so that float16 gradients do not become zero."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import taeda
+
+__all__ = ["GradScaler"]
+
+_READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
+
+
+class GradScaler:
+    """Scales losses, and skips steps whose gradients overflow.
+
+    The scale shrinks by ``backoff_factor`` after an overflow and grows by ``growth_factor`` after
+    ``growth_interval`` steps without one. Without a CUDA device, ``GradScaler()`` and
+    ``GradScaler("cuda")`` are disabled with a warning; ``GradScaler("cpu")`` works.
+
+    >>> import taeda as torch
+    >>> w = torch.ones(2, requires_grad=True)
+    >>> opt = torch.optim.SGD([w], lr=0.5)
+    >>> scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    >>> scaler.scale(w.sum()).backward()
+    >>> w.grad
+    tensor([4., 4.])
+    >>> _ = scaler.step(opt)
+    >>> w.detach()
+    tensor([0.5000, 0.5000])
+    >>> scaler.update()
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._device = device
+        self._enabled = enabled
+        if enabled and device == "cuda" and not taeda.cuda.is_available():
+            warnings.warn(
+                "torch.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                stacklevel=2,
+            )
+            self._enabled = False
+        if self._enabled and growth_factor <= 1.0:
+            raise AssertionError("The growth factor must be > 1.0.")
+        if self._enabled and backoff_factor >= 1.0:
+            raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale = init_scale
+        self._scale: Any = None  # a 0-d tensor from the first use on
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._growth_tracker = 0
+        self._stages: dict[int, str] = {}  # of each optimizer since the last update()
+        self._overflowed: dict[int, bool] = {}
+
+    def is_enabled(self) -> bool:
+        """Whether the scaler does anything."""
+        return self._enabled
+
+    def _scale_tensor(self) -> Any:
+        if self._scale is None:
+            self._scale = taeda.full((), self._init_scale, dtype=taeda.float32)
+        return self._scale
+
+    def _used_scale(self, method: str) -> Any:
+        if self._scale is None:
+            raise AssertionError(
+                f"Attempted {method} but _scale is None.  "
+                "This may indicate your script did not use scaler.scale(loss or outputs) earlier "
+                "in the iteration."
+            )
+        return self._scale
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or tensors in lists and tuples, times the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, taeda.Tensor):
+            return outputs * self._scale_tensor().to(outputs.device)
+        if isinstance(outputs, Iterable):
+            scaled = [self.scale(output) for output in outputs]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divides the gradients of the optimizer's parameters by the scale; once before a step."""
+        if not self._enabled:
+            return
+        stage = self._stages.get(id(optimizer), _READY)
+        if stage == _UNSCALED:
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        if stage == _STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        inverse = float(self._used_scale("unscale_").double().reciprocal().float())
+        overflowed = False
+        with taeda.no_grad():
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    if p.grad.dtype == taeda.float16:
+                        raise ValueError("Attempting to unscale FP16 gradients.")
+                    overflowed |= not bool(p.grad.isfinite().all())
+                    p.grad.mul_(inverse)
+        self._overflowed[id(optimizer)] = overflowed
+        self._stages[id(optimizer)] = _UNSCALED
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """``optimizer.step()`` on unscaled gradients, unless one of them is infinite or NaN."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        stage = self._stages.get(id(optimizer), _READY)
+        if stage == _STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if stage == _READY:
+            self.unscale_(optimizer)
+        result = None
+        if not self._overflowed[id(optimizer)]:
+            result = optimizer.step(*args, **kwargs)
+        self._stages[id(optimizer)] = _STEPPED
+        return result
+
+    def update(self, new_scale: Any = None) -> None:
+        """Adapts the scale (or sets it) and gets ready for the next iteration."""
+        if not self._enabled:
+            return
+        scale = self._used_scale("update")
+        if new_scale is not None:
+            scale.fill_(float(new_scale))
+        elif not self._overflowed:
+            raise AssertionError("No inf checks were recorded prior to update.")
+        elif any(self._overflowed.values()):
+            scale.mul_(self._backoff_factor)
+            self._growth_tracker = 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                grown = scale * self._growth_factor
+                if bool(grown.isfinite()):
+                    scale.copy_(grown)
+                self._growth_tracker = 0
+        self._stages.clear()
+        self._overflowed.clear()
+
+    def get_scale(self) -> float:
+        """The scale; 1.0 when disabled."""
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by to grow."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Changes the growth factor."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an overflow."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Changes the backoff factor."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many steps without overflow the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Changes the growth interval."""
+        self._growth_interval = new_interval
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale and its settings; empty when disabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what ``state_dict`` of another scaler returned."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled "
+                "instance of GradScaler."
+            )
+        self._init_scale = state_dict["scale"]
+        if self._scale is not None:
+            self._scale.fill_(state_dict["scale"])
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]
