@@ -273,10 +273,12 @@ def apply_lines(op: Op, table: Table) -> list[str]:
     lines = [f"TensorList {cls}::apply(TensorList&& grads) {{", f"  TensorList out({total});"]
     if replays(op):
         return [lines[0], *_replay_apply(op, saved), "}"]
-    for i, gy in enumerate(gy_names(op)):
+    if op.returns_list:
+        lines.append("  const TensorList gy = autograd::all_gradients(*this, std::move(grads));")
+    for i, gy in enumerate([] if op.returns_list else gy_names(op)):
         lines.append(f"  [[maybe_unused]] Tensor {gy} = std::move(grads[{i}]);")
     defined = " && ".join(f"!{gy}.defined()" for gy in gy_names(op))
-    lines.append(f"  if ({defined}) return out;")
+    lines.append(f"  if ({'gy.empty()' if op.returns_list else defined}) return out;")
     if len(op.sig.returns) > 1:
         used = set().union(*(names_used(t) for _, t in gradient_groups(op)))
         lines += [

@@ -324,6 +324,12 @@ def contract_lines(op: Op, table: Table) -> list[str]:
         lines.append(
             f'contract::types("{op.name}", contract::{TYPE_MASKS[op.types]}, {first}.dtype());'
         )
+    if op.mutates and op.dispatched:
+        target = op.sig.args[0].name
+        lines.append(
+            f"TD_CHECK({target}.is_meta() || {target}.storage()->writable(), "
+            f'"{op.name}: the memory of the written-to tensor is read-only");'
+        )
     for condition, message in op.check:
         kind = "kRuntime"
         for name, code in (
@@ -347,6 +353,11 @@ def wrap_lines(op: Op) -> list[str]:
     for a in op.sig.args:
         if a.type == "Tensor":
             lines.append(f'contract::defined("{op.name}", "{a.name}", {a.name});')
+        if a.type == "int[]" and a.repeat > 1 and a.name != "output_size":
+            lines.append(
+                f"const DimVector {a.name}_each = expr::one_for_all({a.name}, {a.repeat});"
+            )
+            lines.append(f"{a.name} = {a.name}_each;")
     first = next((a for a in op.sig.args if a.is_tensor or a.is_tensor_list), None)
     for a in op.sig.args:
         if a.type not in ("dim", "dim?", "dims", "dims?") or first is None:

@@ -24,6 +24,10 @@ def layer_lines(op: Op, table: Table) -> list[str]:
         body = [f"  return {below};"]
     elif _replays(op):
         body = [f"  return definition::{op.ident}({names(op.sig)});"]
+    elif op.view and op.returns_list:
+        body = _list_of_views(op, below)
+    elif isinstance(op.jvp, dict):
+        body = _several(op, table, below)
     elif not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
         body = [f'  return autograd::no_forward_rule("{op.name}", {below});']
     else:
@@ -81,8 +85,37 @@ def _tangent_lines(op: Op, table: Table) -> list[str] | None:
     if op.jvp == "linear" or op.view:
         return _linear(op)
     if isinstance(op.jvp, str) and op.jvp not in ("none", "replay"):
-        return _formula(op, table, op.jvp)
+        return _formula(op, _environment(op, table), table, op.jvp)
     return _diagonal(op, table) if op.body == "pointwise" and _has_one_tensor(op) else None
+
+
+def _list_of_views(op: Op, below: str) -> list[str]:
+    """An operator that returns several views of its argument: the same views of the tangent."""
+    first, *rest = (a.name for a in op.sig.args)
+    return [
+        f"  {op.sig.return_cpp} made = {below};",
+        f"  const Tensor tangent = autograd::tangent({first});",
+        "  if (!tangent.defined()) return made;",
+        f"  {GUARD}",
+        f"  autograd::set_tangent(made, op::{op.ident}({', '.join(['tangent', *rest])}));",
+        "  return made;",
+    ]
+
+
+def _several(op: Op, table: Table, below: str) -> list[str]:
+    """Several results, those that have tangents with a formula each."""
+    env = _environment(op, table)
+    lines = [*_unpacked(op), f"  {op.sig.return_cpp} made = {below};"]
+    for i, r in enumerate(op.sig.returns):
+        value = f"autograd::primal(std::get<{i}>(made))"
+        lines.append(f"  [[maybe_unused]] const Tensor {r.name}_made = {value};")
+        env[r.name] = Value(f"{r.name}_made", "T")
+    for i, r in enumerate(op.sig.returns):
+        if r.name in op.jvp:
+            formula = _formula(op, env, table, op.jvp[r.name])
+            lines += ["  {", *("  " + line for line in formula)]
+            lines += [f"    autograd::set_tangent(std::get<{i}>(made), tangent);", "  }"]
+    return [*lines, "  return made;"]
 
 
 def _environment(op: Op, table: Table) -> dict[str, Value]:
@@ -113,9 +146,9 @@ def _linear(op: Op) -> list[str]:
     ]
 
 
-def _formula(op: Op, table: Table, rule: str) -> list[str]:
+def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str]:
     """The entry's own formula; a missing tangent that it reads counts as zeros."""
-    text = Translator(table.overloads, _where(op), _environment(op, table)).expression(rule).cpp
+    text = Translator(table.overloads, _where(op), env).expression(rule).cpp
     lines = []
     for a in _tensors(op):
         if a.is_tensor and f"{a.name}_t" in names_used(rule):

@@ -93,12 +93,6 @@ def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
     return dict(sorted(found.items()))
 
 
-def _accepts_number(op: Op, arg: Argument) -> bool:
-    if arg.type != "Tensor" or len(op.sig.tensor_args) < 2:
-        return False
-    return op.body == "pointwise" or op.file == "pointwise.yaml" or arg.name == "value"
-
-
 def _params(call: Call) -> list[str]:
     """The Param initialisers of one overload."""
     rows = []
@@ -112,7 +106,7 @@ def _params(call: Call) -> list[str]:
         base = a.type.removesuffix("?")
         kind = (
             "kTensorOrNumber"
-            if _accepts_number(call.op, a) and not (call.inplace and i == 0)
+            if call.op.accepts_number(a) and not (call.inplace and i == 0)
             else KINDS[base]
         )
         flags = [
@@ -135,7 +129,7 @@ def _params(call: Call) -> list[str]:
 def _getter(op: Op, a: Argument, i: int, first_is_self: bool) -> str:
     base = a.type.removesuffix("?")
     if a.type == "Tensor":
-        return f"a.tensor_or_number({i})" if _accepts_number(op, a) else f"a.tensor({i})"
+        return f"a.tensor_or_number({i})" if op.accepts_number(a) else f"a.tensor({i})"
     if a.type == "Tensor?":
         return f"a.opt_tensor({i})"
     if a.is_tensor_list:
@@ -169,6 +163,8 @@ def _case(call: Call, result_types: dict[str, str]) -> list[str]:
             index += 1
         arguments.append(a.name)
     text = ", ".join(arguments)
+    if op.numbers == "some" and not call.inplace:
+        lines.insert(0, f"a.require_a_tensor({len(op.sig.tensor_args)});")
     if call.has_out:
         outs = out_names(op)
         if len(outs) == 1:
@@ -335,7 +331,7 @@ def signature_text(name: str, call: Call, method: bool = False) -> str:
             ]
             continue
         kind = PYTHON_TYPES[a.type.removesuffix("?")]
-        if _accepts_number(call.op, a):
+        if call.op.accepts_number(a):
             kind += " | Number"
         if a.repeat and a.type.startswith("int[]"):
             kind = "int | " + kind

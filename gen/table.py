@@ -23,10 +23,11 @@ KEYS = {
     "types": "dtypes that the tensor arguments may have",
     "check": "the contract: conditions and their messages",
     "autocast": "what torch.autocast converts floating arguments to",
+    "numbers": "tensor arguments for which Python may give a number; 'some': any but not all, 'all': any",
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
     "variants": "which of inplace and out exist",
     "grad": "gradient formulas by argument, or 'none'",
-    "jvp": "forward-mode rule: a formula, 'linear', 'replay' or 'none'",
+    "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
     "out": "sizes and dtype of each result of a kernel",
     "contiguous": "tensor arguments that the kernel wants row-major",
     "view": "results are views of the first argument",
@@ -65,6 +66,7 @@ class Op:
     check: list[tuple[str, str]] = field(default_factory=list)
     promote: str = "same"
     autocast: str | None = None
+    numbers: str | list[str] = field(default_factory=list)
     variants: list[str] = field(default_factory=list)
     grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
     jvp: Any = None
@@ -99,9 +101,20 @@ class Op:
         return self.body == "cpp" and (self.grad is not None or self.expr is not None)
 
     @property
+    def returns_list(self) -> bool:
+        """Whether the result is a list of tensors: one gradient an element."""
+        return self.sig.returns[0].type == "Tensor[]"
+
+    @property
     def functors(self) -> dict[str, str]:
         """Value of the choosing string argument ('' when there is none) -> functor."""
         return self.source if isinstance(self.source, dict) else {"": self.source}
+
+    def accepts_number(self, arg: schema.Argument) -> bool:
+        """Whether a Python number may stand for this tensor argument."""
+        if isinstance(self.numbers, str):
+            return arg.type == "Tensor"
+        return arg.name in self.numbers
 
     @property
     def selector(self) -> schema.Argument | None:
@@ -216,6 +229,7 @@ def _build(entry: dict, file: str) -> Op:
         check=_checks(entry, where),
         promote=entry.get("promote", "same"),
         autocast=entry.get("autocast"),
+        numbers=_plain(entry.get("numbers", [])),
         variants=entry.get("variants", variants),
         grad=grad,
         jvp=_plain(entry.get("jvp")),
@@ -245,8 +259,11 @@ def _validate(op: Op) -> None:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
             raise op.fail(f"'out' must give sizes and dtype of {missing}")
+    if isinstance(op.numbers, str) and op.numbers not in ("some", "all"):
+        raise op.fail(f"numbers is 'some', 'all' or a list of arguments, got '{op.numbers}'")
     grouped = [name.strip() for key in op.grad or {} for name in key.split(",")]
-    for name in [*grouped, *op.contiguous]:
+    listed = [] if isinstance(op.numbers, str) else op.numbers
+    for name in [*grouped, *op.contiguous, *listed]:
         op.sig.arg(name)
     for variant in op.variants:
         if variant not in ("inplace", "out"):

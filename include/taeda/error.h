@@ -24,6 +24,7 @@ enum class ErrorKind : uint8_t {
   kNotImplemented,
   kAttribute,
   kOutOfMemory,  // torch.OutOfMemoryError, a RuntimeError
+  kLinAlg,       // torch.linalg.LinAlgError, a RuntimeError
 };
 
 class Error : public std::runtime_error {

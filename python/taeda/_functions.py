@@ -246,6 +246,11 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Tensors of at most two dimensions as blocks along the diagonal of a matrix."""
+    return _C._functions["torch"]["_block_diag"](list(tensors))
+
+
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))

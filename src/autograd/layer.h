@@ -24,6 +24,10 @@ namespace autograd {
 // A copy of the value that an in-place operator is about to overwrite, with its history.
 Tensor copy_for_backward(const Tensor& t);
 
+// The gradients of an operator that returns a list, zeros where one is undefined; empty when all
+// are.
+TensorList all_gradients(const Node& node, TensorList&& grads);
+
 // The gradients of `function`, which maps `inputs` to results, at `inputs`, for the results'
 // gradients `gys` (undefined: zero): one an input, undefined for inputs that require none.
 // Differentiable where grad mode is on.

@@ -137,6 +137,14 @@ void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
   view->keys = view->keys | Key::kAutograd;
 }
 
+TensorList all_gradients(const Node& node, TensorList&& grads) {
+  const auto defined = [](const Tensor& g) { return g.defined(); };
+  if (std::none_of(grads.begin(), grads.end(), defined)) return {};
+  for (uint32_t i = 0; i < grads.size(); i++)
+    if (!grads[i].defined()) grads[i] = node.input_facts(i).zeros();
+  return std::move(grads);
+}
+
 Tensor copy_for_backward(const Tensor& t) { return math::clone(t); }
 
 TensorList replay(const TensorList& inputs, const TensorList& gys,

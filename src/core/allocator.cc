@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/cgroup.h"
 #include "base/fork.h"
 #include "core/caching_allocator.h"
 
@@ -24,7 +25,12 @@ constexpr auto kIdle = std::chrono::seconds(10);
 struct CpuDevice {
   struct Event {};  // the CPU has no streams
 
+  CgroupMemory cgroups{own_cgroups(), "/sys/fs/cgroup"};
+  int64_t mapped = 0;
+
   void* allocate(int64_t bytes) {
+    // Pages count only when they are touched, and then it is too late for an exception.
+    if (cgroups.available(mapped) < bytes) return nullptr;
     // Huge pages need alignment: map more and cut off the ends.
     const auto size = static_cast<size_t>(bytes);
     char* memory = static_cast<char*>(mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
@@ -35,9 +41,13 @@ struct CpuDevice {
     if (head) munmap(memory, head);
     if (kHugePage - head) munmap(memory + head + size, kHugePage - head);
     madvise(memory + head, size, MADV_HUGEPAGE);
+    mapped += bytes;
     return memory + head;
   }
-  void release(void* memory, int64_t bytes) { munmap(memory, static_cast<size_t>(bytes)); }
+  void release(void* memory, int64_t bytes) {
+    munmap(memory, static_cast<size_t>(bytes));
+    mapped -= bytes;
+  }
   Event record_event(int64_t) { return {}; }
   bool query_event(Event&) { return true; }
   void wait_event(Event&) {}
@@ -52,10 +62,15 @@ int64_t system_memory() {
 }
 
 struct Cache {
+  // The machine's memory, or what this process's cgroups leave of it.
+  int64_t cpu_memory() {
+    const int64_t cgroup = allocator.device().cgroups.limit();
+    return cgroup > 0 ? std::min(cgroup, system_memory()) : system_memory();
+  }
   Cache() {
-    // Never more than the machine's memory: an error, after everything cached is given back, beats
-    // being killed.
-    allocator.set_limit(system_memory());
+    // Never more than there is: an error, after everything cached is given back, beats being
+    // killed.
+    allocator.set_limit(cpu_memory());
     protect_over_fork(allocator.mutex());
     pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   }
@@ -314,8 +329,9 @@ MemoryStats cpu_memory_stats() { return cache().allocator.stats(); }
 void reset_cpu_peak_stats() { cache().allocator.reset_peak_stats(); }
 std::vector<SegmentInfo> cpu_memory_snapshot() { return cache().allocator.snapshot(); }
 void set_cpu_memory_limit(int64_t bytes) {
-  cache().allocator.set_limit(bytes > 0 ? bytes : system_memory());
+  cache().allocator.set_limit(bytes > 0 ? bytes : cache().cpu_memory());
 }
+int64_t cpu_memory_limit() { return cache().allocator.limit(); }
 
 int64_t cpu_live_bytes() {
   Counters& all = counters();

@@ -28,8 +28,11 @@ void reset_cpu_peak_stats();
 std::vector<SegmentInfo> cpu_memory_snapshot();
 // Bytes of all CPU storages above 64 bytes that are alive, in rounded sizes.
 int64_t cpu_live_bytes();
-// At most this much is reserved by the caching allocator; 0: the machine's memory.
+// At most this much is reserved by the caching allocator; 0: the machine's memory, or the least
+// that this process's cgroups allow. Under a cgroup's limit nothing is reserved either that would
+// not fit beside what the cgroup's processes use already.
 void set_cpu_memory_limit(int64_t bytes);
+int64_t cpu_memory_limit();
 
 // For tests: the n-th storage allocation from now on raises OutOfMemoryError, once; 0 switches it
 // off.

@@ -8,9 +8,10 @@ namespace taeda {
 
 struct MemoryStats {
   struct Level {
-    int64_t current = 0, peak = 0;
+    int64_t current = 0, peak = 0, added = 0;  // added: ever
     void add(int64_t amount) {
       current += amount;
+      if (amount > 0) added += amount;
       if (current > peak) peak = current;
     }
   };

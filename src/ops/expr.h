@@ -101,6 +101,11 @@ inline DimVector repeat(IntSpan list, int64_t count) {
   return out;
 }
 
+// int[N] arguments: a list of one value stands for N equal ones.
+inline DimVector one_for_all(IntSpan list, size_t n) {
+  return list.size() == 1 ? DimVector(n, list[0]) : DimVector(list);
+}
+
 inline MemoryFormat memory_format(std::string_view name) {
   return name == "contiguous"      ? MemoryFormat::kContiguous
          : name == "channels_last" ? MemoryFormat::kChannelsLast

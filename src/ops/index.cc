@@ -105,6 +105,11 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
     const Tensor mask = op::unsqueeze(given[0], 0);
     return prepare(op::unsqueeze(self, 0), {&mask, 1});
   }
+  for (const Tensor& t : given) {
+    TD_CHECK(!t.defined() || self.is_meta() || !t.is_meta(),
+             "indices should be either on cpu or on the same device as the indexed tensor (cpu), "
+             "got one on meta");
+  }
   indices = expand_masks(self, given);
   Prepared p;
   p.positions = common_sizes(indices);

@@ -234,7 +234,8 @@ Tensor linalg_multi_dot(TensorSpan tensors) {
 }
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
-  TD_CHECK_IMPLEMENTED(n >= 0, "matrix_power with a negative exponent is not implemented");
+  TD_CHECK(n > INT64_MIN, "matrix_power: the exponent {} has no negative", n);
+  if (n < 0) return impl::matrix_power(op::linalg_inv(self), -n);
   if (n == 0) {
     const Tensor identity = op::eye(self.size(-1), TensorOptions(self.dtype()));
     return op::clone(op::expand(identity, self.sizes(), false), std::nullopt);

@@ -35,10 +35,11 @@ DType result_dtype(const Info& info, DType common) {
   return info.promote == Promote::kReal ? to_real(common) : common;
 }
 
+// One for all but 0-d CPU tensors, which may stand beside any.
 Device common_device(const Info& info, Span<const Tensor* const> inputs) {
   Device device = inputs[0]->device();
   for (const Tensor* t : inputs)
-    if (t->is_meta() && t->dim() > 0) device = t->device();
+    if (!t->device().is_cpu()) device = t->device();
   for (const Tensor* t : inputs)
     if (t->device() != device && t->dim() > 0) [[unlikely]]
       contract::fail_device(info.name, "other", device, t->device());
@@ -137,7 +138,10 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
   return empty_tensor(sizes, dtype, device);
 }
 
-void check_into(const Info& info, const Tensor& into, bool inplace, IntSpan sizes, DType result) {
+void check_into(const Info& info, const Tensor& into, bool inplace, IntSpan sizes, DType result,
+                Device device) {
+  if (into.device() != device) [[unlikely]]
+    contract::fail_device(info.name, "out", device, into.device());
   TD_CHECK(can_cast(result, into.dtype()),
            "{}: result type {} can't be cast to the desired output type {}", info.name,
            scalar_type_name(result), scalar_type_name(into.dtype()));
@@ -213,7 +217,7 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   if (!into.defined()) {
     out = allocate_result(sizes, result, device, inputs);
   } else {
-    check_into(info, into, into.is_same(*inputs[0]), sizes, result);
+    check_into(info, into, into.is_same(*inputs[0]), sizes, result, device);
   }
   if (device.is_meta()) return out;
   if (into.defined()) {

@@ -2,6 +2,7 @@
 // PyTorch's rules for ranges and dtypes, and the composites.
 #include "kernels/cpu/random.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -154,21 +155,20 @@ int64_t rounded_to(DType dtype, int64_t value) {
 }
 
 int floor_log2(int64_t value) {
-  int n = 0;
-  while (value >>= 1) ++n;
-  return n;
+  const auto bits = static_cast<uint64_t>(value);
+  return std::bit_width(value < 0 ? 0 - bits : bits) - 1;
 }
 
 // Bounds moved inwards to integers that the floating dtype represents.
 int64_t representable_from(DType dtype, int64_t from) {
   const int64_t next = rounded_to(dtype, from + 1);
   if (next >= from) return from;
-  return next + (int64_t{1} << (floor_log2(std::abs(from + 1)) - digits(dtype) + 1));
+  return next + (int64_t{1} << (floor_log2(from + 1) - digits(dtype) + 1));
 }
 int64_t representable_to(DType dtype, int64_t to) {
   const int64_t last = rounded_to(dtype, to - 1);
   if (last < to) return to;
-  return to - (int64_t{1} << (floor_log2(std::abs(to - 1)) - digits(dtype) + 1));
+  return to - (int64_t{1} << (floor_log2(to - 1) - digits(dtype) + 1));
 }
 
 void check_bound(DType dtype, int64_t value, std::string_view name) {
@@ -210,7 +210,7 @@ Tensor random_from_(const Tensor& self, int64_t from, OptInt to, Generator* gene
     range = 0;  // all 64 bits
   } else {
     const int64_t last = is_floating(dtype) ? int64_t{1} << digits(dtype) : largest_integer(dtype);
-    if (is_floating(dtype)) from = representable_from(dtype, from);
+    if (is_floating(dtype) && from < last) from = representable_from(dtype, from);
     TD_CHECK(from < last,
              "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted "
              "to dtype, but got "

@@ -46,6 +46,12 @@ DType result_type(const Tensor& a, const Tensor& b) {
   return promotion.result();
 }
 
+bool is_number(const Tensor& t) { return t.impl()->wrapped_number; }
+
+bool is_negative_integer(const Tensor& t) {
+  return is_number(t) && t.dtype() == DType::kInt64 && t.item_scalar().to_int() < 0;
+}
+
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
   DimVector out;
   const bool all = !dims || dims->empty();

@@ -19,6 +19,10 @@ class Promotion {
 };
 DType result_type(const Tensor& a, const Tensor& b);
 
+// Whether `t` stands for a Python number.
+bool is_number(const Tensor& t);
+bool is_negative_integer(const Tensor& t);  // a number
+
 // Sizes of a reduction of `sizes` over `dims` (none given: over all).
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 

@@ -75,6 +75,16 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntSpan sizes) {
   return op::view(self, shape);
 }
 
+namespace {
+// Empty pieces cost memory too: no machine has room for more of them.
+constexpr int64_t kMaxEmptyParts = int64_t{1} << 26;
+
+void check_parts(std::string_view op, int64_t size, int64_t parts) {
+  TD_CHECK(parts <= std::max(size, kMaxEmptyParts), "{}: a dimension of size {} in {} parts", op,
+           size, parts);
+}
+}  // namespace
+
 TensorList split(const Tensor& self, int64_t split_size, int64_t dim) {
   TD_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
   TD_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size={}",
@@ -116,16 +126,18 @@ TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
 TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   TD_CHECK(self.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   TD_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: {}", chunks);
+  check_parts("chunk", self.size(dim), chunks);
   const int64_t n = self.size(dim);
   const int64_t size = n / chunks + (n % chunks != 0);
-  if (size == 0) return TensorList(static_cast<size_t>(chunks), op::slice(self, dim, 0, 0, 1));
-  return impl::split(self, size, dim);
+  if (size == 0) return op::split_with_sizes(self, DimVector(static_cast<size_t>(chunks), 0), dim);
+  return op::split(self, size, dim);
 }
 
 TensorList tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   TD_CHECK(self.dim() > 0,
            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   TD_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
+  check_parts("tensor_split", self.size(dim), sections);
   const int64_t n = self.size(dim), small = n / sections, larger = n % sections;
   TensorList parts;
   int64_t at = 0;

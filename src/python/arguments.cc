@@ -45,7 +45,9 @@ bool is_numpy_bool(PyObject* object) { return is_numpy(object, "bool_", numpy_bo
 
 // A tensor of one element without dimensions, whose value may stand for a Python number.
 bool is_plain_0d_tensor(PyObject* object) {
-  return is_tensor(object) && tensor_of(object).dim() == 0 && !tensor_of(object).requires_grad();
+  if (!is_tensor(object)) return false;
+  const Tensor& t = tensor_of(object);
+  return t.dim() == 0 && !t.requires_grad() && !t.impl()->keys.has(Key::kForward);
 }
 
 int64_t int_from_long(PyObject* object) {

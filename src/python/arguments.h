@@ -265,6 +265,13 @@ class Arguments {
     return present(i) ? reinterpret_cast<GeneratorObject*>(values_[i])->generator : nullptr;
   }
 
+  // TypeError when all of the first `count` arguments are numbers.
+  void require_a_tensor(int count) {
+    for (int i = 0; i < count; i++)
+      if (is_tensor(values_[i])) return;
+    fail_combination();
+  }
+
   // Whether the tensors are large enough for releasing the GIL to pay.
   bool large() const;
 

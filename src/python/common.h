@@ -26,6 +26,7 @@ void set_python_error() noexcept;
 
 // torch.OutOfMemoryError, a RuntimeError.
 extern PyObject* out_of_memory_error;
+extern PyObject* linalg_error;
 
 // An owned reference to a Python object, or null.
 class PyRef {

@@ -8,6 +8,7 @@
 namespace taeda::python {
 
 PyObject* out_of_memory_error = nullptr;
+PyObject* linalg_error = nullptr;
 
 namespace {
 
@@ -27,6 +28,8 @@ PyObject* exception_type(ErrorKind kind) {
       return PyExc_AttributeError;
     case ErrorKind::kOutOfMemory:
       return out_of_memory_error;
+    case ErrorKind::kLinAlg:
+      return linalg_error;
   }
   return PyExc_RuntimeError;
 }

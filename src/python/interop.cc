@@ -158,17 +158,21 @@ Tensor make_alias(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan stri
   return Tensor(std::move(impl));
 }
 
-void warn_read_only() {
-  static bool warned = false;
-  if (std::exchange(warned, true)) return;
-  check_status(PyErr_WarnEx(PyExc_UserWarning,
-                            "The given NumPy array is not writable, and PyTorch does not support "
-                            "non-writable tensors. This means writing "
-                            "to this tensor will result in undefined behavior. You may want to "
-                            "copy the array to protect its data or make it "
-                            "writable before converting it to a tensor. This type of warning will "
-                            "be suppressed for the rest of this program.",
-                            1));
+// Once a program for arrays, once for buffers.
+void warn_read_only(bool is_array) {
+  static bool warned[2] = {false, false};
+  if (std::exchange(warned[is_array], true)) return;
+  const char* const array =
+      "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
+      "This means writing to this tensor will result in undefined behavior. You may want to copy "
+      "the array to protect its data or make it writable before converting it to a tensor. This "
+      "type of warning will be suppressed for the rest of this program.";
+  const char* const buffer =
+      "The given buffer is not writable, and PyTorch does not support non-writable tensors. This "
+      "means you can write to the underlying (supposedly non-writable) buffer using the tensor. "
+      "You may want to copy the buffer to protect its data or make it writable before converting "
+      "it to a tensor. This type of warning will be suppressed for the rest of this program.";
+  check_status(PyErr_WarnEx(PyExc_UserWarning, is_array ? array : buffer, 1));
 }
 
 // --- the buffer protocol of tensors ---
@@ -277,7 +281,7 @@ PyObject* frombuffer(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
                  "length ({} bytes)",
                  elements, size, offset, available);
   }
-  if (!whole->writable()) warn_read_only();
+  if (!whole->writable()) warn_read_only(/*is_array=*/false);
   const Ref<Storage> storage = storage_from_buffer(exporter, offset, elements * size);
   TD_CHECK_VALUE(
       reinterpret_cast<uintptr_t>(storage->data()) % static_cast<uintptr_t>(size > 8 ? 8 : size) ==
@@ -389,7 +393,7 @@ Tensor tensor_from_buffer(PyObject* object, bool copy) {
     strides.push_back(size > 1 || step > 0 ? step / buffer.itemsize : 1);
     elements *= size;
   }
-  if (buffer.readonly && !copy) warn_read_only();
+  if (buffer.readonly && !copy) warn_read_only(/*is_array=*/true);
   int64_t reach = elements > 0 ? 1 : 0;
   for (size_t i = 0; i < sizes.size() && elements > 0; i++) reach += (sizes[i] - 1) * strides[i];
   const bool read_only = buffer.readonly;

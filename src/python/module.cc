@@ -88,6 +88,13 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
       PyRef::check(PyErr_NewException("taeda.OutOfMemoryError", PyExc_RuntimeError, nullptr))
           .release();
   check_status(PyModule_AddObjectRef(module.get(), "OutOfMemoryError", out_of_memory_error));
+  linalg_error =
+      PyRef::check(PyErr_NewExceptionWithDoc("taeda.linalg.LinAlgError",
+                                             "A matrix without the property that a function of "
+                                             "torch.linalg needs: singular, not positive-definite.",
+                                             PyExc_RuntimeError, nullptr))
+          .release();
+  check_status(PyModule_AddObjectRef(module.get(), "_LinAlgError", linalg_error));
   add_objects(module.get());
   add_torch_function(module.get());
   add_storage(module.get());
@@ -96,6 +103,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_conversions(module.get());
   add_interop(module.get());
   add_settings(module.get());
+  add_memory(module.get());
   add_autograd(module.get());
   return module.release();
   TD_PYTHON_CATCH(nullptr)

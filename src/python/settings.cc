@@ -1,7 +1,6 @@
 // Process-wide settings and random numbers: default dtype, threads, Generator, manual_seed.
 #include "base/cpus.h"
 #include "base/parallel.h"
-#include "core/allocator.h"
 #include "ops/autocast.h"
 #include "python/arguments.h"
 #include "python/construction.h"
@@ -204,24 +203,6 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// taeda.cpu: the caching allocator.
-PyObject* empty_cache(PyObject*, PyObject*) {
-  TD_PYTHON_TRY
-  empty_cpu_cache();
-  Py_RETURN_NONE;
-  TD_PYTHON_CATCH(nullptr)
-}
-PyObject* memory_stats(PyObject*, PyObject*) {
-  TD_PYTHON_TRY
-  const MemoryStats stats = cpu_memory_stats();
-  return Py_BuildValue("{sLsLsLsLsL}", "live_bytes", static_cast<long long>(cpu_live_bytes()),
-                       "allocated_bytes", static_cast<long long>(stats.allocated_bytes.current),
-                       "peak_allocated_bytes", static_cast<long long>(stats.allocated_bytes.peak),
-                       "reserved_bytes", static_cast<long long>(stats.reserved_bytes.current),
-                       "peak_reserved_bytes", static_cast<long long>(stats.reserved_bytes.peak));
-  TD_PYTHON_CATCH(nullptr)
-}
-
 PyObject* promote(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *a, *b;
@@ -282,8 +263,6 @@ PyMethodDef functions[] = {
     {"set_default_dtype", set_default_dtype_function, METH_O, nullptr},
     {"get_num_threads", get_threads, METH_NOARGS, nullptr},
     {"set_num_threads", set_threads, METH_O, nullptr},
-    {"_cpu_empty_cache", empty_cache, METH_NOARGS, nullptr},
-    {"_cpu_memory_stats", memory_stats, METH_NOARGS, nullptr},
     {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2) -> dtype"},
     {"can_cast", as_function(can_cast_function), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to) -> bool"},

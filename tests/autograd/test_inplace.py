@@ -295,3 +295,53 @@ def test_data_may_be_the_tensor_itself():
     x = taeda.ones(3, requires_grad=True)
     x.data = x
     assert x.tolist() == [1, 1, 1] and x.requires_grad
+
+
+SEVERAL = {
+    "unbind": lambda x: x.unbind(),
+    "iteration": list,
+    "split": lambda x: x.split(2),
+    "split_sizes": lambda x: x.split([1, 3]),
+    "split_with_sizes": lambda x: x.split_with_sizes([1, 3]),
+    "chunk": lambda x: x.chunk(2),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_one_of_several_views_may_not_be_written(name):
+    several = SEVERAL[name]
+    x = leaf(taeda, 1.0, 2.0, 3.0, 4.0)
+    y = x.clone()
+    with pytest.raises(RuntimeError, match=r"Output 0 of .* function that returns multiple views"):
+        several(y)[0].mul_(2)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        several(taeda.ones(4, dtype=taeda.float64))[1].mul_(x[0])
+    # a base that was written takes its views along, except these
+    part = several(y)[1]
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="base or another view of its base has been modified"):
+        part.sum().backward()
+    # without gradients they are views like all others
+    with taeda.no_grad():
+        several(y)[0].zero_()
+    assert y[0] == 0
+    plain = taeda.ones(4)
+    several(plain)[0].mul_(2)
+    assert plain[0] == 2
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_gradients_of_several_views(name):
+    several = SEVERAL[name]
+    x = leaf(taeda, 1.0, 2.0, 3.0, 4.0)
+    several(x)[-1].sum().backward()
+    expected = taeda.zeros(4, dtype=taeda.float64)
+    several(expected)[-1].fill_(1)
+    assert x.grad.tolist() == expected.tolist()
+
+    def function(x):
+        parts = several(x)
+        return (parts[0] ** 3).sum() * parts[-1]
+
+    taeda.autograd.gradcheck(function, (x,), check_forward_ad=True)
+    taeda.autograd.gradgradcheck(function, (x,))

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cgroup.h"
 #include "base/cpus.h"
 #include "taeda/error.h"
 
@@ -192,6 +193,38 @@ TEST(Cpus, Cgroups) {
   EXPECT_EQ(cgroup_cpu_limit("", root), 0);
   fs::remove_all(root);
   EXPECT_GE(available_cpus(), 1);
+}
+
+TEST(Cgroup, Memory) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "taeda_cgroup_memory_test";
+  fs::create_directories(root / "pods" / "one");
+  fs::create_directories(root / "memory" / "docker");
+  std::ofstream(root / "pods" / "memory.max") << "1000000\n";
+  std::ofstream(root / "pods" / "memory.current") << "300000\n";
+  std::ofstream(root / "pods" / "memory.stat") << "anon 200000\ninactive_file 90000\n"
+                                               << "active_file 10000\n";
+  std::ofstream(root / "pods" / "one" / "memory.max") << "max\n";
+  std::ofstream(root / "memory" / "memory.limit_in_bytes") << "9223372036854771712\n";
+  std::ofstream(root / "memory" / "docker" / "memory.limit_in_bytes") << "5000000\n";
+  std::ofstream(root / "memory" / "docker" / "memory.usage_in_bytes") << "0\n";
+
+  const CgroupMemory v2("0::/pods/one\n", root);
+  EXPECT_EQ(v2.limit(), 1000000);
+  EXPECT_EQ(v2.available(0), 800000);       // the page cache can be dropped
+  EXPECT_EQ(v2.available(500000), 300000);  // reserved, though not touched yet
+  std::ofstream(root / "pods" / "memory.current") << "950000\n";
+  EXPECT_EQ(v2.available(500000), 150000);  // somebody else's
+  EXPECT_EQ(v2.available(2000000), 0);
+
+  const CgroupMemory v1("4:memory:/docker\n", root);
+  EXPECT_EQ(v1.limit(), 5000000);
+  EXPECT_EQ(v1.available(1000000), 4000000);
+
+  const CgroupMemory none("0::/elsewhere\n3:cpu:/docker\n", root);
+  EXPECT_EQ(none.limit(), 0);
+  EXPECT_EQ(none.available(INT64_MAX / 2), INT64_MAX);
+  fs::remove_all(root);
 }
 
 }  // namespace

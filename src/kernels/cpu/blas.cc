@@ -69,6 +69,25 @@ const Blas& blas() {
   return table;
 }
 
+void* lapacke(const char* name) {
+  static const bool prepared = [] {
+    void (*set_nancheck)(int);
+    openblas().load(set_nancheck, "scipy_LAPACKE_set_nancheck");
+    set_nancheck(0);
+    return true;
+  }();
+  void* routine =
+      prepared ? openblas().find(("scipy_LAPACKE_" + std::string(name)).c_str()) : nullptr;
+  TD_CHECK(routine, "OpenBLAS has no routine LAPACKE_{}", name);
+  return routine;
+}
+
+void* cblas(const char* name) {
+  void* routine = openblas().find(("scipy_" + std::string(name)).c_str());
+  TD_CHECK(routine, "OpenBLAS has no routine {}", name);
+  return routine;
+}
+
 void* lapack(const char* name) {
   void* routine = openblas().find(("scipy_" + std::string(name) + "_").c_str());
   TD_CHECK(routine, "OpenBLAS has no routine {}", name);

@@ -37,6 +37,11 @@ struct Blas {
 // RuntimeError saying where it was looked for when OpenBLAS cannot be opened.
 const Blas& blas();
 
+// A routine of LAPACK's C interface by its name without LAPACKE_ ("dgetrf"); it does not look for
+// NaN first.
+void* lapacke(const char* name);
+// One of CBLAS by its name ("cblas_dtrsm").
+void* cblas(const char* name);
 // A LAPACK routine by its Fortran name without prefix and underscore ("dgetrf"); RuntimeError when
 // there is none.
 void* lapack(const char* name);

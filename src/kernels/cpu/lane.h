@@ -272,7 +272,9 @@ TD_FN Lane<T> nextafter(Lane<T> x, Lane<T> y) {
 // except for x = +-1.
 template <class T>
 TD_FN Lane<T> pow(Lane<T> x, Lane<T> y) {
-  if constexpr (kIsInteger<T>) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Lane<T>(x.raw || !y.raw);
+  } else if constexpr (kIsInteger<T>) {
     const bool odd = y.raw & 1;
     if (y.raw < T(0)) return x.raw == T(1) ? x : x.raw == T(-1) ? (odd ? x : -x) : Lane<T>(T(0));
     Lane<T> result(T(1));

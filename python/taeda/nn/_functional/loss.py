@@ -34,6 +34,7 @@ _OTHERS = (
 __all__ = [
     *_SAME_SIZE,
     *_OTHERS,
+    "ctc_loss",
     "multilabel_margin_loss",
     "triplet_margin_with_distance_loss",
 ]
@@ -149,3 +150,115 @@ def triplet_margin_with_distance_loss(
     if swap:
         to_negative = taeda.minimum(to_negative, distance(positive, negative))
     return _reduce((margin + to_positive - to_negative).clamp(min=0), reduction)
+
+
+_IMPOSSIBLE = -1e30  # the logarithm of no probability at all, of which differences are finite
+
+
+def _label_rows(targets: Tensor, lengths: Tensor) -> Tensor:
+    """Labels as one row a sequence, padded with 0; from rows or from one concatenation."""
+    if targets.dim() == 2:
+        return targets
+    rows = taeda.zeros(len(lengths), max(1, int(lengths.max())), dtype=targets.dtype)
+    start = 0
+    for row, length in zip(rows, lengths.tolist()):
+        row[:length] = targets[start : start + length]
+        start += length
+    return rows
+
+
+def _check_ctc(
+    log_probs: Tensor, inputs: Tensor, labels: Tensor, lengths: Tensor, blank: int
+) -> None:
+    frames, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if len(inputs) != batch or len(lengths) != batch:
+        raise RuntimeError(
+            f"input_lengths and target_lengths must be of size {batch}, the batch's, got "
+            f"{len(inputs)} and {len(lengths)}"
+        )
+    if int(inputs.max()) > frames or int(inputs.min()) < 0:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {frames}, but got value "
+            f"{int(inputs.max())}"
+        )
+    if int(lengths.max()) > labels.shape[1] or int(lengths.min()) < 0:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {int(lengths.max())} at dimension 1, but got "
+            f"size {tuple(labels.shape)} for targets"
+        )
+
+
+def _ctc_of_each(
+    log_probs: Tensor, labels: Tensor, inputs: Tensor, lengths: Tensor, blank: int
+) -> Tensor:
+    """-log of the probability of all alignments, by the forward recursion over frames."""
+    frames, batch, _ = log_probs.shape
+    # labels with blanks between and around them
+    extended = taeda.full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
+    extended[:, 1::2] = labels
+    # a label may follow another one without the blank between them
+    may_skip = (extended[:, 2:] != blank) & (extended[:, 2:] != extended[:, :-2])
+    none = log_probs.new_full((batch, 1), _IMPOSSIBLE)
+    reached = none.expand(batch, extended.shape[1])
+    reached = taeda.cat([none + (0 - _IMPOSSIBLE), reached[:, 1:]], 1)
+    for frame in range(frames):
+        said = log_probs[frame].gather(1, extended).clamp_min(_IMPOSSIBLE)
+        if frame == 0:
+            start = taeda.arange(extended.shape[1]) < 2
+            ways = taeda.where(start, 0.0, _IMPOSSIBLE).to(log_probs.dtype).expand_as(said)
+        else:
+            one = taeda.cat([none, reached[:, :-1]], 1)
+            two = taeda.where(may_skip, reached[:, :-2], _IMPOSSIBLE)
+            two = taeda.cat([none, none, two], 1)[:, : extended.shape[1]]
+            ways = taeda.stack([reached, one, two]).logsumexp(0)
+        reached = taeda.where(
+            (frame < inputs).unsqueeze(1), (ways + said).clamp_min(_IMPOSSIBLE), reached
+        )
+    last = reached.gather(1, (2 * lengths).unsqueeze(1)).squeeze(1)
+    before = reached.gather(1, (2 * lengths - 1).clamp_min(0).unsqueeze(1)).squeeze(1)
+    return -taeda.where(lengths > 0, taeda.logaddexp(last, before), last)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Connectionist temporal classification [Graves et al. 2006].
+
+    log_probs (frames, batch, classes) or (frames, classes); targets (batch, labels), or all labels
+    one after the other. "mean" divides each loss by its number of labels first. Where no alignment
+    fits the loss is infinite, or 0 with zero_infinity. As in PyTorch the gradient is that of
+    probabilities which log_softmax made of scores.
+    """
+    get_enum(reduction)
+    single = log_probs.dim() == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+        targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
+    if log_probs.dim() != 3:
+        raise RuntimeError(
+            f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}"
+        )
+    inputs = taeda.as_tensor(input_lengths).reshape(-1).long()
+    lengths = taeda.as_tensor(target_lengths).reshape(-1).long()
+    labels = _label_rows(targets, lengths).long()
+    _check_ctc(log_probs, inputs, labels, lengths, blank)
+    losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
+    # a term of value 0 whose gradient is the softmax's part in that of the scores
+    used = (taeda.arange(len(log_probs)).unsqueeze(1) < inputs).to(log_probs.dtype)
+    norms = (log_probs.logsumexp(-1) * used).sum(0)
+    losses = losses + (norms - norms.detach())
+    impossible = losses.detach() > -_IMPOSSIBLE / 2
+    losses = taeda.where(impossible, 0.0 if zero_infinity else float("inf"), losses)
+    if reduction == "mean":
+        return (losses / lengths.clamp_min(1).to(losses.dtype)).mean()
+    if reduction == "sum":
+        return losses.sum()
+    return losses.squeeze(0) if single else losses

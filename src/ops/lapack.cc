@@ -1,0 +1,222 @@
+// Linear algebra on LAPACK: the contracts of ops/lapack.yaml and what has no expression.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "op_impl.h"
+#include "ops/contract.h"
+#include "ops/lapack_rules.h"
+#include "taeda/ops.h"
+
+namespace taeda {
+
+namespace rules {
+
+bool matrices(std::string_view name, const Tensor& a) {
+  TD_CHECK(a.dim() >= 2, "{}: The input tensor A must have at least 2 dimensions.", name);
+  return true;
+}
+
+bool square(std::string_view name, const Tensor& a) {
+  matrices(name, a);
+  TD_CHECK(a.size(-1) == a.size(-2),
+           "{}: A must be batches of square matrices, but they are {} by {} matrices", name,
+           a.size(-2), a.size(-1));
+  return true;
+}
+
+bool has_lapack(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kComplex64 ||
+         dtype == DType::kComplex128;
+}
+
+bool lapack_type(std::string_view name, const Tensor& a) {
+  if (has_lapack(a.dtype())) return true;
+  const bool of_kernel = name.find('.') == std::string_view::npos && name != "logdet";
+  TD_CHECK_AS(ErrorKind::kNotImplemented, !of_kernel, "\"{}_cpu\" not implemented for '{}'", name,
+              scalar_type_name(a.dtype()));
+  TD_CHECK(is_inexact(a.dtype()),
+           "{}: Expected a floating point or complex tensor as input. Got {}", name,
+           scalar_type_name(a.dtype()));
+  fail(ErrorKind::kRuntime, "{}: Low precision dtypes not supported. Got {}", name,
+       scalar_type_name(a.dtype()));
+}
+
+bool solvable(std::string_view name, const Tensor& a, const Tensor& b, bool left) {
+  TD_CHECK(a.size(-1) == (left ? b.size(-2) : b.size(-1)),
+           "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", name,
+           left ? "AX = B" : "XA = B", a.size(-2), a.size(-1), b.size(-2), b.size(-1));
+  return true;
+}
+
+bool is_differentiated(const Tensor& a) {
+  return a.requires_grad() || a.impl()->keys.has(Key::kForward);
+}
+
+bool has_zero(const Tensor& t) {
+  if (t.is_meta() || t.numel() == 0) return false;
+  return op::any(op::eq(t, Tensor(0)), std::nullopt, false).item_scalar().to_bool();
+}
+
+bool all_equal(const Tensor& t, int64_t value) {
+  if (t.is_meta()) return false;
+  return op::all(op::eq(t, Tensor(value)), std::nullopt, false).item_scalar().to_bool();
+}
+
+namespace {
+
+// The first matrix of a batch whose status is not 0, and "NAME: (Batch element I): ".
+struct Failure {
+  Failure(std::string_view name, const Tensor& info) {
+    if (info.is_meta()) return;
+    const int32_t* const codes = info.data<int32_t>();
+    for (int64_t i = 0; i < info.numel() && code == 0; i++) {
+      code = codes[i];
+      where = info.dim() > 0 ? format("{}: (Batch element {}): ", name, i) : format("{}: ", name);
+    }
+  }
+  int code = 0;
+  std::string where;
+};
+
+}  // namespace
+
+void check_lu(std::string_view name, const Tensor& info) {
+  const Failure f(name, info);
+  TD_CHECK(f.code == 0,
+           "{}U[{},{}] is zero and using it on lu_solve would result in a division by zero. If you "
+           "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+           "linalg.lu_factor_ex(A, pivot)",
+           f.where, f.code, f.code);
+}
+
+void check_inverse(std::string_view name, const Tensor& info) {
+  const Failure f(name, info);
+  TD_CHECK_AS(ErrorKind::kLinAlg, f.code == 0,
+              "{}The diagonal element {} is zero, the inversion could not be completed because the "
+              "input matrix is singular.",
+              f.where, f.code);
+}
+
+void check_solve(std::string_view name, const Tensor& info) {
+  const Failure f(name, info);
+  TD_CHECK_AS(ErrorKind::kLinAlg, f.code == 0,
+              "{}The solver failed because the input matrix is singular.", f.where);
+}
+
+void check_cholesky(std::string_view name, const Tensor& info) {
+  const Failure f(name, info);
+  TD_CHECK_AS(ErrorKind::kLinAlg, f.code == 0,
+              "{}The factorization could not be completed because the input is not "
+              "positive-definite (the leading minor of order {} is not positive-definite).",
+              f.where, f.code);
+}
+
+double absolute_tolerance(OptDouble atol) { return atol.value_or(0.0); }
+
+double relative_tolerance(OptDouble atol, OptDouble rtol, const Tensor& a) {
+  if (rtol) return *rtol;
+  if (atol && *atol > 0) return 0;
+  const bool single = to_real(a.dtype()) == DType::kFloat32;
+  const double epsilon =
+      single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return epsilon * static_cast<double>(std::max(a.size(-1), a.size(-2)));
+}
+
+bool is_driver(std::optional<std::string_view> driver, std::string_view name) {
+  return driver.value_or("gelsy") == name;
+}
+bool is_lstsq_driver(std::optional<std::string_view> driver) {
+  return is_driver(driver, "gels") || is_driver(driver, "gelsy") || is_driver(driver, "gelsd") ||
+         is_driver(driver, "gelss");
+}
+
+int64_t first_of_size(IntSpan sizes, int64_t size, OptInt dim) {
+  if (dim) return *dim;
+  const auto found = std::find(sizes.begin(), sizes.end(), size);
+  TD_CHECK(found != sizes.end(), "no dimension of size {} in input", size);
+  return found - sizes.begin();
+}
+
+}  // namespace rules
+
+namespace impl {
+
+Tensor linalg_det(const Tensor& a) { return op::_linalg_det_value(a); }
+std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) { return op::_linalg_slogdet_value(a); }
+Tensor linalg_pinv(const Tensor& self, OptDouble atol, OptDouble rtol, bool) {
+  return op::_linalg_pinv_value(self, atol, rtol);
+}
+
+namespace {
+
+// How often to halve matrices until their 1-norms are below 1; 0 for those that are not finite.
+int halvings(const Tensor& a) {
+  const Tensor sums = op::sum(op::abs(a), DimVector{-2}, false, std::nullopt);
+  const double norm = op::amax(sums, IntSpan(), false).item_scalar().to_double();
+  return std::isfinite(norm) && norm > 1 ? static_cast<int>(std::ceil(std::log2(norm))) : 0;
+}
+
+}  // namespace
+
+// exp(A) = exp(A / 2^s)^(2^s); with a norm of at most 1, 18 terms of the series are exact to 1e-17.
+Tensor linalg_matrix_exp(const Tensor& self) {
+  if (self.is_meta() || self.numel() == 0) return op::clone(self, std::nullopt);
+  constexpr int kTerms = 18;
+  const int squarings = halvings(self);
+  const Tensor x = op::mul(self, Tensor(std::ldexp(1.0, -squarings)));
+  const Tensor one = op::eye(self.size(-1), TensorOptions(self.dtype()));
+  Tensor sum = op::add(op::mul(x, Tensor(1.0 / kTerms)), one, 1);
+  for (int k = kTerms - 1; k > 0; k--)  // Horner: 1 + x/1 (1 + x/2 (1 + ...))
+    sum = op::add(op::mul(op::matmul(x, sum), Tensor(1.0 / k)), one, 1);
+  for (int i = 0; i < squarings; i++) sum = op::matmul(sum, sum);
+  return sum;
+}
+
+Tensor _block_diag(TensorSpan tensors) {
+  TensorList rows;
+  int64_t columns = 0, before = 0;
+  DType dtype = DType::kBool;
+  for (size_t i = 0; i < tensors.size(); i++) {
+    const Tensor& t = tensors[i];
+    TD_CHECK(t.dim() <= 2,
+             "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {} has {} "
+             "dimensions",
+             i, t.dim());
+    columns += t.dim() == 0 ? 1 : t.size(-1);
+    dtype = i ? promote_types(dtype, t.dtype()) : t.dtype();
+  }
+  for (const Tensor& t : tensors) {
+    const int64_t width = t.dim() == 0 ? 1 : t.size(-1), height = t.dim() < 2 ? 1 : t.size(0);
+    const Tensor block =
+        op::to_dtype(op::reshape(t, DimVector{height, width}), dtype, false, std::nullopt);
+    const Tensor left = op::new_zeros(block, DimVector{height, before}, {});
+    const Tensor right = op::new_zeros(block, DimVector{height, columns - before - width}, {});
+    rows.push_back(op::cat(TensorList{left, block, right}, 1));
+    before += width;
+  }
+  if (rows.empty()) return op::zeros(DimVector{1, 0}, {});
+  return op::cat(rows, 0);
+}
+
+Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
+  TD_CHECK(self.dim() >= 2, "dimensions must larger than 1");
+  if (self.dim() > 2) {
+    for (int64_t n : self.sizes())
+      TD_CHECK(n == self.size(0), "all dimensions of input must be of equal length");
+    Tensor diagonal = op::diagonal(self, 0, 0, 1);
+    while (diagonal.dim() > 1) diagonal = op::diagonal(diagonal, 0, 0, diagonal.dim() - 1);
+    op::fill_(diagonal, Tensor(value));
+    return self;
+  }
+  const int64_t rows = self.size(0), columns = self.size(1);
+  for (int64_t row = 0; row < rows; row += columns + 1) {
+    const Tensor part = op::narrow(self, 0, row, rows - row);
+    op::fill_(op::diagonal(part, 0, 0, 1), Tensor(value));
+    if (!wrap) break;
+  }
+  return self;
+}
+
+}  // namespace impl
+}  // namespace taeda

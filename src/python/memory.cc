@@ -1,0 +1,122 @@
+// What the CPU's allocator tells Python: taeda.cpu.
+#include "core/allocator.h"
+#include "python/module.h"
+
+namespace taeda::python {
+namespace {
+
+void set_item(PyObject* dict, const char* key, PyObject* value) {
+  const PyRef owned = PyRef::check(value);
+  check_status(PyDict_SetItemString(dict, key, owned.get()));
+}
+void set_int(PyObject* dict, const char* key, int64_t value) {
+  set_item(dict, key, PyLong_FromLongLong(value));
+}
+void set_address(PyObject* dict, const void* address) {
+  set_item(dict, "address", PyLong_FromVoidPtr(const_cast<void*>(address)));
+}
+
+PyObject* level(const MemoryStats::Level& l) {
+  return Py_BuildValue("{sLsLsLsL}", "current", static_cast<long long>(l.current), "peak",
+                       static_cast<long long>(l.peak), "allocated", static_cast<long long>(l.added),
+                       "freed", static_cast<long long>(l.added - l.current));
+}
+
+PyObject* memory_stats(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  const MemoryStats stats = cpu_memory_stats();
+  PyRef dict = PyRef::check(PyDict_New());
+  set_item(dict.get(), "allocation", level(stats.blocks));
+  set_item(dict.get(), "segment", level(stats.segments));
+  set_item(dict.get(), "allocated_bytes", level(stats.allocated_bytes));
+  set_item(dict.get(), "requested_bytes", level(stats.requested_bytes));
+  set_item(dict.get(), "reserved_bytes", level(stats.reserved_bytes));
+  set_int(dict.get(), "num_alloc_retries", stats.collections);
+  set_int(dict.get(), "num_ooms", stats.out_of_memory);
+  set_int(dict.get(), "num_device_alloc", stats.device_allocations);
+  set_int(dict.get(), "num_device_free", stats.device_releases);
+  set_int(dict.get(), "live_bytes", cpu_live_bytes());
+  set_int(dict.get(), "limit_bytes", cpu_memory_limit());
+  return dict.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* block_dict(const BlockInfo& block) {
+  PyRef dict = PyRef::check(PyDict_New());
+  set_address(dict.get(), block.address);
+  set_int(dict.get(), "size", block.bytes);
+  set_int(dict.get(), "requested_size", block.requested_bytes);
+  const char* const state = block.state == BlockInfo::State::kFree        ? "inactive"
+                            : block.state == BlockInfo::State::kAllocated ? "active_allocated"
+                                                                          : "active_pending_free";
+  set_item(dict.get(), "state", PyUnicode_FromString(state));
+  return dict.release();
+}
+
+PyObject* segment_dict(const SegmentInfo& segment) {
+  PyRef dict = PyRef::check(PyDict_New());
+  PyRef blocks = PyRef::check(PyList_New(0));
+  int64_t allocated = 0;
+  for (const BlockInfo& block : segment.blocks) {
+    const PyRef item = PyRef::check(block_dict(block));
+    check_status(PyList_Append(blocks.get(), item.get()));
+    if (block.state == BlockInfo::State::kAllocated) allocated += block.bytes;
+  }
+  set_address(dict.get(), segment.address);
+  set_int(dict.get(), "total_size", segment.bytes);
+  set_int(dict.get(), "allocated_size", allocated);
+  set_int(dict.get(), "stream", segment.stream);
+  set_item(dict.get(), "segment_type",
+           PyUnicode_FromString(segment.small_pool ? "small" : "large"));
+  check_status(PyDict_SetItemString(dict.get(), "blocks", blocks.get()));
+  return dict.release();
+}
+
+PyObject* memory_snapshot(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const SegmentInfo& segment : cpu_memory_snapshot()) {
+    const PyRef item = PyRef::check(segment_dict(segment));
+    check_status(PyList_Append(list.get(), item.get()));
+  }
+  return list.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* reset_peaks(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  reset_cpu_peak_stats();
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* empty_cache(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  empty_cpu_cache();
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* set_limit(PyObject*, PyObject* bytes) {
+  TD_PYTHON_TRY
+  const long long value = PyLong_AsLongLong(bytes);
+  if (value == -1 && PyErr_Occurred()) return nullptr;
+  set_cpu_memory_limit(value);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"_cpu_memory_stats", memory_stats, METH_NOARGS, nullptr},
+    {"_cpu_memory_snapshot", memory_snapshot, METH_NOARGS, nullptr},
+    {"_cpu_reset_peak_memory_stats", reset_peaks, METH_NOARGS, nullptr},
+    {"_cpu_empty_cache", empty_cache, METH_NOARGS, nullptr},
+    {"_cpu_set_memory_limit", set_limit, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_memory(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace taeda::python

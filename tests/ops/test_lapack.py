@@ -1,0 +1,272 @@
+"""torch.linalg on LAPACK: against NumPy and SciPy, derivatives by finite differences, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taeda
+from taeda import linalg
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-10, "complex128": 1e-10}
+
+
+def matrices(dtype: str, *shape: int, seed: int = 0) -> tuple[Any, np.ndarray]:
+    random = np.random.default_rng(seed)
+    a = random.standard_normal(shape)
+    if dtype.startswith("complex"):
+        a = a + 1j * random.standard_normal(shape)
+    a = a.astype(dtype)
+    return taeda.from_numpy(a.copy()), a
+
+
+def positive(dtype: str, n: int = 4, batch: tuple[int, ...] = (2,)) -> tuple[Any, np.ndarray]:
+    _, a = matrices(dtype, *batch, n, n)
+    a = (a @ a.conj().swapaxes(-1, -2) + n * np.eye(n)).astype(dtype)
+    return taeda.from_numpy(a.copy()), a
+
+
+def close(got: Any, expected: Any, dtype: str) -> None:
+    np.testing.assert_allclose(got.numpy(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_square(dtype: str, batch: tuple[int, ...]) -> None:
+    x, a = matrices(dtype, *batch, 5, 5)
+    b, right = matrices(dtype, *batch, 5, 2, seed=1)
+    close(linalg.inv(x), np.linalg.inv(a), dtype)
+    close(linalg.det(x), np.linalg.det(a), dtype)
+    close(linalg.solve(x, b), np.linalg.solve(a, right), dtype)
+    close(x @ linalg.lstsq(x, b).solution, right, dtype)
+    sign, logabs = linalg.slogdet(x)
+    expected = np.linalg.slogdet(a)
+    close(sign, expected[0], dtype)
+    close(logabs, expected[1], dtype)
+    P, L, U = linalg.lu(x)
+    close(P @ L @ U, a, dtype)
+    close(taeda.lu_solve(b, *linalg.lu_factor(x)), np.linalg.solve(a, right), dtype)
+    values, vectors = linalg.eig(x)
+    wide = x.to(vectors.dtype)
+    close(wide @ vectors, (vectors * values.unsqueeze(-2)).numpy(), dtype)
+    assert linalg.matrix_rank(x).eq(5).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_hermitian(dtype: str) -> None:
+    x, a = positive(dtype)
+    close(linalg.cholesky(x), np.linalg.cholesky(a), dtype)
+    close(linalg.cholesky(x, upper=True).mH, np.linalg.cholesky(a), dtype)
+    values, vectors = linalg.eigh(x)
+    close(values, np.linalg.eigvalsh(a), dtype)
+    close((vectors * values.unsqueeze(-2)) @ vectors.mH, a, dtype)
+    close(linalg.eigvalsh(x, UPLO="U"), np.linalg.eigvalsh(a), dtype)
+    b, right = matrices(dtype, 2, 4, 3, seed=1)
+    close(taeda.cholesky_solve(b, linalg.cholesky(x)), np.linalg.solve(a, right), dtype)
+    close(taeda.cholesky_inverse(linalg.cholesky(x)), np.linalg.inv(a), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3), (0, 3), (3, 0), (2, 0, 0)])
+def test_rectangular(dtype: str, shape: tuple[int, ...]) -> None:
+    x, a = matrices(dtype, *shape)
+    m, n = shape[-2:]
+    for mode in ("reduced", "complete"):
+        Q, R = linalg.qr(x, mode)
+        close(Q @ R, a, dtype)
+        close(
+            Q.mH @ Q, np.broadcast_to(np.eye(Q.shape[-1]), (*shape[:-2], *Q.shape[-1:] * 2)), dtype
+        )
+        assert R.shape[-2:] == (min(m, n) if mode == "reduced" else m, n)
+    assert linalg.qr(x, "r").Q.numel() == 0
+    for full in (False, True):
+        U, S, Vh = linalg.svd(x, full_matrices=full)
+        k = min(m, n)
+        close((U[..., :k] * S.unsqueeze(-2).to(U.dtype)) @ Vh[..., :k, :], a, dtype)
+        assert U.shape[-1] == (m if full else k)
+        assert Vh.shape[-2] == (n if full else k)
+        close(
+            U.mH @ U, np.broadcast_to(np.eye(U.shape[-1]), (*shape[:-2], *U.shape[-1:] * 2)), dtype
+        )
+    if k:
+        close(linalg.svdvals(x), np.linalg.svd(a, compute_uv=False), dtype)
+        close(linalg.pinv(x), np.linalg.pinv(a), dtype)
+        b, right = matrices(dtype, *shape[:-1], 2, seed=1)
+        close(linalg.lstsq(x, b).solution, np.linalg.pinv(a) @ right, dtype)
+
+
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, 2, -2, float("inf"), -float("inf")])
+def test_matrix_norms(order: Any) -> None:
+    x, a = matrices("float64", 4, 3)
+    expected = np.linalg.norm(a, order)
+    close(linalg.matrix_norm(x, order), expected, "float64")
+    close(linalg.norm(x, order), expected, "float64")
+    y, b = matrices("float64", 3, 2, 4)
+    close(
+        linalg.norm(y, order, dim=(2, 0), keepdim=True),
+        np.linalg.norm(b, order, axis=(2, 0), keepdims=True),
+        "float64",
+    )
+
+
+def test_matrix_exponential() -> None:
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    for scale in (1e-3, 1.0, 30.0):
+        x, a = matrices("float64", 4, 4)
+        expected = scipy_linalg.expm(a * scale)
+        got = taeda.matrix_exp(x * scale).numpy()
+        np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+    close(taeda.matrix_power(x, -2), np.linalg.matrix_power(a, -2), "float64")
+
+
+def test_triangular() -> None:
+    x, a = matrices("float64", 4, 4)
+    b, right = matrices("float64", 2, 4, 3, seed=1)
+    upper = linalg.solve_triangular(x, b, upper=True)
+    close(upper, np.linalg.solve(np.triu(a), right), "float64")
+    left = linalg.solve_triangular(x, b.mT, upper=False, left=False)
+    close(left @ taeda.tril(x), right.swapaxes(-1, -2), "float64")
+    close(taeda.triangular_solve(b, x).solution, upper.numpy(), "float64")
+
+
+SMOOTH: dict[str, Any] = {
+    "inv": linalg.inv,
+    "det": linalg.det,
+    "logabsdet": lambda x: linalg.slogdet(x).logabsdet,
+    "solve": lambda x: linalg.solve(x, x.mT @ x),
+    "lu": lambda x: linalg.lu_factor(x).LU,
+    "qr": lambda x: tuple(linalg.qr(x)),
+    "qr wide": lambda x: tuple(linalg.qr(x[..., :2, :])),
+    "qr tall": lambda x: tuple(linalg.qr(x[..., :2])),
+    "cholesky": lambda x: linalg.cholesky(x @ x.mH + taeda.eye(3, dtype=x.dtype)),
+    "cholesky upper": lambda x: linalg.cholesky(x @ x.mH + taeda.eye(3, dtype=x.dtype), upper=True),
+    "svdvals": linalg.svdvals,
+    "svd": lambda x: next(
+        (u * s.unsqueeze(-2)) @ (vh * s.unsqueeze(-1)) for u, s, vh in [linalg.svd(x)]
+    ),
+    "svd tall": lambda x: next(
+        (u * s.unsqueeze(-2).sin()) @ vh for u, s, vh in [linalg.svd(x[..., :2], False)]
+    ),
+    "svd wide": lambda x: next(
+        (u * s.unsqueeze(-2).sin()) @ vh for u, s, vh in [linalg.svd(x[..., :2, :], False)]
+    ),
+    "eigh": lambda x: next((v * w.unsqueeze(-2).sin()) @ v.mH for w, v in [linalg.eigh(x + x.mH)]),
+    "eigvals": lambda x: linalg.eigvals(x).abs(),
+    "eig": lambda x: next(
+        taeda.view_as_real((v * w.unsqueeze(-2).sin()) @ linalg.inv(v)) for w, v in [linalg.eig(x)]
+    ),
+    "pinv": linalg.pinv,
+    "pinv tall": lambda x: linalg.pinv(x[..., :2]),
+    "lstsq": lambda x: linalg.lstsq(x[..., :2], x[..., 2:]).solution,
+    "matrix_exp": taeda.matrix_exp,
+    "nuc": lambda x: linalg.matrix_norm(x, "nuc"),
+    "cond": linalg.cond,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives(name: str, dtype: str) -> None:
+    """Reverse and forward mode of functions that do not depend on how vectors are normalised."""
+    if dtype == "complex128" and name in ("qr", "qr wide", "qr tall"):
+        pytest.skip("complex factors are unique up to phases only")
+    x, _ = matrices(dtype, 2, 3, 3, seed=3)
+    x.requires_grad_()
+    taeda.autograd.gradcheck(SMOOTH[name], (x,), check_forward_ad=True)
+    if dtype == "float64" and name != "eig":  # its second derivatives need phases that are fixed
+        taeda.autograd.gradgradcheck(SMOOTH[name], (x,), atol=1e-4)
+
+
+def test_gradient_of_singular_determinants() -> None:
+    x = taeda.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=taeda.float64, requires_grad=True)
+    linalg.det(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[4, -2], [-2, 1]], atol=1e-12)
+
+
+def test_repeated_singular_values_have_gradients() -> None:
+    x = taeda.eye(3, dtype=taeda.float64, requires_grad=True)
+    linalg.matrix_norm(x, "nuc").backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.eye(3), atol=1e-12)
+    y = taeda.eye(3, dtype=taeda.float64, requires_grad=True)
+    linalg.eigvalsh(y).sum().backward()
+    np.testing.assert_allclose(y.grad.numpy(), np.eye(3), atol=1e-12)
+
+
+def test_errors() -> None:
+    singular = taeda.tensor([[1.0, 2.0], [2.0, 4.0]])
+    batch = taeda.stack([taeda.eye(2), singular])
+    nan = taeda.full((2, 2), float("nan"))
+    cases = [
+        (lambda: linalg.inv(singular), r"linalg.inv: The diagonal element 2 is zero"),
+        (lambda: linalg.inv(batch), r"linalg.inv: \(Batch element 1\): The diagonal element 2"),
+        (lambda: linalg.solve(batch, batch), r"\(Batch element 1\): The solver failed because"),
+        (
+            lambda: linalg.cholesky(-batch),
+            r"linalg.cholesky: \(Batch element 0\): .* order 1 is not",
+        ),
+        (lambda: linalg.svd(nan), "the input matrix contained non-finite values"),
+    ]
+    for call, message in cases:
+        with pytest.raises(linalg.LinAlgError, match=message):
+            call()
+    assert issubclass(linalg.LinAlgError, RuntimeError)
+    refused = [
+        (
+            lambda: linalg.inv(taeda.ones(2, 3)),
+            "must be batches of square matrices, but they are 2 by 3",
+        ),
+        (lambda: linalg.det(taeda.ones(3)), "must have at least 2 dimensions"),
+        (
+            lambda: linalg.inv(taeda.ones(2, 2, dtype=taeda.int64)),
+            "Expected a floating point or complex",
+        ),
+        (
+            lambda: linalg.inv(taeda.ones(2, 2).half()),
+            "Low precision dtypes not supported. Got Half",
+        ),
+        (lambda: linalg.solve(taeda.eye(2), taeda.ones(3)), "Incompatible shapes of A and B"),
+        (lambda: linalg.solve(taeda.eye(2), taeda.ones(2).double()), "to have the same dtype"),
+        (lambda: linalg.qr(singular, "x"), "unrecognized mode 'x'"),
+        (lambda: linalg.eigh(singular, "x"), "Expected UPLO argument"),
+        (lambda: linalg.matrix_norm(singular, 3), "Order 3 not supported"),
+        (lambda: linalg.norm(taeda.ones(2, 2, 2), 2), "the input must be 1D or 2D. Got 3D"),
+        (lambda: linalg.eigvals(nan), "should not contain infs or NaNs"),
+    ]
+    for call, message in refused:
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    info = linalg.inv_ex(singular).info
+    assert int(info) == 2
+    assert linalg.cholesky_ex(singular).info.tolist() == 2
+    assert linalg.solve_ex(taeda.eye(2), taeda.ones(2))[1].tolist() == 0
+    with pytest.raises(RuntimeError, match=r"not differentiable when mode='complete' and nrows"):
+        linalg.qr(taeda.rand(3, 2, requires_grad=True), "complete").Q.sum().backward()
+
+
+def test_small_operators() -> None:
+    x, a = matrices("float64", 3, 3)
+    close(taeda.trace(x), np.trace(a), "float64")
+    close(linalg.cross(x, x.flip(0)), np.cross(a, a[::-1]), "float64")
+    np.testing.assert_array_equal(
+        taeda.block_diag(taeda.ones(2), taeda.tensor(3.0), 2 * taeda.ones(2, 1)).numpy(),
+        [[1, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 2], [0, 0, 0, 2]],
+    )
+    tall = taeda.zeros(7, 3).fill_diagonal_(1, wrap=True).numpy()
+    expected = np.zeros((7, 3))
+    np.fill_diagonal(expected, 1, wrap=True)
+    np.testing.assert_array_equal(tall, expected)
+    cube = taeda.zeros(3, 3, 3).fill_diagonal_(2.0)
+    assert [cube[i, i, i].item() for i in range(3)] == [2.0] * 3
+    assert cube.sum() == 6
+    with pytest.raises(RuntimeError, match="equal length"):
+        taeda.zeros(2, 3, 2).fill_diagonal_(1)
+    y = taeda.ones(2, 2, dtype=taeda.float64, requires_grad=True)
+    (y * 1).fill_diagonal_(0).sum().backward()
+    assert y.grad.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    places = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(
+        taeda.trapezoid(x, taeda.from_numpy(places), dim=0).numpy(), np.trapezoid(a, places, axis=0)
+    )

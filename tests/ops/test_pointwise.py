@@ -1,0 +1,108 @@
+"""What pointwise operators take and refuse, where the grid's samples do not look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taeda
+from taeda.autograd import forward_ad
+
+# name: may a number stand for the second, the first, both arguments?
+NUMBERS = {
+    "add sub mul div floor_divide": (True, True, True),
+    "pow float_power remainder xlogy": (True, True, False),
+    "bitwise_and bitwise_or bitwise_xor bitwise_left_shift": (True, True, False),
+    "fmod copysign eq ne lt le gt ge rsub clamp_min clamp_max": (True, False, False),
+    "maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2": (False, False, False),
+    "heaviside ldexp nextafter gcd lcm logical_and logical_or polar isclose": (False, False, False),
+}
+CASES = [(name, allowed) for names, allowed in NUMBERS.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("name", "allowed"), CASES, ids=[name for name, _ in CASES])
+def test_numbers_for_tensors(name: str, allowed: tuple[bool, bool, bool]) -> None:
+    integers = "bit" in name or name in ("gcd", "lcm")
+    x = taeda.tensor([1, 2]) if integers else taeda.tensor([1.0, 2.0])
+    function = getattr(taeda, name)
+    for args, ok in zip([(x, 1), (1, x), (1, 1)], allowed):
+        if ok:
+            assert isinstance(function(*args), taeda.Tensor)
+        else:
+            with pytest.raises(TypeError):
+                function(*args)
+
+
+def test_numbers_of_three_argument_operators() -> None:
+    x = taeda.tensor([1.0, 2.0])
+    assert taeda.lerp(x, x, 0.5).tolist() == [1.0, 2.0]
+    assert taeda.where(x > 1, 1, 2.0).tolist() == [2.0, 1.0]
+    for function, args in (
+        (taeda.lerp, (x, 1, x)),
+        (taeda.addcmul, (x, x, 1)),
+        (taeda.addcdiv, (x, 1, x)),
+        (taeda.where, (1, x, x)),
+    ):
+        with pytest.raises(TypeError):
+            function(*args)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+def test_negative_powers_of_integers(dtype: str) -> None:
+    x = taeda.tensor([1, 2, 0]).to(getattr(taeda, dtype))
+    for call in (lambda: x**-1, lambda: taeda.pow(x, -1), lambda: x.clone().pow_(-2)):
+        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not"):
+            call()
+    assert taeda.pow(taeda.tensor([1, 2, -1]), taeda.tensor([-1, -1, -3])).tolist() == [1, 0, -1]
+    np.testing.assert_allclose((x**-1.0).numpy(), 1 / x.numpy().astype(float))
+
+
+def test_powers_of_bools() -> None:
+    x = taeda.tensor([True, False])
+    assert (x**True).tolist() == [True, False]
+    assert (x**False).tolist() == [True, True]
+    assert (x**2).tolist() == [1, 0]
+    with pytest.raises(NotImplementedError, match="\"pow\" not implemented for 'Bool'"):
+        x**x
+
+
+def test_floor_divide_has_no_gradient() -> None:
+    x = taeda.tensor([5.0, -7.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="derivative for floor_divide is not implemented"):
+        taeda.floor_divide(x, 2).sum().backward()
+    (taeda.div(x, 2, rounding_mode="floor").sum() + taeda.remainder(x, 2).sum()).backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    taeda.autograd.gradgradcheck(taeda.remainder, (x.detach().double().requires_grad_(), 2.5))
+
+
+def test_masked_fill_carries_the_tangent_of_its_value() -> None:
+    mask = taeda.tensor([True, False])
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(taeda.ones(2), taeda.full((2,), 3.0))
+        value = forward_ad.make_dual(taeda.tensor(5.0), taeda.tensor(7.0))
+        for result in (taeda.masked_fill(x, mask, value), x.clone().masked_fill_(mask, value)):
+            primal, tangent = forward_ad.unpack_dual(result)
+            assert primal.tolist() == [5.0, 1.0]
+            assert tangent.tolist() == [7.0, 3.0]
+
+
+def test_meta_stands_beside_no_data() -> None:
+    """A 0-d meta tensor has no value that could be broadcast to a real one."""
+    meta, real = taeda.ones((), device="meta"), taeda.ones(2)
+    for call in (lambda: real + meta, lambda: meta * real, lambda: taeda.maximum(real, meta)):
+        with pytest.raises(RuntimeError, match="same device"):
+            call()
+    with pytest.raises(RuntimeError, match="same device"):
+        taeda.ones(()).add_(meta)
+    assert (taeda.ones(2, device="meta") + taeda.ones(())).device.type == "meta"
+
+
+@pytest.mark.parametrize("spatial", [2, 3])
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool"])
+def test_one_value_stands_for_all_dimensions(name: str, spatial: int) -> None:
+    pool: Any = getattr(taeda.nn.functional, f"{name}{spatial}d")
+    x = taeda.arange(float(6**spatial)).reshape(1, 1, *[6] * spatial)
+    expected = pool(x, 2, stride=1, padding=1)
+    assert taeda.equal(pool(x, [2], stride=[1], padding=(1,)), expected)
