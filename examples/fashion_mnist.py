@@ -13,6 +13,7 @@ import argparse
 import importlib
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -177,6 +178,15 @@ def evaluate(model, test_set):
     return correct / len(test_set), loss_sum / len(test_set), torch.cat(probabilities)
 
 
+def keep_earlier_run(folder):
+    """A new run starts in an empty folder; what an earlier one left there moves to FOLDER.old."""
+    if args.resume or not os.path.exists(os.path.join(folder, "checkpoint.pt")):
+        return
+    shutil.rmtree(folder + ".old", ignore_errors=True)
+    os.rename(folder, folder + ".old")
+    print(f"the earlier run is kept in {folder}.old")
+
+
 def accuracy_in_new_process(checkpoint):
     command = [sys.executable, os.path.abspath(__file__), "--framework", args.framework]
     command += ["--data", args.data, "--evaluate", checkpoint]
@@ -195,6 +205,7 @@ def main():
         return 0
 
     folder = args.out or os.path.join("runs", name.lower().replace("-", "_"))
+    keep_earlier_run(folder)
     os.makedirs(folder, exist_ok=True)
     epochs = args.epochs or (5 if name == "Fashion-MNIST" else 30)
     if args.limit:

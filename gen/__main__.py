@@ -75,7 +75,7 @@ def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
                     n_inputs=len(op.sig.tensor_args),
                     types=types,
                     result={"bool": "bool", "real": "real"}.get(op.promote, "same"),
-                    where=op.where,
+                    where=f"ops/{op.file}",
                 )
             )
     return entries

@@ -408,7 +408,9 @@ def layer_lines(op: Op, table: Table) -> list[str]:
             wanted = ", ".join(a.name for a in tensors)
             return [
                 *lines,
-                f'  if (needs_grad({wanted})) return autograd::not_differentiable("{op.name}", {below});',
+                f"  if (needs_grad({wanted})) {{",
+                f"    return autograd::not_differentiable({_missing_node(op, wanted)}, {below});",
+                "  }",
                 f"  return {below};",
                 "}",
             ]
@@ -416,7 +418,12 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     wanted = ", ".join(a.name for a in edges)
     if writes and edges and edges[0].name != op.sig.args[0].name:
         wanted = f"{op.sig.args[0].name}, {wanted}"
-    lines.append(f"  const bool needs = {f'needs_grad({wanted})' if wanted else 'false'};")
+    if writes and op.grad == {}:  # the old history is not that of the new values
+        wanted = ", ".join(a.name for a in tensors)
+    needs = f"needs_grad({wanted})" if wanted else "false"
+    if op.grad == {} and op.promote == "bool":  # a new result is bool and has no gradient
+        needs = f"into.defined() && into.is_same({op.sig.args[0].name}) && {needs}"
+    lines.append(f"  const bool needs = {needs};")
     if op.mutates:
         lines.append(f'  autograd::check_inplace("{op.name}", {target}, needs);')
     elif inplace:
@@ -425,9 +432,10 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     lines.append(f"  if (!needs) return {below_guarded};")
     if op.grad == {} and not op.view:
         if op.mutates or inplace:
-            lines.append(
-                f'  return autograd::not_differentiable_inplace("{op.name}", {below_guarded});'
-            )
+            lines += [
+                f"  const Ref<Node> node = {_missing_node(op, wanted)};",
+                f"  return autograd::not_differentiable_inplace(node, {below_guarded});",
+            ]
         return [*lines, "}"]
     saved, cls = find_saved(op), class_name(op)
     lines.append(f"  const Ref<{cls}> node = make_ref<{cls}>();")
@@ -465,6 +473,10 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     lines += _history_lines(op, inplace)
     lines += ["  " + line for line in _save_lines(op, saved, after=True)]
     return [*lines, "  return made;", "}"]
+
+
+def _missing_node(op: Op, wanted: str) -> str:
+    return f'autograd::not_differentiable_node("{op.name}", autograd::edges({wanted}))'
 
 
 def _history_lines(op: Op, inplace: bool) -> list[str]:

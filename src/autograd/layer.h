@@ -34,22 +34,24 @@ TensorList all_gradients(const Node& node, TensorList&& grads);
 TensorList replay(const TensorList& inputs, const TensorList& gys,
                   const std::function<TensorList(const TensorList&)>& function);
 
-// A result of an operator without a gradient, called on tensors that require grad: backward through
-// it raises.
-void mark_not_differentiable(std::string_view op, const Tensor& result);
-inline void mark_not_differentiable(std::string_view op, const TensorList& results) {
-  for (const Tensor& t : results) mark_not_differentiable(op, t);
+// The node of an operator without a gradient, called on tensors that require grad: backward through
+// it raises. It has the edges of a real node, so that a search for the way to an input finds it.
+Ref<Node> not_differentiable_node(std::string_view op, EdgeList edges);
+
+void mark_not_differentiable(const Ref<Node>& node, const Tensor& result);
+inline void mark_not_differentiable(const Ref<Node>& node, const TensorList& results) {
+  for (const Tensor& t : results) mark_not_differentiable(node, t);
 }
 template <class... Ts>
-void mark_not_differentiable(std::string_view op, const std::tuple<Ts...>& results) {
-  std::apply([&](const auto&... r) { (mark_not_differentiable(op, r), ...); }, results);
+void mark_not_differentiable(const Ref<Node>& node, const std::tuple<Ts...>& results) {
+  std::apply([&](const auto&... r) { (mark_not_differentiable(node, r), ...); }, results);
 }
 template <class R>
-R not_differentiable(std::string_view op, R result) {
-  mark_not_differentiable(op, result);
+R not_differentiable(const Ref<Node>& node, R result) {
+  mark_not_differentiable(node, result);
   return result;
 }
-Tensor not_differentiable_inplace(std::string_view op, const Tensor& self);
+Tensor not_differentiable_inplace(const Ref<Node>& node, const Tensor& self);
 
 }  // namespace autograd
 }  // namespace taeda

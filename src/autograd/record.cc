@@ -184,18 +184,19 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
   return out;
 }
 
-void mark_not_differentiable(std::string_view op, const Tensor& result) {
-  if (!result.defined() || !is_inexact(result.dtype())) return;
+Ref<Node> not_differentiable_node(std::string_view op, EdgeList edges) {
   Ref<NotDifferentiableNode> node = make_ref<NotDifferentiableNode>();
   node->op = op;
-  set_history(result, node);
+  node->set_next_edges(std::move(edges));
+  return node;
 }
 
-Tensor not_differentiable_inplace(std::string_view op, const Tensor& self) {
-  if (!is_inexact(self.dtype())) return self;
-  Ref<NotDifferentiableNode> node = make_ref<NotDifferentiableNode>();
-  node->op = op;
-  rebase_history(self, node);
+void mark_not_differentiable(const Ref<Node>& node, const Tensor& result) {
+  if (result.defined() && is_inexact(result.dtype())) set_history(result, node);
+}
+
+Tensor not_differentiable_inplace(const Ref<Node>& node, const Tensor& self) {
+  if (is_inexact(self.dtype())) rebase_history(self, node);
   return self;
 }
 

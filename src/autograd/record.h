@@ -18,8 +18,9 @@
 //   Tensor mul_with_history(const Tensor& self, const Tensor& other) {
 //     if (!needs_grad(self, other)) return mul_below(self, other);
 //     const Ref<MulNode> node = make_ref<MulNode>();
-//     node->set_next_edges(edges(self, other));       // before the call: it may change its
-//     arguments node->self_ = SavedTensor::input(self); node->other_ = SavedTensor::input(other);
+//     node->set_next_edges(edges(self, other));  // before the call, which may change them
+//     node->self_ = SavedTensor::input(self);
+//     node->other_ = SavedTensor::input(other);
 //     Tensor result = mul_below(self, other);
 //     set_history(result, node);
 //     return result;

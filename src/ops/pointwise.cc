@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/layout.h"
+#include "core/with_dtype.h"
 #include "ops/allocate.h"
 #include "ops/rules.h"
 
@@ -46,36 +47,21 @@ Device common_device(const Info& info, Span<const Tensor* const> inputs) {
   return device;
 }
 
-// `count` copies of the one element of `t`, converted to `dtype`.
-template <class T>
-void repeat_as(const Tensor& t, int64_t count, void* out) {
-  std::fill_n(static_cast<T*>(out), count, t.item_scalar().to<T>());
-}
+using ComputeTypes = Join<Join<Types<bool>, Join<Integers, WideFloating>>, ComplexTypes>;
+
+// `count` copies of the one element of `t`, converted to `dtype`. Integers wrap around, as they do
+// when tensors are converted.
 void repeat_element(const Tensor& t, DType dtype, int64_t count, void* out) {
-  switch (dtype) {
-    case DType::kBool:
-      return repeat_as<bool>(t, count, out);
-    case DType::kUInt8:
-      return repeat_as<uint8_t>(t, count, out);
-    case DType::kInt8:
-      return repeat_as<int8_t>(t, count, out);
-    case DType::kInt16:
-      return repeat_as<int16_t>(t, count, out);
-    case DType::kInt32:
-      return repeat_as<int32_t>(t, count, out);
-    case DType::kInt64:
-      return repeat_as<int64_t>(t, count, out);
-    case DType::kFloat32:
-      return repeat_as<float>(t, count, out);
-    case DType::kFloat64:
-      return repeat_as<double>(t, count, out);
-    case DType::kComplex64:
-      return repeat_as<std::complex<float>>(t, count, out);
-    case DType::kComplex128:
-      return repeat_as<std::complex<double>>(t, count, out);
-    default:
-      fail(ErrorKind::kRuntime, "pointwise operators do not compute in {}", dtype);
-  }
+  const Scalar value = t.item_scalar();
+  with_dtype<ComputeTypes>(dtype, [&]<class T>(T) {
+    T element{};
+    if constexpr (std::is_integral_v<T>) {
+      element = value.is_integral() ? static_cast<T>(value.to_int()) : value.to<T>();
+    } else {
+      element = value.to<T>();
+    }
+    std::fill_n(static_cast<T*>(out), count, element);
+  });
 }
 
 // The short way for small work: every input is row-major with the compute dtype and one shape, or a

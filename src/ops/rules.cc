@@ -1,6 +1,9 @@
 #include "ops/rules.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/with_dtype.h"
 
 namespace taeda::rules {
 
@@ -64,6 +67,13 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
       out.push_back(1);
   }
   return out;
+}
+
+bool fits(const OptScalar& value, DType dtype) {
+  if (!value || !value->is_integral() || !is_integral(dtype)) return true;
+  bool inside = true;
+  with_dtype<Integers>(dtype, [&]<class T>(T) { inside = std::in_range<T>(value->to_int()); });
+  return inside;
 }
 
 }  // namespace taeda::rules

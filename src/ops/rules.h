@@ -26,4 +26,8 @@ bool is_negative_integer(const Tensor& t);  // a number
 // Sizes of a reduction of `sizes` over `dims` (none given: over all).
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 
+// Whether `value` can be an element beside those of `dtype`: false for an integer out of the range
+// of an integer dtype. A number of a higher category changes the dtype instead.
+bool fits(const OptScalar& value, DType dtype);
+
 }  // namespace taeda::rules

@@ -213,7 +213,7 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
     if (skipped(t)) continue;
     if (!first) {
       first = &t;
-      contract::wrap_dim(dim, t.dim());
+      dim = contract::wrap_dim(dim, t.dim());
     }
     TD_CHECK(t.dim() == first->dim(), "Tensors must have same number of dimensions: got {} and {}",
              first->dim(), t.dim());
@@ -248,6 +248,7 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
 }
 
 TensorList cat_backward(const Tensor& gy, TensorSpan tensors, int64_t dim) {
+  if (dim < 0) dim += gy.dim();
   TensorList parts;
   int64_t at = 0;
   for (const Tensor& t : tensors) {
