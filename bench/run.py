@@ -358,11 +358,13 @@ def main() -> int:
     }
     for suite in args.suite or [name for name in SUITES if name != "build"]:
         print(f"{suite}:", flush=True)
+        load = os.getloadavg()[0]
         rows = measures[suite](args.repetitions)
         results[suite] = {
             "date": datetime.date.today().isoformat(),
             "machine": machine(),
             "versions": found,
+            "load": load,
             "rows": rows,
         }
         path.write_text(json.dumps(results, indent=1) + "\n")

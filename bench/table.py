@@ -114,7 +114,9 @@ def page(results: dict[str, Any]) -> str:
 Made by `make bench` (bench/run.py). Both frameworks run on the same machine in one interleaved run:
 a measurement of one, then one of the other, in processes of their own on the same cores. The
 figures are medians; a ratio below 1 means that taeda takes less. A ratio above what the project
-asks of itself is set in bold, with the target.
+asks of itself is set in bold, with the target. The load is that of the minute before the suite, by
+other work; where it is not given, or above a few tenths, PyTorch's two-thread rows suffer most (its
+OpenMP threads wait for each other) and the one-thread rows are the ones to believe.
 """
     for suite, title in TITLES.items():
         if suite not in results:
@@ -122,10 +124,11 @@ asks of itself is set in bold, with the target.
         result = results[suite]
         names = result["versions"]
         rows = result["rows"]
+        load = f", load {result['load']:.1f}" if "load" in result else ""
         body = models_markdown(rows) if suite == "models" else markdown(suite, rows)
         text += (
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
-            f"PyTorch {names['torch']}.\n\n{body}\n"
+            f"PyTorch {names['torch']}{load}.\n\n{body}\n"
         )
     return text
 
