@@ -25,36 +25,18 @@ def chunks(ops: list[table.Op], size: int) -> dict[str, list[table.Op]]:
     }
 
 
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+FLOATS = ["float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
 COMPUTE_TYPES = {  # table types -> the dtypes that dense loops are compiled for
     "bool": ["bool"],
-    "integral": ["uint8", "int8", "int16", "int32", "int64"],
-    "integral_bool": ["bool", "uint8", "int8", "int16", "int32", "int64"],
-    "floating": ["float32", "float64"],
-    "inexact": ["float32", "float64", "complex64", "complex128"],
-    "real": ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"],
-    "numeric": [
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ],
-    "all": [
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ],
+    "integral": INTEGERS,
+    "integral_bool": ["bool", *INTEGERS],
+    "floating": FLOATS,
+    "inexact": [*FLOATS, *COMPLEX],
+    "real": ["bool", *INTEGERS, *FLOATS],
+    "numeric": [*INTEGERS, *FLOATS, *COMPLEX],
+    "all": ["bool", *INTEGERS, *FLOATS, *COMPLEX],
 }
 
 

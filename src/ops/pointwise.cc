@@ -47,7 +47,7 @@ Device common_device(const Info& info, Span<const Tensor* const> inputs) {
   return device;
 }
 
-using ComputeTypes = Join<Join<Types<bool>, Join<Integers, WideFloating>>, ComplexTypes>;
+using ComputeTypes = Join<Types<bool>, WideNumbers>;
 
 // `count` copies of the one element of `t`, converted to `dtype`. Integers wrap around, as they do
 // when tensors are converted.

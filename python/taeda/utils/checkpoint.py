@@ -233,14 +233,16 @@ class _Frame:
         if place not in self.found:
             self.recompute()
         if place not in self.found:
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the "
-                "original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: "
-                f"{len(self.saved)}\nNumber of tensors saved during "
-                f"recomputation: {self.count}"
-            )
+            raise self.number_differs()
         return self.found.pop(place)
+
+    def number_differs(self) -> CheckpointError:
+        return CheckpointError(
+            "torch.utils.checkpoint: A different number of tensors was saved during the original "
+            "forward and recomputation.\n"
+            f"Number of tensors saved during forward: {len(self.saved)}\n"
+            f"Number of tensors saved during recomputation: {self.count}"
+        )
 
     # the second run
 
@@ -265,13 +267,7 @@ class _Frame:
         ):
             self.run(self.args())
         if self.complete and self.count != len(self.saved):
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the "
-                "original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: "
-                f"{len(self.saved)}\nNumber of tensors saved during "
-                f"recomputation: {self.count}"
-            )
+            raise self.number_differs()
 
     def compare(self, place: int, tensor: Tensor) -> None:
         if self.check is None or _facts(tensor) == self.saved[place]:

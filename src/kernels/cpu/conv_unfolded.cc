@@ -16,9 +16,6 @@ namespace taeda::cpu {
 
 namespace {
 
-// Half precision goes through float32 copies.
-using Unfolded = Join<Join<Integers, WideFloating>, ComplexTypes>;
-
 // One group of one sample.
 WindowMatrix windows_of(const ConvProblem& p) {
   WindowMatrix s;
@@ -66,7 +63,7 @@ Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_
 void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
-  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
+  with_dtype<WideNumbers>(p.x.dtype, "convolution", [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
     parallel_for(0, p.y.sizes[0] * p.groups, 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(rows * positions);
@@ -89,7 +86,7 @@ void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
 void unfolded_conv_input_gradient(const ConvProblem& p) {
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions();
-  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
+  with_dtype<WideNumbers>(p.x.dtype, "convolution", [&]<class T>(T) {
     const Scratch<T> weights = pack_weights<T>(p.w);
     parallel_for(0, p.x.sizes[0], 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(rows * positions);
@@ -111,7 +108,7 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
   const WindowMatrix s = windows_of(p);
   const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(),
                 n = p.y.sizes[0];
-  with_dtype<Unfolded>(p.x.dtype, "convolution", [&]<class T>(T) {
+  with_dtype<WideNumbers>(p.x.dtype, "convolution", [&]<class T>(T) {
     // One group a task, its samples in order: the same sums whatever the number of threads.
     parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
       const Scratch<T> matrix(n == 0 ? 0 : rows * positions);

@@ -336,16 +336,7 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
     });
     if (sums) convert_row(gw.data, gw.dtype, 1, sums.get(), kDTypeOf<A>, 1, gw.numel);
   };
-  switch (gw.dtype) {
-    case DType::kFloat16:
-      return run(Half{}, float{});
-    case DType::kBFloat16:
-      return run(BFloat16{}, float{});
-    case DType::kFloat64:
-      return run(double{}, double{});
-    default:
-      return run(float{}, float{});
-  }
+  with_dtype<Floating>(gw.dtype, [&]<class T>(T zero) { run(zero, Wide<T>{}); });
 }
 
 }  // namespace taeda::cpu

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/parallel.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
@@ -46,16 +47,7 @@ F* lapacke_for(const char* name) {
 // f(T()) for the dtype of `x`, which the contract has restricted to these four.
 template <class F>
 void for_lapack_type(const View& x, const F& f) {
-  switch (x.dtype) {
-    case DType::kFloat32:
-      return f(float());
-    case DType::kFloat64:
-      return f(double());
-    case DType::kComplex64:
-      return f(std::complex<float>());
-    default:
-      return f(std::complex<double>());
-  }
+  with_dtype<WideInexact>(x.dtype, f);
 }
 
 // The batch of matrices in a contiguous view.

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/with_dtype.h"
 #include "kernels/cpu/random.h"
 #include "taeda/error.h"
 
@@ -78,20 +79,11 @@ void run(const View& out, const View& p, bool replacement, Generator& generator)
 }  // namespace
 
 void multinomial(const View& out, const View& p, bool replacement, Generator& generator) {
-  switch (p.dtype) {
-    case DType::kFloat16:
-      return run<Half, float>(out, p, replacement, generator);
-    case DType::kBFloat16:
-      return run<BFloat16, float>(out, p, replacement, generator);
-    case DType::kFloat32:
-      return run<float, float>(out, p, replacement, generator);
-    case DType::kFloat64:
-      return run<double, double>(out, p, replacement, generator);
-    default:
-      fail(ErrorKind::kRuntime,
+  TD_CHECK(is_floating(p.dtype),
            "multinomial only supports floating-point dtypes for input, got: {}",
            scalar_type_name(p.dtype));
-  }
+  with_dtype<Floating>(p.dtype,
+                       [&]<class T>(T) { run<T, Wide<T>>(out, p, replacement, generator); });
 }
 
 }  // namespace taeda::cpu

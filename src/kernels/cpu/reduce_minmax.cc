@@ -2,6 +2,7 @@
 //
 // NaN wins over everything; of equal values the first counts. An index search looks for the block's
 // extreme first and for its place only when it beats what was seen before.
+#include "core/with_dtype.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -15,22 +16,7 @@ constexpr DType order_type(DType t) {
 }
 template <class F>
 void with_order(DType t, F&& f) {
-  switch (order_type(t)) {
-    case DType::kUInt8:
-      return f(uint8_t{});
-    case DType::kInt8:
-      return f(int8_t{});
-    case DType::kInt16:
-      return f(int16_t{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    case DType::kFloat64:
-      return f(double{});
-    default:
-      return f(float{});
-  }
+  with_dtype<Join<Integers, WideFloating>>(order_type(t), f);
 }
 
 template <class T, bool kMax>

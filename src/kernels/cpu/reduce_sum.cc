@@ -5,6 +5,7 @@
 // 2^64.
 #include <cstring>
 
+#include "core/with_dtype.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -94,8 +95,7 @@ template <bool kSkipNaN>
 void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mean) {
   const DType compute = compute_type(out.dtype);
   const ReduceResult result{&out, compute};
-  const auto run = [&](auto zero) {
-    using T = decltype(zero);
+  with_dtype<ComputeNumbers>(compute, [&]<class T>(T) {
     using P = Sum<T, kSkipNaN>;
     using State = typename P::State;
     Reducer reducer = PolicyReducer<P>::kReducer;
@@ -106,24 +106,7 @@ void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mea
     reduce(reducer, self, dims_or_all(dim), {&result, 1},
            mean ? finish_each<State, T, mean_of<T, State>>
                 : finish_each<State, T, total_of<T, State>>);
-  };
-  switch (compute) {
-    case DType::kInt64:
-      run(int64_t{});
-      break;
-    case DType::kFloat32:
-      run(float{});
-      break;
-    case DType::kFloat64:
-      run(double{});
-      break;
-    case DType::kComplex64:
-      run(std::complex<float>{});
-      break;
-    default:
-      run(std::complex<double>{});
-      break;
-  }
+  });
 }
 
 template <class T_>
@@ -202,28 +185,10 @@ void nansum(const View& out, const View& self, OptInts dim, bool, OptDType) {
 void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
   const DType compute = compute_type(out.dtype);
   const ReduceResult result{&out, compute};
-  const auto run = [&](auto zero) {
-    using T = decltype(zero);
+  with_dtype<ComputeNumbers>(compute, [&]<class T>(T) {
     reduce(PolicyReducer<Product<T>>::kReducer, self, dims_or_all(dim), {&result, 1},
            finish_each<typename Product<T>::State, T, product_of<T>>);
-  };
-  switch (compute) {
-    case DType::kInt64:
-      run(int64_t{});
-      break;
-    case DType::kFloat32:
-      run(float{});
-      break;
-    case DType::kFloat64:
-      run(double{});
-      break;
-    case DType::kComplex64:
-      run(std::complex<float>{});
-      break;
-    default:
-      run(std::complex<double>{});
-      break;
-  }
+  });
 }
 
 void count_nonzero(const View& out, const View& self, OptInts dim) {

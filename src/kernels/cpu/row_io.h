@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstdint>
 
+#include "core/with_dtype.h"
 #include "kernels/view.h"
 #include "taeda/dtype.h"
 
@@ -20,6 +21,7 @@ constexpr DType compute_type(DType t) {
   if (is_reduced_floating(t)) return DType::kFloat32;
   return is_inexact(t) ? t : DType::kInt64;
 }
+using ComputeNumbers = Join<Types<int64_t>, WideInexact>;  // the types it gives
 
 // Calls f(T{}) with a type as wide as an element: moving data needs no more.
 struct Bytes16 {

@@ -181,18 +181,8 @@ void scan(const View& out, const View& x, int64_t dim) {
 
 template <template <class> class Op>
 void scan_numbers(const View& out, const View& x, int64_t dim) {
-  switch (compute_type(out.dtype)) {
-    case DType::kInt64:
-      return scan<int64_t, Op>(out, x, dim);
-    case DType::kFloat32:
-      return scan<float, Op>(out, x, dim);
-    case DType::kFloat64:
-      return scan<double, Op>(out, x, dim);
-    case DType::kComplex64:
-      return scan<std::complex<float>, Op>(out, x, dim);
-    default:
-      return scan<std::complex<double>, Op>(out, x, dim);
-  }
+  with_dtype<ComputeNumbers>(compute_type(out.dtype),
+                             [&]<class T>(T) { scan<T, Op>(out, x, dim); });
 }
 
 template <class T, bool kMax>
@@ -224,14 +214,8 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
 }
 template <bool kMax>
 void scan_extreme(const View& values, const View& indices, const View& x, int64_t dim) {
-  switch (compute_type(x.dtype)) {
-    case DType::kInt64:
-      return scan_extreme<int64_t, kMax>(values, indices, x, dim);
-    case DType::kFloat64:
-      return scan_extreme<double, kMax>(values, indices, x, dim);
-    default:
-      return scan_extreme<float, kMax>(values, indices, x, dim);
-  }
+  with_dtype<Join<Types<int64_t>, WideFloating>>(
+      compute_type(x.dtype), [&]<class T>(T) { scan_extreme<T, kMax>(values, indices, x, dim); });
 }
 
 template <class T>
@@ -279,16 +263,8 @@ void cummin(const View& values, const View& indices, const View& self, int64_t d
 }
 
 void cumprod_backward(const View& out, const View& gy, const View& self, const View&, int64_t dim) {
-  switch (compute_type(self.dtype)) {
-    case DType::kFloat32:
-      return cumprod_gradient<float>(out, gy, self, dim);
-    case DType::kFloat64:
-      return cumprod_gradient<double>(out, gy, self, dim);
-    case DType::kComplex64:
-      return cumprod_gradient<std::complex<float>>(out, gy, self, dim);
-    default:
-      return cumprod_gradient<std::complex<double>>(out, gy, self, dim);
-  }
+  with_dtype<WideInexact>(compute_type(self.dtype),
+                          [&]<class T>(T) { cumprod_gradient<T>(out, gy, self, dim); });
 }
 
 }  // namespace taeda::cpu

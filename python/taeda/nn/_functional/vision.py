@@ -45,17 +45,21 @@ def _centres(count: int, align_corners: bool, like: Tensor) -> Tensor:
     return steps if align_corners else steps * ((count - 1) / count)
 
 
-@fallback
-def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Sampling positions ``(n, h, w, 2)`` of affine maps ``(n, 2, 3)``; in 3-D likewise."""
+def _or_default(align_corners: bool | None) -> bool:
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False "
             "since 1.3.0. Please specify align_corners=True if the old behavior is desired. See "
             "the documentation of grid_sample for details.",
-            stacklevel=2,
+            stacklevel=3,
         )
-        align_corners = False
+    return bool(align_corners)
+
+
+@fallback
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """Sampling positions ``(n, h, w, 2)`` of affine maps ``(n, 2, 3)``; in 3-D likewise."""
+    align_corners = _or_default(align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size = list(size)
@@ -131,14 +135,7 @@ def grid_sample(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "
             f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False "
-            "since 1.3.0. Please specify align_corners=True if the old behavior is desired. See "
-            "the documentation of grid_sample for details.",
-            stacklevel=2,
-        )
-        align_corners = False
+    align_corners = _or_default(align_corners)
     sizes = input.shape[2:]
     places = []
     for axis, count in enumerate(sizes):
