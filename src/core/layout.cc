@@ -260,18 +260,32 @@ MemoryOverlap memory_overlap(const Tensor& a, const Tensor& b) {
 }
 
 void check_no_internal_overlap(const Tensor& written) {
-  if (written.impl()->contiguous) return;
+  if (written.impl()->contiguous || written.is_meta()) return;
   TD_CHECK(internal_overlap(written.sizes(), written.strides()) != Overlap::kYes,
            "unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. "
            "Please clone() the tensor before performing the operation.");
 }
 
-void check_no_partial_overlap(const Tensor& written, const Tensor& read) {
-  TD_CHECK(memory_overlap(written, read) != MemoryOverlap::kPartial,
+namespace {
+void check_overlap_is_not(MemoryOverlap found, MemoryOverlap refused) {
+  TD_CHECK(found != refused,
            "unsupported operation: some elements of the input tensor and the written-to tensor "
-           "refer to a single memory "
-           "location. Please clone() the tensor before performing the operation.");
+           "refer to a single memory location. Please clone() the tensor before performing the "
+           "operation.");
+}
+}  // namespace
+
+void check_no_partial_overlap(const Tensor& written, const Tensor& read) {
+  if (written.storage().get() != read.storage().get() || written.is_same(read)) return;
+  check_overlap_is_not(memory_overlap(written, read), MemoryOverlap::kPartial);
+}
+
+void check_no_overlap(const Tensor& written, const Tensor& read) {
+  if (written.storage().get() != read.storage().get()) return;
+  const MemoryOverlap found = memory_overlap(written, read);
+  check_overlap_is_not(found, MemoryOverlap::kPartial);
+  check_overlap_is_not(found, MemoryOverlap::kFull);
 }
 
 }  // namespace taeda

@@ -254,23 +254,22 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool copy, OptMemoryFormat form
 Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   if (self.is_same(src)) return self;
   check_no_internal_overlap(self);
+  check_no_partial_overlap(self, src);
   Tensor source = src.sizes() == self.sizes() ? src : op::expand(src, self.sizes(), false);
   if (self.is_meta() || src.is_meta()) return self;
   TD_CHECK(self.storage()->writable(), "copy_: the tensor's memory is read-only");
-  const MemoryOverlap overlap = memory_overlap(self, source);
-  if (overlap == MemoryOverlap::kPartial || overlap == MemoryOverlap::kUnknown)
+  if (memory_overlap(self, source) == MemoryOverlap::kUnknown)
     source = impl::clone(source, std::nullopt);
   cpu::copy(view_of(self), view_of(source));
   return self;
 }
 
+// Elements that share memory may all be given one value.
 Tensor fill_(const Tensor& self, const Tensor& value) {
-  check_no_internal_overlap(self);
   if (!self.is_meta() && !value.is_meta()) cpu::fill(view_of(self), value.item_scalar());
   return self;
 }
 Tensor zero_(const Tensor& self) {
-  check_no_internal_overlap(self);
   if (!self.is_meta()) cpu::fill(view_of(self), int64_t{0});
   return self;
 }

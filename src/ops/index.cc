@@ -163,6 +163,7 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
       "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
       values.sizes(), p.result);
   if (self.is_meta()) return self;
+  check_no_overlap(self, values);
   const std::vector<int64_t> offsets = p.offsets();
   cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
                    p.count(), offsets, accumulate);

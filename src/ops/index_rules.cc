@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "core/layout.h"
+
 namespace taeda::rules {
 namespace {
 
@@ -69,7 +71,7 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
            "Expected index {} to be no larger than self {} apart from dimension {} and to be no "
            "larger size than src {}",
            index.sizes(), self.sizes(), dim, src.sizes());
-  return true;
+  return apart(self, src);
 }
 
 bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
@@ -91,6 +93,11 @@ bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, con
            "Got self.shape = {} "
            "source.shape = {}",
            self.sizes(), source.sizes());
+  return apart(self, source);
+}
+
+bool apart(const Tensor& self, const Tensor& source) {
+  check_no_overlap(self, source);
   return true;
 }
 

@@ -21,6 +21,8 @@ bool scatter_value_fits(std::string_view op, const Tensor& self, int64_t dim, co
 // `dim`.
 bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
                        const Tensor& source);
+// For operators that write self in another order than they read source.
+bool apart(const Tensor& self, const Tensor& source);
 // "torch.FloatTensor"
 std::string tensor_type(DType t);
 

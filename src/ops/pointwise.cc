@@ -124,20 +124,22 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
   return empty_tensor(sizes, dtype, device);
 }
 
-void check_into(const Info& info, const Tensor& into, bool inplace, IntSpan sizes, DType result,
-                Device device) {
+void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
+                IntSpan sizes, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
   TD_CHECK(can_cast(result, into.dtype()),
            "{}: result type {} can't be cast to the desired output type {}", info.name,
            scalar_type_name(result), scalar_type_name(into.dtype()));
-  if (inplace) {
+  // Before out= is resized: what counts is the layout that the caller gave.
+  check_no_internal_overlap(into);
+  for (const Tensor* t : inputs) check_no_partial_overlap(into, *t);
+  if (into.is_same(*inputs[0])) {
     TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
              info.name, into.sizes(), sizes);
   } else if (into.sizes() != sizes) {
     resize_out(info.name, into, sizes);
   }
-  check_no_internal_overlap(into);
   TD_CHECK(into.is_meta() || into.storage()->writable(),
            "{}: the memory of the written-to tensor is read-only", info.name);
 }
@@ -152,11 +154,11 @@ DimVector expanded_strides(const Tensor& t, IntSpan sizes) {
   return strides;
 }
 
-// Whether writing `into` could change elements of `input` that are still to be read.
+// Whether writing `into` could change elements of `input` that are still to be read; where that is
+// certain, check_into has raised.
 bool needs_copy(const Tensor& into, const Tensor& input) {
   if (into.storage().get() != input.storage().get()) return false;
-  const MemoryOverlap overlap = memory_overlap(into, input);
-  return overlap == MemoryOverlap::kPartial || overlap == MemoryOverlap::kUnknown;
+  return memory_overlap(into, input) == MemoryOverlap::kUnknown;
 }
 
 View view_of(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t numel) {
@@ -203,11 +205,11 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   if (!into.defined()) {
     out = allocate_result(sizes, result, device, inputs);
   } else {
-    check_into(info, into, into.is_same(*inputs[0]), sizes, result, device);
+    check_into(info, into, inputs, sizes, result, device);
   }
   if (device.is_meta()) return out;
   if (into.defined()) {
-    // An input that overlaps the output other than element by element is read from a copy.
+    // An input that may overlap the output other than element by element is read from a copy.
     Tensor copies[kMaxInputs];
     const Tensor* safe[kMaxInputs];
     for (size_t i = 0; i < inputs.size(); i++) {

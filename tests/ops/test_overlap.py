@@ -1,0 +1,106 @@
+"""Writing into memory that overlaps an input or itself: refused where PyTorch refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import taeda
+
+PARTLY = "some elements of the input tensor and the written-to tensor refer to a single memory"
+TWICE = "more than one element of the written-to tensor refers to a single memory location"
+
+Call = Callable[[Any, Any], Any]  # of a framework and of its arange(1., 13.)
+
+PARTIAL: dict[str, Call] = {
+    "shifted": lambda torch, a: a[1:].add_(a[:-1]),
+    "shifted the other way": lambda torch, a: a[:-1].mul_(a[1:]),
+    "a row for all": lambda torch, a: a.view(3, 4).sub_(a[:4]),
+    "the transpose": lambda torch, a: a[:9].view(3, 3).add_(a[:9].view(3, 3).t()),
+    "one element": lambda torch, a: a.div_(a[0]),
+    "another shape": lambda torch, a: a.view(1, 12).add_(a),
+    "another dtype": lambda torch, a: a[:2].add_(a.view(torch.int32)[1:3]),
+    "unary out": lambda torch, a: torch.exp(a[:-1], out=a[1:]),
+    "binary out": lambda torch, a: torch.add(a[:-1], 1, out=a[1:]),
+    "second of out": lambda torch, a: torch.maximum(torch.ones(11), a[:-1], out=a[1:]),
+    "comparison out": lambda torch, a: torch.lt(a[:-1], 3, out=a[1:]),
+    "out to resize": lambda torch, a: torch.add(a, 1, out=a[:2]),
+    "out of another shape": lambda torch, a: torch.add(a, a, out=a.view(3, 4)),
+    "where": lambda torch, a: torch.where(a[:-1] > 3, a[:-1], torch.zeros(11), out=a[1:]),
+    "copy_": lambda torch, a: a[1:].copy_(a[:-1]),
+    "copy_ of the transpose": lambda torch, a: a[:9].view(3, 3).copy_(a[:9].view(3, 3).t()),
+    "assignment": lambda torch, a: a.__setitem__(slice(1, 4), a[:3]),
+    "index_add_": lambda torch, a: a.index_add_(0, torch.tensor([0, 1]), a[:2]),
+    "index_copy_": lambda torch, a: a.index_copy_(0, torch.tensor([0, 1]), a[:2]),
+    "scatter_": lambda torch, a: a.scatter_(0, torch.tensor([0, 1]), a[:2]),
+    "scatter_ of itself": lambda torch, a: a.scatter_(0, torch.arange(12), a),
+    "scatter_add_": lambda torch, a: a.scatter_add_(0, torch.tensor([0, 1]), a[:2]),
+    "put_": lambda torch, a: a.put_(torch.tensor([0, 1]), a[:2]),
+    "index_put_": lambda torch, a: a.index_put_((torch.tensor([0, 1]),), a[:2]),
+}
+
+INTERNAL: dict[str, Call] = {
+    "unary": lambda torch, a: a[:1].expand(3).exp_(),
+    "binary": lambda torch, a: a[:1].expand(3).add_(torch.ones(3)),
+    "rows": lambda torch, a: a[:3].view(3, 1).expand(3, 2).mul_(2),
+    "out": lambda torch, a: torch.add(torch.ones(3), 1, out=a[:1].expand(3)),
+    "copy_": lambda torch, a: a[:1].expand(3).copy_(torch.ones(3)),
+    "scatter_": lambda torch, a: a[:1].expand(3).scatter_(0, torch.tensor([0]), 1.0),
+    "random": lambda torch, a: a[:1].expand(3).normal_(),
+}
+
+ALLOWED: dict[str, Call] = {
+    "fully": lambda torch, a: a.add_(a),
+    "fully through a view": lambda torch, a: a.add_(a.view(12)),
+    "fully as out": lambda torch, a: torch.add(a, a, out=a.view(12)),
+    "apart": lambda torch, a: a[:6].add_(a[6:]),
+    "interleaved": lambda torch, a: a[::2].add_(a[1::2]),
+    "an element outside": lambda torch, a: a[2:].add_(a[0]),
+    "fill_": lambda torch, a: a[:1].expand(3).fill_(5.0),
+    "zero_": lambda torch, a: a[:1].expand(3).zero_(),
+    "an expanded source": lambda torch, a: a.copy_(torch.ones(1).expand(12)),
+    "the same bits": lambda torch, a: a.copy_(a.view(torch.int32)),
+    "scatter_ of a copy": lambda torch, a: a.scatter_(0, torch.tensor([0, 1]), a[:2].clone()),
+}
+
+
+def check_refused(call: Call, message: str) -> None:
+    a = taeda.arange(1.0, 13.0)
+    with pytest.raises(RuntimeError, match=message):
+        call(taeda, a)
+    assert a.tolist() == list(range(1, 13))
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match=message):
+        call(torch, torch.arange(1.0, 13.0))
+
+
+@pytest.mark.parametrize("call", PARTIAL.values(), ids=PARTIAL)
+def test_an_input_that_the_result_would_overwrite(call: Call) -> None:
+    check_refused(call, PARTLY)
+
+
+@pytest.mark.parametrize("call", INTERNAL.values(), ids=INTERNAL)
+def test_a_result_that_overlaps_itself(call: Call) -> None:
+    check_refused(call, TWICE)
+
+
+@pytest.mark.parametrize("call", ALLOWED.values(), ids=ALLOWED)
+def test_overlap_without_harm(call: Call) -> None:
+    torch = pytest.importorskip("torch")
+    mine, theirs = taeda.arange(1.0, 13.0), torch.arange(1.0, 13.0)
+    call(taeda, mine)
+    call(torch, theirs)
+    assert mine.tolist() == theirs.tolist()
+
+
+def test_overlap_that_is_not_decided_is_read_from_a_copy() -> None:
+    # A column of the written matrix: PyTorch reads what it has already overwritten.
+    a = taeda.arange(1.0, 13.0).view(3, 4)
+    assert a.sub_(a[:, :1]).tolist() == [[0, 1, 2, 3]] * 3
+
+
+def test_meta_tensors_have_no_memory_to_share() -> None:
+    assert taeda.ones(1, device="meta").expand(3).add_(1).shape == (3,)
+    assert taeda.ones(4, device="meta")[1:].copy_(taeda.ones(3, device="meta")).shape == (3,)
