@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from taeda import _C
-from taeda._C import Tensor
+from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
@@ -38,43 +38,52 @@ def typename(obj: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
+@_overridable
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
 
 
+@_overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating one."""
     return input.is_floating_point()
 
 
+@_overridable
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one."""
     return input.is_complex()
 
 
+@_overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(input)
 
 
+@_overridable
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made under inference_mode."""
     return input.is_inference()
 
 
+@_overridable
 def is_conj(input: Tensor) -> bool:
     return input.is_conj()
 
 
+@_overridable
 def resolve_conj(input: Tensor) -> Tensor:
     return input
 
 
+@_overridable
 def resolve_neg(input: Tensor) -> Tensor:
     return input
 
 
+@_overridable
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
     return input.shape == other.shape
@@ -197,6 +206,7 @@ def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
 
+@_overridable
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each 1-d tensor, one a row."""
     if len(tensors) == 1:
@@ -213,11 +223,13 @@ def _listed(tensors: tuple) -> list:
     return list(tensors)
 
 
+@_overridable
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids from 1-d tensors, 'ij' (default) or 'xy' ordered."""
     return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
 
 
+@_overridable
 def einsum(*args: Any) -> Tensor:
     """Einstein summation: einsum('ij,jk->ik', a, b)."""
     if not args or not isinstance(args[0], str):
@@ -225,6 +237,7 @@ def einsum(*args: Any) -> Tensor:
     return _C._functions["torch"]["_einsum"](args[0], _listed(args[1:]))
 
 
+@_overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last `dims` dimensions of a and the first of b, or two lists."""
     if isinstance(dims, Tensor):
@@ -240,17 +253,20 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
+@_overridable
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of matrices, in the order of multiplications that costs least."""
     result = _C._functions["torch"]["_chain_matmul"](list(matrices))
     return result if out is None else out.resize_(result.shape).copy_(result)
 
 
+@_overridable
 def block_diag(*tensors: Tensor) -> Tensor:
     """Tensors of at most two dimensions as blocks along the diagonal of a matrix."""
     return _C._functions["torch"]["_block_diag"](list(tensors))
 
 
+@_overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
@@ -263,16 +279,19 @@ def _at_least(name: str, tensors: tuple) -> Any:
     return tuple(function(tensor) for tensor in _listed(tensors))
 
 
+@_overridable
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor with at least one dimension."""
     return _at_least("atleast_1d", tensors)
 
 
+@_overridable
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with at least two dimensions."""
     return _at_least("atleast_2d", tensors)
 
 
+@_overridable
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions."""
     return _at_least("atleast_3d", tensors)

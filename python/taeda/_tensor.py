@@ -14,16 +14,9 @@ _METHODS: dict = {}
 
 
 def _method(function: Callable) -> Callable:
-    _METHODS[function.__name__] = function
+    """Puts the function into the Tensor type, with __torch_function__ looked for first."""
+    _METHODS[function.__name__] = _C._overridable(function)
     return function
-
-
-def _overridden(function: Callable, args: tuple, kwargs: dict | None = None) -> Any:
-    """Calls through __torch_function__ where an argument asks for it; else NotImplemented."""
-    if not _C._has_torch_function(args):
-        return NotImplemented
-    public = getattr(Tensor, function.__name__)
-    return _C._handle_torch_function(public, args, *args, **(kwargs or {}))
 
 
 # --- conversions ---
@@ -109,9 +102,6 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 @_method
 def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
     """A copy with memory of its own; views of one storage stay views of one copy. Leaves only."""
-    result = _overridden(__deepcopy__, (self, memo))
-    if result is not NotImplemented:
-        return result
     if not self.is_leaf:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
@@ -173,9 +163,6 @@ def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: 
 
 @_method
 def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
-    result = _overridden(__reduce_ex__, (self, protocol))
-    if result is not NotImplemented:
-        return result
     if not self.is_leaf:
         data = self.detach()
         requires_grad = True
@@ -224,17 +211,6 @@ def backward(
         create_graph: record the backward itself, for second derivatives.
         inputs: accumulate into these tensors only.
     """
-    if _C._has_torch_function_variadic(self):
-        _C._handle_torch_function(
-            Tensor.backward,
-            (self,),
-            self,
-            gradient=gradient,
-            retain_graph=retain_graph,
-            create_graph=create_graph,
-            inputs=inputs,
-        )
-        return
     from taeda.autograd import backward as run
 
     run(self, gradient, retain_graph, create_graph, inputs=inputs)

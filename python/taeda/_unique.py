@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taeda import _C
-from taeda._C import Tensor
+from taeda._C import Tensor, _overridable
 
 TYPE_CHECKING = False  # as typing's, which `import taeda` does not load
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ def _chosen(results: tuple, return_inverse: bool, return_counts: bool) -> Any:
     return chosen if len(chosen) > 1 else chosen[0]
 
 
+@_overridable
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -40,6 +41,7 @@ def unique(
     return _chosen(results, return_inverse, return_counts)
 
 
+@_overridable
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
@@ -55,6 +57,7 @@ def unique_consecutive(
     return _chosen(results, return_inverse, return_counts)
 
 
+@_overridable
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero, one row each in row-major order.
 
@@ -74,6 +77,6 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 
 for _f in (unique, unique_consecutive, nonzero):
-    setattr(Tensor, _f.__name__, _f)
+    setattr(Tensor, _f.__name__, _overridable(_f.__wrapped__))
 
 __all__ = ["unique", "unique_consecutive", "nonzero"]

@@ -24,9 +24,12 @@ PyObject* owner_dict(const char* owner) {
 // Generated functions go to _C._functions[owner]; taeda/__init__.py publishes them.
 void add_generated_functions(PyObject* module) {
   functions = PyRef::check(PyDict_New()).release();
-  PyRef name = PyRef::check(PyUnicode_FromString("taeda"));
   for (const MethodGroup* group = kMethodGroups; group->owner; group++) {
-    if (std::string_view(group->owner) == "Tensor") continue;
+    const std::string_view owner = group->owner;
+    if (owner == "Tensor") continue;
+    // Where pickle finds the function.
+    PyRef name = PyRef::check(
+        PyUnicode_FromString(owner == "torch" ? "taeda" : ("taeda." + std::string(owner)).c_str()));
     PyObject* dict = owner_dict(group->owner);
     for (PyMethodDef* def = group->methods; def->ml_name; def++) {
       PyRef function = PyRef::check(PyCFunction_NewEx(def, nullptr, name.get()));
@@ -97,6 +100,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   check_status(PyModule_AddObjectRef(module.get(), "_LinAlgError", linalg_error));
   add_objects(module.get());
   add_torch_function(module.get());
+  add_overridable(module.get());
   add_storage(module.get());
   add_tensor_type(module.get());
   add_generated_functions(module.get());

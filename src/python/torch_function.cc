@@ -203,6 +203,15 @@ bool overrides_torch_function(PyObject* object) {
   return implementation && implementation != disabled_implementation;
 }
 
+bool is_overridden_by(PyObject* argument) {
+  if (overrides_torch_function(argument)) return true;
+  if (!PyTuple_Check(argument) && !PyList_Check(argument)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(argument); i++) {
+    if (overrides_torch_function(PySequence_Fast_GET_ITEM(argument, i))) return true;
+  }
+  return false;
+}
+
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames) {
   TD_PYTHON_TRY

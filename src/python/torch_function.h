@@ -13,6 +13,9 @@ namespace taeda::python {
 // Whether this object's class overrides operators (false for Tensor, Parameter and builtin types).
 bool overrides_torch_function(PyObject* object);
 
+// The same for an argument of a call: also true where an element of a list or tuple overrides.
+bool is_overridden_by(PyObject* argument);
+
 // Hands a call of `function` to the overriding arguments (and modes). Sets an exception and returns
 // null on failure.
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
@@ -33,5 +36,8 @@ class DisableTorchFunctionSubclass {
 // Adds has_torch_function, handle_torch_function's core, the switches and the mode stack to the
 // module.
 void add_torch_function(PyObject* module);
+
+// Adds the decorator _overridable, which gives Python functions the protocol.
+void add_overridable(PyObject* module);
 
 }  // namespace taeda::python

@@ -332,3 +332,45 @@ def test_complex(both):
         return z.grad, w.grad
 
     both(program)
+
+
+def test_batched_grads(both):
+    def program(t):
+        x, w = leaf(t, 1.0, 2.0, 3.0), leaf(t, 0.5, -1.0, 2.0)
+        y = x**2 * w
+        rows = t.eye(3, dtype=t.float64)
+        first = t.autograd.grad(y, (x, w), rows, is_grads_batched=True, retain_graph=True)
+        several = t.autograd.grad(
+            (y, y.sum()),
+            x,
+            (rows, t.ones(3, dtype=t.float64)),
+            is_grads_batched=True,
+            create_graph=True,
+        )
+        unused = t.autograd.grad(
+            y, (x, leaf(t, 1.0)), rows, is_grads_batched=True, allow_unused=True
+        )
+        second = t.autograd.grad(several[0].sum(), x)
+        return first, several, second, unused[0], unused[1] is None
+
+    both(program)
+
+
+def test_grad_and_backward_by_name(both):
+    def program(t):
+        x, w = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
+        named = t.autograd.grad((x * w).sum(), {"w": w, "x": x})
+        t.autograd.backward((x * w).sum(), inputs={"w": w})
+        return list(named), named["w"], named["x"], w.grad, x.grad is None
+
+    both(program)
+
+
+def test_batched_grads_check_the_batch_dimension():
+    x = taeda.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="first dimension of each grad_output"):
+        taeda.autograd.grad(x * 2, x, taeda.ones(3, 3), is_grads_batched=True)
+    with pytest.raises(TypeError, match="must be a dict"):
+        import types
+
+        taeda.autograd.grad((x * 2).sum(), types.MappingProxyType({"x": x}))

@@ -136,6 +136,19 @@ def test_load_with_assign_takes_the_tensors():
     assert isinstance(net.scale, nn.Parameter) and net.scale.requires_grad
 
 
+def test_loading_into_meta_warns_and_changes_nothing():
+    state = nn.Linear(3, 2).state_dict()
+    layer = nn.Linear(3, 2, device="meta")
+    with pytest.warns(UserWarning, match="which is a no-op"):
+        keys = layer.load_state_dict(state)
+    assert not keys.missing_keys and layer.weight.is_meta
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer.load_state_dict(state, assign=True)
+    assert taeda.equal(layer.weight, state["weight"]) and layer.weight.requires_grad
+    assert layer(taeda.ones(1, 3)).shape == (1, 2)
+
+
 def test_extra_state():
     class Counter(nn.Module):
         def __init__(self):

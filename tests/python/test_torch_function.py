@@ -1,8 +1,15 @@
 """The override protocol: subclasses, duck types, modes."""
 
+import copy
+import inspect
+import pickle
+import types
+import weakref
+
 import pytest
 
 import taeda as torch
+import taeda.nn.functional as F
 from taeda.overrides import (
     TorchFunctionMode,
     handle_torch_function,
@@ -178,3 +185,104 @@ def test_setting_and_deleting_a_property_is_seen():
     del x.grad
     assert seen == [("__set__", 2), ("__set__", 2), ("__set__", 2), ("__delete__", 1)]
     assert x.requires_grad and x.grad is None and x.tolist() == [3, 3]
+
+
+class Seen(torch.Tensor):
+    """Remembers what it was asked about; results keep the class."""
+
+    functions = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.functions.append(func)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def seen(*shape, dtype=torch.float32):
+    return torch.rand(*shape).to(dtype).as_subclass(Seen)
+
+
+IMAGE = (1, 2, 4, 4)
+CALLS = {
+    F.interpolate: lambda f: f(seen(*IMAGE), scale_factor=2),
+    F.mse_loss: lambda f: f(seen(3), torch.zeros(3)),
+    F.cross_entropy: lambda f: f(torch.rand(2, 3), target=seen(2, 3)),
+    F.adaptive_avg_pool2d: lambda f: f(seen(*IMAGE), 2),
+    F.scaled_dot_product_attention: lambda f: f(*(seen(*IMAGE) for _ in range(3))),
+    F.relu: lambda f: f(seen(3), inplace=True),
+    F.dropout: lambda f: f(seen(3)),
+    F.softmax: lambda f: f(seen(3), dim=0),
+    torch.einsum: lambda f: f("ij,jk->ik", seen(2, 2), torch.ones(2, 2)),
+    torch.tensordot: lambda f: f(seen(2, 2), torch.ones(2, 2), 1),
+    torch.unique: lambda f: f(seen(3)),
+    torch.nonzero: lambda f: f(seen(3)),
+    torch.block_diag: lambda f: f(torch.ones(2), seen(3)),
+    torch.meshgrid: lambda f: f([torch.ones(2), seen(3)], indexing="ij")[0],
+    torch.atleast_2d: lambda f: f(seen(3)),
+    torch.nn.init.uniform_: lambda f: f(tensor=seen(3)),
+}
+
+
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_functions_written_in_python_are_seen_under_their_own_name(function):
+    Seen.functions.clear()
+    result = CALLS[function](function)
+    assert type(result) is Seen
+    assert Seen.functions[-1] is function, "an operator inside the function was seen instead"
+    assert Seen.functions.count(function) == 1
+
+
+def test_methods_written_in_python_are_seen():
+    x = seen(3)
+    for method in ("unique", "nonzero", "apply_", "dim_order", "new_tensor"):
+        Seen.functions.clear()
+        arguments = {"apply_": (abs,), "new_tensor": ([1.0],)}.get(method, ())
+        getattr(x, method)(*arguments)
+        assert Seen.functions == [getattr(torch.Tensor, method)]
+
+
+def test_every_public_function_is_overridable_as_in_pytorch():
+    oracle = pytest.importorskip("torch")
+    overridable = oracle.overrides.get_testing_overrides()
+    for ours, theirs in (
+        (torch, oracle),
+        (F, oracle.nn.functional),
+        (torch.nn.init, oracle.nn.init),
+    ):
+        for name in dir(ours):
+            function = getattr(ours, name, None)
+            if type(function) is types.FunctionType and not name.startswith("_"):
+                assert getattr(theirs, name, None) not in overridable, f"{ours.__name__}.{name}"
+
+
+def test_overridable_functions_are_still_functions():
+    assert inspect.isfunction(F.interpolate)
+    assert next(iter(inspect.signature(F.interpolate).parameters)) == "input"
+    assert inspect.getfullargspec(F.relu).args == ["input", "inplace"]
+    assert F.relu.__module__ == "taeda.nn.functional" and F.relu.__doc__
+    for function in (F.relu, F.linear, torch.einsum, torch.add):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert copy.deepcopy(function) is function
+
+    class Layer:
+        activation = F.relu
+
+    with pytest.raises(TypeError, match="relu"):
+        Layer().activation(1, 2, 3)  # bound, as any function of a class
+    assert weakref.ref(F.relu)() is F.relu
+    F.relu.note = 1
+    assert F.relu.note == 1
+    del F.relu.note
+
+
+def test_modes_see_functions_written_in_python():
+    names = []
+
+    class Log(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Log():
+        F.mse_loss(torch.ones(2), torch.zeros(2))
+    assert names == ["ones", "zeros", "mse_loss"]

@@ -8,7 +8,7 @@ for forward mode, ``graph`` for hooks on the graph, ``gradcheck`` against finite
 from __future__ import annotations
 
 import importlib as _importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taeda import _C
@@ -54,6 +54,7 @@ def _as_tuple(value: Any) -> tuple:
     return tuple(value)
 
 
+@_C._overridable
 def backward(
     tensors: Tensor | Sequence[Tensor],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
@@ -77,13 +78,14 @@ def backward(
     if grad_tensors is not None:
         grad_tensors = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors)
     if inputs is not None:
-        inputs = _as_tuple(inputs)
+        inputs = _as_tuple(_inputs(inputs, "backward"))
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else bool(retain_graph)
     _C._backward(tensors, grad_tensors, keep, bool(create_graph), inputs)
 
 
+@_C._overridable
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -94,16 +96,18 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor, ...]:
+) -> Any:
     """The gradients of ``outputs`` with respect to ``inputs``; no ``.grad`` changes.
 
     Args:
         outputs: what to differentiate.
-        inputs: with respect to what.
+        inputs: with respect to what; a dict gives a dict of gradients.
         grad_outputs: the gradient of each output (default: 1 for one-element outputs).
         retain_graph: keep what the graph saved (default: create_graph).
         create_graph: record the computation of the gradients too.
         allow_unused: None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: each of ``grad_outputs`` is a stack of gradients along a first dimension,
+            and so is each result: a loop of as many backwards, which saves no time.
         materialize_grads: zeros instead of None for those.
 
     >>> x = torch.tensor(3., requires_grad=True)
@@ -117,29 +121,67 @@ def grad(
         )
     if not only_inputs:
         raise ValueError("only_inputs argument is deprecated and is ignored now (defaults to True)")
-    if is_grads_batched:
-        raise NotImplementedError("grad: is_grads_batched=True needs vmap")
-    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
-    if _C._has_torch_function(outputs + inputs):
-        return _C._handle_torch_function(
-            grad,
-            outputs + inputs,
-            outputs,
-            inputs,
-            grad_outputs=grad_outputs,
-            retain_graph=retain_graph,
-            create_graph=create_graph,
-            only_inputs=only_inputs,
-            allow_unused=allow_unused,
-            is_grads_batched=is_grads_batched,
-            materialize_grads=materialize_grads,
-        )
+    if type(inputs) is dict:
+        names, inputs = tuple(inputs), tuple(inputs.values())
+    else:
+        names, inputs = None, _as_tuple(_inputs(inputs, "grad"))
+    outputs = _as_tuple(outputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if grad_outputs is not None:
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    unused = bool(allow_unused) or materialize_grads
-    return _C._grad(
-        outputs, inputs, grad_outputs, keep, bool(create_graph), unused, bool(materialize_grads)
+    options = bool(create_graph), bool(allow_unused) or materialize_grads, bool(materialize_grads)
+    if is_grads_batched:
+        result = _batched_grad(outputs, inputs, grad_outputs, keep, options)
+    else:
+        result = _C._grad(outputs, inputs, grad_outputs, keep, *options)
+    return result if names is None else dict(zip(names, result, strict=True))
+
+
+def _inputs(inputs: Any, function: str) -> Any:
+    """Tensors, or a dict of them by name; no other mapping."""
+    if type(inputs) is dict:
+        return inputs.values()
+    if isinstance(inputs, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+    return inputs
+
+
+def _batched_grad(
+    outputs: tuple, inputs: tuple, grad_outputs: tuple | None, keep: bool, options: tuple
+) -> tuple:
+    """One backward a row of the grad_outputs, the results stacked along a new first dimension."""
+    rows = [None if g is None else g.unbind() for g in grad_outputs or (None,) * len(outputs)]
+    count = next((len(row) for row in rows if row is not None), None)
+    if count is None:
+        raise ValueError("grad: is_grads_batched=True needs grad_outputs with a batch dimension")
+    for output, gradient in zip(outputs, grad_outputs or (), strict=True):
+        if gradient is not None and gradient.shape != (count, *output.shape):
+            raise RuntimeError(
+                f"If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                f"as the batch dimension. The sizes of the remaining dimensions are expected to "
+                f"match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output has a shape of {gradient.shape} and output has a shape of "
+                f"{output.shape}."
+            )
+    results = [
+        _C._grad(
+            outputs,
+            inputs,
+            tuple(None if row is None else row[i] for row in rows),
+            keep or i + 1 < count,
+            *options,
+        )
+        for i in range(count)
+    ]
+    stack = _C._functions["torch"]["stack"]
+    return tuple(
+        None if any(g is None for g in column) else stack(column)
+        for column in zip(*results, strict=True)
     )
 
 

@@ -6,6 +6,7 @@ in Python, such as ``inplace`` or ``return_indices``, are defined in ``taeda.nn.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from taeda import _C
@@ -38,6 +39,17 @@ _SHARED = (
     "prelu",
 )
 
+# Subclasses override what these call: Tensor.sigmoid, interpolate.
+_NOT_OVERRIDABLE = ("sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
+
+
+def _public(name: str, function: Any) -> Any:
+    """A function of ``_functional`` as users see it: overridable, and at home in this module."""
+    if not isinstance(function, FunctionType):
+        return function
+    function.__module__ = __name__
+    return function if name in _NOT_OVERRIDABLE else _C._overridable(function)
+
 
 def _publish() -> None:
     names = globals()
@@ -45,7 +57,7 @@ def _publish() -> None:
     names.update((name, shared[name]) for name in _SHARED if name in shared)
     names.update(_C._functions.get("nn.functional", {}))
     for part in (_activation, _attention, _dropout, _loss, _pool, _vision):
-        names.update((name, getattr(part, name)) for name in part.__all__)
+        names.update((name, _public(name, getattr(part, name))) for name in part.__all__)
 
 
 _publish()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 
 __all__ = [
     "calculate_gain",
@@ -99,11 +99,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+@_C._overridable
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in ``[a, b)``."""
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
+@_C._overridable
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with the given mean and standard deviation."""
     return _no_grad_normal_(tensor, mean, std, generator)
@@ -166,6 +168,7 @@ def _reject_uniform(
     return tensor
 
 
+@_C._overridable
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """All elements ``val``."""
     return _no_grad_fill_(tensor, val)
@@ -250,6 +253,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@_C._overridable
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,

@@ -929,6 +929,7 @@ class Module:
                 "corresponding key in the module instead of copying them in place?)",
                 stacklevel=2,
             )
+            return
         try:
             with taeda.no_grad():
                 if not assign:
