@@ -9,19 +9,20 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, pointwise, python, table
+from . import autograd, cpp, declare, pointwise, python, table
+from .pieces import cut
 from .schema import SchemaError
 
 
-def chunks(ops: list[table.Op], size: int) -> dict[str, list[table.Op]]:
-    """Operators by file stem: a family's entries in pieces of at most `size`."""
+def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
+    """Operators by file stem: each family's entries, some 25 a file."""
     families: dict[str, list[table.Op]] = {}
     for op in ops:
         families.setdefault(op.file.removesuffix(".yaml"), []).append(op)
     return {
-        f"{family}_{i // size}": members[i : i + size]
-        for family, members in families.items()
-        for i in range(0, len(members), size)
+        f"{family}_{first}": members
+        for family, entries in families.items()
+        for first, members in cut(entries, lambda op: op.ident, 40).items()
     }
 
 
@@ -79,22 +80,24 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "include/taeda/ops.h": cpp.public_header(known),
         "include/taeda/tensor_methods.inc": cpp.methods_include(known),
         "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
-        "op_impl.h": cpp.implementation_header(known),
-        "kernels_decl.h": cpp.kernels_header(known),
-        "op_handlers.h": cpp.handlers_header(known),
+        "kernels_decl.h": declare.kernels_header(known),
         "_C.pyi": python.stubs(ops),
     }
-    for stem, members in chunks(ops, 25).items():
-        files[f"src/ops_{stem}.cc"] = cpp.source_file(members, known)
+    needed = declare.Needed(known)
+    for stem, members in pieces(ops).items():
+        files[f"src/ops_{stem}.cc"] = needed.complete(cpp.source_file(members, known))
         if any(op.dispatched for op in members):
-            files[f"src/autograd_{stem}.cc"] = autograd.source_file(members, known)
+            files[f"src/autograd_{stem}.cc"] = needed.complete(autograd.source_file(members, known))
     methods = cpp.method_definitions(known)
-    for i in range(0, len(methods), 150):
-        files[f"src/methods_{i // 150}.cc"] = cpp.methods_file(methods[i : i + 150])
+    for first, names in cut(methods, str, 300).items():
+        text = cpp.methods_file([line for name in names for line in methods[name]])
+        files[f"methods/methods_{first}.cc"] = needed.complete(text)
+    files |= declare.headers(known)
     files |= {
         f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()
     }
-    files |= {f"python/{name}": text for name, text in python.binding_files(ops).items()}
+    for name, text in python.binding_files(ops).items():
+        files[f"python/{name}"] = needed.complete(text)
     return files
 
 

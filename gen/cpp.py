@@ -202,10 +202,11 @@ def methods_include(table: Table) -> str:
     return "\n".join(out) + "\n"
 
 
-def method_definitions(table: Table) -> list[str]:
-    """Out-of-line bodies of the methods, split into a few files."""
-    out = []
+def method_definitions(table: Table) -> dict[str, list[str]]:
+    """Out-of-line bodies of the methods by operator name."""
+    bodies: dict[str, list[str]] = defaultdict(list)
     for op, rest in _methods(table):
+        out = bodies[op.name]
         call = ", ".join(["*this", *(a.name for a in rest.args)])
         out.append(
             f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}"
@@ -214,48 +215,7 @@ def method_definitions(table: Table) -> list[str]:
             out.append(
                 f"Tensor Tensor::{op.name}_({parameters(rest)}) const {{ return op::{op.ident}_inplace({call}); }}"
             )
-    return out
-
-
-def implementation_header(table: Table) -> str:
-    """Declares the `cpp` functions that people write by hand."""
-    declarations = [
-        f"{op.sig.return_cpp} {impl_name(op)}({parameters(op.sig)});"
-        for op in table.ops
-        if op.body == "cpp"
-    ]
-    return _lines(
-        "#pragma once",
-        '#include "taeda/tensor.h"',
-        "namespace taeda::impl {",
-        *declarations,
-        "}",
-    )
-
-
-def kernels_header(table: Table) -> str:
-    kernels = sorted(
-        {f"void {op.source}({kernel_parameters(op)});" for op in table.ops if op.body == "kernel"}
-    )
-    return _lines(
-        "// The kernels that the table names: what src/kernels/cpu must define.",
-        "#pragma once",
-        "#include <optional>",
-        '#include "kernels/view.h"',
-        '#include "taeda/scalar.h"',
-        "namespace taeda {",
-        "class Generator;",
-        "using OptInt = std::optional<int64_t>;",
-        "using OptDouble = std::optional<double>;",
-        "using OptBool = std::optional<bool>;",
-        "using OptScalar = std::optional<Scalar>;",
-        "using OptDType = std::optional<DType>;",
-        "using OptInts = std::optional<IntSpan>;",
-        "}",
-        "namespace taeda::cpu {",
-        *kernels,
-        "}",
-    )
+    return bodies
 
 
 def impl_name(op: Op) -> str:
@@ -270,31 +230,6 @@ def kernel_parameters(op: Op) -> str:
         )
         parts.append(f"{kind} {a.name}")
     return ", ".join(parts)
-
-
-def handlers_header(table: Table) -> str:
-    """What the layers of one dispatched operator call of each other."""
-    out = []
-    for op in table.ops:
-        if not op.dispatched:
-            continue
-        params = internal_parameters(op)
-        out.append(f"namespace redispatch {{ {op.sig.return_cpp} {op.ident}({params}); }}")
-        out.append(f"namespace autograd_layer {{ {op.sig.return_cpp} {op.ident}({params}); }}")
-        out.append(f"namespace forward_layer {{ {op.sig.return_cpp} {op.ident}({params}); }}")
-    for op in table.ops:
-        if op.expr and op.body != "expr":
-            out.append(
-                f"namespace definition {{ {op.sig.return_cpp} {op.ident}({parameters(op.sig)}); }}"
-            )
-    return _lines(
-        "#pragma once",
-        '#include "taeda/keys.h"',
-        '#include "taeda/tensor.h"',
-        "namespace taeda {",
-        *out,
-        "}",
-    )
 
 
 # --- bodies ---
@@ -630,15 +565,21 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     return lines
 
 
+def kernel_declaration(op: Op) -> str:
+    return f"void {op.source}({kernel_parameters(op)});"
+
+
 def source_file(ops: list[Op], table: Table) -> str:
+    kernels = dict.fromkeys(kernel_declaration(op) for op in ops if op.body == "kernel")
     out = ['#include "autograd/generated.h"', "namespace taeda {"]
+    out += (f"namespace cpu {{ {text} }}" for text in kernels)
     for op in ops:
         out += operator_lines(op, table)
     return _lines(*out, "}  // namespace taeda")
 
 
 def methods_file(lines: list[str]) -> str:
-    return _lines('#include "taeda/ops.h"', "namespace taeda {", *lines, "}  // namespace taeda")
+    return _lines("namespace taeda {", *lines, "}  // namespace taeda")
 
 
 def _lines(*parts: str) -> str:

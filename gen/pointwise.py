@@ -22,6 +22,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .pieces import cut
+
 FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
 CPP_TYPES = {
     "bool": "bool",
@@ -83,8 +85,9 @@ def emit(entries: list[Entry]) -> dict[str, str]:
         families.setdefault(functors[base].header, []).append(entry)
     files = {}
     for header, members in families.items():
-        for i, part in enumerate(_parts(members)):
-            name = f"pointwise_{header.removesuffix('.h')}_{i}.cc"
+        parts = cut(members, lambda entry: entry.name, WEIGHT_LIMIT, _weight)
+        for first, part in parts.items():
+            name = f"{header.removesuffix('.h')}_{first}.cc"
             files[name] = _file(name, header, part, functors)
     return files
 
@@ -101,19 +104,6 @@ def _depth(functor: str) -> int:
 def _weight(entry: Entry) -> int:
     vectors = sum(t in VECTOR_TYPES for t in entry.types)
     return 1 + (vectors * (1 + 2 * _depth(entry.functor)) if _depth(entry.functor) < 2 else 2)
-
-
-def _parts(entries: list[Entry]) -> list[list[Entry]]:
-    """Consecutive entries, cut so that no file gets too heavy."""
-    parts: list[list[Entry]] = [[]]
-    weight = 0
-    for entry in entries:
-        if parts[-1] and weight + _weight(entry) > WEIGHT_LIMIT:
-            parts.append([])
-            weight = 0
-        parts[-1].append(entry)
-        weight += _weight(entry)
-    return parts
 
 
 def _loader(entry: Entry, functor: Functor) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cpp import out_names
+from .pieces import cut
 from .schema import Argument
 from .table import Op
 
@@ -200,39 +201,30 @@ def _body_key(calls: list[Call]) -> tuple:
     return tuple((c.op.ident, c.inplace, c.definition) for c in calls)
 
 
-def binding_files(ops: list[Op], per_file: int = 40) -> dict[str, str]:
-    """bindings_N.cc with the functions and bindings_groups.cc with the tables that name them."""
+def binding_files(ops: list[Op]) -> dict[str, str]:
+    """bindings_NAME.cc with the functions and bindings_groups.cc with the tables that name them."""
     names = python_names(ops)
     bodies: dict[tuple, list[tuple[str, str]]] = defaultdict(list)
     for place, calls in names.items():
         bodies[_body_key(calls)].append(place)
-    keys = list(bodies)
     files, declared = {}, defaultdict(list)
-    for start in range(0, len(keys), per_file):
-        out = [
-            '#include "op_handlers.h"',
-            '#include "python/binding_support.h"',
-            "namespace taeda::python {",
-        ]
-        for key in keys[start : start + per_file]:
-            places = bodies[key]
-            out += _functions(
-                places, names[places[0]], start + keys[start : start + per_file].index(key)
-            )
+    for first, groups in cut(bodies.values(), lambda places: _identifier(*places[0]), 60).items():
+        out = ['#include "python/binding_support.h"', "namespace taeda::python {"]
+        for places in groups:
+            out += _functions(places, names[places[0]])
             for owner, name in places:
                 declared[owner].append((name, _identifier(owner, name), names[owner, name]))
-        files[f"bindings_{start // per_file:02d}.cc"] = "\n".join(
-            [*out, "}  // namespace taeda::python", ""]
-        )
+        files[f"bindings_{first}.cc"] = "\n".join([*out, "}  // namespace taeda::python", ""])
     files["bindings_groups.cc"] = _groups(declared)
     return files
 
 
-def _functions(places: list[tuple[str, str]], calls: list[Call], number: int) -> list[str]:
+def _functions(places: list[tuple[str, str]], calls: list[Call]) -> list[str]:
+    scope = f"binding_{_identifier(*places[0])}"
     result_types: dict[str, str] = {}
     cases = [_case(call, result_types) for call in calls]
     out = [f"// {calls[0].op.sig.text}"]
-    out.append(f"namespace binding_{number} {{")
+    out.append(f"namespace {scope} {{")
     for name, fields in result_types.items():
         out.append(f"static const char* const fields_{name}[] = {{{fields}, nullptr}};")
         out.append(f'static ResultType result_{name} = {{"{name}", fields_{name}}};')
@@ -249,11 +241,10 @@ def _functions(places: list[tuple[str, str]], calls: list[Call], number: int) ->
         for i, lines in enumerate(cases):
             out += [f"    case {i}: {{", *("      " + line for line in lines), "    }"]
         out += ["  }", "  return nullptr;"]
-    out += ["}", f"}}  // namespace binding_{number}"]
+    out += ["}", f"}}  // namespace {scope}"]
     for owner, name in places:
         ident = _identifier(owner, name)
         method = "true" if owner == "Tensor" else "false"
-        scope = f"binding_{number}"
         out += [
             f'static const Function function_{ident} = {{"{name}", "{owner}.{name}", {scope}::signatures, {len(calls)}, {method}}};',
             f"PyObject* py_{ident}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{",

@@ -143,7 +143,12 @@ class Tensor {
     // As PyTorch prints it (without autograd's suffix).
     std::string to_string() const;
 
-#include "taeda/tensor_methods.inc"  // generated: every operator that has a method
+// Generated: every operator that has a method. Most of the library's own files call op:: functions
+// and leave the declarations out, so that a new operator does not compile them again; the class has
+// the same layout and the same other members either way.
+#ifndef TAEDA_WITHOUT_OPERATOR_METHODS
+#include "taeda/tensor_methods.inc"
+#endif
 
    private:
     Ref<TensorImpl> impl_;

@@ -1,4 +1,5 @@
-// Everything that a generated operator file uses. Precompiled; not for hand-written code.
+// What every generated operator file uses, besides the operators it calls (op/NAME.h). Precompiled;
+// not for hand-written code.
 #pragma once
 
 #include <limits>
@@ -6,9 +7,7 @@
 
 #include "autograd/layout_inplace.h"
 #include "autograd/record.h"
-#include "kernels_decl.h"
-#include "op_handlers.h"
-#include "op_impl.h"
+#include "kernels/view.h"
 #include "op_rules.h"
 #include "ops/allocate.h"
 #include "ops/autocast.h"
@@ -16,4 +15,3 @@
 #include "ops/dispatch.h"
 #include "ops/expr.h"
 #include "ops/pointwise.h"
-#include "taeda/ops.h"

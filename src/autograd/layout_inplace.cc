@@ -1,7 +1,7 @@
 #include "autograd/layout_inplace.h"
 
 #include "autograd/record.h"
-#include "op_impl.h"
+#include "op/detach_.h"
 
 namespace taeda {
 

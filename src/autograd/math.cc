@@ -3,12 +3,25 @@
 #include <algorithm>
 
 #include "core/layout.h"
-#include "taeda/ops.h"
+#include "op/add.h"
+#include "op/alias.h"
+#include "op/as_strided.h"
+#include "op/as_strided_backward.h"
+#include "op/clone.h"
+#include "op/conj.h"
+#include "op/copy_.h"
+#include "op/empty_strided.h"
+#include "op/ones.h"
+#include "op/real.h"
+#include "op/sum_to_size.h"
+#include "op/to_dtype.h"
+#include "op/view_as_real.h"
+#include "op/zeros.h"
 
 namespace taeda::autograd::math {
 
-Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
-void accumulate(const Tensor& a, const Tensor& b) { a.add_(b); }
+Tensor add(const Tensor& a, const Tensor& b) { return op::add(a, b, Scalar(int64_t{1})); }
+void accumulate(const Tensor& a, const Tensor& b) { op::add_inplace(a, b, Scalar(int64_t{1})); }
 Tensor zeros(IntSpan sizes, DType dtype, Device device) {
   TensorOptions options(dtype);
   options.device = device;

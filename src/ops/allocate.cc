@@ -1,7 +1,8 @@
 #include "ops/allocate.h"
 
 #include "core/layout.h"
-#include "taeda/ops.h"
+#include "op/copy_.h"
+#include "op/resize_.h"
 
 namespace taeda {
 

@@ -1,8 +1,7 @@
 #include "ops/autocast.h"
 
 #include <unordered_map>
-
-#include "taeda/ops.h"
+#include "op/to_dtype.h"
 
 namespace taeda::autocast {
 namespace {
@@ -29,7 +28,7 @@ bool eligible(const Tensor& x) {
 
 Tensor convert(const Tensor& x, DType to) {
   const Pause outside;
-  return to_dtype(x, to);
+  return op::to_dtype(x, to, false, std::nullopt);
 }
 
 }  // namespace

@@ -5,11 +5,20 @@
 #include <algorithm>
 
 #include "core/layout.h"
-#include "op_impl.h"
+#include "op/add.h"
+#include "op/constant_pad_nd.h"
+#include "op/contiguous.h"
+#include "op/convolution.h"
+#include "op/convolution_backward_input.h"
+#include "op/convolution_backward_weight.h"
+#include "op/reshape.h"
+#include "op/squeeze.h"
+#include "op/sum.h"
+#include "op/to_dtype.h"
+#include "op/unsqueeze.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 
@@ -219,7 +228,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   if (bias.defined()) {
     DimVector broadcast(static_cast<size_t>(result.dim()), 1);
     broadcast[1] = sizes[1];
-    taeda::add_(result, op::reshape(bias, broadcast));
+    op::add_inplace(result, op::reshape(bias, broadcast), Scalar(int64_t{1}));
   }
   return result;
 }

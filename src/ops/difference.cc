@@ -1,6 +1,7 @@
 // torch.diff: differences of neighbours.
-#include "op_impl.h"
-#include "taeda/ops.h"
+#include "op/ne.h"
+#include "op/slice.h"
+#include "op/sub.h"
 
 namespace taeda::impl {
 

@@ -1,7 +1,6 @@
 #include "ops/dispatch.h"
 
 #include "kernels/cpu/loop.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 

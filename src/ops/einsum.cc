@@ -7,9 +7,14 @@
 #include <algorithm>
 #include <array>
 
-#include "op_impl.h"
+#include "op/bmm.h"
+#include "op/diagonal.h"
+#include "op/expand.h"
+#include "op/permute.h"
+#include "op/reshape.h"
+#include "op/sum.h"
+#include "op/unsqueeze.h"
 #include "ops/linalg_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 

@@ -3,10 +3,19 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/loop.h"
-#include "op_impl.h"
+#include "op/_cast.h"
+#include "op/arange.h"
+#include "op/clone.h"
+#include "op/empty.h"
+#include "op/expand.h"
+#include "op/eye.h"
+#include "op/full.h"
+#include "op/linspace.h"
+#include "op/ones.h"
+#include "op/to_dtype.h"
+#include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 

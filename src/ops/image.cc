@@ -1,10 +1,10 @@
 // Shape rules and hand-written bodies of ops/image.yaml.
 #include <algorithm>
 
-#include "op_impl.h"
+#include "op/constant_pad_nd.h"
+#include "op/pad_by_index.h"
 #include "ops/expr.h"
 #include "ops/image_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 

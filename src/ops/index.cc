@@ -7,11 +7,28 @@
 #include "core/layout.h"
 #include "kernels/cpu/indexing.h"
 #include "kernels/cpu/search.h"
-#include "op_impl.h"
+#include "op/add.h"
+#include "op/cat.h"
+#include "op/clone.h"
+#include "op/contiguous.h"
+#include "op/copy_.h"
+#include "op/diagonal.h"
+#include "op/expand.h"
+#include "op/gather.h"
+#include "op/index_select.h"
+#include "op/masked_select.h"
+#include "op/new_zeros.h"
+#include "op/permute.h"
+#include "op/repeat_interleave.h"
+#include "op/reshape.h"
+#include "op/roll.h"
+#include "op/select.h"
+#include "op/slice.h"
+#include "op/to_dtype.h"
+#include "op/unsqueeze.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/index_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 namespace {
@@ -156,7 +173,7 @@ Tensor index(const Tensor& self, TensorSpan indices) {
 
 Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, bool accumulate) {
   if (none_defined(indices))
-    return op::copy_(self, accumulate ? taeda::add(self, values) : values, false);
+    return op::copy_(self, accumulate ? op::add(self, values, Scalar(int64_t{1})) : values, false);
   const Prepared p = prepare(self, indices);
   TD_CHECK(
       is_expandable_to(values.sizes(), p.result),
@@ -317,7 +334,8 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, OptInt di
   const int64_t d = dim.value_or(0), n = x.dim() ? x.size(d) : 1;
   TD_CHECK(!output_size || *output_size == checked_mul(n, repeats, "repeat_interleave"),
            "repeat_interleave: output_size {} is not the sum of repeats", output_size.value_or(0));
-  if (x.dim() == 0) return op::expand(op::reshape(x, {1}), {repeats}, false).clone();
+  if (x.dim() == 0)
+    return op::clone(op::expand(op::reshape(x, {1}), {repeats}, false), std::nullopt);
   // A new dimension after `d`, expanded and joined with it.
   DimVector sizes(x.sizes());
   sizes.insert(static_cast<size_t>(d) + 1, repeats);

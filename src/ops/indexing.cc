@@ -1,7 +1,15 @@
 #include "taeda/indexing.h"
 
+#include "op/copy_.h"
+#include "op/fill_.h"
+#include "op/index.h"
+#include "op/index_put_.h"
+#include "op/select.h"
+#include "op/slice.h"
+#include "op/to_dtype.h"
+#include "op/unsqueeze.h"
+#include "op/view.h"
 #include "ops/allocate.h"
-#include "taeda/ops.h"
 
 namespace taeda::indexing {
 namespace {
@@ -50,7 +58,7 @@ class Indexer {
   void apply(const TensorIndex& index) {
     switch (index.kind()) {
       case Kind::kNone:
-        return change(unsqueeze(result_.view, dim_++));
+        return change(op::unsqueeze(result_.view, dim_++));
       case Kind::kEllipsis:
         dim_ += std::exchange(free_, 0);
         return;
@@ -76,13 +84,13 @@ class Indexer {
     TD_CHECK_INDEX(view.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
     const int64_t size = view.sizes()[static_cast<size_t>(dim_)];
     if (s.start != 0 || s.step != 1 || s.stop < size)
-      change(slice(view, dim_, OptInt(s.start), OptInt(s.stop), s.step));
+      change(op::slice(view, dim_, OptInt(s.start), OptInt(s.stop), s.step));
     dim_++;
   }
 
   // True adds a dimension of size 1, False one of size 0.
   void apply_bool(bool value) {
-    change(unsqueeze(result_.view, dim_));
+    change(op::unsqueeze(result_.view, dim_));
     Tensor index = empty_tensor({value ? 1 : 0}, DType::kInt64);
     if (value) *index.data<int64_t>() = 0;
     record(std::move(index));
@@ -130,8 +138,8 @@ class Indexer {
 Tensor strip_leading_ones(const Tensor& value, int64_t ndim) {
   int64_t extra = 0;
   while (value.dim() - extra > ndim && value.sizes()[static_cast<size_t>(extra)] == 1) extra++;
-  return extra ? view(value, value.sizes().slice(static_cast<size_t>(extra),
-                                                 static_cast<size_t>(value.dim() - extra)))
+  return extra ? op::view(value, value.sizes().slice(static_cast<size_t>(extra),
+                                                     static_cast<size_t>(value.dim() - extra)))
                : value;
 }
 
@@ -144,7 +152,7 @@ Tensor select_checked(const Tensor& x, int64_t dim, int64_t i, int64_t shown) {
   const int64_t size = x.sizes()[static_cast<size_t>(dim)];
   TD_CHECK_INDEX(i >= -size && i < size, "index {} is out of bounds for dimension {} with size {}",
                  i, shown, size);
-  return select(x, dim, i);
+  return op::select(x, dim, i);
 }
 
 Indexed apply(const Tensor& x, Span<const TensorIndex> indices) {
@@ -162,14 +170,15 @@ void set(const Indexed& place, const Tensor& value) {
   if (place.advanced()) {
     const bool converts =
         value.impl()->wrapped_number || value.dim() == 0 || is_mask(place.indices.back());
-    op::index_put_(
-        target, place.indices,
-        converts && value.dtype() != target.dtype() ? to_dtype(value, target.dtype()) : value,
-        /*accumulate=*/false);
+    op::index_put_(target, place.indices,
+                   converts && value.dtype() != target.dtype()
+                       ? op::to_dtype(value, target.dtype(), false, std::nullopt)
+                       : value,
+                   /*accumulate=*/false);
   } else if (value.impl()->wrapped_number) {
-    fill_(target, value);
+    op::fill_(target, value);
   } else {
-    copy_(target, strip_leading_ones(value, target.dim()));
+    op::copy_(target, strip_leading_ones(value, target.dim()), false);
   }
 }
 

@@ -3,10 +3,30 @@
 #include <cmath>
 #include <limits>
 
-#include "op_impl.h"
+#include "op/_linalg_det_value.h"
+#include "op/_linalg_pinv_value.h"
+#include "op/_linalg_slogdet_value.h"
+#include "op/abs.h"
+#include "op/add.h"
+#include "op/all.h"
+#include "op/amax.h"
+#include "op/any.h"
+#include "op/cat.h"
+#include "op/clone.h"
+#include "op/diagonal.h"
+#include "op/eq.h"
+#include "op/eye.h"
+#include "op/fill_.h"
+#include "op/matmul.h"
+#include "op/mul.h"
+#include "op/narrow.h"
+#include "op/new_zeros.h"
+#include "op/reshape.h"
+#include "op/sum.h"
+#include "op/to_dtype.h"
+#include "op/zeros.h"
 #include "ops/contract.h"
 #include "ops/lapack_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 

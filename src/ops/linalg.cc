@@ -5,13 +5,34 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/matmul.h"
-#include "op_impl.h"
+#include "op/add.h"
+#include "op/bmm.h"
+#include "op/clamp_min.h"
+#include "op/clone.h"
+#include "op/dot.h"
+#include "op/expand.h"
+#include "op/eye.h"
+#include "op/linalg_inv.h"
+#include "op/linalg_vector_norm.h"
+#include "op/matmul.h"
+#include "op/matrix_power.h"
+#include "op/mm.h"
+#include "op/mul.h"
+#include "op/mv.h"
+#include "op/permute.h"
+#include "op/reshape.h"
+#include "op/sqrt.h"
+#include "op/squeeze.h"
+#include "op/sub.h"
+#include "op/sum.h"
+#include "op/transpose.h"
+#include "op/unsqueeze.h"
+#include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
 #include "ops/linalg_rules.h"
 #include "ops/rules.h"
-#include "taeda/ops.h"
 
 namespace taeda {
 
@@ -163,7 +184,7 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     const int64_t x = da < 0 ? 1 : self.size(da), y = db < 0 ? 1 : other.size(db);
     a.push_back(x), a.push_back(1), b.push_back(1), b.push_back(y), out.push_back(x * y);
   }
-  return op::reshape(taeda::mul(op::reshape(self, a), op::reshape(other, b)), out);
+  return op::reshape(op::mul(op::reshape(self, a), op::reshape(other, b)), out);
 }
 
 namespace {
@@ -255,14 +276,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::string_view comp
                     (x1.size(-2) > 25 || x2.size(-2) > 25)));
   if (squared_by_product && x1.numel() > 0 && x2.numel() > 0) {
     // |a - b|^2 = |a|^2 - 2 a b + |b|^2, kept off zero, where the root has no derivative.
-    const Tensor a2 = op::sum(taeda::mul(x1, x1), DimVector{-1}, true, std::nullopt);
+    const Tensor a2 = op::sum(op::mul(x1, x1), DimVector{-1}, true, std::nullopt);
     const Tensor b2 =
-        op::transpose(op::sum(taeda::mul(x2, x2), DimVector{-1}, true, std::nullopt), -2, -1);
+        op::transpose(op::sum(op::mul(x2, x2), DimVector{-1}, true, std::nullopt), -2, -1);
     const Tensor product = op::matmul(x1, op::transpose(x2, -2, -1));
-    const Tensor squares = taeda::sub(taeda::add(a2, b2, 1), taeda::mul(product, Tensor(2)), 1);
+    const Tensor squares = op::sub(op::add(a2, b2, 1), op::mul(product, Tensor(2)), 1);
     return op::sqrt(op::clamp_min(squares, 1e-30));
   }
-  const Tensor differences = taeda::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
+  const Tensor differences = op::sub(op::unsqueeze(x1, -2), op::unsqueeze(x2, -3), 1);
   return op::linalg_vector_norm(differences, p, DimVector{-1}, false, std::nullopt);
 }
 

@@ -1,8 +1,10 @@
 #include "ops/loss_rules.h"
 
 #include "core/layout.h"
+#include "op/amin.h"
+#include "op/contiguous.h"
+#include "op/to_dtype.h"
 #include "ops/reduce_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::rules {
 

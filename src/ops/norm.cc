@@ -3,11 +3,10 @@
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/loop.h"
 #include "kernels/cpu/reduce.h"
-#include "op_impl.h"
+#include "op/zero_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/reduce_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 namespace {

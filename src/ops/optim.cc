@@ -5,7 +5,6 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/loop.h"
-#include "op_impl.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 

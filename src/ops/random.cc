@@ -8,11 +8,26 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/loop.h"
-#include "op_impl.h"
+#include "op/_cast.h"
+#include "op/_fused_dropout.h"
+#include "op/add.h"
+#include "op/bernoulli.h"
+#include "op/bernoulli_.h"
+#include "op/clone.h"
+#include "op/detach.h"
+#include "op/div.h"
+#include "op/empty_like.h"
+#include "op/expand.h"
+#include "op/mul.h"
+#include "op/normal_.h"
+#include "op/randint.h"
+#include "op/randint_like.h"
+#include "op/random_.h"
+#include "op/real.h"
+#include "op/uniform_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "taeda/generator.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 namespace {
@@ -421,7 +436,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   if (p == 0 || !train || input.numel() == 0) return input;
   if (p == 1) return op::mul(input, Tensor(0.0));
   if (is_complex(input.dtype())) {
-    const Tensor noise = op::bernoulli_p(op::real(input.detach()), 1 - p, nullptr);
+    const Tensor noise = op::bernoulli_p(op::real(op::detach(input)), 1 - p, nullptr);
     return op::mul(input, op::div(noise, Tensor(1 - p)));
   }
   return std::get<0>(op::_fused_dropout(input, p, nullptr));

@@ -4,10 +4,19 @@
 
 #include "core/layout.h"
 #include "kernels/cpu/search.h"
-#include "op_impl.h"
+#include "op/amax.h"
+#include "op/amin.h"
+#include "op/aminmax.h"
+#include "op/contiguous.h"
+#include "op/gather.h"
+#include "op/index_select.h"
+#include "op/reshape.h"
+#include "op/sort.h"
+#include "op/to_dtype.h"
+#include "op/transpose.h"
+#include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 namespace {

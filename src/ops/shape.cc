@@ -3,13 +3,31 @@
 #include <cstring>
 
 #include "core/layout.h"
-#include "op_impl.h"
+#include "op/all.h"
+#include "op/atleast_1d.h"
+#include "op/atleast_2d.h"
+#include "op/atleast_3d.h"
+#include "op/cat.h"
+#include "op/clone.h"
+#include "op/copy_.h"
+#include "op/eq.h"
+#include "op/expand.h"
+#include "op/new_zeros.h"
+#include "op/permute.h"
+#include "op/repeat.h"
+#include "op/reshape.h"
+#include "op/select.h"
+#include "op/slice.h"
+#include "op/split.h"
+#include "op/split_with_sizes.h"
+#include "op/sum.h"
+#include "op/unsqueeze.h"
+#include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/expr.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 

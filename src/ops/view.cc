@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "core/layout.h"
-#include "op_impl.h"
+#include "op/alias.h"
+#include "op/clone.h"
+#include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/expr.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 

@@ -2,13 +2,22 @@
 #include <algorithm>
 
 #include "core/layout.h"
-#include "op_impl.h"
+#include "op/add.h"
+#include "op/arange.h"
+#include "op/clone.h"
+#include "op/copy_.h"
+#include "op/diagonal.h"
+#include "op/index_add_.h"
+#include "op/new_zeros.h"
+#include "op/reshape.h"
+#include "op/select.h"
+#include "op/slice.h"
+#include "op/unfold.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/expr.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
-#include "taeda/ops.h"
 
 namespace taeda::impl {
 

@@ -1,9 +1,9 @@
-// What generated bindings include: argument parsing, results, and the operators.
+// What generated bindings include besides the operators they call (op/NAME.h): argument parsing and
+// results.
 #pragma once
 
 #include "python/arguments.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 

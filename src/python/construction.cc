@@ -1,12 +1,16 @@
 #include "python/construction.h"
 
 #include "core/with_dtype.h"
+#include "op/clone.h"
+#include "op/detach.h"
+#include "op/empty.h"
+#include "op/empty_strided.h"
+#include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/interop.h"
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -190,7 +194,7 @@ class Filler {
 };
 
 Tensor to_place(const Tensor& x, OptDType dtype, OptDevice device) {
-  Tensor result = dtype && *dtype != x.dtype() ? to_dtype(x, *dtype) : x;
+  Tensor result = dtype && *dtype != x.dtype() ? op::to_dtype(x, *dtype, false, std::nullopt) : x;
   if (device && !(*device == x.device())) result = on_device(result, *device);
   return result;
 }
@@ -293,13 +297,13 @@ PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObj
       raise_python(PyExc_ValueError,
                    "can't alias tensor with another dtype or device: copy=False was given");
     }
-    if (copy && *copy && result.is_same(source)) result = clone(source);
+    if (copy && *copy && result.is_same(source)) result = op::clone(source, std::nullopt);
   }
   if (a.boolean(4, false)) {
-    if (result.is_same(source) && !result.is_leaf()) result = detach(result);
+    if (result.is_same(source) && !result.is_leaf()) result = op::detach(result);
     result.requires_grad_();
   } else if (shared && result.requires_grad()) {
-    result = detach(result);
+    result = op::detach(result);
   }
   return is_tensor(data) && result.is_same(tensor_of(data)) ? new_ref(data)
                                                             : wrap(std::move(result));
@@ -314,7 +318,7 @@ Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
   PyObject* first = PyTuple_GET_ITEM(args, 0);
   if (count == 1 && is_tensor(first)) {
     const Tensor& other = tensor_of(first);
-    return other.dtype() == dtype ? detach(other) : tensor_from_data(first, dtype, device);
+    return other.dtype() == dtype ? op::detach(other) : tensor_from_data(first, dtype, device);
   }
   if (PyObject_TypeCheck(first, size_type) && count == 1)
     return fresh_tensor(to_ints(first), dtype, device.value_or(Device()));
@@ -322,7 +326,7 @@ Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
   for (Py_ssize_t i = 0; i < count; i++) sizes = sizes && can_be_int(PyTuple_GET_ITEM(args, i));
   if (sizes) {
     const DimVector values = to_ints(args);
-    return empty(values, TensorOptions(dtype));
+    return op::empty(values, TensorOptions(dtype), std::nullopt);
   }
   if (count != 1)
     raise_python(PyExc_TypeError, "new() received an invalid combination of arguments");
@@ -378,7 +382,7 @@ PyMethodDef functions[] = {
 
 Tensor on_device(const Tensor& x, Device device) {
   if (device.is_meta())
-    return empty_strided(x.sizes(), x.strides(), [&] {
+    return op::empty_strided(x.sizes(), x.strides(), [&] {
       TensorOptions options(x.dtype());
       options.device = device;
       return options;
@@ -392,12 +396,12 @@ Tensor on_device(const Tensor& x, Device device) {
 Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
   TensorOptions options(dtype);
   options.device = device;
-  return empty(sizes, options);
+  return op::empty(sizes, options, std::nullopt);
 }
 
 Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   if (is_tensor(data)) {
-    Tensor copy = clone(detach(tensor_of(data)));
+    Tensor copy = op::clone(op::detach(tensor_of(data)), std::nullopt);
     return to_place(copy, dtype, device);
   }
   if (is_numpy_array(data)) return to_place(tensor_from_buffer(data, /*copy=*/true), dtype, device);

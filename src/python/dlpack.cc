@@ -3,8 +3,8 @@
 #include <cstring>
 #include <memory>
 
+#include "op/clone.h"
 #include "python/interop.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -224,7 +224,7 @@ Tensor tensor_from_dlpack(PyObject* object, PyObject* copy) {
                  "consumed only once, so you "
                  "might have already constructed a tensor from it once.");
   }
-  return copy && copy == Py_True ? clone(result) : result;
+  return copy && copy == Py_True ? op::clone(result, std::nullopt) : result;
 }
 
 }  // namespace taeda::python

@@ -2,13 +2,13 @@
 
 #include <vector>
 
+#include "op/alias.h"
 #include "python/arguments.h"
 #include "python/construction.h"
 #include "python/interop.h"
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -110,7 +110,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   if (is_tensor(index) && overrides_torch_function(index)) [[unlikely]]
     return get_item_override(self, index);
   Indexed indexed = apply_index(x, index);
-  if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : alias(x));
+  if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : op::alias(x));
   return wrap(unlocked_if(x.numel() >= kLargeElements, [&] { return indexing::get(indexed); }));
   TD_PYTHON_CATCH(nullptr)
 }

@@ -3,13 +3,16 @@
 #include <cstring>
 #include <memory>
 
+#include "op/as_strided.h"
+#include "op/clone.h"
+#include "op/contiguous.h"
+#include "op/detach.h"
 #include "python/arguments.h"
 #include "python/dlpack.h"
 #include "python/module.h"
 #include "python/storage_object.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -333,7 +336,7 @@ PyObject* from_storage(PyObject*, PyObject* args) {
   TD_CHECK(shape.size() == steps.size(), "mismatch in length of strides and shape");
   const DType type = to_dtype(dtype);
   Tensor base = make_alias(owner, type, {owner->nbytes() / item_size(type)}, {1});
-  return wrap(detach(as_strided(base, shape, steps, OptInt(offset))));
+  return wrap(op::detach(op::as_strided(base, shape, steps, OptInt(offset))));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -402,7 +405,7 @@ Tensor tensor_from_buffer(PyObject* object, bool copy) {
   guard.owner = nullptr;
   if (read_only) storage->set_read_only();
   Tensor shared = make_alias(std::move(storage), *dtype, sizes, strides);
-  return copy ? contiguous(clone(shared)) : shared;
+  return copy ? op::contiguous(op::clone(shared, std::nullopt), MemoryFormat::kContiguous) : shared;
 }
 
 PyObject* tensor_from_array(PyObject* array) {

@@ -1,6 +1,10 @@
 // Tensor's methods that the operator table does not describe: access to values and memory,
 // conversions, copies of the object, the ties to autograd.
 #include "core/shared_memory.h"
+#include "op/alias.h"
+#include "op/clone.h"
+#include "op/detach.h"
+#include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
 #include "python/construction.h"
@@ -10,7 +14,6 @@
 #include "python/storage_object.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -176,7 +179,7 @@ PyObject* to_numpy(const Tensor& x, bool force) {
     TD_CHECK(
         force,
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
-    return array_from_tensor(detach(x));
+    return array_from_tensor(op::detach(x));
   }
   return array_from_tensor(x);
 }
@@ -213,7 +216,8 @@ TD_METHOD(__dlpack__, {"stream", Kind::kObject, "None", kOnly | kNone},
   int major = 0, minor = 0;
   if (a.present(2) && !PyArg_ParseTuple(a.object(2), "ii", &major, &minor)) throw PythonError();
   const Tensor& x = a.tensor(0);
-  return to_dlpack(a.present(4) && a.boolean(4) ? clone(detach(x)) : x, major >= 1);
+  return to_dlpack(a.present(4) && a.boolean(4) ? op::clone(op::detach(x), std::nullopt) : x,
+                   major >= 1);
 }
 TD_METHOD(__dlpack_device__) { return dlpack_device(a.tensor(0)); }
 
@@ -258,8 +262,10 @@ PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
   const bool relayouts = format && *format != MemoryFormat::kPreserve && !x.is_contiguous(*format);
   if (!copy && !moves && !relayouts && target == x.dtype()) return a.return_argument(0);
   return wrap(unlocked(a, [&] {
-    if (moves) return on_device(target == x.dtype() ? x : to_dtype(x, target), *device);
-    return to_dtype(x, target, /*copy=*/copy || relayouts, format);
+    if (moves)
+      return on_device(target == x.dtype() ? x : op::to_dtype(x, target, false, std::nullopt),
+                       *device);
+    return op::to_dtype(x, target, /*copy=*/copy || relayouts, format);
   }));
 }
 
@@ -337,7 +343,7 @@ TD_METHOD(type_as, {"other", Kind::kTensor}) {
 // --- subclasses ---
 
 // A tensor that has no Python object yet, on the same memory.
-Tensor unattached(const Tensor& x) { return x.impl()->python_object() ? alias(x) : x; }
+Tensor unattached(const Tensor& x) { return x.impl()->python_object() ? op::alias(x) : x; }
 
 PyObject* as_subclass(PyObject* self, PyObject* type) {
   TD_PYTHON_TRY

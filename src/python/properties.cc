@@ -1,11 +1,14 @@
 // The properties of Tensor: shape, dtype, grad, data, T, ...
+#include "op/permute.h"
+#include "op/select.h"
+#include "op/transpose.h"
+#include "op/view_as_real.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
-#include "taeda/ops.h"
 
 namespace taeda::python {
 namespace {
@@ -59,26 +62,26 @@ PyObject* constant(PyObject*, const Tensor&) {
 }
 
 PyObject* get_transposed(PyObject*, const Tensor& x) {
-  if (x.dim() < 2) return wrap(permute(x, x.dim() == 1 ? IntSpan({0}) : IntSpan()));
+  if (x.dim() < 2) return wrap(op::permute(x, x.dim() == 1 ? IntSpan({0}) : IntSpan()));
   DimVector reversed(static_cast<size_t>(x.dim()));
   for (size_t i = 0; i < reversed.size(); i++)
     reversed[i] = static_cast<int64_t>(reversed.size() - 1 - i);
-  return wrap(permute(x, reversed));
+  return wrap(op::permute(x, reversed));
 }
 
 Tensor matrix_transposed(const Tensor& x, const char* name) {
   TD_CHECK(x.dim() >= 2,
            "tensor.{} is only supported on matrices or batches of matrices. Got {}-D tensor.", name,
            x.dim());
-  return transpose(x, -2, -1);
+  return op::transpose(x, -2, -1);
 }
 
 PyObject* get_hermitian(PyObject* self, const Tensor& x) {
   if (x.dim() == 0) return new_ref(self);
   TD_CHECK(x.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.",
            x.dim());
-  return x.is_complex() ? call(PyRef::check(wrap(transpose(x, 0, 1))).get(), "conj")
-                        : wrap(transpose(x, 0, 1));
+  return x.is_complex() ? call(PyRef::check(wrap(op::transpose(x, 0, 1))).get(), "conj")
+                        : wrap(op::transpose(x, 0, 1));
 }
 
 PyObject* get_matrix_hermitian(PyObject*, const Tensor& x) {
@@ -105,12 +108,12 @@ PyObject* get_grad(PyObject*, const Tensor& x) {
 PyObject* get_grad_quietly(PyObject*, const Tensor& x) { return wrap(x.grad()); }
 
 PyObject* get_real(PyObject* self, const Tensor& x) {
-  return x.is_complex() ? wrap(select(view_as_real(x), -1, 0)) : new_ref(self);
+  return x.is_complex() ? wrap(op::select(op::view_as_real(x), -1, 0)) : new_ref(self);
 }
 
 PyObject* get_imag(PyObject*, const Tensor& x) {
   TD_CHECK(x.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
-  return wrap(select(view_as_real(x), -1, 1));
+  return wrap(op::select(op::view_as_real(x), -1, 1));
 }
 
 int set_grad(PyObject* self, PyObject* value, void*) {
