@@ -80,6 +80,56 @@ def map_(self: Tensor, other: Tensor, function: Callable) -> Tensor:
 
 
 @_method
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Makes this tensor show other memory: that of a tensor or storage, or none at all.
+
+    A tensor gives its layout too, unless `size` (and `stride`, else row-major) tell another; of a
+    storage the tensor shows all elements. Dtypes must agree. Not recorded: under autograd,
+    tensors that require grad are refused.
+    """
+    if _C.is_grad_enabled() and (self.requires_grad or getattr(source, "requires_grad", False)):
+        if self.is_leaf and self.requires_grad:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        raise NotImplementedError("set_: no gradient; use it under no_grad or on detached tensors")
+    dtype = getattr(source, "dtype", None) or self.dtype  # an untyped storage has any
+    if dtype is not self.dtype:
+        raise RuntimeError(f"set_: could not set a tensor of {dtype} to a tensor of {self.dtype}")
+    self.data = _shown(source, self.dtype, storage_offset, size, stride)
+    _C._increment_version(self)
+    return self
+
+
+def _shown(source: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor on the memory of `source`."""
+    if source is None:
+        return _C.tensor([], dtype=dtype)
+    if isinstance(source, Tensor):
+        if size is None:
+            return source.detach()
+        storage = source.untyped_storage()
+    else:
+        storage = getattr(source, "_untyped_storage", source)
+    if size is None:
+        size = (storage.nbytes() // dtype.itemsize,)
+    if stride is None:
+        stride = [1] * len(size)
+        for i in range(len(size) - 1, 0, -1):
+            stride[i - 1] = stride[i] * max(size[i], 1)
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 not in size and (last + 1) * dtype.itemsize > storage.nbytes():
+        storage.resize_((last + 1) * dtype.itemsize)
+    return _C._tensor_from_storage(storage, dtype, offset, size, stride)
+
+
+@_method
 def __dir__(self: Tensor) -> list[str]:
     return sorted(set(dir(self.__class__)) | set(self.__dict__))
 

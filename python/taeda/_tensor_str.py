@@ -215,6 +215,7 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
     history = _history(x)
     _C._disable_torch_function_subclass(1)
     try:
+        tangent = _C._unpack_dual(x)[1] if _C._dual_level() else None
         data = x.detach()
         suffixes = [] if data.device.type == "cpu" else [f"device='{data.device}'"]
         default = _C.get_default_dtype()
@@ -236,6 +237,8 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
             text = _values_text(data, len(prefix))
         if tensor_contents is not None:
             text = tensor_contents
+        if tangent is not None:
+            history.append(f"tangent={tangent}")
         return _join_suffixes(prefix + text, suffixes + history, len(prefix))
     finally:
         _C._disable_torch_function_subclass(-1)

@@ -1,12 +1,22 @@
 // torch.diff: differences of neighbours.
+#include "op/cat.h"
 #include "op/ne.h"
 #include "op/slice.h"
 #include "op/sub.h"
 
 namespace taeda::impl {
 
-Tensor diff(const Tensor& self, int64_t n, int64_t dim) {
-  Tensor out = self;
+Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
+            const Tensor& append) {
+  if (n == 0) return self;
+  TensorList parts;
+  for (const Tensor& part : {prepend, self, append}) {
+    if (!part.defined()) continue;
+    TD_CHECK(part.dim() == self.dim(),
+             "diff expects prepend or append to be the same dimension as input");
+    parts.push_back(part);
+  }
+  Tensor out = parts.size() == 1 ? self : op::cat(parts, dim);
   for (int64_t i = 0; i < n && out.size(dim) > 0; i++) {
     const Tensor later = op::slice(out, dim, 1, std::nullopt, 1),
                  earlier = op::slice(out, dim, 0, -1, 1);

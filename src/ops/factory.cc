@@ -124,15 +124,18 @@ namespace {
 
 constexpr double kMaxCount = 9.2e18;
 
-// Element i is start + i * step in the widest type of its kind, then converted.
+// The number as an integer, fractions cut off.
+int64_t truncated(const Scalar& x) { return x.to<int64_t>(); }
+
+// Element i is start + i * step, in integers for integer dtypes, else in double; then converted.
 Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype,
                 const TensorOptions& options) {
   Tensor out = empty_tensor({count}, dtype, device_or_cpu(options));
   if (!out.is_meta()) {
-    if (start.is_integral() && step.is_integral() && is_integral(dtype)) {
+    if (is_integral(dtype)) {
       Tensor wide = dtype == DType::kInt64 ? out : empty_tensor({count}, DType::kInt64);
       auto* data = wide.data<int64_t>();
-      const int64_t a = start.to_int(), d = step.to_int();
+      const int64_t a = truncated(start), d = truncated(step);
       for (int64_t i = 0; i < count; i++) data[i] = a + i * d;
       if (!wide.is_same(out)) cpu::copy(view_of(out), view_of(wide));
     } else {
@@ -153,12 +156,11 @@ DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
   return integral ? DType::kInt64 : default_dtype();
 }
 
-void check_range(std::string_view name, double start, double end, double step) {
-  TD_CHECK(step != 0, "{}: step must be nonzero", name);
-  TD_CHECK(std::isfinite(start) && std::isfinite(end), "{}: unsupported range: {} -> {}", name,
-           start, end);
+void check_range(double start, double end, double step) {
+  TD_CHECK(step != 0, "step must be nonzero");
+  TD_CHECK(std::isfinite(start) && std::isfinite(end), "unsupported range: {} -> {}", start, end);
   TD_CHECK(step > 0 ? end >= start : end <= start,
-           "{}: upper bound and lower bound inconsistent with step sign", name);
+           "upper bound and lower bound inconsistent with step sign");
 }
 
 }  // namespace
@@ -166,16 +168,18 @@ void check_range(std::string_view name, double start, double end, double step) {
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options) {
   const double a = start.to_double(), b = end.to_double(), d = step.to_double();
-  check_range("arange", a, b, d);
+  check_range(a, b, d);
+  const DType dtype = sequence_dtype(start, end, step, options);
+  TD_CHECK_IMPLEMENTED(dtype != DType::kBool, "\"arange_cpu\" not implemented for 'Bool'");
   double count = std::ceil((b - a) / d);
-  if (start.is_integral() && end.is_integral() && step.is_integral()) {
-    const __int128 span = static_cast<__int128>(end.to_int()) - start.to_int(),
-                   width = step.to_int();
+  if (dtype == DType::kInt64) {  // counted in integers, as PyTorch does for this dtype alone
+    const __int128 span = static_cast<__int128>(truncated(end)) - truncated(start),
+                   width = truncated(step);
+    TD_CHECK_VALUE(width != 0, "step must be nonzero");
     count = static_cast<double>((span + width - (width > 0 ? 1 : -1)) / width);
   }
   TD_CHECK(count >= 0 && count < kMaxCount, "arange: invalid size, possible overflow");
-  return sequence(static_cast<int64_t>(count), start, step,
-                  sequence_dtype(start, end, step, options), options);
+  return sequence(static_cast<int64_t>(count), start, step, dtype, options);
 }
 Tensor arange_end(const Scalar& end, const TensorOptions& options) {
   return impl::arange(end.is_integral() ? Scalar(int64_t{0}) : Scalar(0.0), end, int64_t{1},
@@ -184,11 +188,65 @@ Tensor arange_end(const Scalar& end, const TensorOptions& options) {
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
              const TensorOptions& options) {
   const double a = start.to_double(), b = end.to_double(), d = step.to_double();
-  check_range("range", a, b, d);
+  check_range(a, b, d);
   const double count = std::floor((b - a) / d) + 1;
   TD_CHECK(count < kMaxCount, "range: invalid size, possible overflow");
   return sequence(static_cast<int64_t>(count), start, step, dtype_or(options, default_dtype()),
                   options);
+}
+
+namespace {
+
+// Elements at and below the diagonal `offset` of a matrix of that many rows and columns.
+int64_t triangle_size(int64_t rows, int64_t cols, int64_t offset) {
+  const int64_t first = std::clamp<int64_t>(-offset, 0, rows);       // rows before it are empty
+  const int64_t full = std::clamp<int64_t>(cols - offset, 0, rows);  // from it on they are whole
+  const __int128 shortest = first + offset + 1, longest = full + offset;
+  const __int128 count =
+      (full - first) * (shortest + longest) / 2 + static_cast<__int128>(rows - full) * cols;
+  TD_CHECK(count < std::numeric_limits<int64_t>::max() / 2,
+           "the triangle of a {} x {} matrix has too many elements", rows, cols);
+  return static_cast<int64_t>(count);
+}
+
+// Row and column numbers, [2, count]; `columns(row)` is the part of a row: first column and end.
+template <class F>
+Tensor triangle_indices(std::string_view name, int64_t first_row, int64_t count,
+                        const TensorOptions& options, const F& columns) {
+  const DType dtype = dtype_or(options, DType::kInt64);
+  TD_CHECK_IMPLEMENTED(dtype == DType::kInt32 || dtype == DType::kInt64,
+                       "\"{}\" not implemented for '{}'", name, scalar_type_name(dtype));
+  Tensor out = empty_tensor({2, count}, DType::kInt64, device_or_cpu(options));
+  if (!out.is_meta()) {
+    auto* data = out.data<int64_t>();
+    for (int64_t row = first_row, at = 0; at < count; row++) {
+      const auto [first, end] = columns(row);
+      for (int64_t column = first; column < end; column++, at++) {
+        data[at] = row;
+        data[count + at] = column;
+      }
+    }
+  }
+  return finished(op::to_dtype(out, dtype, false, std::nullopt), options);
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  offset = std::clamp(offset, -row, col);
+  return triangle_indices(
+      "tril_indices", std::max<int64_t>(0, -offset), triangle_size(row, col, offset), options,
+      [&](int64_t i) { return std::pair(int64_t{0}, std::min(col, i + offset + 1)); });
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  offset = std::clamp(offset, -row, col);
+  const __int128 all = static_cast<__int128>(row) * col;
+  TD_CHECK(all < std::numeric_limits<int64_t>::max() / 2,
+           "the triangle of a {} x {} matrix has too many elements", row, col);
+  const int64_t below = triangle_size(row, col, std::max(offset - 1, -row));
+  return triangle_indices(
+      "triu_indices", 0, static_cast<int64_t>(all) - below, options,
+      [&](int64_t i) { return std::pair(std::max<int64_t>(0, i + offset), col); });
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,

@@ -19,6 +19,7 @@
 #include "op/masked_select.h"
 #include "op/new_zeros.h"
 #include "op/permute.h"
+#include "op/remainder.h"
 #include "op/repeat_interleave.h"
 #include "op/reshape.h"
 #include "op/roll.h"
@@ -195,8 +196,16 @@ Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& 
   return self;
 }
 
-Tensor take_along_dim(const Tensor& self, const Tensor& indices, OptInt dim) {
-  if (!dim) return op::gather(op::reshape(self, {-1}), 0, op::reshape(indices, {-1}), false);
+namespace {
+// Positions modulo the size, so that negative ones count from the end.
+Tensor wrapped(const Tensor& indices, int64_t size) {
+  return size == 0 ? indices : op::remainder(indices, Tensor(Scalar(size)));
+}
+}  // namespace
+
+Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
+  if (!dim) return op::gather(op::reshape(self, {-1}), 0, op::reshape(given, {-1}), false);
+  const Tensor indices = wrapped(given, self.dim() ? self.size(*dim) : 1);
   DimVector self_sizes(self.sizes()), index_sizes(indices.sizes());
   if (!self_sizes.empty()) {
     const size_t d = static_cast<size_t>(*dim);

@@ -14,6 +14,7 @@
 #include "op/bernoulli.h"
 #include "op/bernoulli_.h"
 #include "op/clone.h"
+#include "op/contiguous.h"
 #include "op/detach.h"
 #include "op/div.h"
 #include "op/empty_like.h"
@@ -407,6 +408,26 @@ Tensor bernoulli(const Tensor& self, Generator* generator) {
 Tensor bernoulli_p(const Tensor& self, double p, Generator* generator) {
   return impl::bernoulli_float_(empty_tensor(self.sizes(), self.dtype(), self.device()), p,
                                 generator);
+}
+
+Tensor poisson(const Tensor& self, Generator* generator) {
+  Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device());
+  if (!out.is_meta())
+    cpu::random_poisson(view_of(out), view_of(op::contiguous(self, MemoryFormat::kContiguous)),
+                        generator_or_default(generator));
+  return out;
+}
+
+Tensor binomial(const Tensor& count, const Tensor& prob, Generator* generator) {
+  const DimVector sizes = broadcast_shapes(count.sizes(), prob.sizes());
+  Tensor out = empty_tensor(sizes, count.dtype(), count.device());
+  if (out.is_meta()) return out;
+  const auto dense = [&](const Tensor& t) {
+    return op::contiguous(op::expand(t, sizes, false), MemoryFormat::kContiguous);
+  };
+  cpu::random_binomial(view_of(out), view_of(dense(count)), view_of(dense(prob)),
+                       generator_or_default(generator));
+  return out;
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {

@@ -72,8 +72,20 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
 bool fits(const OptScalar& value, DType dtype) {
   if (!value || !value->is_integral() || !is_integral(dtype)) return true;
   bool inside = true;
-  with_dtype<Integers>(dtype, [&]<class T>(T) { inside = std::in_range<T>(value->to_int()); });
+  with_dtype<Integers>(dtype, [&]<class T>(T) {
+    const int64_t v = value->to_int();
+    // Negative numbers wrap around in an unsigned dtype.
+    inside = std::in_range<T>(v) || (std::is_unsigned_v<T> && v < 0 && std::in_range<T>(-(v + 1)));
+  });
   return inside;
+}
+
+bool number_fits(const Tensor& value, DType dtype) {
+  return !is_number(value) || !is_integral(value.dtype()) || fits(value.item_scalar(), dtype);
+}
+
+std::string c_name(DType dtype) {
+  return taeda::format("{}int{}_t", dtype == DType::kUInt8 ? "u" : "", 8 * item_size(dtype));
 }
 
 }  // namespace taeda::rules

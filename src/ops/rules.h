@@ -29,5 +29,8 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 // Whether `value` can be an element beside those of `dtype`: false for an integer out of the range
 // of an integer dtype. A number of a higher category changes the dtype instead.
 bool fits(const OptScalar& value, DType dtype);
+bool number_fits(const Tensor& value, DType dtype);  // the same for a number among the tensors
+// "uint8_t", "int64_t": how messages about overflow name an integer dtype.
+std::string c_name(DType dtype);
 
 }  // namespace taeda::rules

@@ -9,6 +9,7 @@
 #include "op/atleast_3d.h"
 #include "op/cat.h"
 #include "op/clone.h"
+#include "op/contiguous.h"
 #include "op/copy_.h"
 #include "op/eq.h"
 #include "op/expand.h"
@@ -21,6 +22,7 @@
 #include "op/split.h"
 #include "op/split_with_sizes.h"
 #include "op/sum.h"
+#include "op/tensor_split.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
 #include "ops/allocate.h"
@@ -176,6 +178,13 @@ TensorList tensor_split_indices(const Tensor& self, IntSpan indices, int64_t dim
   }
   parts.push_back(op::slice(self, dim, at, std::nullopt, 1));
   return parts;
+}
+
+TensorList tensor_split_tensor(const Tensor& self, const Tensor& parts, int64_t dim) {
+  if (parts.dim() == 0) return op::tensor_split(self, parts.item_scalar().to_int(), dim);
+  const Tensor dense = op::contiguous(parts, MemoryFormat::kContiguous);
+  const auto* data = dense.data<int64_t>();
+  return op::tensor_split_indices(self, IntSpan(data, static_cast<size_t>(dense.numel())), dim);
 }
 
 TensorList unbind(const Tensor& self, int64_t dim) {

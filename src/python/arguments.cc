@@ -75,6 +75,14 @@ Scalar scalar_from_long(PyObject* object) {
   raise_python(PyExc_OverflowError, "int too big to convert");
 }
 
+// An object of a foreign type with __index__: asked for by calling it, which an array may refuse.
+bool converts_to_int(PyObject* object) {
+  if (!PyIndex_Check(object)) return false;
+  if (PyRef::adopt(PyNumber_Index(object))) return true;
+  PyErr_Clear();
+  return false;
+}
+
 }  // namespace
 
 bool is_numpy_scalar(PyObject* object) { return is_numpy(object, "generic", numpy_generic); }
@@ -113,7 +121,7 @@ bool can_be_int(PyObject* object) {
   if (PyLong_Check(object)) return !PyBool_Check(object);
   if (is_tensor(object))
     return is_plain_0d_tensor(object) && is_integral(tensor_of(object).dtype());
-  return is_numpy_integer(object);
+  return is_numpy_integer(object) || converts_to_int(object);
 }
 
 int64_t to_int(PyObject* object) {
@@ -264,8 +272,9 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
     case Kind::kFloats: {
       const auto fits = param.kind == Kind::kInts ? can_be_int : can_be_float;
       if (is_sequence(value)) {
-        return PySequence_Fast_GET_SIZE(value) == 0 || fits(PySequence_Fast_GET_ITEM(value, 0)) ||
-               PyBool_Check(PySequence_Fast_GET_ITEM(value, 0));
+        if (PySequence_Fast_GET_SIZE(value) == 0) return true;
+        PyObject* first = PySequence_Fast_GET_ITEM(value, 0);
+        return fits(first) || (param.kind == Kind::kFloats && PyBool_Check(first));
       }
       return param.repeat > 0 && fits(value);
     }

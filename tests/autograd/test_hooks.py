@@ -217,3 +217,38 @@ def test_hooks_and_attributes_survive_while_c_holds_the_tensor():
     assert log == [[2, 2]]
     leaf_node = y.grad_fn.next_functions[0][0].next_functions[0][0]
     assert leaf_node.variable.tag == "mine"
+
+
+def test_saved_tensors_may_change_in_a_block_that_allows_it(both):
+    def program(t):
+        x = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        with t.autograd.graph.allow_mutation_on_saved_tensors():
+            a = x.exp()
+            b = a * x
+            loss = (b**2).sum() + a.sin().sum()
+            a.zero_()
+            b.mul_(2)
+            loss = loss + b.sum()
+            loss.backward()
+        return x.grad, a, b
+
+    both(program)
+
+
+def test_saved_tensors_may_change_through_views():
+    x = taeda.tensor([1.0, 2.0], requires_grad=True)
+    with taeda.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        loss = (y**2).sum()
+        y[1] = 7.0
+    loss.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_without_the_block_a_changed_tensor_is_refused():
+    x = taeda.ones(2, requires_grad=True)
+    y = x.clone()
+    z = y**2
+    y.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()

@@ -175,3 +175,21 @@ def test_str_and_format():
 def test_named_results():
     text = "torch.return_types.max(\nvalues=tensor([2.]),\nindices=tensor([1]))"
     assert repr(torch.max(torch.tensor([[1.0, 2.0]]), 1)) == text
+
+
+def test_dual_tensors_show_their_tangent():
+    oracle = pytest.importorskip("torch")
+
+    def texts(t):
+        fw = t.autograd.forward_ad
+        with fw.dual_level():
+            pair = fw.make_dual(t.ones(2), t.tensor([1.5, -2.0]))
+            one = fw.make_dual(t.tensor(1.0), t.tensor(2.0))
+            wide = fw.make_dual(t.zeros(3, 4), t.rand(3, 4).round())
+            return [repr(v).split("tangent")[0] for v in (pair * 2, one, wide)], repr(one)
+
+    assert texts(torch) == texts(oracle)
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.tensor([1.5, -2.0]))
+        assert repr(x) == "tensor([1., 1.], tangent=tensor([ 1.5000, -2.0000]))"
+        assert repr(torch.ones(2)) == "tensor([1., 1.])"

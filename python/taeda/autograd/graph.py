@@ -21,6 +21,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "register_multi_grad_hook",
     "increment_version",
+    "allow_mutation_on_saved_tensors",
 ]
 
 
@@ -89,6 +90,26 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
             _C._saved_tensors_hooks_enable()
         else:
             _C._saved_tensors_hooks_disable(before)
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[None]:
+    """Inside, tensors that backward needs may be changed in place: it sees the values of before.
+
+    What is saved is copied at once, whether it will be changed or not: that costs the memory and
+    the time of the copies. The graph may be walked inside or outside of the block.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = (y ** 2).sum()
+    ...     _ = y.zero_()
+    >>> z.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+    with saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda copy: copy):
+        yield
 
 
 class _MultiHandle:

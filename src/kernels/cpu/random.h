@@ -32,6 +32,10 @@ void random_permutation(const View& out, Generator& generator);
 // weights that are negative, not finite, or all zero.
 void multinomial(const View& out, const View& p, bool replacement, Generator& generator);
 
+// Counts. All views row-major, of one floating dtype and size. RuntimeError for a negative rate.
+void random_poisson(const View& out, const View& rate, Generator& generator);
+void random_binomial(const View& out, const View& count, const View& prob, Generator& generator);
+
 // out = x * mask / (1 - p), mask = 1 with probability 1 - p. All three dense with the same strides;
 // mask is bool.
 void dropout(const View& out, const View& mask, const View& x, double p, Generator& generator);

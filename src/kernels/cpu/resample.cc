@@ -125,6 +125,47 @@ Taps<A> make_taps(int64_t in, int64_t out, std::string_view mode, bool align_cor
   return t;
 }
 
+// Bytes are weighed in fixed point: 16-bit weights with as many bits after the point as the largest
+// allows, sums rounded to the nearest byte after each dimension.
+struct ByteTaps {
+  int bits;
+  std::vector<int32_t> weight;
+};
+
+ByteTaps byte_taps(Taps<double> t) {
+  for (size_t i = 0; i < t.weight.size(); i++) {  // taps beyond the border add up at its element
+    const size_t first = i - i % static_cast<size_t>(t.count);
+    for (size_t k = first; k < i; k++) {
+      if (t.from[k] != t.from[i]) continue;
+      t.weight[k] += t.weight[i];
+      t.weight[i] = 0;
+      break;
+    }
+  }
+  const double largest = *std::max_element(t.weight.begin(), t.weight.end());
+  ByteTaps fixed{0, {}};
+  while (fixed.bits < 22 && std::floor(0.5 + largest * (1 << (fixed.bits + 1))) < (1 << 15))
+    fixed.bits++;
+  for (double w : t.weight)
+    fixed.weight.push_back(static_cast<int32_t>(std::lround(w * (1 << fixed.bits))));
+  return fixed;
+}
+
+void resize_bytes(const Taps<double>& t, const ByteTaps& fixed, const uint8_t* x, uint8_t* y,
+                  int64_t outer, int64_t inner) {
+  for (int64_t a = 0; a < outer; a++, x += t.in * inner) {
+    for (int64_t o = 0; o < t.out; o++, y += inner) {
+      const int64_t* from = t.from.data() + o * t.count;
+      const int32_t* w = fixed.weight.data() + o * t.count;
+      for (int64_t i = 0; i < inner; i++) {
+        int32_t total = 1 << (fixed.bits - 1);
+        for (int64_t k = 0; k < t.count; k++) total += w[k] * x[from[k] * inner + i];
+        y[i] = static_cast<uint8_t>(std::clamp(total >> fixed.bits, 0, 255));
+      }
+    }
+  }
+}
+
 // y[outer, out, inner] = sum of x[outer, taps, inner]
 template <class From, class To, class A>
 void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t inner) {
@@ -196,9 +237,22 @@ Plan<A> make_plan(IntSpan in, IntSpan out, std::string_view mode, bool align_cor
   return {in[0] * in[1], taps(2), taps(1), taps(0)};
 }
 
-// Wide intermediate results of integers would only lose time: their one mode copies.
+// Integers stay as they are between the dimensions: their modes copy, or round to bytes.
 template <class T, class A>
 using Middle = std::conditional_t<std::is_integral_v<T>, T, A>;
+
+void resample_bytes(const View& result, const View& input, std::string_view mode,
+                    bool align_corners, Span<const double> scales) {
+  const auto p = make_plan<double>(input.sizes, result.sizes, mode, align_corners, scales);
+  const ByteTaps w = byte_taps(p.w), h = byte_taps(p.h);
+  parallel_for(0, p.planes, p.grain(), [&](int64_t begin, int64_t end) {
+    const Scratch<uint8_t> wide(p.h.in * p.w.out);
+    for (int64_t plane = begin; plane < end; plane++) {
+      resize_bytes(p.w, w, input.as<uint8_t>() + plane * p.in_size(), wide.data(), p.h.in, 1);
+      resize_bytes(p.h, h, wide.data(), result.as<uint8_t>() + plane * p.out_size(), 1, p.w.out);
+    }
+  });
+}
 
 }  // namespace
 
@@ -206,6 +260,8 @@ void resample(const View& result, const View& input, IntSpan, std::string_view m
               bool align_corners, double scale_d, double scale_h, double scale_w) {
   if (result.numel == 0) return;
   const double scales[] = {scale_d, scale_h, scale_w};
+  if (input.dtype == DType::kUInt8 && !mode.starts_with("nearest"))
+    return resample_bytes(result, input, mode, align_corners, scales);
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     using A = Weight<T>;
     using M = Middle<T, A>;

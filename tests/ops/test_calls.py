@@ -1,0 +1,169 @@
+"""Calls whose arguments come in less usual forms, compared with PyTorch by value."""
+
+import pytest
+from tests.ops.calls import compare
+
+import taeda
+
+CALLS = """
+torch.std_mean(x, unbiased=False)
+torch.std_mean(x, 1, False, True)
+torch.std_mean(x, True)
+torch.var_mean(x, dim=(0, 1), unbiased=True, keepdim=True)
+torch.var_mean(x, dim=None, correction=0)
+torch.diff(x, prepend=torch.zeros(2, 3, 1))
+torch.diff(x, dim=0, append=torch.ones(1, 3, 4))
+torch.diff(x, n=2, dim=1, prepend=x, append=torch.ones(2, 1, 4))
+torch.diff(T([True, False]), prepend=T([True]))
+torch.diff(v, n=0, prepend=T([1.]))
+torch.diff(v, prepend=T(1.))
+torch.tensor_split(x, T([1, 3]), dim=2)
+torch.tensor_split(x, T(3), -1)
+torch.tensor_split(x, tensor_indices_or_sections=T([1]))
+torch.tensor_split(x, indices=[1], dim=1)
+torch.tensor_split(x, sections=5, dim=1)
+torch.tensor_split(x, T([1.]))
+torch.tensor_split(x, T([[1]]))
+torch.tensor_split(T(1.), [1])
+torch.isclose(b, ~b)
+torch.isclose(b, b, equal_nan=True)
+torch.allclose(b, b)
+torch.square(b)
+torch.take_along_dim(x, T([[[0, -1]]]), dim=2)
+torch.take_along_dim(v, T([0, -4, 5]), 0)
+torch.take_along_dim(v, T([0, -1]))
+torch.zeros([THREE])
+torch.zeros(THREE, 2)
+torch.zeros([True])
+torch.full((THREE,), 1)
+torch.eye(THREE)
+torch.arange(THREE)
+x.reshape(THREE, -1)
+x[THREE.__index__() - 2]
+torch.complex(T([1., 2.]), T(3.))
+torch.complex(torch.ones(2, 1), torch.ones(3))
+torch.polar(torch.ones(2, 1), torch.zeros(3))
+torch.complex(torch.ones(2), torch.ones(2, dtype=torch.float64))
+torch.triu_indices(3, 4, dtype=torch.int32)
+torch.tril_indices(3, 4, -1, dtype=torch.int32)
+torch.tril_indices(4, 3, offset=-9)
+torch.triu_indices(4, 3, offset=9)
+torch.tril_indices(3, 3, dtype=torch.uint8)
+torch.tril_indices(3, 3, device="meta")
+torch.triu_indices(0, 3)
+torch.tril_indices(3, 0)
+torch.tril_indices(2, 5, 2)
+torch.triu_indices(5, 2, -3)
+torch.tril_indices(2**62, 3, -(2**62) + 2)
+torch.arange(0.5, 3.7, dtype=torch.int64)
+torch.arange(-1.5, 2.5, dtype=torch.int64)
+torch.arange(5.5, dtype=torch.int64)
+torch.arange(5.5, 1, -1.5, dtype=torch.int32)
+torch.arange(5, 1.5, -1.5, dtype=torch.int64)
+torch.arange(0, 10, 2.5, dtype=torch.int64)
+torch.arange(0, 5, 0.5, dtype=torch.int32)
+torch.arange(0, 2.5, 0.5, dtype=torch.int64)
+torch.arange(1.2, 1.9, dtype=torch.int64)
+torch.arange(2.7, dtype=torch.uint8)
+torch.arange(300, dtype=torch.uint8)
+torch.arange(0, 1e30, dtype=torch.int64)
+torch.arange(0, 2.5, dtype=torch.bool)
+torch.range(1.5, 4.6, dtype=torch.int64)
+torch.where(b, 300, u)
+torch.where(b, u, -300)
+torch.where(b, -200, u)
+torch.where(b, 200, u.to(torch.int8))
+torch.where(b, T(300), u)
+u.pow(300)
+torch.clamp(u, min=-5)
+torch.clamp(u, -300, 3)
+torch.poisson(T([[0., 1., 5.], [10., 30., 1000.]]))
+torch.poisson(torch.rand(50, dtype=torch.float64) * 40)
+torch.poisson((torch.rand(5, 4) * 20).t())
+torch.poisson(T([-1.]))
+torch.poisson(T([3.], dtype=torch.float16))
+torch.poisson(T([3]))
+torch.poisson(T([3.]), generator=torch.Generator().manual_seed(7))
+torch.binomial(T([10., 100., 1000., 5., -1., 2.]), T([.5, .1, .9, 0., .5, 2.]))
+torch.binomial(T([40.]), torch.rand(40, 1).expand(40, 3))
+torch.binomial(T([1000.]), torch.rand(50))
+torch.binomial(T([10.]), T([nan]))
+torch.binomial(T([10]), T([.5]))
+torch.binomial(T([10.]), T([.5], dtype=torch.float64))
+""".strip().split("\n")
+REFUSALS = """
+torch.arange(5, 1)
+torch.arange(1, 5, 0)
+torch.arange(0, inf)
+torch.range(1, 0)
+torch.diff(T(1.))
+torch.diff(v, prepend=torch.zeros(2, 2))
+torch.tensor_split(v, T([1], dtype=torch.int32))
+torch.binomial(T([10]), T([.5]))
+torch.where(b, 300, u)
+""".strip().split("\n")
+SET = """
+torch.zeros(2).set_(v)
+torch.zeros(2).set_(x.view(4, 6).t()).stride()
+torch.zeros(2).set_(v[1:]).storage_offset()
+torch.zeros(2).set_(v.untyped_storage(), 1, (2,))
+torch.zeros(2).set_(source=x, storage_offset=1, size=(2, 2), stride=(2, 1))
+torch.zeros(2).set_()
+torch.zeros(2).set_(T([1]))
+torch.zeros(2, requires_grad=True).set_(v)
+y = torch.zeros(2); a = y._version; y.set_(v).add_(1); result = v, y._version - a
+with torch.no_grad(): result = torch.zeros(2, requires_grad=True).set_(v)
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("text", CALLS + SET)
+def test_call(text):
+    compare(text)
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_refusal_in_the_same_words(text):
+    compare(text, message=True)
+
+
+@pytest.mark.parametrize("option", ["align_corners=False", "align_corners=True", "antialias=True"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes_are_resized_as_pytorchs(mode, option):
+    compare(
+        "result = []\n"
+        "for c in (1, 3, 4, 5):\n"
+        "    image = torch.randint(256, (2, c, 37, 41), dtype=torch.uint8)\n"
+        "    for size in ((11, 13), (64, 80), (37, 20), (2, 3)):\n"
+        f"        result.append(F.interpolate(image, size, mode='{mode}', {option}))\n"
+        f"    result.append(F.interpolate(image, scale_factor=1.7, mode='{mode}', {option}))\n"
+    )
+
+
+def test_set_shares_memory_and_grows_it():
+    memory = taeda.zeros(3)
+    view = taeda.ones(2).set_(memory)
+    view.fill_(5)
+    assert memory.tolist() == [5, 5, 5]
+    with pytest.raises(NotImplementedError, match="set_"):
+        taeda.zeros(2).set_(taeda.ones(2, requires_grad=True))
+    grown = taeda.zeros(0).set_(taeda.zeros(2).untyped_storage(), 0, (3, 4))
+    assert grown.fill_(1).sum() == 12
+
+
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.5, 0.77, 0.98])
+@pytest.mark.parametrize("n", [1, 25, 400, 1e6])
+def test_binomial_moments(n, p):
+    taeda.manual_seed(1)
+    drawn = taeda.binomial(taeda.full((20000,), n, dtype=taeda.float64), taeda.tensor(p).double())
+    deviation = (n * p * (1 - p)) ** 0.5
+    assert abs(drawn.mean() - n * p) < 5 * deviation / 20000**0.5
+    assert abs(drawn.std() - deviation) < 0.05 * deviation
+    assert drawn.min() >= 0 and drawn.max() <= n
+
+
+@pytest.mark.parametrize("rate", [0.1, 3.0, 9.9, 10.1, 70.0, 1e6])
+def test_poisson_moments(rate):
+    taeda.manual_seed(1)
+    drawn = taeda.poisson(taeda.full((20000,), rate, dtype=taeda.float64))
+    assert abs(drawn.mean() - rate) < 5 * (rate / 20000) ** 0.5
+    assert abs(drawn.var() - rate) < 0.06 * rate
