@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kMaxInputs = 6;
 constexpr int64_t kInlineElements = 16384;  // up to this one thread calls the dense kernel directly
-constexpr int64_t kTinyElements = 32;  // up to this a one-element input is repeated on the stack
 
 // The dtype in which the kernel computes: reduced floats compute in float.
 DType compute_type(DType t) { return is_reduced_floating(t) ? DType::kFloat32 : t; }
@@ -49,9 +48,9 @@ Device common_device(const Info& info, Span<const Tensor* const> inputs) {
 
 using ComputeTypes = Join<Types<bool>, WideNumbers>;
 
-// `count` copies of the one element of `t`, converted to `dtype`. Integers wrap around, as they do
-// when tensors are converted.
-void repeat_element(const Tensor& t, DType dtype, int64_t count, void* out) {
+// kRepeatBytes of copies of the one element of `t`, converted to `dtype`. Integers wrap around, as
+// they do when tensors are converted.
+void repeat_element(const Tensor& t, DType dtype, void* out) {
   const Scalar value = t.item_scalar();
   with_dtype<ComputeTypes>(dtype, [&]<class T>(T) {
     T element{};
@@ -60,12 +59,12 @@ void repeat_element(const Tensor& t, DType dtype, int64_t count, void* out) {
     } else {
       element = value.to<T>();
     }
-    std::fill_n(static_cast<T*>(out), count, element);
+    std::fill_n(static_cast<T*>(out), kRepeatBytes / sizeof(T), element);
   });
 }
 
 // The short way for small work: every input is row-major with the compute dtype and one shape, or a
-// single element beside a tiny tensor. Returns whether it applied. No loop engine, no threads, no
+// single element. Returns whether it applied. No loop engine, no threads, no
 // conversion buffers.
 bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
                   Span<const Tensor* const> inputs, const void* functor, Tensor& out) {
@@ -81,7 +80,7 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   for (const Tensor* t : inputs) {
     const TensorImpl* impl = t->impl();
     if (impl->sizes == shape->sizes) continue;
-    if (impl->ndim() != 0 || shape->numel > kTinyElements) return false;
+    if (impl->ndim() != 0) return false;
   }
   if (into.defined()) {
     const TensorImpl* target = into.impl();
@@ -95,18 +94,18 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   } else {
     out = empty_tensor(shape->sizes, result);
   }
-  alignas(64) char repeated[2][kTinyElements * sizeof(std::complex<double>)];
+  alignas(kRepeatBytes) char copies[kMaxInputs][kRepeatBytes];
   const void* data[kMaxInputs];
-  size_t used = 0;
+  uint32_t repeated = 0;
   for (size_t i = 0; i < inputs.size(); i++) {
     const TensorImpl* impl = inputs[i]->impl();
     data[i] = impl->data();
     if (impl->dtype == compute && impl->numel == shape->numel && !impl->wrapped_number) continue;
-    if (used == 2) return false;
-    repeat_element(*inputs[i], compute, shape->numel, repeated[used]);
-    data[i] = repeated[used++];
+    repeat_element(*inputs[i], compute, copies[i]);
+    data[i] = copies[i];
+    repeated |= 1u << i;
   }
-  fn(out.data_ptr(), data, shape->numel, functor);
+  fn(out.data_ptr(), data, shape->numel, functor, repeated);
   if (into.defined()) into.impl()->bump_version();
   return true;
 }

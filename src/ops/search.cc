@@ -1,5 +1,6 @@
 // unique, searchsorted, bincount, histc, isin: the hand-written bodies behind ops/index.yaml.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/layout.h"
@@ -51,6 +52,42 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
   return r;
 }
 
+// Distinct integers of a range not much larger than their number are counted, not sorted. Nothing
+// for others.
+std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tensor& flat,
+                                                                     bool return_inverse,
+                                                                     bool return_counts) {
+  if (is_inexact(flat.dtype()) || flat.numel() == 0) return std::nullopt;
+  const Tensor wide = dense(flat, DType::kInt64);
+  const int64_t *x = wide.data<int64_t>(), n = flat.numel();
+  int64_t least = x[0], most = x[0];
+  for (int64_t i = 1; i < n; i++) {
+    least = std::min(least, x[i]);
+    most = std::max(most, x[i]);
+  }
+  const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+  if (range >= static_cast<uint64_t>(4 * n) + 256) return std::nullopt;
+
+  std::vector<int64_t> count(range + 1);
+  for (int64_t i = 0; i < n; i++) count[static_cast<size_t>(x[i] - least)]++;
+  const auto k = static_cast<int64_t>(count.size()) - std::count(count.begin(), count.end(), 0);
+  const Tensor values = empty_tensor({k}, DType::kInt64);
+  const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64);
+  const Tensor inverse = empty_tensor({return_inverse ? n : 0}, DType::kInt64);
+  int64_t rank = 0;
+  for (size_t v = 0; v < count.size(); v++) {
+    if (count[v] == 0) continue;
+    values.data<int64_t>()[rank] = least + static_cast<int64_t>(v);
+    if (return_counts) counts.data<int64_t>()[rank] = count[v];
+    count[v] = rank++;  // from here on the value's place
+  }
+  if (return_inverse) {
+    for (int64_t i = 0; i < n; i++)
+      inverse.data<int64_t>()[i] = count[static_cast<size_t>(x[i] - least)];
+  }
+  return std::tuple(op::to_dtype(values, flat.dtype(), false, {}), inverse, counts);
+}
+
 // [size of dim, everything else], dense.
 Tensor as_rows(const Tensor& self, int64_t dim) {
   const Tensor front = op::transpose(self, 0, dim);
@@ -64,6 +101,10 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
                                             bool return_counts) {
   check_has_data("unique", self);
   const Tensor flat = op::reshape(self, {-1});
+  if (auto counted = unique_by_counting(flat, return_inverse, return_counts)) {
+    auto& [values, inverse, counts] = *counted;
+    return {values, return_inverse ? op::reshape(inverse, self.sizes()) : inverse, counts};
+  }
   const auto [sorted, order] = op::sort(flat, 0, false);
   const int64_t n = flat.numel();
   const std::vector<int64_t> starts = cpu::run_starts(view_of(sorted), n, 1);

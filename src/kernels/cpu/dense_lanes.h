@@ -6,6 +6,7 @@
 // baseline instruction set.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/cpu/lane.h"
@@ -20,19 +21,39 @@ TD_FN T raw(Lane<T> x) {
 TD_FN bool raw(bool x) { return x; }
 
 template <class T, class F, size_t... I>
+auto output_of(const F& f, std::index_sequence<I...>)
+    -> decltype(raw(f((static_cast<void>(I), Lane<T>())...)));
+
+template <class T, class F, size_t... I>
 TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n,
                       std::index_sequence<I...>) {
   const T* const x[] = {static_cast<const T*>(in[I])...};
-  using Out = decltype(raw(f(Lane<T>(x[I][0])...)));
+  using Out = decltype(output_of<T>(f, std::index_sequence<I...>()));
   Out* y = static_cast<Out*>(out);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; i++) y[i] = raw(f(Lane<T>(x[I][i])...));
 }
 
+// Repeated inputs are written out in blocks, so that one loop serves all.
 template <class Load, class T, int N>
-[[gnu::optimize("O3")]] void dense(void* out, const void* const* in, int64_t n,
-                                   const void* params) {
-  dense_loop<T>(Load::template load<T>(params), out, in, n, std::make_index_sequence<N>());
+[[gnu::optimize("O3")]] void dense(void* out, const void* const* in, int64_t n, const void* params,
+                                   uint32_t repeated) {
+  const auto f = Load::template load<T>(params);
+  constexpr auto kInputs = std::make_index_sequence<N>();
+  if (repeated == 0) return dense_loop<T>(f, out, in, n, kInputs);
+  using Out = decltype(output_of<T>(f, kInputs));
+  constexpr int64_t kBlock = 2048 / sizeof(T);
+  T copies[N][kBlock];
+  for (int k = 0; k < N; k++) {
+    if (repeated >> k & 1)
+      std::fill_n(copies[k], std::min(n, kBlock), *static_cast<const T*>(in[k]));
+  }
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const void* at[N];
+    for (int k = 0; k < N; k++)
+      at[k] = repeated >> k & 1 ? copies[k] : static_cast<const T*>(in[k]) + i;
+    dense_loop<T>(f, static_cast<Out*>(out) + i, at, std::min(kBlock, n - i), kInputs);
+  }
 }
 
 }  // namespace taeda::cpu::lanes

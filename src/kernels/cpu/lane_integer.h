@@ -43,9 +43,17 @@ TD_FN Lane<T> fmod(Lane<T> x, Lane<T> y) {
 template <class T>
 TD_FN Lane<T> remainder(Lane<T> x, Lane<T> y) {
   const T r = fmod(x, y).raw;
-  // No branch: the sign of a remainder is anyone's guess.
-  const bool other_sign = (r != 0) & (detail::is_negative(r) != detail::is_negative(y.raw));
-  return Lane<T>(static_cast<T>(r + (other_sign ? y.raw : T(0))));
+  if constexpr (!kIsInteger<T>) {
+    return Lane<T>(r != 0 && std::signbit(r) != std::signbit(y.raw) ? r + y.raw : r);
+  } else if constexpr (std::is_signed_v<T>) {
+    // No branch: the sign of a remainder is anyone's guess. The mask is -1 where r is not 0 and has
+    // another sign than y.
+    using Wide = decltype(r + r);
+    const Wide mask = ((r ^ y.raw) & (r | -r)) >> (sizeof(Wide) * 8 - 1);
+    return Lane<T>(static_cast<T>(r + (y.raw & mask)));
+  } else {
+    return Lane<T>(r);
+  }
 }
 template <class T>
 TD_FN Lane<T> trunc_divide(Lane<T> x, Lane<T> y) {

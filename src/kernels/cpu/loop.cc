@@ -22,6 +22,7 @@ struct Operand {
   ConvertFn convert;  // null: already the kernel's dtype
   bool direct;        // the kernel may use the memory as it is
   bool tiled;         // read across memory order
+  bool repeated;      // one element along the whole run
 };
 
 constexpr int kMaxOperands = static_cast<int>(kMaxLoopInputs) + 1;
@@ -35,6 +36,7 @@ struct Kernel {
   int64_t in_itemsize;  // what fn reads and writes
   int64_t out_itemsize;
   int64_t tile_rows;  // runs that a tile holds
+  uint32_t repeated;  // bit k: input k
 };
 
 struct Scratch {
@@ -48,6 +50,16 @@ struct Scratch {
   alignas(64) char raw[kBlockBytes];
   alignas(64) char buffer[kMaxOperands][kBlockBytes];
 };
+
+// kRepeatBytes of copies of the element at `from`, converted.
+void repeat_item(char* to, const char* from, const Operand& op, int64_t itemsize) {
+  if (op.convert)
+    op.convert(to, from, 1);
+  else
+    std::memcpy(to, from, static_cast<size_t>(itemsize));
+  for (int64_t filled = itemsize; filled < kRepeatBytes; filled *= 2)
+    std::memcpy(to + filled, to, static_cast<size_t>(filled));
+}
 
 // The run of n elements of input k that starts at `at`, dense and in the kernel's dtype. `rows`
 // runs follow along dimension 1, this one included. Buffers are kept: what they hold is not written
@@ -69,6 +81,11 @@ const void* dense_input(const Kernel& kernel, Scratch& scratch, int k, const cha
     return buffer + row * n * kernel.in_itemsize;
   }
   if (held.source == at && held.count >= n) return buffer;
+  if (op.repeated) {
+    held = {at, INT64_MAX, 1};
+    repeat_item(buffer, at, op, kernel.in_itemsize);
+    return buffer;
+  }
   held = {at, n, 1};
   if (op.convert && op.stride == op.itemsize) {
     op.convert(buffer, at, n);
@@ -92,10 +109,10 @@ void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
         }
         const Operand& out = kernel.operand[0];
         if (out.direct) {
-          kernel.fn(at[0], in, n, kernel.params);
+          kernel.fn(at[0], in, n, kernel.params, kernel.repeated);
           return;
         }
-        kernel.fn(scratch.buffer[0], in, n, kernel.params);
+        kernel.fn(scratch.buffer[0], in, n, kernel.params, kernel.repeated);
         if (!out.convert) {
           scatter_items(at[0], scratch.buffer[0], out.itemsize, out.stride, n);
         } else if (out.stride == out.itemsize) {
@@ -183,7 +200,7 @@ void loop_by_blocks(const Plan& plan, const Kernel& kernel, int64_t block) {
     }
     const Operand& out = kernel.operand[0];
     char* target = plan.data[0] + begin * out.itemsize;
-    kernel.fn(linear[0] && !out.convert ? target : scratch.buffer[0], in, n, kernel.params);
+    kernel.fn(linear[0] && !out.convert ? target : scratch.buffer[0], in, n, kernel.params, 0);
     if (out.convert) out.convert(linear[0] ? target : scratch.raw, scratch.buffer[0], n);
     if (!linear[0])
       scatter_block(plan, out.itemsize, begin, n, out.convert ? scratch.raw : scratch.buffer[0]);
@@ -218,7 +235,7 @@ void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const Vie
   parallel_for(0, out.numel, kLoopGrain, [&](int64_t begin, int64_t end) {
     const void* data[kMaxLoopInputs];
     for (size_t k = 0; k < in.size(); k++) data[k] = in[k].as<char>() + begin * in_itemsize;
-    fn(out.as<char>() + begin * out_itemsize, data, end - begin, params);
+    fn(out.as<char>() + begin * out_itemsize, data, end - begin, params, 0);
   });
 }
 
@@ -241,7 +258,7 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   Plan plan;
   plan.build(views, static_cast<int>(in.size()) + 1);
 
-  Kernel kernel{fn, params, plan.operands, {}, item_size(compute), item_size(fn_out), 0};
+  Kernel kernel{fn, params, plan.operands, {}, item_size(compute), item_size(fn_out), 0, 0};
   int64_t widest = std::max(item_size(compute), item_size(fn_out));
   for (int k = 0; k < plan.operands; k++) {
     const DType from = views[k]->dtype, wanted = k == 0 ? fn_out : compute;
@@ -257,18 +274,17 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   }
   const int64_t block = kBlockBytes / widest;
   if (plan.sizes[0] < kShortRun && plan.ndim > 1) return loop_by_blocks(plan, kernel, block);
-  bool all_direct = true, column = false;
+  bool in_place = true;  // no run needs a buffer as long as itself
   for (int k = 0; k < plan.operands; k++) {
-    all_direct &= kernel.operand[k].direct;
-    for (int d = 1; d < plan.ndim; d++)
-      column |= kernel.operand[k].stride == 0 && plan.strides[d][k] != 0;
+    Operand& op = kernel.operand[k];
+    op.repeated = k > 0 && op.stride == 0;
+    if (op.repeated) kernel.repeated |= 1u << (k - 1);
+    in_place &= op.direct || op.repeated;
   }
   kernel.tile_rows = kCacheLine / widest;
-  // An element that repeats along a run only fills a short block: the run's other blocks reuse it.
   loop_by_runs(plan, kernel,
-               all_direct                    ? kLoopGrain
+               in_place                      ? kLoopGrain
                : plan.crosses_memory_order() ? kTileLength
-               : column                      ? block / 4
                                              : block);
 }
 

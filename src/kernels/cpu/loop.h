@@ -12,7 +12,11 @@
 
 namespace taeda {
 
-using DenseFn = void (*)(void* out, const void* const* in, int64_t n, const void* params);
+// `repeated` has a bit for each input of which one element stands for all n: its memory then holds
+// kRepeatBytes of copies of that element.
+using DenseFn = void (*)(void* out, const void* const* in, int64_t n, const void* params,
+                         uint32_t repeated);
+inline constexpr int64_t kRepeatBytes = 64;  // the longest vector
 
 // A pointwise functor's inner loops by compute dtype; null where the functor does not support it.
 struct DenseTable {

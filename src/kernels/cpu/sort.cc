@@ -3,16 +3,19 @@
 // Elements become unsigned keys whose order is theirs (NaN above everything; all bits inverted for
 // descending order), paired with their places. Pairs are distinct, so every algorithm is stable:
 // short lines are sorted by comparison, long ones by radix, one pass a byte, where bytes that all
-// keys share cost nothing.
+// keys share cost nothing; long lines of integers by as few passes as their range needs.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/cpu/radix.h"
 #include "kernels/cpu/row_io.h"
+#include "kernels/cpu/scratch.h"
 #include "taeda/tensor.h"
 
 namespace taeda::cpu {
@@ -20,6 +23,7 @@ namespace {
 
 constexpr int64_t kWork = 1 << 12;
 constexpr size_t kRadixFrom = 512;
+constexpr int64_t kPackedFrom = 512;
 constexpr int64_t kFew = 16;  // up to this many smallest elements are found by insertion
 
 // A key and its place in one number, where the key has 32 bits; else side by side.
@@ -86,37 +90,42 @@ void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
   if (from != pairs) std::copy(from, from + n, pairs);
 }
 
-// Sorts numbers by their bits from `low` on, `bits` of them; those that agree there keep their
-// order.
-void radix_sort_bits(uint64_t* x, size_t n, uint64_t* scratch, unsigned low, unsigned bits) {
-  uint64_t *from = x, *to = scratch;
-  for (unsigned shift = low; shift < low + bits; shift += 8) {
-    std::array<uint32_t, 257> start{};
-    for (size_t i = 0; i < n; i++) start[(from[i] >> shift & 255) + 1]++;
-    for (size_t b = 1; b < start.size(); b++) start[b] += start[b - 1];
-    for (size_t i = 0; i < n; i++) to[start[from[i] >> shift & 255]++] = from[i];
-    std::swap(from, to);
-  }
-  if (from != x) std::copy(from, from + n, x);
-}
+// Elements of one line of a tensor.
+template <class T>
+struct Line {
+  T* data;
+  int64_t stride;
+  T& operator[](int64_t i) const { return data[i * stride]; }
+};
 
-// Sorts pairs in the order of their places whose keys span so few bits that key and place fit into
-// one number: half the memory to move, and passes only over bits that differ. Returns whether they
-// did.
-bool sort_packed(Wide* pairs, size_t n) {
-  const auto [least, most] = std::minmax_element(
-      pairs, pairs + n, [](const Wide& a, const Wide& b) { return a.high < b.high; });
-  const uint64_t base = least->high;
-  const auto key_bits = static_cast<unsigned>(std::bit_width(most->high - base));
-  const auto place_bits = static_cast<unsigned>(std::bit_width(n - 1));
+// Sorts a line of integers whose keys span so few bits that key and place fit into one number: less
+// memory to move, and passes only over bits that differ. Returns whether they did.
+bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> places, int64_t n,
+                 bool descending) {
+  const uint64_t flip = descending ? ~uint64_t{} : 0;
+  const auto key = [=](int64_t i) { return key_of(x[i]) ^ flip; };
+  uint64_t least = key(0), most = least;
+  for (int64_t i = 1; i < n; i++) {
+    least = std::min(least, key(i));
+    most = std::max(most, key(i));
+  }
+  const auto key_bits = static_cast<unsigned>(std::bit_width(most - least));
+  const auto place_bits = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(n - 1)));
   if (key_bits + place_bits > 64) return false;
-  std::vector<uint64_t> packed(2 * n);
-  for (size_t i = 0; i < n; i++) packed[i] = (pairs[i].high - base) << place_bits | pairs[i].low;
-  radix_sort_bits(packed.data(), n, packed.data() + n, place_bits, key_bits);
+  const cpu::Scratch<uint64_t> packed(2 * n);
+  parallel_for(0, n, kWork, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      packed[i] = (key(i) - least) << place_bits | static_cast<uint64_t>(i);
+  });
+  const uint64_t* const sorted =
+      radix_sort_bits(packed.data(), packed.data() + n, n, place_bits, key_bits);
   const uint64_t place_mask = (uint64_t{1} << place_bits) - 1;
-  for (size_t i = 0; i < n; i++)
-    pairs[i] =
-        Wide::make((packed[i] >> place_bits) + base, static_cast<uint32_t>(packed[i] & place_mask));
+  parallel_for(0, n, kWork, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      values[i] = value_of<int64_t>(((sorted[i] >> place_bits) + least) ^ flip);
+      places[i] = static_cast<int64_t>(sorted[i] & place_mask);
+    }
+  });
   return true;
 }
 
@@ -165,8 +174,8 @@ class Lines {
 };
 
 template <class T>
-struct Scratch {
-  explicit Scratch(int64_t n) : values(static_cast<size_t>(n)), pairs(values.size()) {}
+struct Work {
+  explicit Work(int64_t n) : values(static_cast<size_t>(n)), pairs(values.size()) {}
   void load(const View& x, int64_t offset, int64_t stride, bool descending) {
     const int64_t n = static_cast<int64_t>(values.size());
     convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
@@ -229,9 +238,6 @@ struct Scratch {
     if (pairs.size() < kRadixFrom) {
       std::sort(pairs.begin(), pairs.end());
     } else {
-      if constexpr (std::is_same_v<PairOf<T>, Wide>) {
-        if (sort_packed(pairs.data(), pairs.size())) return;
-      }
       if (other.empty()) other.resize(pairs.size());
       radix_sort(pairs.data(), pairs.size(), other.data());
     }
@@ -289,14 +295,23 @@ void sort(const View& values, const View& indices, const View& self, int64_t dim
   if (self.numel == 0) return;
   const Lines<3> lines({&self, &values, &indices}, dim);
   with_key_type(self.dtype, [&](auto zero) {
-    using S = Scratch<decltype(zero)>;
+    using T = decltype(zero);
+    using S = std::optional<Work<T>>;
     lines.each(
-        n, [&] { return S(n); },
+        n, [] { return S(); },
         [&](const auto& offset, S& s) {
-          s.load(self, offset[0], lines.stride[0], descending);
-          s.sort();
-          s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n,
-                  descending);
+          if constexpr (std::is_same_v<T, int64_t>) {
+            if (n >= kPackedFrom &&
+                sort_packed({self.as<T>() + offset[0], lines.stride[0]},
+                            {values.as<T>() + offset[1], lines.stride[1]},
+                            {indices.as<int64_t>() + offset[2], lines.stride[2]}, n, descending))
+              return;
+          }
+          if (!s) s.emplace(n);
+          s->load(self, offset[0], lines.stride[0], descending);
+          s->sort();
+          s->store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], n,
+                   descending);
         });
   });
 }
@@ -307,7 +322,7 @@ void topk(const View& values, const View& indices, const View& self, int64_t k, 
   if (values.numel == 0) return;
   const Lines<3> lines({&self, &values, &indices}, dim);
   with_key_type(self.dtype, [&](auto zero) {
-    using S = Scratch<decltype(zero)>;
+    using S = Work<decltype(zero)>;
     lines.each(
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {
@@ -359,7 +374,7 @@ void select(const View& values, const View& indices, const View& self, int64_t d
   const Lines<3> lines({&self, &v, &w}, dim);
   with_key_type(self.dtype, [&](auto zero) {
     using T = decltype(zero);
-    using S = Scratch<T>;
+    using S = Work<T>;
     lines.each(
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {
@@ -417,7 +432,7 @@ void mode(const View& values, const View& indices, const View& self, int64_t dim
   const View w{indices.data, indices.dtype, is, it, indices.numel, true};
   const Lines<3> lines({&self, &v, &w}, dim);
   with_key_type(self.dtype, [&](auto zero) {
-    using S = Scratch<decltype(zero)>;
+    using S = Work<decltype(zero)>;
     lines.each(
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {

@@ -1,10 +1,10 @@
 // Activation functions.
 
-// relu(x) = max(x, 0); NaN stays NaN
+// relu(x) = max(x, 0); NaN stays NaN and -0 stays -0
 struct Relu {
   template <class V>
   TD_FN V operator()(V x) const {
-    return select(x <= 0, V(0), x);
+    return select(x < 0, V(0), x);
   }
 };
 
@@ -55,7 +55,7 @@ struct Elu {
   S input_scale;
   template <class V>
   TD_FN V operator()(V x) const {
-    return scale * select(x <= 0, alpha * expm1(input_scale * x), x);
+    return scale * select(x > 0, x, alpha * expm1(input_scale * x));
   }
 };
 
@@ -63,7 +63,7 @@ struct Elu {
 struct Selu {
   template <class V>
   TD_FN V operator()(V x) const {
-    return 1.0507009873554804934 * select(x <= 0, 1.6732632423543772848 * expm1(x), x);
+    return 1.0507009873554804934 * select(x > 0, x, 1.6732632423543772848 * expm1(x));
   }
 };
 
@@ -73,7 +73,7 @@ struct Celu {
   S alpha;
   template <class V>
   TD_FN V operator()(V x) const {
-    return select(x <= 0, alpha * expm1(x / alpha), x);
+    return select(x > 0, x, alpha * expm1(x / alpha));
   }
 };
 

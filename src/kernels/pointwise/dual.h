@@ -102,8 +102,7 @@ TD_FN Dual<V> exp2(Dual<V> x) {
 }
 template <class V>
 TD_FN Dual<V> expm1(Dual<V> x) {
-  const V y = expm1(x.v);
-  return {y, x.d * (y + 1)};
+  return {expm1(x.v), x.d * exp(x.v)};  // expm1(x) + 1 has no digits left where x is very negative
 }
 template <class V>
 TD_FN Dual<V> log(Dual<V> x) {

@@ -86,3 +86,20 @@ struct Xlogy {
     return select(isnan(y), y, select(x == 0, V(0), x * log(y)));
   }
 };
+
+// logit(x) = log(x / (1 - x)), the inverse of sigmoid
+struct Logit {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return log(x / (1 - x));
+  }
+};
+
+// gx = gy / (x (1 - x)), infinite at 0 and 1 and NaN beyond
+struct LogitBackward {
+  template <class V>
+  TD_FN V operator()(V gy, V x) const {
+    return select((x < 0) | (x > 1), V(std::numeric_limits<double>::quiet_NaN()),
+                  gy / (x * (1 - x)));
+  }
+};

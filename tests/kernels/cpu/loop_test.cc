@@ -130,18 +130,20 @@ void fill_random(Random& random, Array& a) {
   for (int64_t i = 0; i < a.numel; i++) put(a.dtype, a.at(i), pick(random, 0, 3));
 }
 
-void weighted_sum(void* out, const void* const* in, int64_t n, const void* params) {
-  const float scale = *static_cast<const float*>(params);
-  for (int64_t i = 0; i < n; i++) {
-    static_cast<float*>(out)[i] =
-        static_cast<const float*>(in[0])[i] + scale * static_cast<const float*>(in[1])[i];
-  }
+float element(const void* const* in, size_t k, int64_t i, uint32_t repeated) {
+  // Of a repeated input, any of the copies.
+  const int64_t copies = kRepeatBytes / int64_t{sizeof(float)};
+  return static_cast<const float*>(in[k])[repeated >> k & 1 ? i % copies : i];
 }
-void is_less(void* out, const void* const* in, int64_t n, const void*) {
-  for (int64_t i = 0; i < n; i++) {
-    static_cast<bool*>(out)[i] =
-        static_cast<const float*>(in[0])[i] < static_cast<const float*>(in[1])[i];
-  }
+void weighted_sum(void* out, const void* const* in, int64_t n, const void* params,
+                  uint32_t repeated) {
+  const float scale = *static_cast<const float*>(params);
+  for (int64_t i = 0; i < n; i++)
+    static_cast<float*>(out)[i] = element(in, 0, i, repeated) + scale * element(in, 1, i, repeated);
+}
+void is_less(void* out, const void* const* in, int64_t n, const void*, uint32_t repeated) {
+  for (int64_t i = 0; i < n; i++)
+    static_cast<bool*>(out)[i] = element(in, 0, i, repeated) < element(in, 1, i, repeated);
 }
 
 DType random_dtype(Random& random) { return static_cast<DType>(pick(random, 0, kNumDTypes - 1)); }
