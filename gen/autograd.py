@@ -1,9 +1,9 @@
 """Backward nodes, the autograd layer and the forward-mode layer of every dispatched operator.
 
 A node class holds what its formulas use: saved tensors, saved scalars, and only the sizes or dtype
-of a tensor whose values no formula reads. Gradients come from, in this order: the entry's ``grad``
-formulas; for a pointwise functor, the functor evaluated on dual numbers (a generated operator
-``NAME_gradI``); for a kernel with a definition, replaying ``expr``. Forward mode, from the
+of a tensor whose values no formula reads. Gradients come from the entry's ``grad`` formulas, from a
+pointwise functor evaluated on dual numbers (a generated operator ``NAME_gradI``; an entry may have
+both), or, for a kernel with a definition, from replaying ``expr``. Forward mode, from the
 same sources, is in forward.py.
 """
 
@@ -31,38 +31,34 @@ FACT_TYPES = {
 
 
 def add_dual_operators(ops: list[Op]) -> list[Op]:
-    """Entries for the derivatives of pointwise functors that give no formula, and for their
-    derivatives in turn.
+    """Entries for the gradients of pointwise functors that dual numbers compute.
 
-    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, whose own gradient in
-    ``gy`` is itself and in ``self`` is ``gelu_grad0_grad1``. Two levels suffice for second
-    derivatives; a third raises.
+    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, in one pass. Backward
+    calls it where nothing differentiates the gradient further, and the formula of ``grad``
+    elsewhere. Where an entry has no formula, a second derivative raises.
     """
     out = list(ops)
     for op in ops:
-        if op.body == "pointwise" and op.grad is None:
-            first = _dual_operators(op, level=1)
-            out += first
-            for derived in first:
-                out += _dual_operators(derived, level=2)
+        if op.dual:
+            out += _dual_operators(op)
     return out
 
 
-def _dual_operators(op: Op, level: int) -> list[Op]:
+def _dual_operators(op: Op) -> list[Op]:
     derived = []
     tensors = op.sig.tensor_args
-    grads: dict[str, str] = {}
     scalars = [a for a in op.sig.args if not a.is_tensor]
-    call_scalars = "".join(f", {a.name}={a.name}" for a in scalars)
+    calls: dict[str, str] = {}
     for i, arg in enumerate(tensors):
-        gy = Argument(f"gy{level}", "Tensor")
-        plain = [Argument(a.name, a.type) for a in tensors]
-        keyword = [Argument(a.name, a.type, a.default, True) for a in scalars]
         name = f"{op.name}_grad{i}"
         sig = Signature(
             name,
             op.sig.overload,
-            [gy, *plain, *keyword],
+            [
+                Argument("gy", "Tensor"),
+                *(Argument(a.name, a.type) for a in tensors),
+                *(Argument(a.name, a.type, a.default, True) for a in scalars),
+            ],
             op.sig.returns,
             f"{name}, derived from {op.sig.text}",
         )
@@ -75,23 +71,16 @@ def _dual_operators(op: Op, level: int) -> list[Op]:
             functors if isinstance(op.source, dict) else functors[""],
             [],
             types="inexact" if op.types in ("all", "numeric", "inexact") else "floating",
+            grad=None if op.grad is None else {},
+            jvp="none",
         )
-        if level == 2:
-            entry.jvp = "none"
-            entry.grad = {
-                "gy2": f"{sig.ident}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"
-            }
-            entry.grad |= {
-                a.name: f"not_implemented('{op.name.split('_grad')[0]}: third derivatives are not implemented')"
-                for a in tensors
-            }
-        if level == 1 or i > 0:
-            derived.append(entry)
-        call = f"{sig.ident if sig.overload == '' else name}(gy, {', '.join(a.name for a in tensors)}{call_scalars})"
-        if level == 2 and i == 0:  # linear in gy1
-            call = f"{op.name}(gy, {', '.join(a.name for a in tensors[1:])}{call_scalars})"
-        grads[arg.name] = call
-    op.grad = grads
+        derived.append(entry)
+        given = [*(a.name for a in tensors), *(f"{a.name}={a.name}" for a in scalars)]
+        calls[arg.name] = f"{name}(gy, {', '.join(given)})"
+    if op.grad is None:
+        op.grad = calls
+    else:
+        op.dual_grad = {name: calls[name] for name in op.grad}
     return derived
 
 
@@ -136,7 +125,7 @@ def find_saved(op: Op) -> Saved:
         saved.lists = [a.name for a in op.sig.args if a.is_tensor_list]
         saved.values = [a for a in op.sig.args if not a.is_tensor and not a.is_tensor_list]
         return saved
-    texts = [text for _, text in gradient_groups(op)]
+    texts = [*(text for _, text in gradient_groups(op)), *op.dual_grad.values()]
     used = set().union(*(names_used(t) for t in texts)) if texts else set()
     for a in op.sig.args:
         if a.name not in used or a.name in gy_names(op):
@@ -294,6 +283,8 @@ def apply_lines(op: Op, table: Table) -> list[str]:
         t = Translator(table.overloads, f"{op.where}: grad of {op.name}", env)
         t.needs = lambda name: needs[name]
         value = t.expression(rewrite_facts(text, saved.facts))
+        if op.dual_grad:
+            value = one_pass(op, targets[0], value, t)
         condition = " || ".join(needs[n] for n in targets)
         if len(targets) == 1 and op.sig.arg(targets[0]).is_tensor_list:
             name = targets[0]
@@ -319,6 +310,13 @@ def apply_lines(op: Op, table: Table) -> list[str]:
                 )
             lines.append("  }")
     return [*lines, "  return out;", "}"]
+
+
+def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
+    """The gradient on dual numbers, or `formula` where something differentiates the gradient."""
+    call = t.expression(op.dual_grad[target])
+    read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
+    return Value(f"autograd::differentiated({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def _replay_apply(op: Op, saved: Saved) -> list[str]:

@@ -166,7 +166,12 @@ def _diagonal(op: Op, table: Table) -> list[str]:
     for (name, *_), text in gradient_groups(op):
         env = _environment(op, table)
         env["gy"] = Value("gy", "T")
-        value = Translator(table.overloads, _where(op), env).expression(text)
+        t = Translator(table.overloads, _where(op), env)
+        value = t.expression(text)
+        if op.dual_grad:
+            call = t.expression(op.dual_grad[name])
+            values = ", ".join(["gy", *(env[a.name].cpp for a in op.sig.tensor_args)])
+            value = Value(f"autograd::needs_grad({values}) ? {value.cpp} : {call.cpp}", "T")
         partial = value.cpp if value.type == "T" else "Tensor()"
         lines.append(
             f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "

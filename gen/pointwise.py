@@ -94,16 +94,15 @@ def emit(entries: list[Entry]) -> dict[str, str]:
 
 def _base(functor: str) -> str:
     """The functor inside Grad<...>."""
-    return re.sub(r"^(Grad<)+|(, \d+>)+$", "", functor)
+    return re.sub(r"^Grad<|, \d+>$", "", functor)
 
 
-def _depth(functor: str) -> int:
-    return functor.count("Grad<")
+def _is_grad(entry: Entry) -> bool:
+    return entry.functor.startswith("Grad<")
 
 
 def _weight(entry: Entry) -> int:
-    vectors = sum(t in VECTOR_TYPES for t in entry.types)
-    return 1 + (vectors * (1 + 2 * _depth(entry.functor)) if _depth(entry.functor) < 2 else 2)
+    return 1 + sum(t in VECTOR_TYPES for t in entry.types) * (3 if _is_grad(entry) else 1)
 
 
 def _loader(entry: Entry, functor: Functor) -> str:
@@ -111,7 +110,7 @@ def _loader(entry: Entry, functor: Functor) -> str:
     kind = f"{functor.name}<T>" if functor.templated else functor.name
     full = re.sub(rf"\b{functor.name}\b", kind, entry.functor)
     fields = [f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields]
-    depth = _depth(entry.functor) + 1
+    depth = 2 if _is_grad(entry) else 1
     made = "{" * depth + ", ".join(fields) + "}" * depth
     lines = [f"struct Load_{entry.name} {{", "  template <class T>"]
     if functor.fields:
@@ -132,7 +131,7 @@ def _cells(entry: Entry, vectors: bool) -> str:
     for name, cpp in CPP_TYPES.items():
         if name not in entry.types or cpp is None:
             cells.append("nullptr")
-        elif vectors and name in VECTOR_TYPES and _depth(entry.functor) < 2:
+        elif vectors and name in VECTOR_TYPES:
             cells.append(f"dense<Load_{entry.name}, {cpp}, {entry.n_inputs}>")
         else:
             cells.append(f"lanes::dense<lanes::Load_{entry.name}, {cpp}, {entry.n_inputs}>")
@@ -152,7 +151,7 @@ def _file(name: str, header: str, entries: list[Entry], functors: dict[str, Func
     vector_loaders = "\n".join(
         _loader(e, functors[_base(e.functor)])
         for e in entries
-        if _depth(e.functor) < 2 and any(t in VECTOR_TYPES for t in e.types)
+        if any(t in VECTOR_TYPES for t in e.types)
     )
     sources = "\n".join(f"//   {e.name}: {e.where}" for e in entries)
     includes = f'#include "kernels/pointwise/dual.h"\n#include "kernels/pointwise/{header}"'

@@ -27,6 +27,7 @@ KEYS = {
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
     "variants": "which of inplace and out exist",
     "grad": "gradient formulas by argument, or 'none'",
+    "dual": "true, beside 'grad': the functor on dual numbers computes the gradient, the formula where it is differentiated further",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
     "out": "sizes and dtype of each result of a kernel",
     "contiguous": "tensor arguments that the kernel wants row-major",
@@ -69,6 +70,8 @@ class Op:
     numbers: str | list[str] = field(default_factory=list)
     variants: list[str] = field(default_factory=list)
     grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
+    dual: bool = False  # the functor on dual numbers gives the gradient
+    dual_grad: dict[str, str] = field(default_factory=dict)  # calls that do, see autograd.py
     jvp: Any = None
     out: dict[str, list[str]] = field(default_factory=dict)
     contiguous: list[str] = field(default_factory=list)
@@ -232,6 +235,7 @@ def _build(entry: dict, file: str) -> Op:
         numbers=_plain(entry.get("numbers", [])),
         variants=entry.get("variants", variants),
         grad=grad,
+        dual=bool(entry.get("dual", body == "pointwise" and grad is None)),
         jvp=_plain(entry.get("jvp")),
         out=_plain(entry.get("out", {})),
         contiguous=entry.get("contiguous", []),
@@ -253,6 +257,8 @@ def _validate(op: Op) -> None:
         raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
     if op.promote not in PROMOTIONS:
         raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
+    if op.dual and op.body != "pointwise":
+        raise op.fail("'dual' is for pointwise operators")
     if op.autocast is not None and op.autocast not in AUTOCASTS:
         raise op.fail(f"autocast is one of {tuple(AUTOCASTS)}, got '{op.autocast}'")
     if op.body == "kernel" and not op.mutates:

@@ -27,6 +27,11 @@ inline bool any_tangent(TensorSpan list) {
     if (has_tangent(t)) return true;
   return false;
 }
+// Whether what is computed from these tensors is differentiated: recorded, or given a tangent.
+template <class... Tensors>
+bool differentiated(const Tensors&... tensors) {
+  return needs_grad(tensors...) || (has_tangent(tensors) || ...);
+}
 // Tangents of a list, zeros where a tensor has none.
 TensorList tangents_or_zeros(TensorSpan list);
 // `t` where formulas need its value; they run under ExcludeKeys(kForward), which makes it one.

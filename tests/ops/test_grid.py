@@ -204,3 +204,24 @@ def test_gradients(op: Op) -> None:
         if op.test.get("gradgrad", True):
             taeda.autograd.gradgradcheck(f, inputs)
     assert tried, "no sample is small enough to differentiate"
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.dual], ids=lambda op: op.ident)
+def test_third_derivatives(op: Op) -> None:
+    """Beyond the first derivative, which dual numbers give, the formula serves at any order."""
+    sample = next(s for s in grid.samples(op) if "3, 4" in s)
+    f, inputs = gradient_case(op, sample)
+
+    def second(*xs: taeda.Tensor) -> tuple[taeda.Tensor, ...]:
+        results = list(f(*xs))
+        for _ in range(2):
+            results = [y for y in results if y.requires_grad]
+            if not results:
+                return ()
+            total = sum(y.sum() for y in results)
+            results = taeda.autograd.grad(total, xs, create_graph=True, materialize_grads=True)
+        return tuple(y for y in results if y.requires_grad)
+
+    if not second(*inputs):
+        pytest.skip("piecewise linear: the second derivative is 0")
+    taeda.autograd.gradcheck(second, inputs)

@@ -62,17 +62,16 @@ def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -
     "differences."""
     data = x.data
     rows: list[list[Tensor]] = []
-    with taeda.no_grad():
-        for index in _indices(x.shape):
-            for step, _ in _directions(x):
-                original = data[index].clone()
-                data[index] = original + eps * step
-                plus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
-                data[index] = original - eps * step
-                minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
-                data[index] = original
-                rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
-        outputs = [_as_reals(y) for y in _evaluate(func, inputs)]
+    for index in _indices(x.shape):
+        for step, _ in _directions(x):
+            original = data[index].clone()
+            data[index] = original + eps * step
+            plus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+            data[index] = original - eps * step
+            minus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+            data[index] = original
+            rows.append([(a - b) / (2 * eps) for a, b in zip(plus, minus)])
+    outputs = [_as_reals(y.detach()) for y in _evaluate(func, inputs)]
     return [_matrix([row[o] for row in rows], y.numel()) for o, y in enumerate(outputs)]
 
 

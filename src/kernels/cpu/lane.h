@@ -252,8 +252,8 @@ TD_FN Lane<T> trigamma(Lane<T> x) {
   return Lane<T>(special::trigamma(x.raw));
 }
 template <class T>
-TD_FN Lane<T> tetragamma(Lane<T> x) {
-  return Lane<T>(special::tetragamma(x.raw));
+TD_FN Lane<T> zeta(Lane<T> s, Lane<T> q) {
+  return Lane<T>(special::zeta(s.raw, q.raw));
 }
 
 template <class T>

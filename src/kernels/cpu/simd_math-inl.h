@@ -608,8 +608,8 @@ TD_FN Vec<T> trigamma(Vec<T> x) {
   return map_lanes([](T v) { return special::trigamma(v); }, x);
 }
 template <class T>
-TD_FN Vec<T> tetragamma(Vec<T> x) {
-  return map_lanes([](T v) { return special::tetragamma(v); }, x);
+TD_FN Vec<T> zeta(Vec<T> s, Vec<T> q) {
+  return map_lanes([](T a, T b) { return special::zeta(a, b); }, s, q);
 }
 
 template <class T>

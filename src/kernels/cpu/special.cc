@@ -55,23 +55,41 @@ double trigamma(double x) {
 }
 float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>(x))); }
 
-// tetragamma(x) = tetragamma(x + 1) - 2/x^3, then the derivative of trigamma's series and of its
-// reflection.
-double tetragamma(double x) {
-  if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), x);
-  if (x < 0) {
-    if (x == std::floor(x)) return kNaN;
-    const double fraction = x - std::round(x), s = std::sin(kPi * fraction);
-    return tetragamma(1 - x) - 2 * kPi * kPi * kPi * std::cos(kPi * fraction) / (s * s * s);
+// The first terms one by one, until the Euler-Maclaurin formula holds for the rest [DLMF 25.11.28]:
+// sum_{k<n} (q+k)^-s + w^(1-s) / (s-1) + w^-s / 2 + sum_j B_2j/(2j)! s (s+1) ... (s+2j-2)
+// w^(1-s-2j) with w = q + n.
+double zeta(double s, double q) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (s == 1) return kInf;
+  if (s < 1 || std::isnan(q)) return kNaN;
+  if (q <= 0) {
+    if (q == std::floor(q)) return kInf;
+    if (s != std::floor(s)) return kNaN;  // a negative number to a broken power
   }
-  double sum = 0;
-  for (; x < 10; x += 1) sum -= 2 / (x * x * x);
-  const double z = 1 / (x * x);
-  const double series =
-      z * (0.5 - z * (1. / 6 - z * (1. / 6 - z * (3. / 10 - z * (5. / 6 - z * (691. / 210))))));
-  return sum - z * (1 + 1 / x + series);
+  if (std::isnan(s)) return kNaN;
+  if (s == kInf || q == kInf) return q < 1 ? kInf : q == 1 ? 1 : kNaN;  // as PyTorch, for 0
+  double sum = 0, w = q;
+  for (; w < 10 || w < 0.25 * s; w += 1) {
+    const double term = std::pow(w, -s);
+    sum += term;
+    if (w > 0 && term <= 1e-17 * sum) return sum;
+  }
+  constexpr double kBernoulli[] = {1. / 12,          -1. / 720,
+                                   1. / 30240,       -1. / 1209600,
+                                   1. / 47900160,    -691. / 1307674368000,
+                                   1. / 74724249600, -3617. / 10670622842880000};
+  const double power = std::pow(w, -s);
+  sum += power * (w / (s - 1) + 0.5);
+  double factor = power * s / w;
+  for (int j = 0; j < 8; j++) {
+    sum += kBernoulli[j] * factor;
+    factor *= (s + 2 * j + 1) * (s + 2 * j + 2) / (w * w);
+  }
+  return sum;
 }
-float tetragamma(float x) { return static_cast<float>(tetragamma(static_cast<double>(x))); }
+float zeta(float s, float q) {
+  return static_cast<float>(zeta(static_cast<double>(s), static_cast<double>(q)));
+}
 
 // A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc
 // in the tails where erf(y) rounds to 1.

@@ -10,9 +10,10 @@ namespace taeda::cpu::special {
 // d/dx digamma(x).
 [[gnu::const]] double trigamma(double x);
 [[gnu::const]] float trigamma(float x);
-// d/dx trigamma(x).
-[[gnu::const]] double tetragamma(double x);
-[[gnu::const]] float tetragamma(float x);
+// Hurwitz' zeta function, the sum of (q + k)^-s over k >= 0; inf at s = 1 and at the poles
+// q = 0, -1, ..., NaN for s < 1 and for q < 0 with a broken s, as torch.special.zeta.
+[[gnu::const]] double zeta(double s, double q);
+[[gnu::const]] float zeta(float s, float q);
 // The y with erf(y) = x; +-inf at +-1, NaN outside.
 [[gnu::const]] double erfinv(double x);
 [[gnu::const]] float erfinv(float x);

@@ -1,6 +1,5 @@
-// Dual<V>: a value and its derivative. A functor evaluated on Dual gives its own derivative, and
-// evaluated on Dual<Dual<V>> its second. Where a function has a kink, the derivative is the one
-// that PyTorch takes.
+// Dual<V>: a value and its derivative. A functor evaluated on Dual gives its own derivative. Where
+// a function has a kink, the derivative is the one that PyTorch takes.
 //
 // Constants mix in as plain numbers, never as Duals with derivative 0: 0 * inf would be NaN.
 template <class V>
@@ -191,10 +190,6 @@ template <class V>
 TD_FN Dual<V> digamma(Dual<V> x) {
   return {digamma(x.v), x.d * trigamma(x.v)};
 }
-template <class V>
-TD_FN Dual<V> trigamma(Dual<V> x) {
-  return {trigamma(x.v), x.d * tetragamma(x.v)};
-}
 // The exponent's part is left out where the exponent is a constant: log(a) need not exist.
 template <class V>
 TD_FN Dual<V> pow(Dual<V> a, Dual<V> b) {
@@ -255,38 +250,24 @@ TD_FN Dual<V> sigmoid(Dual<V> x) {
 // Grad<F, I>: the vector-Jacobian product of F in its I-th input: (gy, x...) -> gy * conj(dF/dx_I).
 template <class F, int I>
 struct Grad {
-  static constexpr bool kIsGrad = true;
   F f;
 
   template <class V>
   TD_FN V operator()(V gy, V x) const {
-    return product(gy, f(seed<0>(x)).d);
+    return gy * conj(f(seed<0>(x)).d);
   }
   template <class V>
   TD_FN V operator()(V gy, V x, V y) const {
-    return product(gy, f(seed<0>(x), seed<1>(y)).d);
+    return gy * conj(f(seed<0>(x), seed<1>(y)).d);
   }
   template <class V>
   TD_FN V operator()(V gy, V x, V y, V z) const {
-    return product(gy, f(seed<0>(x), seed<1>(y), seed<2>(z)).d);
-  }
-  template <class V>
-  TD_FN V operator()(V gy, V x, V y, V z, V w) const {
-    return product(gy, f(seed<0>(x), seed<1>(y), seed<2>(z), seed<3>(w)).d);
+    return gy * conj(f(seed<0>(x), seed<1>(y), seed<2>(z)).d);
   }
 
  private:
   template <int K, class V>
   static TD_FN Dual<V> seed(V x) {
     return {x, V(K == I ? 1 : 0)};
-  }
-  // Where F is itself a Grad, its derivative is already conjugated: what is left is the incoming
-  // gradient.
-  template <class V>
-  static TD_FN V product(V gy, V d) {
-    if constexpr (requires { F::kIsGrad; })
-      return conj(gy) * d;
-    else
-      return gy * conj(d);
   }
 };

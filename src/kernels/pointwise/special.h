@@ -47,3 +47,11 @@ struct Trigamma {
     return trigamma(x);
   }
 };
+
+// Hurwitz' zeta function, the sum of (q + k)^-s over k >= 0
+struct Zeta {
+  template <class V>
+  TD_FN V operator()(V s, V q) const {
+    return zeta(s, q);
+  }
+};
