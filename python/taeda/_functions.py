@@ -16,7 +16,7 @@ _deterministic = {"enabled": False, "warn_only": False}
 _matmul_precision = "highest"
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: Any, /) -> bool:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, Tensor)
 
@@ -70,16 +70,19 @@ def is_inference(input: Tensor) -> bool:
 
 @_overridable
 def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once."""
     return input.is_conj()
 
 
 @_overridable
 def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once."""
     return input
 
 
 @_overridable
 def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once."""
     return input
 
 
@@ -152,10 +155,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
+    """What use_deterministic_algorithms was last given."""
     return _deterministic["enabled"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether use_deterministic_algorithms was last given warn_only."""
     return _deterministic["warn_only"]
 
 
@@ -168,6 +173,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
+    """What set_float32_matmul_precision was last given; 'highest' at first."""
     return _matmul_precision
 
 
@@ -181,6 +187,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def get_num_interop_threads() -> int:
+    """1: operators run one after another."""
     return 1
 
 
@@ -267,6 +274,37 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 @_overridable
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+    """Vectors as columns, and matrices, beside each other."""
+    columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
+    hstack = _C._functions["torch"]["hstack"]
+    return hstack(columns) if out is None else hstack(columns, out=out)
+
+
+@_overridable
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, one a row, as `itertools.combinations` orders them.
+
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    import itertools
+
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input.size(0)), r))
+    index = _C.tensor(rows, dtype=_C.int64).reshape(len(rows), r)
+    return input[index]
+
+
+@_overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
@@ -298,6 +336,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 def from_file(*args: Any, **kwargs: Any) -> Tensor:
+    """Not there yet: raises NotImplementedError. `load(mmap=True)` maps saved tensors."""
     raise NotImplementedError("torch.from_file")
 
 

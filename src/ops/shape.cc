@@ -385,6 +385,9 @@ TensorList broadcast_tensors(TensorSpan tensors) {
 
 TensorList meshgrid(TensorSpan tensors, std::optional<std::string_view> indexing) {
   TD_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
+  for (const Tensor& t : tensors)
+    TD_CHECK(t.dtype() == tensors[0].dtype(),
+             "torch.meshgrid expects all tensors to have the same dtype");
   const std::string_view order = indexing.value_or("ij");
   TD_CHECK(order == "ij" || order == "xy",
            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {}", order);

@@ -461,30 +461,38 @@ PyMethodDef methods[] = {
     TD_ENTRY(
         stride,
         "stride(dim=None) -> tuple or int\n\nElements between neighbours along each dimension."),
-    TD_ENTRY(is_contiguous, "is_contiguous(*, memory_format=torch.contiguous_format) -> bool"),
+    TD_ENTRY(is_contiguous,
+             "is_contiguous(*, memory_format=torch.contiguous_format) -> bool\n\nWhether the "
+             "elements lie in memory in the order of their indices, without gaps."),
     TD_ENTRY(dim, "dim() -> int\n\nThe number of dimensions."),
-    entry("ndimension", method_dim),
+    entry("ndimension", method_dim, "ndimension() -> int\n\nThe number of dimensions."),
     TD_ENTRY(numel, "numel() -> int\n\nThe number of elements."),
-    entry("nelement", method_numel),
+    entry("nelement", method_numel, "nelement() -> int\n\nThe number of elements."),
     TD_ENTRY(element_size, "element_size() -> int\n\nBytes of one element."),
     TD_ENTRY(
         storage_offset,
         "storage_offset() -> int\n\nWhere the first element lies in the storage, in elements."),
     TD_ENTRY(data_ptr, "data_ptr() -> int\n\nThe address of the first element."),
-    TD_ENTRY(is_floating_point, nullptr),
-    TD_ENTRY(is_complex, nullptr),
-    TD_ENTRY(is_signed, nullptr),
-    TD_ENTRY(is_inference, nullptr),
-    TD_ENTRY(is_conj, nullptr),
-    TD_ENTRY(is_neg, nullptr),
-    TD_ENTRY(resolve_conj, nullptr),
-    TD_ENTRY(resolve_neg, nullptr),
-    TD_ENTRY(is_pinned, nullptr),
+    TD_ENTRY(is_floating_point,
+             "is_floating_point() -> bool\n\nWhether the elements are float16, bfloat16, float32 "
+             "or float64."),
+    TD_ENTRY(is_complex, "is_complex() -> bool\n\nWhether the elements are complex."),
+    TD_ENTRY(is_signed, "is_signed() -> bool\n\nWhether the elements can be negative."),
+    TD_ENTRY(is_inference,
+             "is_inference() -> bool\n\nWhether the tensor was made under inference_mode."),
+    TD_ENTRY(is_conj, "is_conj() -> bool\n\nFalse: conjugates are computed at once."),
+    TD_ENTRY(is_neg, "is_neg() -> bool\n\nFalse: negatives are computed at once."),
+    TD_ENTRY(resolve_conj,
+             "resolve_conj() -> Tensor\n\nThe tensor itself: conjugates are computed at once."),
+    TD_ENTRY(resolve_neg,
+             "resolve_neg() -> Tensor\n\nThe tensor itself: negatives are computed at once."),
+    TD_ENTRY(is_pinned, "is_pinned() -> bool\n\nFalse: memory is never pinned for a device."),
     TD_ENTRY(is_shared, "is_shared() -> bool\n\nWhether other processes can be given this memory."),
     TD_ENTRY(get_device, "get_device() -> int\n\n-1: the cpu."),
     TD_ENTRY(untyped_storage,
              "untyped_storage() -> UntypedStorage\n\nThe bytes that views of this tensor share."),
-    TD_ENTRY(is_set_to, nullptr),
+    TD_ENTRY(is_set_to,
+             "is_set_to(tensor) -> bool\n\nWhether both show the same memory in the same layout."),
     TD_ENTRY(item, "item() -> number\n\nThe value of a one-element tensor as a Python number."),
     {"tolist", tolist, METH_NOARGS, "tolist() -> list or number\n\nThe values as nested lists."},
     TD_ENTRY(numpy, "numpy(*, force=False) -> numpy.ndarray\n\nAn array on the same memory."),
@@ -499,26 +507,57 @@ PyMethodDef methods[] = {
              "to(dtype | device | other, non_blocking=False, copy=False, *, memory_format=None) -> "
              "Tensor\n\n"
              "The tensor as another dtype or on another device; itself where nothing changes."),
-    TD_ENTRY(float, nullptr),
-    TD_ENTRY(double, nullptr),
-    TD_ENTRY(half, nullptr),
-    TD_ENTRY(bfloat16, nullptr),
-    TD_ENTRY(long, nullptr),
-    TD_ENTRY(int, nullptr),
-    TD_ENTRY(short, nullptr),
-    TD_ENTRY(char, nullptr),
-    TD_ENTRY(byte, nullptr),
-    TD_ENTRY(bool, nullptr),
-    TD_ENTRY(cfloat, nullptr),
-    TD_ENTRY(cdouble, nullptr),
-    TD_ENTRY(cpu, nullptr),
-    TD_ENTRY(cuda, nullptr),
-    TD_ENTRY(pin_memory, nullptr),
+    TD_ENTRY(float,
+             "float(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float32; "
+             "itself where it is that."),
+    TD_ENTRY(double,
+             "double(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float64; "
+             "itself where it is that."),
+    TD_ENTRY(half,
+             "half(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as float16; itself "
+             "where it is that."),
+    TD_ENTRY(bfloat16,
+             "bfloat16(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as bfloat16; "
+             "itself where it is that."),
+    TD_ENTRY(long,
+             "long(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int64; itself "
+             "where it is that."),
+    TD_ENTRY(int,
+             "int(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int32; itself "
+             "where it is that."),
+    TD_ENTRY(short,
+             "short(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int16; itself "
+             "where it is that."),
+    TD_ENTRY(char,
+             "char(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as int8; itself "
+             "where it is that."),
+    TD_ENTRY(byte,
+             "byte(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as uint8; itself "
+             "where it is that."),
+    TD_ENTRY(bool,
+             "bool(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as bool; itself "
+             "where it is that."),
+    TD_ENTRY(cfloat,
+             "cfloat(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex64; "
+             "itself where it is that."),
+    TD_ENTRY(cdouble,
+             "cdouble(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex128; "
+             "itself where it is that."),
+    TD_ENTRY(cpu,
+             "cpu(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor in main memory; "
+             "itself if it is there."),
+    TD_ENTRY(cuda,
+             "cuda(device=None) -> Tensor\n\nThe tensor on a CUDA device; RuntimeError where there "
+             "is none."),
+    TD_ENTRY(pin_memory,
+             "pin_memory() -> Tensor\n\nThe tensor itself: there is no device to pin memory for."),
     TD_ENTRY(
         share_memory_,
         "share_memory_() -> Tensor\n\nMoves the tensor's memory, with all its views, to memory "
         "that forked processes\nand those it is sent to share."),
-    TD_ENTRY(type_as, nullptr),
+    TD_ENTRY(type_as,
+             "type_as(other) -> Tensor\n\nThe tensor with the dtype of another; itself where that "
+             "is its own."),
     {"as_subclass", as_subclass, METH_O,
      "as_subclass(cls) -> Tensor\n\nThe same data as an instance of a subclass."},
     {"_make_subclass", as_function(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
@@ -531,7 +570,9 @@ PyMethodDef methods[] = {
     TD_ENTRY(retain_grad, "retain_grad()\n\nMakes backward keep the gradient of a non-leaf."),
     TD_ENTRY(register_hook,
              "register_hook(hook) -> handle\n\nCalls hook(grad) when the gradient is computed."),
-    TD_ENTRY(register_post_accumulate_grad_hook, nullptr),
+    TD_ENTRY(register_post_accumulate_grad_hook,
+             "register_post_accumulate_grad_hook(hook) -> handle\n\nCalls hook(tensor) after "
+             "backward has accumulated into this leaf's grad."),
 };
 #undef TD_ENTRY
 

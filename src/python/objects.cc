@@ -180,6 +180,10 @@ PyType_Slot device_slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
     {Py_tp_methods, device_methods},
     {Py_tp_getset, device_getset},
+    {Py_tp_doc,
+     const_cast<char*>("device(type, index=None), device('cuda:1')\n\nWhere tensors are: 'cpu', or "
+                       "'meta' for shapes alone. As a context manager it is the\ndevice of the "
+                       "tensors that are made inside.")},
     {0, nullptr},
 };
 PyType_Spec device_spec = {"taeda.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT,

@@ -18,6 +18,7 @@ using Getter = PyObject* (*)(PyObject* self, const Tensor& x);
 struct Property {
   const char* name;
   Getter get;
+  const char* doc = nullptr;
   setter set = nullptr;
 };
 
@@ -187,57 +188,79 @@ int set_part(PyObject* self, PyObject* value, void* closure) {
   TD_PYTHON_CATCH(-1)
 }
 
+constexpr const char* kNoSuchTensor = "False: there are no such tensors.";
+
 Property properties[] = {
-    {"shape", [](PyObject*, const Tensor& x) { return wrap(x.sizes()); }},
-    {"dtype", [](PyObject*, const Tensor& x) { return wrap(x.dtype()); }},
-    {"device", [](PyObject*, const Tensor& x) { return wrap(x.device()); }},
-    {"layout", [](PyObject*, const Tensor&) { return new_ref(strided_layout); }},
-    {"requires_grad", [](PyObject*, const Tensor& x) { return wrap(x.requires_grad()); }},
-    {"grad", get_grad},
+    {"shape", [](PyObject*, const Tensor& x) { return wrap(x.sizes()); },
+     "The sizes of the dimensions, as size() gives them."},
+    {"dtype", [](PyObject*, const Tensor& x) { return wrap(x.dtype()); },
+     "The type of the elements."},
+    {"device", [](PyObject*, const Tensor& x) { return wrap(x.device()); },
+     "Where the memory is: cpu, or meta for tensors that are only a shape."},
+    {"layout", [](PyObject*, const Tensor&) { return new_ref(strided_layout); }, "torch.strided."},
+    {"requires_grad", [](PyObject*, const Tensor& x) { return wrap(x.requires_grad()); },
+     "Whether operators on the tensor are recorded for backward; may be set on leaves."},
+    {"grad", get_grad,
+     "The gradient that backward has accumulated, a tensor of this shape, or None."},
     {"_grad", get_grad_quietly},
-    {"data", [](PyObject*, const Tensor& x) { return wrap(x.variable_data()); }},
-    {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); }},
-    {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); }},
-    {"retains_grad", [](PyObject*, const Tensor& x) { return wrap(retains_grad(x)); }},
-    {"output_nr", [](PyObject*, const Tensor& x) { return wrap(output_number(x)); }},
+    {"data", [](PyObject*, const Tensor& x) { return wrap(x.variable_data()); },
+     "The same memory without history and with a version of its own; setting it makes the tensor\n"
+     "show other memory."},
+    {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); },
+     "The node of the graph that made the tensor; None for leaves."},
+    {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); },
+     "Whether no recorded operator made the tensor: backward accumulates into such tensors."},
+    {"retains_grad", [](PyObject*, const Tensor& x) { return wrap(retains_grad(x)); },
+     "Whether backward keeps the gradient of this tensor though it is no leaf."},
+    {"output_nr", [](PyObject*, const Tensor& x) { return wrap(output_number(x)); },
+     "Which result of its grad_fn the tensor is, from 0."},
     {"_version",
      [](PyObject*, const Tensor& x) {
        TD_CHECK(!x.is_inference(), "Inference tensors do not track version counter.");
        return wrap(static_cast<int64_t>(x.version()));
      }},
     {"_base", [](PyObject*, const Tensor& x) { return wrap(Tensor(x.impl()->view_base)); }},
-    {"ndim", [](PyObject*, const Tensor& x) { return wrap(x.dim()); }},
-    {"itemsize", [](PyObject*, const Tensor& x) { return wrap(x.itemsize()); }},
-    {"nbytes", [](PyObject*, const Tensor& x) { return wrap(x.nbytes()); }},
-    {"T", get_transposed},
-    {"mT", [](PyObject*, const Tensor& x) { return wrap(matrix_transposed(x, "mT")); }},
-    {"H", get_hermitian},
-    {"mH", get_matrix_hermitian},
-    {"real", get_real},
-    {"imag", get_imag},
-    {"name", [](PyObject*, const Tensor&) { return new_ref(Py_None); }},
+    {"ndim", [](PyObject*, const Tensor& x) { return wrap(x.dim()); }, "The number of dimensions."},
+    {"itemsize", [](PyObject*, const Tensor& x) { return wrap(x.itemsize()); },
+     "Bytes of one element."},
+    {"nbytes", [](PyObject*, const Tensor& x) { return wrap(x.nbytes()); },
+     "Bytes of all elements: numel() * itemsize."},
+    {"T", get_transposed, "A view with the dimensions in reverse order."},
+    {"mT", [](PyObject*, const Tensor& x) { return wrap(matrix_transposed(x, "mT")); },
+     "A view with the last two dimensions exchanged."},
+    {"H", get_hermitian, "The conjugate transpose of a matrix."},
+    {"mH", get_matrix_hermitian, "The last two dimensions exchanged, and the complex conjugate."},
+    {"real", get_real, "The real part as a view; the tensor itself where it is real."},
+    {"imag", get_imag,
+     "The imaginary part of a complex tensor, as a view; RuntimeError for others."},
+    {"name", [](PyObject*, const Tensor&) { return new_ref(Py_None); },
+     "None: tensors have no names."},
     {"names",
      [](PyObject*, const Tensor& x) {
        PyRef names = PyRef::check(PyTuple_New(x.dim()));
        for (Py_ssize_t i = 0; i < x.dim(); i++) PyTuple_SET_ITEM(names.get(), i, new_ref(Py_None));
        return names.release();
-     }},
-    {"is_cpu", [](PyObject*, const Tensor& x) { return wrap(x.device().is_cpu()); }},
-    {"is_meta", [](PyObject*, const Tensor& x) { return wrap(x.is_meta()); }},
+     },
+     "A None for each dimension: they have no names."},
+    {"is_cpu", [](PyObject*, const Tensor& x) { return wrap(x.device().is_cpu()); },
+     "Whether the tensor is in main memory."},
+    {"is_meta", [](PyObject*, const Tensor& x) { return wrap(x.is_meta()); },
+     "Whether the tensor is only a shape, on device meta."},
     {"is_cuda",
-     [](PyObject*, const Tensor& x) { return wrap(x.device().type == DeviceType::kCUDA); }},
-    {"is_sparse", constant<false>},
-    {"is_sparse_csr", constant<false>},
-    {"is_quantized", constant<false>},
-    {"is_mkldnn", constant<false>},
-    {"is_nested", constant<false>},
-    {"is_mps", constant<false>},
-    {"is_xpu", constant<false>},
-    {"is_xla", constant<false>},
-    {"is_vulkan", constant<false>},
-    {"is_ipu", constant<false>},
-    {"is_maia", constant<false>},
-    {"is_mtia", constant<false>},
+     [](PyObject*, const Tensor& x) { return wrap(x.device().type == DeviceType::kCUDA); },
+     "Whether the tensor is on a CUDA device."},
+    {"is_sparse", constant<false>, kNoSuchTensor},
+    {"is_sparse_csr", constant<false>, kNoSuchTensor},
+    {"is_quantized", constant<false>, kNoSuchTensor},
+    {"is_mkldnn", constant<false>, kNoSuchTensor},
+    {"is_nested", constant<false>, kNoSuchTensor},
+    {"is_mps", constant<false>, kNoSuchTensor},
+    {"is_xpu", constant<false>, kNoSuchTensor},
+    {"is_xla", constant<false>, kNoSuchTensor},
+    {"is_vulkan", constant<false>, kNoSuchTensor},
+    {"is_ipu", constant<false>, kNoSuchTensor},
+    {"is_maia", constant<false>, kNoSuchTensor},
+    {"is_mtia", constant<false>, kNoSuchTensor},
 };
 
 struct Setter {
@@ -259,8 +282,8 @@ void fill_tensor_properties() {
     for (const Setter& s : kSetters) {
       if (std::string_view(s.name) == properties[i].name) properties[i].set = s.set;
     }
-    tensor_properties[i] = {properties[i].name, get, properties[i].set ? set : nullptr, nullptr,
-                            &properties[i]};
+    tensor_properties[i] = {properties[i].name, get, properties[i].set ? set : nullptr,
+                            properties[i].doc, &properties[i]};
   }
 }
 

@@ -130,10 +130,13 @@ PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O,
      "manual_seed(seed) -> Generator\n\nStarts over from a seed."},
     {"seed", generator_seed, METH_NOARGS, "seed() -> int\n\nSeeds from the system's entropy."},
-    {"initial_seed", generator_initial_seed, METH_NOARGS, nullptr},
+    {"initial_seed", generator_initial_seed, METH_NOARGS,
+     "initial_seed() -> int\n\nThe seed that it started from."},
     {"get_state", generator_get_state, METH_NOARGS, "get_state() -> Tensor\n\nThe state as bytes."},
-    {"set_state", generator_set_state, METH_O, nullptr},
-    {"clone_state", generator_clone, METH_NOARGS, nullptr},
+    {"set_state", generator_set_state, METH_O,
+     "set_state(new_state) -> None\n\nGoes on from a state that get_state gave."},
+    {"clone_state", generator_clone, METH_NOARGS,
+     "clone_state() -> Generator\n\nA generator that goes on independently from the same state."},
     {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
     {"_from_state", generator_from_state, METH_O | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -145,6 +148,10 @@ PyType_Slot generator_slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
     {Py_tp_methods, generator_methods},
+    {Py_tp_doc,
+     const_cast<char*>("Generator(device='cpu')\n\nA stream of random numbers of its own, for the "
+                       "argument `generator` of operators: the\nMersenne twister, with PyTorch's "
+                       "numbers for each seed.")},
     {Py_tp_getset, generator_getset},
     {0, nullptr},
 };
@@ -153,8 +160,21 @@ PyType_Spec generator_spec = {"taeda.Generator", sizeof(GeneratorObject), 0, Py_
 
 // --- functions of the module ---
 
-PyObject* manual_seed_function(PyObject*, PyObject* seed) {
-  return generator_manual_seed(default_generator_object, seed);
+// The one argument of a function, by position or by name. Null, with TypeError set, for others.
+PyObject* only_argument(const char* function, const char* name, PyObject* const* args,
+                        Py_ssize_t nargs, PyObject* kwnames) {
+  const Py_ssize_t given = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+  if (given == 1 &&
+      (nargs == 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), name) == 0))
+    return args[0];
+  PyErr_Format(PyExc_TypeError, "%s() takes one argument, '%s'", function, name);
+  return nullptr;
+}
+
+PyObject* manual_seed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
+                               PyObject* kwnames) {
+  PyObject* seed = only_argument("manual_seed", "seed", args, nargs, kwnames);
+  return seed ? generator_manual_seed(default_generator_object, seed) : nullptr;
 }
 PyObject* seed_function(PyObject*, PyObject*) {
   return generator_seed(default_generator_object, nullptr);
@@ -165,7 +185,9 @@ PyObject* initial_seed(PyObject*, PyObject*) {
 PyObject* get_rng_state(PyObject*, PyObject*) {
   return generator_get_state(default_generator_object, nullptr);
 }
-PyObject* set_rng_state(PyObject*, PyObject* state) {
+PyObject* set_rng_state(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  PyObject* state = only_argument("set_rng_state", "new_state", args, nargs, kwnames);
+  if (!state) return nullptr;
   PyRef done = PyRef::adopt(generator_set_state(default_generator_object, state));
   if (!done) return nullptr;
   Py_RETURN_NONE;
@@ -251,21 +273,33 @@ PyObject* clear_autocast_cache(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"manual_seed", manual_seed_function, METH_O,
+    {"manual_seed", as_function(manual_seed_function), METH_FASTCALL | METH_KEYWORDS,
      "manual_seed(seed) -> Generator\n\nSeeds the default generator."},
     {"seed", seed_function, METH_NOARGS,
      "seed() -> int\n\nSeeds the default generator from the system's entropy."},
-    {"initial_seed", initial_seed, METH_NOARGS, nullptr},
+    {"initial_seed", initial_seed, METH_NOARGS,
+     "initial_seed() -> int\n\nThe seed that the default generator started from."},
     {"get_rng_state", get_rng_state, METH_NOARGS,
      "get_rng_state() -> Tensor\n\nThe default generator's state."},
-    {"set_rng_state", set_rng_state, METH_O, nullptr},
-    {"get_default_dtype", get_default_dtype, METH_NOARGS, nullptr},
-    {"set_default_dtype", set_default_dtype_function, METH_O, nullptr},
-    {"get_num_threads", get_threads, METH_NOARGS, nullptr},
-    {"set_num_threads", set_threads, METH_O, nullptr},
-    {"promote_types", promote, METH_VARARGS, "promote_types(type1, type2) -> dtype"},
+    {"set_rng_state", as_function(set_rng_state), METH_FASTCALL | METH_KEYWORDS,
+     "set_rng_state(new_state) -> None\n\nPuts the default generator into a state that "
+     "get_rng_state gave."},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS,
+     "get_default_dtype() -> dtype\n\nThe dtype of tensors made from Python floats."},
+    {"set_default_dtype", set_default_dtype_function, METH_O,
+     "set_default_dtype(d) -> None\n\nMakes `d`, a floating dtype, that of tensors made from "
+     "Python floats. TypeError for others."},
+    {"get_num_threads", get_threads, METH_NOARGS,
+     "get_num_threads() -> int\n\nThe number of threads that an operator may use."},
+    {"set_num_threads", set_threads, METH_O,
+     "set_num_threads(n) -> None\n\nLets an operator use up to `n` threads; results do not depend "
+     "on it."},
+    {"promote_types", promote, METH_VARARGS,
+     "promote_types(type1, type2) -> dtype\n\nThe smallest dtype that holds the values of both: "
+     "what arithmetic on tensors of the two gives."},
     {"can_cast", as_function(can_cast_function), METH_VARARGS | METH_KEYWORDS,
-     "can_cast(from_, to) -> bool"},
+     "can_cast(from_, to) -> bool\n\nWhether a result of dtype `from_` may be written into a "
+     "tensor of dtype `to`: not from complex\nto real, floating to integer, or any to bool."},
     {"_autocast_state", autocast_state, METH_NOARGS, "(enabled, dtype, cache enabled)"},
     {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},
     {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,

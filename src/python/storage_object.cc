@@ -199,6 +199,10 @@ PyType_Slot slots[] = {
     slot(Py_tp_dealloc, storage_dealloc),
     slot(Py_tp_new, storage_new),
     slot(Py_tp_repr, repr),
+    {Py_tp_doc, const_cast<char*>(
+                    "UntypedStorage(nbytes)\n\nThe bytes that tensors view: a tensor and all its "
+                    "views share one storage. It indexes as a\nsequence of integers from 0 to 255 "
+                    "and exports its memory as a buffer.")},
     slot(Py_bf_getbuffer, get_buffer),
     slot(Py_bf_releasebuffer, release_exported),
     slot(Py_mp_length, length),

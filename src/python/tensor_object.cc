@@ -183,6 +183,11 @@ void add_tensor_type(PyObject* module) {
       type_slot(Py_tp_hash, tensor_hash),
       {Py_tp_members, members},
       {Py_tp_getset, tensor_properties},
+      {Py_tp_doc, const_cast<char*>(
+                      "Tensor(data) or Tensor(*sizes)\n\nAn array of numbers of one dtype on one "
+                      "device, with any number of dimensions. Called\ndirectly it makes a tensor "
+                      "of the default dtype from data, or an uninitialized one of the\nsizes "
+                      "given; torch.tensor keeps the data's own dtype.")},
   };
   add_number_slots(slots);
   add_indexing_slots(slots);

@@ -277,6 +277,7 @@ def _fractional_max_pool(n: int) -> tuple[Any, Any]:
     pool.__name__ = name
     pool.__doc__ = "Max pooling with window positions drawn at random."
     with_indices.__name__ = name + "_with_indices"
+    with_indices.__doc__ = f"As ``{name}``, with the positions of the maxima."
     return pool, with_indices
 
 

@@ -110,7 +110,8 @@ def grid_sample(
 ) -> Tensor:
     """``input (n, c, h, w)`` at the positions ``grid (n, h', w', 2)``, in [-1, 1], x first.
 
-    ``mode``: bilinear or nearest; ``padding_mode``: zeros, border or reflection. In 3-D likewise.
+    ``mode``: bilinear, nearest, or, in 2-D, bicubic; ``padding_mode``: zeros, border or reflection.
+    In 3-D likewise.
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -122,8 +123,6 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    if mode == "bicubic":
-        raise NotImplementedError("grid_sample: mode='bicubic' is not there yet")
     n = input.dim() - 2
     if n not in (2, 3) or grid.dim() != input.dim() or grid.size(-1) != n:
         raise RuntimeError(
@@ -136,16 +135,15 @@ def grid_sample(
             f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     align_corners = _or_default(align_corners)
-    sizes = input.shape[2:]
-    places = []
-    for axis, count in enumerate(sizes):
-        x = _to_pixels(grid[..., n - 1 - axis], count, align_corners)
-        if padding_mode == "reflection":
-            bounds = (0, count - 1) if align_corners else (-0.5, count - 0.5)
-            x = _reflect(x, *bounds)
-        if padding_mode != "zeros":
-            x = x.clamp(0, count - 1)
-        places.append(x)
+    places = [
+        _to_pixels(grid[..., n - 1 - axis], count, align_corners)
+        for axis, count in enumerate(input.shape[2:])
+    ]
+    if mode == "bicubic":
+        return _bicubic(input, places, padding_mode, align_corners)
+    places = [
+        _padded(x, count, padding_mode, align_corners) for x, count in zip(places, input.shape[2:])
+    ]
     if mode == "nearest":
         return _corner(input, [x.round() for x in places])
     floors = [x.floor() for x in places]
@@ -159,6 +157,43 @@ def grid_sample(
             weight = weight * (fraction if upper else 1 - fraction)
             position.append(floors[axis] + upper)
         result = result + _corner(input, position) * weight.unsqueeze(1)
+    return result
+
+
+def _padded(x: Tensor, count: int, padding_mode: str, align_corners: bool) -> Tensor:
+    """Positions as the padding mode moves them into the image."""
+    if padding_mode == "reflection":
+        x = _reflect(x, *((0, count - 1) if align_corners else (-0.5, count - 0.5)))
+    return x if padding_mode == "zeros" else x.clamp(0, count - 1)
+
+
+def _cubic_weights(t: Tensor) -> list[Tensor]:
+    """The weights of the four elements around a fraction (Keys, 1981, with a = -0.75)."""
+    a = -0.75
+
+    def near(d: Tensor) -> Tensor:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Tensor) -> Tensor:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _bicubic(input: Tensor, places: list[Tensor], padding_mode: str, align_corners: bool) -> Tensor:
+    if input.dim() != 4:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    floors = [x.floor() for x in places]
+    weights = [_cubic_weights(x - floor) for x, floor in zip(places, floors)]
+    result: Any = 0
+    for i in range(4):
+        for j in range(4):
+            position = [
+                _padded(floor + (k - 1), count, padding_mode, align_corners)
+                for floor, k, count in zip(floors, (i, j), input.shape[2:])
+            ]
+            weight = (weights[0][i] * weights[1][j]).unsqueeze(1)
+            result = result + _corner(input, position) * weight
     return result
 
 
