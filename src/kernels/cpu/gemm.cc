@@ -1,7 +1,5 @@
 #include "kernels/cpu/gemm.h"
 
-#include <dnnl.h>
-
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -11,17 +9,16 @@
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/gemv.h"
-#include "kernels/cpu/onednn_scope.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/sgemm.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
 
 namespace {
 
-// Below this many multiplications OpenBLAS starts faster than oneDNN, above it is a few per cent
-// slower.
-constexpr int64_t kSmallProduct = 80 * 80 * 80;
+// Below this many multiplications packing both operands costs more than it gains.
+constexpr int64_t kSmallProduct = 48 * 48 * 48;
 // BLAS counts in 32 bits.
 constexpr int64_t kMaxBlasSize = int64_t{1} << 30;
 
@@ -91,18 +88,9 @@ BlasTranspose code(bool transpose) {
 
 void call_gemm(const Operand<float>& a, const Operand<float>& b, int64_t m, int64_t n, int64_t k,
                float alpha, float beta, float* c, int64_t ldc) {
-  if (m * n * k <= kSmallProduct) {
-    blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
-                 static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
-                 b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
-    return;
-  }
-  const OneThread one_thread;
-  const dnnl_status_t status = dnnl_sgemm(a.transpose ? 'T' : 'N', b.transpose ? 'T' : 'N', m, n, k,
-                                          alpha, a.data, a.ld, b.data, b.ld, beta, c, ldc);
-  TD_CHECK(status == dnnl_success,
-           "matrix product of {}x{} and {}x{}: oneDNN failed with status {}", m, k, k, n,
-           static_cast<int64_t>(status));
+  blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
+               static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
+               b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
 }
 void call_gemm(const Operand<double>& a, const Operand<double>& b, int64_t m, int64_t n, int64_t k,
                double alpha, double beta, double* c, int64_t ldc) {
@@ -239,9 +227,26 @@ void fill_from(const Typed<T>& c, const Typed<T>& d) {
   }
 }
 
+// f32 products that are worth packing go to sgemm, whatever their strides. False for the others.
+template <class T>
+bool try_packed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
+                const Typed<T>& d, bool parallel) {
+  if constexpr (std::is_same_v<T, float>) {
+    const int64_t m = c.rows, n = c.cols, k = a.cols;
+    if (m <= 1 || n <= 1 || static_cast<double>(m) * n * k <= kSmallProduct) return false;
+    sgemm({m, n, k, c.data, c.row_stride, c.col_stride, a.data, a.row_stride, a.col_stride, b.data,
+           b.row_stride, b.col_stride, alpha, beta, d.data, d.row_stride, d.col_stride},
+          parallel);
+    return true;
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
                 const Typed<T>& d) {
+  if (try_packed(c, a, b, alpha, beta, d, false)) return;
   if (d.data && beta != T(0)) fill_from(c, d);
   if constexpr (std::is_integral_v<T>)
     integer_gemm(c, a, b, alpha, beta);
@@ -349,6 +354,7 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
                 const Typed<T>& d) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
+  if (try_packed(c, a, b, alpha, beta, d, true)) return;
   const Tiling t = choose_tiles(m, n, k);
   const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
   if (across * down == 1) return typed_gemm(c, a, b, alpha, beta, d);

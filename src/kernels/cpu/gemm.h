@@ -1,9 +1,9 @@
 // Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another
 // matrix is given.
 //
-// f32 goes to OpenBLAS (small) or oneDNN, f64 and complex to OpenBLAS, f16 and bf16 are computed in
-// f32 and rounded once, integers wrap around. With beta = 0 D is not read. Either stride of A, B
-// and C may be the long one; matrices without a unit stride are packed first.
+// f32 goes to sgemm.h (small products to OpenBLAS), f64 and complex to OpenBLAS, f16 and bf16 are
+// computed in f32 and rounded once, integers wrap around. With beta = 0 D is not read. Either
+// stride of A, B and C may be the long one; matrices without a unit stride are packed first.
 #pragma once
 
 #include "kernels/view.h"

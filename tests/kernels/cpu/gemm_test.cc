@@ -94,6 +94,10 @@ TEST(Gemm, HalfPrecision) {
 TEST(Gemm, LargeEnoughForTiles) {
   check_product<float>(300, 410, 200, false, true, false, 1e-4);
   check_product<float>(700, 30, 100, true, false, true, 1e-4);
+  for (int layout = 0; layout < 8; layout++) {  // several blocks of k and of columns, few rows
+    check_product<float>(30, 1100, 400, layout & 1, layout & 2, layout & 4, 1e-4);
+    check_product<float>(150, 45, 800, layout & 1, layout & 2, layout & 4, 1e-4);
+  }
 }
 
 TEST(Gemm, IntegersWrapAround) {
@@ -110,6 +114,25 @@ TEST(Gemm, StridesWithoutUnit) {
   const Matrix spread{a.data(), 2, 2, 4, 2}, repeated{a.data(), 2, 2, 0, 2};
   gemm(DType::kFloat32, {c.data(), 2, 2, 2, 1}, spread, repeated);
   EXPECT_EQ(c, (std::vector<float>{3, 6, 7, 14}));
+}
+
+TEST(Gemm, LargeMatricesWithoutUnitStrides) {
+  constexpr int64_t kSide = 60;
+  std::mt19937 rng(3);
+  auto a = random_matrix<float>(kSide, 2 * kSide, false, 0, rng);
+  std::vector<float> c(2 * kSide * kSide);
+  const Matrix spread{a.data.data() + 1, kSide, kSide, 2 * kSide, 2};
+  const Matrix out{c.data(), kSide, kSide, 2 * kSide, 2}, bias{c.data() + 1, kSide, kSide, 0, 2};
+  for (int64_t j = 0; j < kSide; j++) c[static_cast<size_t>(2 * j + 1)] = static_cast<float>(j);
+  gemm(DType::kFloat32, out, spread, transposed(spread), 1, 1, bias);
+  for (int64_t i = 0; i < kSide; i++) {
+    for (int64_t j = 0; j < kSide; j++) {
+      double sum = static_cast<double>(j);
+      for (int64_t p = 0; p < kSide; p++)
+        sum += double(at<float>(spread, i, p)) * double(at<float>(spread, j, p));
+      ASSERT_NEAR(at<float>(out, i, j), sum, 1e-4) << i << "," << j;
+    }
+  }
 }
 
 TEST(Gemm, SameBitsForAnyNumberOfThreads) {

@@ -1,0 +1,331 @@
+#include "kernels/cpu/sgemm.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "kernels/cpu/scratch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/sgemm.cc"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+namespace {
+
+using V = Vec<float>;
+constexpr int64_t kLanes = V::size();
+// A tile of C fills the registers: 24 of AVX-512's 32, 12 of the 16 that the others have.
+constexpr int kTileRows = kLanes == 16 ? 12 : 4;
+constexpr int kTileVectors = kLanes == 16 ? 2 : 3;
+constexpr int64_t kPanel = kTileVectors * kLanes;  // columns of a tile
+// A panel of B stays in the first-level cache while it meets some strips of A, which stay in the
+// second-level one; a block of B is shared by all tasks.
+constexpr int64_t kBlockK = 384;
+constexpr int64_t kBlockColumns = 1024;
+constexpr int64_t kStripRows = 8 * kTileRows;
+constexpr int64_t kShort = 96;     // a k with which writing C takes longer than reading A and B
+constexpr int64_t kFewRows = 128;  // with which packing B is a large part of the work
+constexpr int64_t kTaskWork = int64_t{1} << 20;  // multiplications that are worth a task
+
+int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// Four lines of kLanes elements become columns: to[j * width + i] = from[i * stride + j].
+TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float* from,
+                          int64_t stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < 4; i++) to[i] = from[i * stride];
+#else
+  const hn::ScalableTag<float> d;
+  const hn::RepartitionToWide<decltype(d)> pairs;
+  alignas(64) float rows[4][kLanes];
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + stride),
+             c = hn::LoadU(d, from + 2 * stride), e = hn::LoadU(d, from + 3 * stride);
+  const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
+             ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
+             ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
+             ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)), d, rows[0]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)), d, rows[1]);
+  hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)), d, rows[2]);
+  hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)), d, rows[3]);
+  for (int64_t block = 0; block < kLanes; block += 4)
+    for (int64_t i = 0; i < 4; i++)
+      std::memcpy(to + (block + i) * width, &rows[i][block], 4 * sizeof(float));
+#endif
+}
+
+// Lines of an operand, side by side for every k: to[j * kWidth + i] = line i at j, and 0 from
+// `lines` up to kWidth.
+template <int64_t kWidth>
+TD_FN void pack(float* to, const float* from, int64_t lines, int64_t stride, int64_t k_stride,
+                int64_t k) {
+  if (stride == 1 && lines == kWidth) {
+    for (int64_t j = 0; j < k; j++)
+      std::memcpy(to + j * kWidth, from + j * k_stride, kWidth * sizeof(float));
+    return;
+  }
+  int64_t j = 0;
+  if (kWidth % 4 == 0 && k_stride == 1 && lines == kWidth) {
+    for (; j + kLanes <= k; j += kLanes)
+      for (int64_t i = 0; i < kWidth; i += 4)
+        transpose_four(to + j * kWidth + i, kWidth, from + i * stride + j, stride);
+  }
+  for (; j < k; j++) {
+    float* row = to + j * kWidth;
+    for (int64_t i = 0; i < lines; i++) row[i] = from[i * stride + j * k_stride];
+    std::fill(row + lines, row + kWidth, 0.0f);
+  }
+}
+
+// Where a tile goes: c = alpha sums + beta d, `columns` wide.
+struct Target {
+  float* c;
+  int64_t c_row, c_col;
+  const float* d;
+  int64_t d_row, d_col;
+  float alpha, beta;
+  int64_t columns;
+};
+
+// A tile whose rows do not lie in one piece in C and D.
+void store_scattered(const Target& t, const float* tile, int64_t rows) {
+  for (int64_t j = 0; j < t.columns; j++) {
+    for (int64_t i = 0; i < rows; i++) {
+      const float x = t.alpha * tile[i * kPanel + j];
+      const float old = t.beta == 0 ? 0 : t.beta * t.d[i * t.d_row + j * t.d_col];
+      t.c[i * t.c_row + j * t.c_col] = x + old;
+    }
+  }
+}
+
+template <int kRows, int kVectors>
+void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
+  V sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (auto& row : sums)
+#pragma GCC unroll 4
+    for (V& sum : row) sum = V(0.0f);
+  if (t.c_col == 1) {  // C arrives while the sums are made
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; i++) {
+      __builtin_prefetch(t.c + i * t.c_row, 1);
+      if (kVectors > 1) __builtin_prefetch(t.c + i * t.c_row + kVectors * kLanes - 1, 1);
+    }
+  }
+  for (int64_t p = 0; p < k; p++, a += kTileRows, b += kPanel) {
+    V right[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; v++) right[v] = load(b + v * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; i++) {
+      const V left(a[i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v++) sums[i][v] = fma(left, right[v], sums[i][v]);
+    }
+  }
+  if (t.c_col != 1 || (t.d_col != 1 && t.beta != 0)) {
+    float tile[kRows * kPanel];
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; i++)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v++) store(tile + i * kPanel + v * kLanes, sums[i][v]);
+    return store_scattered(t, tile, kRows);
+  }
+  const V alpha(t.alpha), beta(t.beta);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; v++) {
+      const int64_t at = v * kLanes, n = std::min(kLanes, t.columns - at);
+      V x = sums[i][v] * alpha;
+      if (n == kLanes) {
+        if (t.beta != 0) x = fma(beta, load(t.d + i * t.d_row + at), x);
+        store(t.c + i * t.c_row + at, x);
+      } else if (n > 0) {
+        if (t.beta != 0) x = fma(beta, load_n(t.d + i * t.d_row + at, n), x);
+        store_n(t.c + i * t.c_row + at, x, n);
+      }
+    }
+  }
+}
+
+using TileFn = void (*)(const float*, const float*, int64_t, const Target&);
+template <int kVectors, int... kRows>
+constexpr TileFn tile_of_rows(int64_t rows, std::integer_sequence<int, kRows...>) {
+  constexpr TileFn table[] = {multiply_tile<kRows + 1, kVectors>...};
+  return table[rows - 1];
+}
+TileFn tile_fn(int64_t rows, int64_t columns) {
+  const auto all = std::make_integer_sequence<int, kTileRows>();
+  if (columns <= kLanes) return tile_of_rows<1>(rows, all);
+  return columns <= 2 * kLanes ? tile_of_rows<2>(rows, all) : tile_of_rows<kTileVectors>(rows, all);
+}
+
+// A's columns k0 to k0 + k times the packed block of B whose first column is `column`.
+struct Block {
+  const Sgemm& p;
+  const float* packed_b;
+  int64_t k0, k, column, columns;
+};
+
+// Packs lines [0, lines) of an operand into panels of kWidth lines by block.k.
+template <int64_t kWidth>
+void pack_panels(float* to, const float* from, int64_t lines, int64_t stride, int64_t k_stride,
+                 int64_t k) {
+  // Where lines lie side by side, memory is read along them, otherwise line by line.
+  constexpr int64_t kStep = 16;
+  const int64_t step = stride == 1 ? kStep : k;
+  for (int64_t j = 0; j < k; j += step) {
+    for (int64_t i = 0; i < lines; i += kWidth)
+      pack<kWidth>(to + i * k + j * kWidth, from + i * stride + j * k_stride,
+                   std::min(kWidth, lines - i), stride, k_stride, std::min(step, k - j));
+  }
+}
+
+// The tile at (row, panel).
+void multiply_one(const Block& block, const float* strip, int64_t row, int64_t rows,
+                  int64_t panel) {
+  const Sgemm& p = block.p;
+  const bool first = block.k0 == 0;
+  const int64_t column = block.column + panel * kPanel;
+  float* c = p.c + row * p.c_row + column * p.c_col;
+  Target t{c,       p.c_row, p.c_col,
+           c,       p.c_row, p.c_col,
+           p.alpha, 1,       std::min(kPanel, block.columns - panel * kPanel)};
+  if (first) t.beta = p.beta;
+  if (first && p.d)
+    t.d = p.d + row * p.d_row + column * p.d_col, t.d_row = p.d_row, t.d_col = p.d_col;
+  tile_fn(rows, t.columns)(strip, block.packed_b + panel * kPanel * block.k, block.k, t);
+}
+
+// Fetches a matrix into the cache piece by piece, between tiles: packing alone would wait for
+// memory.
+class Prefetch {
+ public:
+  Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t pieces)
+      : data_(data),
+        stride_(stride),
+        lines_of_cache_((length + kLine - 1) / kLine),
+        count_(lines * lines_of_cache_),
+        step_(blocks_of(count_, std::max<int64_t>(pieces, 1))) {}
+  void advance() {
+    for (const int64_t end = std::min(count_, next_ + step_); next_ < end; next_++)
+      __builtin_prefetch(
+          data_ + next_ / lines_of_cache_ * stride_ + next_ % lines_of_cache_ * kLine, 0, 2);
+  }
+
+ private:
+  static constexpr int64_t kLine = 16;  // floats
+  const float* data_;
+  int64_t stride_, lines_of_cache_, count_, step_, next_ = 0;
+};
+
+// Rows [row, row_end) and panels [panel, panel_end) of C.
+void multiply_block(const Block& block, int64_t row, int64_t row_end, int64_t panel,
+                    int64_t panel_end) {
+  const Sgemm& p = block.p;
+  const Scratch<float> packed(
+      std::min(kStripRows, blocks_of(row_end - row, kTileRows) * kTileRows) * block.k);
+  for (; row < row_end; row += kStripRows) {
+    const int64_t rows = std::min(kStripRows, row_end - row);
+    pack_panels<kTileRows>(packed.data(), p.a + row * p.a_row + block.k0 * p.a_col, rows, p.a_row,
+                           p.a_col, block.k);
+    const int64_t ahead = row + rows, more = std::clamp<int64_t>(p.m - ahead, 0, kStripRows);
+    const float* next = p.a + ahead * p.a_row + block.k0 * p.a_col;
+    const int64_t tiles = blocks_of(rows, kTileRows) * (panel_end - panel);
+    Prefetch prefetch = p.a_col == 1 ? Prefetch(next, more, p.a_row, block.k, tiles)
+                                     : Prefetch(next, block.k, p.a_col, more, tiles);
+    const auto tile = [&](int64_t r, int64_t i) {
+      prefetch.advance();
+      multiply_one(block, packed.data() + r * block.k, row + r,
+                   std::min<int64_t>(kTileRows, rows - r), i);
+    };
+    if (block.k <= kShort) {  // what matters is to write C in order
+      for (int64_t r = 0; r < rows; r += kTileRows)
+        for (int64_t i = panel; i < panel_end; i++) tile(r, i);
+    } else {
+      for (int64_t i = panel; i < panel_end; i++)
+        for (int64_t r = 0; r < rows; r += kTileRows) tile(r, i);
+    }
+  }
+}
+
+template <class F>
+void for_range(bool parallel, int64_t n, int64_t grain, const F& f) {
+  if (parallel)
+    parallel_for(0, n, grain, f);
+  else
+    f(0, n);
+}
+
+// The tasks of a block: strips of rows, and where these are few, of columns too.
+void multiply_parts(const Block& block, bool parallel) {
+  const int64_t m = block.p.m, panels = blocks_of(block.columns, kPanel);
+  if (!parallel) return multiply_block(block, 0, m, 0, panels);
+  constexpr int64_t kEnough = 8;
+  const int64_t strips = blocks_of(m, kTileRows);
+  const int64_t strip_work = kTileRows * block.columns * block.k;
+  const int64_t task_strips =
+      std::max(blocks_of(strips, kEnough), blocks_of(kTaskWork, strip_work));
+  const int64_t down = blocks_of(strips, task_strips);
+  const int64_t wanted =
+      std::clamp<int64_t>(strip_work * strips / down / kTaskWork, 1, blocks_of(kEnough, down));
+  const int64_t task_panels = blocks_of(panels, wanted), across = blocks_of(panels, task_panels);
+  parallel_for(0, down * across, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t row = i / across * task_strips * kTileRows, panel = i % across * task_panels;
+      multiply_block(block, row, std::min(m, row + task_strips * kTileRows), panel,
+                     std::min(panels, panel + task_panels));
+    }
+  });
+}
+
+void multiply(const Sgemm& p, bool parallel) {
+  const int64_t block_k = blocks_of(p.k, blocks_of(p.k, kBlockK));
+  const int64_t parts_n = blocks_of(p.n, p.m <= kFewRows ? kBlockColumns / 2 : kBlockColumns),
+                block_n = blocks_of(blocks_of(p.n, parts_n), kPanel) * kPanel;
+  const Scratch<float> packed(block_k * block_n);
+  for (int64_t column = 0; column < p.n; column += block_n) {
+    for (int64_t k0 = 0; k0 < p.k; k0 += block_k) {
+      const Block block{p,      packed.data(),
+                        k0,     std::min(block_k, p.k - k0),
+                        column, std::min(block_n, p.n - column)};
+      const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 16) / (kPanel * block.k));
+      for_range(parallel, blocks_of(block.columns, kPanel), grain, [&](int64_t begin, int64_t end) {
+        pack_panels<kPanel>(packed.data() + begin * kPanel * block.k,
+                            p.b + k0 * p.b_row + (column + begin * kPanel) * p.b_col,
+                            std::min((end - begin) * kPanel, block.columns - begin * kPanel),
+                            p.b_col, p.b_row, block.k);
+      });
+      multiply_parts(block, parallel);
+    }
+  }
+}
+
+}  // namespace
+
+void sgemm_any(const Sgemm& p, bool parallel) {
+  // A large B that lies column by column is packed strip by strip where it is used, by taking A's
+  // place in the transposed product.
+  const bool stream_b = p.m <= kFewRows && p.m < p.n && p.b_row == 1 && p.c_col == 1;
+  if (stream_b || (p.c_col != 1 && p.c_row == 1))
+    multiply({p.n, p.m, p.k, p.c, p.c_col, p.c_row, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row,
+              p.alpha, p.beta, p.d, p.d_col, p.d_row},
+             parallel);
+  else
+    multiply(p, parallel);
+}
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {
+
+HWY_EXPORT(sgemm_any);
+
+void sgemm(const Sgemm& p, bool parallel) { HWY_DYNAMIC_DISPATCH(sgemm_any)(p, parallel); }
+
+}  // namespace taeda::cpu
+#endif
