@@ -1,4 +1,4 @@
-// The two ways in which a convolution is computed; convolution.cc chooses.
+// The ways in which a convolution is computed; convolution.cc chooses.
 #pragma once
 
 #include "kernels/cpu/conv_array.h"
@@ -9,6 +9,12 @@ namespace taeda::cpu {
 void onednn_conv_forward(const ConvProblem& p, const View& bias);
 void onednn_conv_input_gradient(const ConvProblem& p);
 void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+
+// Winograd's algorithm for f32 images, 3x3 filters and stride 1, where use_winograd says so.
+bool use_winograd(const ConvProblem& p, bool weight_gradient);
+void winograd_conv_forward(const ConvProblem& p, const View& bias);
+void winograd_conv_input_gradient(const ConvProblem& p);
+void winograd_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
 
 // Windows unfolded into a matrix, then a matrix product; any numeric type, any sizes.
 void unfolded_conv_forward(const ConvProblem& p, const View& bias);

@@ -66,7 +66,9 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
                          const ConvGeometry& g) {
   if (y.numel == 0) return;
   const ConvProblem p(x, w, y, g);
-  if (use_onednn(p))
+  if (use_onednn(p) && use_winograd(p, false))
+    winograd_conv_forward(p, b);
+  else if (use_onednn(p))
     onednn_conv_forward(p, b);
   else
     unfolded_conv_forward(p, b);
@@ -76,7 +78,9 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
                                 const ConvGeometry& g) {
   if (gx.numel == 0) return;
   const ConvProblem p(gx, w, gy, g);
-  if (use_onednn(p))
+  if (use_onednn(p) && use_winograd(p, false))
+    winograd_conv_input_gradient(p);
+  else if (use_onednn(p))
     onednn_conv_input_gradient(p);
   else
     unfolded_conv_input_gradient(p);
@@ -85,7 +89,9 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
-  if (use_onednn(p))
+  if (use_onednn(p) && use_winograd(p, true))
+    winograd_conv_weight_gradient(p, gb);
+  else if (use_onednn(p))
     onednn_conv_weight_gradient(p, gb);
   else
     unfolded_conv_weight_gradient(p, gb);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/parallel.h"
+#include "kernels/cpu/conv_backends.h"
 
 namespace taeda::cpu {
 namespace {
@@ -165,9 +166,60 @@ TEST(Convolution, ChannelParts) {
   check<float>({1, 64, 64, 4, {32, 32}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1e-5);
 }
 
-TEST(Convolution, SameBitsForAnyNumberOfThreads) {
+Array<double> widened(const Array<float>& a) {
+  Array<double> out(a.sizes);
+  for (size_t i = 0; i < a.data.size(); i++) out.data[i] = double(a.data[i]);
+  return out;
+}
+
+// Winograd's algorithm at sizes for which it would not be chosen, against double precision.
+void check_winograd(int64_t n, int64_t c, int64_t o, std::vector<int64_t> in,
+                    std::vector<int64_t> padding) {
+  std::mt19937 rng(5);
+  Array<float> x({n, c, in[0], in[1]}), w({o, c, 3, 3}), b({o});
+  Array<float> gy({n, o, in[0] + 2 * padding[0] - 2, in[1] + 2 * padding[1] - 2});
+  for (Array<float>* a : {&x, &w, &b, &gy}) a->randomise(rng);
+  Array<double> xd = widened(x), wd = widened(w), bd = widened(b), gyd = widened(gy);
+  const std::vector<int64_t> ones{1, 1};
+  const ConvGeometry g{ones, padding, ones, 1};
+  Array<float> y = gy, gx = x, gw = w, gb = b;
+  Array<double> y_want = gyd, gx_want = xd, gw_want = wd, gb_want = bd;
+  winograd_conv_forward(ConvProblem(x.view(), w.view(), y.view(), g), b.view());
+  winograd_conv_input_gradient(ConvProblem(gx.view(), w.view(), gy.view(), g));
+  winograd_conv_weight_gradient(ConvProblem(x.view(), gw.view(), gy.view(), g), gb.view());
+  convolution_forward(y_want.view(), xd.view(), wd.view(), bd.view(), g);
+  convolution_input_gradient(gx_want.view(), gyd.view(), wd.view(), g);
+  convolution_weight_gradient(gw_want.view(), gb_want.view(), gyd.view(), xd.view(), g);
+  expect_near(y.data, y_want.data, 1e-6, "forward");
+  expect_near(gx.data, gx_want.data, 1e-6, "input gradient");
+  expect_near(gw.data, gw_want.data, 1e-6, "weight gradient");
+  expect_near(gb.data, gb_want.data, 1e-6, "bias gradient");
+}
+TEST(Convolution, Winograd) {
+  check_winograd(1, 1, 1, {3, 3}, {0, 0});
+  check_winograd(2, 3, 5, {7, 7}, {1, 1});
+  check_winograd(3, 17, 12, {12, 31}, {1, 1});  // one run of 16 tiles and an odd column
+  check_winograd(2, 5, 7, {9, 70}, {2, 0});
+  check_winograd(2, 4, 3, {1, 2}, {1, 2});
+  check_winograd(5, 70, 65, {29, 28}, {1, 1});  // several chunks of tiles
+}
+TEST(Convolution, WinogradIsChosen) {
+  const Case t{2, 96, 80, 1, {29, 31}, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
+  check<float>(t, 1e-5);
+  Array<float> x({2, 96, 29, 31}), w({80, 96, 3, 3}), y({2, 80, 29, 31}), narrow({2, 96, 4, 4});
+  const ConvGeometry g{t.stride, t.padding, t.dilation, 1};
+  EXPECT_TRUE(use_winograd(ConvProblem(x.view(), w.view(), y.view(), g), false) ||
+              getenv("TAEDA_CPU") != nullptr);  // not in the baseline instruction set
+  Array<float> half({2, 80, 15, 16}), small({2, 80, 4, 4});
+  const std::vector<int64_t> twos{2, 2};
+  EXPECT_FALSE(use_winograd(
+      ConvProblem(x.view(), w.view(), half.view(), {twos, t.padding, t.dilation, 1}), false));
+  EXPECT_FALSE(use_winograd(ConvProblem(narrow.view(), w.view(), small.view(), g), false));
+}
+
+void check_same_bits(int64_t in, int64_t out) {
   std::mt19937 rng(4);
-  Array<float> x({37, 8, 12, 12}), w({16, 8, 3, 3}), b({16}), gy({37, 16, 12, 12});
+  Array<float> x({37, in, 12, 12}), w({out, in, 3, 3}), b({out}), gy({37, out, 12, 12});
   for (Array<float>* a : {&x, &w, &b, &gy}) a->randomise(rng);
   const std::vector<int64_t> ones{1, 1};
   const int threads = get_num_threads();
@@ -182,6 +234,10 @@ TEST(Convolution, SameBitsForAnyNumberOfThreads) {
   }
   set_num_threads(threads);
   for (size_t i = 0; i < 4; i++) EXPECT_EQ(results[i], results[i + 4]);
+}
+TEST(Convolution, SameBitsForAnyNumberOfThreads) {
+  check_same_bits(8, 16);
+  check_same_bits(160, 160);  // by Winograd's algorithm
 }
 
 }  // namespace
