@@ -123,7 +123,7 @@ Tensor& Tensor::requires_grad_(bool value) {
   TD_CHECK(!impl()->inference || thread_modes.inference,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   TD_CHECK(is_inexact(dtype()),
-           "only Tensors of floating point and complex dtype can require gradients");
+           "Only Tensors of floating point and complex dtype can require gradients");
   autograd::make_meta(impl()).requires_grad = true;
   autograd::refresh_keys(impl());
   return *this;

@@ -1,5 +1,6 @@
 // Factory functions, copies and conversions: the hand-written bodies behind ops/factory.yaml.
 #include <cmath>
+#include <numbers>
 
 #include "core/layout.h"
 #include "kernels/cpu/loop.h"
@@ -247,6 +248,56 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
   return triangle_indices(
       "triu_indices", 0, static_cast<int64_t>(all) - below, options,
       [&](int64_t i) { return std::pair(std::max<int64_t>(0, i + offset), col); });
+}
+
+namespace {
+
+// value(x) for x = k / n, k = 0 .. n: all of them, or, for a periodic window, without the last.
+template <class F>
+Tensor window(std::string_view name, int64_t length, bool periodic, const TensorOptions& options,
+              const F& value) {
+  const DType dtype = dtype_or(options, default_dtype());
+  TD_CHECK(is_floating(dtype), "{} expects floating point dtypes, got: {}", name,
+           scalar_type_name(dtype));
+  TD_CHECK(length >= 0, "{} requires non-negative window_length, got window_length={}", name,
+           length);
+  Tensor wide = empty_tensor({length}, DType::kFloat64, device_or_cpu(options));
+  if (!wide.is_meta()) {
+    auto* data = wide.data<double>();
+    const auto last = static_cast<double>(periodic ? length : length - 1);
+    for (int64_t k = 0; k < length; k++)
+      data[k] = length == 1 ? 1.0 : value(static_cast<double>(k) / last);
+  }
+  return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
+}
+
+constexpr double kTwoPi = 2 * std::numbers::pi;
+
+}  // namespace
+
+Tensor hamming_window(int64_t length, bool periodic, double alpha, double beta,
+                      const TensorOptions& options) {
+  return window("hamming_window", length, periodic, options,
+                [&](double x) { return alpha - beta * std::cos(kTwoPi * x); });
+}
+Tensor hann_window(int64_t length, bool periodic, const TensorOptions& options) {
+  return window("hann_window", length, periodic, options,
+                [](double x) { return 0.5 - 0.5 * std::cos(kTwoPi * x); });
+}
+Tensor blackman_window(int64_t length, bool periodic, const TensorOptions& options) {
+  return window("blackman_window", length, periodic, options, [](double x) {
+    return 0.42 - 0.5 * std::cos(kTwoPi * x) + 0.08 * std::cos(2 * kTwoPi * x);
+  });
+}
+Tensor bartlett_window(int64_t length, bool periodic, const TensorOptions& options) {
+  return window("bartlett_window", length, periodic, options,
+                [](double x) { return 1 - std::abs(2 * x - 1); });
+}
+Tensor kaiser_window(int64_t length, bool periodic, double beta, const TensorOptions& options) {
+  return window("kaiser_window", length, periodic, options, [&](double x) {
+    const double inside = std::sqrt(std::max(0.0, 1 - (2 * x - 1) * (2 * x - 1)));
+    return std::cyl_bessel_i(0.0, std::abs(beta) * inside) / std::cyl_bessel_i(0.0, std::abs(beta));
+  });
 }
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,

@@ -131,6 +131,15 @@ PyObject* unary(PyObject* a) {
   return binding(a, nullptr, 0, nullptr);
 }
 
+PyObject* invert(PyObject* a) {
+  if (!overrides_torch_function(a) && is_inexact(tensor_of(a).dtype())) {
+    PyErr_SetString(PyExc_TypeError,
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return nullptr;
+  }
+  return unary<kNot>(a);
+}
+
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
   if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
   return binary<kPow>(a, b);
@@ -231,7 +240,7 @@ void add_number_slots(TypeSlots& slots) {
       type_slot(Py_nb_inplace_xor, binary_inplace<kXor>),
       type_slot(Py_nb_negative, unary<kNeg>),
       type_slot(Py_nb_absolute, unary<kAbs>),
-      type_slot(Py_nb_invert, unary<kNot>),
+      type_slot(Py_nb_invert, invert),
       type_slot(Py_nb_positive, positive),
       type_slot(Py_tp_richcompare, compare),
       type_slot(Py_nb_bool, tensor_bool),
