@@ -82,6 +82,11 @@ def __getattr__(name: str):
             if error.name != f"taeda.{name}":
                 raise
             raise AttributeError(f"module 'taeda' has no attribute '{name}'") from None
+    elif name.startswith("_foreach_"):
+        functions = _importlib.import_module("taeda._foreach").__dict__
+        if name not in functions:
+            raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+        value = functions[name]
     elif name.endswith("Tensor") and name != "Tensor":
         from taeda._dtypes import TENSOR_TYPES
 

@@ -107,6 +107,12 @@ def set_(
     return self
 
 
+@_method
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    """Gives this tensor the size of another; see resize_."""
+    return self.resize_(the_template.size(), memory_format=memory_format)
+
+
 def _shown(source: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor on the memory of `source`."""
     if source is None:

@@ -167,6 +167,8 @@ x.requires_grad_().backward(gradient=x.detach(), retain_graph=True, create_graph
 y = T([2.], requires_grad=True); (y ** 2).backward(retain_graph=True, create_graph=True); result = y.grad
 y = T([2.], requires_grad=True); z = y * 3; z.backward(inputs=[y]); result = y.grad
 x.retain_grad()
+x.resize_as_(v)
+x.resize_as_(the_template=torch.ones(2, 2))
 x.register_hook(lambda g: g)
 """.strip().split("\n")
 
@@ -578,6 +580,21 @@ F.conv3d(torch.rand(1, 2, 3, 3, 3), torch.rand(4, 1, 2, 2, 2), stride=2, padding
 m = nn.Linear(4, 2); m.register_forward_pre_hook(lambda s, a, k: ((a[0] + 1,), k), with_kwargs=True, prepend=False); result = m(x)
 m = nn.Linear(4, 2); m.register_forward_hook(lambda s, a, k, o: o * 2, with_kwargs=True, always_call=True); result = m(x)
 m = nn.utils.weight_norm(nn.Linear(4, 2), name="weight", dim=0); result = m(x), [n for n, _ in m.named_parameters()]
+torch._foreach_add([v, x], [v, x], alpha=3)
+torch._foreach_add([v, x], 2), torch._foreach_sub([v], [1.5]), torch._foreach_mul([v, x], T(2.))
+torch._foreach_mul_([v, x], 2); torch._foreach_add_([v], scalar=1); result = v, x
+torch._foreach_lerp_([v], [v * 2], 0.25); torch._foreach_div_([v], [v + 3]); result = v
+torch._foreach_lerp([v], [v * 2], [v])
+torch._foreach_addcmul_([v], [v], [v], value=0.5); torch._foreach_addcdiv_([v], [v], [v + 3], [2.0]); result = v
+torch._foreach_addcmul([v], [v], [v])
+torch._foreach_sqrt([v.abs()]), torch._foreach_neg([v]), torch._foreach_norm([v, x]), torch._foreach_norm([v], 1)
+torch._foreach_zero_([v]); torch._foreach_copy_([x], [x + 1]); result = v, x
+torch._foreach_maximum([v, x], 0.5), torch._foreach_minimum([v], [v * 2]), torch._foreach_clamp_min([v], 0)
+torch._foreach_maximum_([v], [v * 2]); result = v
+torch._foreach_pow([v], 2), torch._foreach_exp([v]), torch._foreach_reciprocal([v])
+torch._foreach_add([v, v], [v])
+torch._foreach_add([], 1)
+torch._foreach_foo
 torch.index_select(x, 1, T([0]), out=torch.empty(0))
 F.max_pool3d(torch.rand(1, 1, 4, 4, 4), kernel_size=2, stride=2)
 F.max_pool2d(x[None], 2, stride=2, padding=1)
