@@ -272,10 +272,37 @@ def backward(
     run(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
+class DisableTorchFunctionSubclass:
+    """In the block, subclasses of Tensor do not override operators: torch._C has it too."""
+
+    def __enter__(self) -> None:
+        _C._disable_torch_function_subclass(1)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._disable_torch_function_subclass(-1)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """In the block, neither subclasses nor modes override operators."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = []
+        while _C._has_torch_function_variadic():
+            self._modes.append(_C._pop_torch_function_stack())
+
+    def __exit__(self, *exc: object) -> None:
+        for mode in reversed(self._modes):
+            _C._push_on_torch_function_stack(mode)
+        super().__exit__(*exc)
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
+    for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
+        setattr(_C, kind.__name__, kind)
 
 
 install()

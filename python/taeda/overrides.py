@@ -12,6 +12,7 @@ from taeda._C import (
     _has_torch_function,
     _has_torch_function_variadic,
 )
+from taeda._tensor import DisableTorchFunctionSubclass  # noqa: F401
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -122,13 +123,3 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
-
-
-class DisableTorchFunctionSubclass:
-    """In the block, subclasses do not override operators."""
-
-    def __enter__(self) -> None:
-        _C._disable_torch_function_subclass(1)
-
-    def __exit__(self, *exc: object) -> None:
-        _C._disable_torch_function_subclass(-1)

@@ -168,6 +168,25 @@ def test_disabled_subclass():
     assert not has_torch_function((x,))
 
 
+@pytest.mark.parametrize("name", ["DisableTorchFunctionSubclass", "DisableTorchFunction"])
+def test_switches_of_the_extension_module(name):
+    names = []
+
+    class Log(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = Points([1.0, 2.0])
+    with Log(), getattr(torch._C, name)():
+        assert type(x.clone()) is torch.Tensor
+    assert names == (["clone"] if name.endswith("Subclass") else [])
+    assert type(x.clone()) is Points
+    with Log():
+        x.neg()
+    assert names[-1] == "neg"
+
+
 def test_setting_and_deleting_a_property_is_seen():
     seen = []
 
