@@ -16,6 +16,12 @@ void winograd_conv_forward(const ConvProblem& p, const View& bias);
 void winograd_conv_input_gradient(const ConvProblem& p);
 void winograd_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
 
+// Matrix products for 1x1 filters in f32, where use_pointwise says so.
+bool use_pointwise(const ConvProblem& p, bool weight_gradient);
+void pointwise_conv_forward(const ConvProblem& p, const View& bias);
+void pointwise_conv_input_gradient(const ConvProblem& p);
+void pointwise_conv_weight_gradient(const ConvProblem& p);
+
 // Windows unfolded into a matrix, then a matrix product; any numeric type, any sizes.
 void unfolded_conv_forward(const ConvProblem& p, const View& bias);
 void unfolded_conv_input_gradient(const ConvProblem& p);

@@ -68,6 +68,8 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
   const ConvProblem p(x, w, y, g);
   if (use_onednn(p) && use_winograd(p, false))
     winograd_conv_forward(p, b);
+  else if (use_onednn(p) && use_pointwise(p, false))
+    pointwise_conv_forward(p, b);
   else if (use_onednn(p))
     onednn_conv_forward(p, b);
   else
@@ -80,6 +82,8 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
   const ConvProblem p(gx, w, gy, g);
   if (use_onednn(p) && use_winograd(p, false))
     winograd_conv_input_gradient(p);
+  else if (use_onednn(p) && use_pointwise(p, false))
+    pointwise_conv_input_gradient(p);
   else if (use_onednn(p))
     onednn_conv_input_gradient(p);
   else
@@ -91,6 +95,8 @@ void convolution_weight_gradient(const View& gw, const View& gb, const View& gy,
   const ConvProblem p(x, gw, gy, g);
   if (use_onednn(p) && use_winograd(p, true))
     winograd_conv_weight_gradient(p, gb);
+  else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
+    pointwise_conv_weight_gradient(p);
   else if (use_onednn(p))
     onednn_conv_weight_gradient(p, gb);
   else

@@ -203,6 +203,23 @@ TEST(Convolution, Winograd) {
   check_winograd(2, 4, 3, {1, 2}, {1, 2});
   check_winograd(5, 70, 65, {29, 28}, {1, 1});  // several chunks of tiles
 }
+TEST(Convolution, Pointwise) {
+  // Samples side by side, with a shorter last group; then one by one.
+  check<float>({19, 40, 33, 1, {7, 7}, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, 1e-5);
+  check<float>({3, 32, 50, 1, {23, 25}, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, 1e-5);
+  check<float>({2, 32, 40, 1, {3, 4, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}}, 1e-5);
+  check<float>({5, 40, 33, 1, {7, 7}, {1, 1}, {1, 1}, {0, 0}, {1, 1}, true}, 1e-5);
+  Array<float> x({19, 40, 7, 7}), w({33, 40, 1, 1}), y({19, 33, 7, 7}), gw = w;
+  std::mt19937 rng(6);
+  for (Array<float>* a : {&x, &y}) a->randomise(rng);
+  const std::vector<int64_t> ones{1, 1}, zeros{0, 0};
+  const ConvGeometry g{ones, zeros, ones, 1};
+  Array<double> xd = widened(x), yd = widened(y), gw_want = widened(w);
+  convolution_weight_gradient(gw.view(), {}, y.view(), x.view(), g);
+  convolution_weight_gradient(gw_want.view(), {}, yd.view(), xd.view(), g);
+  expect_near(gw.data, gw_want.data, 1e-6, "weight gradient");
+}
+
 TEST(Convolution, WinogradIsChosen) {
   const Case t{2, 96, 80, 1, {29, 31}, {3, 3}, {1, 1}, {1, 1}, {1, 1}};
   check<float>(t, 1e-5);
