@@ -1,8 +1,6 @@
-// Shape rules and hand-written bodies of ops/image.yaml.
+// Shape rules of ops/image.yaml.
 #include <algorithm>
 
-#include "op/constant_pad_nd.h"
-#include "op/pad_by_index.h"
 #include "ops/expr.h"
 #include "ops/image_rules.h"
 
@@ -158,17 +156,5 @@ DimVector col2im_sizes(IntSpan in, IntSpan output_size, IntSpan kernel, IntSpan 
 }
 
 }  // namespace rules
-
-namespace impl {
-
-Tensor pad(const Tensor& input, IntSpan pad, std::string_view mode, OptDouble value) {
-  if (mode == "constant") return op::constant_pad_nd(input, pad, Scalar(value.value_or(0)));
-  TD_CHECK(!value || *value == 0, "Padding mode \"{}\" doesn't take in value argument", mode);
-  TD_CHECK_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
-                       "Unrecognised padding mode {}", mode);
-  return op::pad_by_index(input, pad, mode);
-}
-
-}  // namespace impl
 
 }  // namespace taeda

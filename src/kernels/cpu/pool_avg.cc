@@ -59,6 +59,11 @@ void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T*
           for (int64_t k = 0; k < s.w.in; k++) row[k] += static_cast<Sum<T>>(line[k]);
         }
       }
+      if (s.w.kernel == 1 && s.w.in == s.w.out) {  // channels-last
+        const Sum<T> divide = divisor_of<Sum<T>>(d, h, {0, 1, 1}, divisor);
+        for (int64_t k = 0; k < s.w.in; k++) *y++ = T(row[k] / divide);
+        continue;
+      }
       for (const Range& w : r.w) {
         Sum<T> total = 0;
         for (int64_t k = w.begin; k < w.end; k++) total += row[k];
@@ -72,6 +77,17 @@ template <class T>
 void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T* gy, Sum<T>* gx) {
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
+      if (s.w.kernel == 1 && s.w.in == s.w.out) {  // channels-last
+        const Sum<T> divide = divisor_of<Sum<T>>(d, h, {0, 1, 1}, divisor);
+        for (int64_t i = d.begin; i < d.end; i++) {
+          for (int64_t j = h.begin; j < h.end; j++) {
+            Sum<T>* line = gx + (i * s.h.in + j) * s.w.in;
+            for (int64_t k = 0; k < s.w.in; k++) line[k] += static_cast<Sum<T>>(gy[k]) / divide;
+          }
+        }
+        gy += s.w.in;
+        continue;
+      }
       for (const Range& w : r.w) {
         const Sum<T> share = static_cast<Sum<T>>(*gy++) / divisor_of<Sum<T>>(d, h, w, divisor);
         for (int64_t i = d.begin; i < d.end; i++) {

@@ -22,6 +22,7 @@ struct Taps {
   std::vector<int64_t> from;  // out * count input positions
   std::vector<A> weight;
   bool copies = false;  // one tap of weight one
+  bool stays = false;   // every position is its own tap
 
   void add(int64_t position, A w) {
     from.push_back(std::clamp<int64_t>(position, 0, in - 1));
@@ -109,10 +110,16 @@ void add_antialiased(Taps<A>& t, A step, bool cubic) {
   }
 }
 
+// A negative scale leaves the dimension as it is.
 template <class A>
 Taps<A> make_taps(int64_t in, int64_t out, std::string_view mode, bool align_corners,
                   double scale) {
   Taps<A> t{in, out, 0, {}, {}};
+  if (scale < 0) {
+    TD_CHECK(in == out, "interpolate: a dimension that stays has size {} and {}", in, out);
+    t.stays = true;
+    return t;
+  }
   const A step = step_of<A>(in, out, align_corners, scale);
   if (mode == "nearest" || mode == "nearest-exact")
     add_nearest(t, scale, mode == "nearest-exact");
@@ -169,6 +176,10 @@ void resize_bytes(const Taps<double>& t, const ByteTaps& fixed, const uint8_t* x
 // y[outer, out, inner] = sum of x[outer, taps, inner]
 template <class From, class To, class A>
 void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t inner) {
+  if (t.stays) {
+    for (int64_t i = 0; i < outer * t.in * inner; i++) y[i] = static_cast<To>(x[i]);
+    return;
+  }
   for (int64_t a = 0; a < outer; a++, x += t.in * inner) {
     for (int64_t o = 0; o < t.out; o++, y += inner) {
       const int64_t* from = t.from.data() + o * t.count;
@@ -198,6 +209,10 @@ void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t 
 // The adjoint: gx[outer, taps, inner] += weight * gy[outer, out, inner].
 template <class From, class A>
 void resize_axis_gradient(const Taps<A>& t, const From* gy, A* gx, int64_t outer, int64_t inner) {
+  if (t.stays) {
+    for (int64_t i = 0; i < outer * t.in * inner; i++) gx[i] = static_cast<A>(gy[i]);
+    return;
+  }
   std::fill_n(gx, outer * t.in * inner, A(0));
   for (int64_t a = 0; a < outer; a++, gx += t.in * inner) {
     for (int64_t o = 0; o < t.out; o++, gy += inner) {

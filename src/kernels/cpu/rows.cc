@@ -253,24 +253,28 @@ struct Rows {
   template <class Take>
   static HWY_INLINE void each_column_sum(const T* x, int64_t n, int64_t rows, int64_t stride,
                                          const Take& take) {
-    constexpr int kWide = 8;
+    int64_t j = vectors_of_columns<8>(0, x, n, rows, stride, take);
+    j = vectors_of_columns<4>(j, x, n, rows, stride, take);
+    j = vectors_of_columns<2>(j, x, n, rows, stride, take);
+    j = vectors_of_columns<1>(j, x, n, rows, stride, take);
+    if (j == n) return;
+    Vec<T> sum(0);
+    for (int64_t i = 0; i < rows; i++) sum = sum + load_n(x + i * stride + j, n - j);
+    alignas(64) T rest[Vec<T>::size()];
+    hn::Store(sum.raw, Tag<T>(), rest);
+    for (int64_t k = 0; j < n; j++, k++) take(rest[k], j);
+  }
+  // As many groups of N vectors from column j on as there are; returns the first column left.
+  template <int N, class Take>
+  static HWY_INLINE int64_t vectors_of_columns(int64_t j, const T* x, int64_t n, int64_t rows,
+                                               int64_t stride, const Take& take) {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
-    int64_t j = 0;
-    for (; j + kWide * lanes <= n; j += kWide * lanes) {
-      V<T> sums[kWide];
+    for (; j + N * lanes <= n; j += N * lanes) {
+      V<T> sums[N];
       column_sums(sums, x + j, rows, stride);
-      for (int k = 0; k < kWide; k++) take(sums[k], j + k * lanes);
+      for (int k = 0; k < N; k++) take(sums[k], j + k * lanes);
     }
-    for (; j + lanes <= n; j += lanes) {
-      V<T> sums[1];
-      column_sums(sums, x + j, rows, stride);
-      take(sums[0], j);
-    }
-    for (; j < n; j++) {
-      T a = 0;
-      for (int64_t i = 0; i < rows; i++) a += x[i * stride + j];
-      take(a, j);
-    }
+    return j;
   }
   static void sum_columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
     each_column_sum(x, n, rows, stride, [=](auto sum, int64_t j) HWY_ATTR {

@@ -226,6 +226,9 @@ void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t di
     std::vector<T> g(static_cast<size_t>(n)), v(g), o(g);
     convert_row(g.data(), kDTypeOf<T>, 1, at(gy, offset[1]), gy.dtype, lanes.stride(1), n);
     convert_row(v.data(), kDTypeOf<T>, 1, at(x, offset[2]), x.dtype, lanes.stride(2), n);
+    if constexpr (is_complex(kDTypeOf<T>)) {
+      for (T& value : v) value = std::conj(value);
+    }
     // o_k = before_k * after_k, with before_k = prod_{j<k} x_j and after_k = g_k + x_{k+1}
     // after_{k+1}.
     T after(0);

@@ -83,23 +83,6 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     return (base @ theta.transpose(1, 2)).view(size[0], *size[2:], n)
 
 
-def _to_pixels(x: Tensor, count: int, align_corners: bool) -> Tensor:
-    if align_corners:
-        return (x + 1) / 2 * (count - 1)
-    return ((x + 1) * count - 1) / 2
-
-
-def _reflect(x: Tensor, low: float, high: float) -> Tensor:
-    """``x`` folded into ``[low, high]``."""
-    if low == high:
-        return taeda.zeros_like(x)
-    span = high - low
-    x = (x - low).abs()
-    flips = (x / span).floor()
-    rest = x - flips * span
-    return taeda.where(flips.remainder(2) == 0, rest + low, span - rest + low)
-
-
 @fallback
 def grid_sample(
     input: Tensor,
@@ -110,8 +93,7 @@ def grid_sample(
 ) -> Tensor:
     """``input (n, c, h, w)`` at the positions ``grid (n, h', w', 2)``, in [-1, 1], x first.
 
-    ``mode``: bilinear, nearest, or, in 2-D, bicubic; ``padding_mode``: zeros, border or reflection.
-    In 3-D likewise.
+    ``mode``: bilinear, nearest or (in 2-D) bicubic; ``padding_mode``: zeros, border or reflection.
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -123,94 +105,13 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    n = input.dim() - 2
-    if n not in (2, 3) or grid.dim() != input.dim() or grid.size(-1) != n:
-        raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
-    if input.size(0) != grid.size(0):
-        raise RuntimeError(
-            "grid_sampler(): expected grid and input to have same batch size, but got input with "
-            f"sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
-    align_corners = _or_default(align_corners)
-    places = [
-        _to_pixels(grid[..., n - 1 - axis], count, align_corners)
-        for axis, count in enumerate(input.shape[2:])
-    ]
-    if mode == "bicubic":
-        return _bicubic(input, places, padding_mode, align_corners)
-    places = [
-        _padded(x, count, padding_mode, align_corners) for x, count in zip(places, input.shape[2:])
-    ]
-    if mode == "nearest":
-        return _corner(input, [x.round() for x in places])
-    floors = [x.floor() for x in places]
-    result: Any = 0
-    for corner in range(2**n):  # one bit for each axis: the lower or the upper neighbour
-        weight: Any = 1
-        position = []
-        for axis in range(n):
-            upper = corner >> axis & 1
-            fraction = places[axis] - floors[axis]
-            weight = weight * (fraction if upper else 1 - fraction)
-            position.append(floors[axis] + upper)
-        result = result + _corner(input, position) * weight.unsqueeze(1)
-    return result
-
-
-def _padded(x: Tensor, count: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Positions as the padding mode moves them into the image."""
-    if padding_mode == "reflection":
-        x = _reflect(x, *((0, count - 1) if align_corners else (-0.5, count - 0.5)))
-    return x if padding_mode == "zeros" else x.clamp(0, count - 1)
-
-
-def _cubic_weights(t: Tensor) -> list[Tensor]:
-    """The weights of the four elements around a fraction (Keys, 1981, with a = -0.75)."""
-    a = -0.75
-
-    def near(d: Tensor) -> Tensor:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d: Tensor) -> Tensor:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
-def _bicubic(input: Tensor, places: list[Tensor], padding_mode: str, align_corners: bool) -> Tensor:
-    if input.dim() != 4:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    floors = [x.floor() for x in places]
-    weights = [_cubic_weights(x - floor) for x, floor in zip(places, floors)]
-    result: Any = 0
-    for i in range(4):
-        for j in range(4):
-            position = [
-                _padded(floor + (k - 1), count, padding_mode, align_corners)
-                for floor, k, count in zip(floors, (i, j), input.shape[2:])
-            ]
-            weight = (weights[0][i] * weights[1][j]).unsqueeze(1)
-            result = result + _corner(input, position) * weight
-    return result
-
-
-def _corner(input: Tensor, position: list[Tensor]) -> Tensor:
-    """The pixels at whole positions, zero outside."""
-    sizes = input.shape[2:]
-    inside = taeda.ones(position[0].shape, dtype=taeda.bool, device=input.device)
-    flat = taeda.zeros(position[0].shape, dtype=taeda.int64, device=input.device)
-    for x, count in zip(position, sizes):
-        x = x.detach()
-        inside = inside & (x >= 0) & (x <= count - 1)
-        flat = flat * count + x.nan_to_num().clamp(0, count - 1).to(taeda.int64)
-    batch, channels = input.shape[:2]
-    index = flat.reshape(batch, 1, -1).expand(-1, channels, -1)
-    values = input.reshape(batch, channels, -1).gather(2, index)
-    values = values.view(batch, channels, *flat.shape[1:])
-    return values * inside.unsqueeze(1).to(input.dtype)
+    return raw("grid_sampler")(
+        input,
+        grid,
+        ("bilinear", "nearest", "bicubic").index(mode),
+        ("zeros", "border", "reflection").index(padding_mode),
+        _or_default(align_corners),
+    )
 
 
 @fallback
@@ -324,8 +225,10 @@ def embedding_bag(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
                 f"of fixed length sequences. However, found offsets of type {kind}"
             )
-        bags, length = input.shape
-        lengths = taeda.full((bags,), length, dtype=taeda.int64, device=input.device)
+        length = max(input.size(1), 1)
+        starts = taeda.arange(0, input.numel() + 1, length, device=input.device)
+        if input.numel() == 0:
+            starts = starts.new_zeros(input.size(0) + 1)
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
@@ -334,39 +237,68 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        lengths = _bag_lengths(offsets, input.numel(), include_last_offset)
+        starts = _bag_starts(offsets, input.numel(), include_last_offset)
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
         )
     if padding_idx is not None and not -weight.size(0) <= padding_idx < weight.size(0):
         raise AssertionError("padding_idx must be within num_embeddings")
-    bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
     if padding_idx is not None:
         keep = input != padding_idx % weight.size(0)
-        input, bag_of = input[keep], bag_of[keep]
+        kept = taeda.cat([starts.new_zeros(1), keep.cumsum(0)])
+        input, starts = input[keep], kept[starts]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[keep]
-        lengths = taeda.zeros_like(lengths).index_add(0, bag_of, taeda.ones_like(bag_of))
+    if sparse:
+        raise NotImplementedError(
+            "embedding_bag: sparse=True is not supported, gradients are dense"
+        )
+    if mode == "max" or scale_grad_by_freq:
+        return _bags_of_rows(
+            input, weight, starts, max_norm, norm_type, scale_grad_by_freq, mode, per_sample_weights
+        )
+    if max_norm is not None:
+        with taeda.no_grad():
+            raw("embedding_renorm_")(weight, input, max_norm, float(norm_type))
+    total = raw("_bag_sum")(weight, input.to(taeda.int64), starts, per_sample_weights)
+    return total / starts.diff().clamp(min=1).unsqueeze(1) if mode == "mean" else total
+
+
+def _bags_of_rows(
+    input: Tensor,
+    weight: Tensor,
+    starts: Tensor,
+    max_norm: float | None,
+    norm_type: float,
+    scale_grad_by_freq: bool,
+    mode: str,
+    per_sample_weights: Tensor | None,
+) -> Tensor:
+    """Bags made from the rows of all indices: for maxima, and gradients scaled by frequency."""
+    lengths = starts.diff()
+    input = input[: int(starts[-1])]
+    bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
     rows = raw("embedding")(
-        input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
+        input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, False
     )
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
         index = bag_of.unsqueeze(1).expand_as(rows)
         return zeros.scatter_reduce(0, index, rows, "amax", include_self=False)
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
+        rows = rows * per_sample_weights[: input.numel()].unsqueeze(1)
     total = zeros.index_add(0, bag_of, rows)
     return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
 
 
-def _bag_lengths(offsets: Tensor, total: int, include_last_offset: bool) -> Tensor:
+def _bag_starts(offsets: Tensor, total: int, include_last_offset: bool) -> Tensor:
+    """Where each bag begins, and where the last one ends."""
     starts = offsets.to(taeda.int64)
     if starts.numel() == 0:
         if include_last_offset:
             raise RuntimeError("include_last_offset: number of offset should be at least 1")
-        return starts
+        return starts.new_zeros(1)
     if int(starts[0]) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
@@ -377,12 +309,7 @@ def _bag_lengths(offsets: Tensor, total: int, include_last_offset: bool) -> Tens
             f"offsets[-1] can not be greater than input's length({total}) but got offsets[-1] of "
             f"{int(starts[-1])}"
         )
-    if include_last_offset:
-        ends = starts[1:]
-        starts = starts[:-1]
-    else:
-        ends = taeda.cat([starts[1:], starts.new_full((1,), total)])
-    return ends - starts
+    return starts if include_last_offset else taeda.cat([starts, starts.new_full((1,), total)])
 
 
 def _output_size(

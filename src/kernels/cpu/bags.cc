@@ -1,0 +1,137 @@
+// Bags of rows: the scaled sums of the rows of a weight [m, d] that indices [n] name, bag by bag.
+// Bag b has the indices starts[b] to starts[b + 1]. All three operators are linear in each of their
+// tensors, and each other's gradients.
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "core/with_dtype.h"
+#include "kernels/cpu/row_buffer.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/scratch.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWork = 1 << 14;  // values worth a task
+
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Checked: ascending starts within the indices, indices within the weight.
+struct Bags {
+  const int64_t *indices, *starts;
+  int64_t count, width;
+
+  Bags(const View& indices_view, const View& starts_view, int64_t rows, int64_t width)
+      : indices(indices_view.as<int64_t>()),
+        starts(starts_view.as<int64_t>()),
+        count(starts_view.numel - 1),
+        width(width) {
+    for (int64_t b = 0; b <= count; b++) {
+      TD_CHECK(starts[b] >= (b ? starts[b - 1] : 0) && starts[b] <= indices_view.numel,
+               "embedding_bag: offsets must ascend from 0 to at most {}, but offsets[{}] is {}",
+               indices_view.numel, b, starts[b]);
+    }
+    for (int64_t i = 0; i < indices_view.numel; i++) {
+      TD_CHECK_INDEX(indices[i] >= 0 && indices[i] < rows,
+                     "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                     "{}",
+                     indices[i]);
+    }
+  }
+  int64_t grain() const { return std::max<int64_t>(1, kWork / std::max<int64_t>(1, width)); }
+};
+
+// to += scale * row
+template <class A>
+void add_row(A* to, const A* row, A scale, int64_t n) {
+  if (scale == 1)
+    row_table<A>().add(to, row, n);
+  else
+    row_table<A>().combine(to, to, row, A(1), scale, A(0), n);
+}
+
+template <class T>
+Wide<T> scale_at(const View& scales, int64_t i) {
+  return scales.present ? static_cast<Wide<T>>(scales.as<T>()[i]) : Wide<T>(1);
+}
+
+}  // namespace
+
+void bag_sum(const View& result, const View& weight, const View& indices, const View& starts,
+             const View& scales) {
+  const Bags bags(indices, starts, weight.sizes[0], weight.sizes[1]);
+  with_dtype<Floating>(weight.dtype, [&]<class T>(T) {
+    using A = Wide<T>;
+    parallel_for(0, bags.count, bags.grain(), [&](int64_t begin, int64_t end) {
+      RowBuffer<A> rows(weight, bags.width), sums(result, bags.width);
+      for (int64_t b = begin; b < end; b++) {
+        A* const sum = sums.open(b * bags.width);
+        std::fill_n(sum, bags.width, A(0));
+        for (int64_t i = bags.starts[b]; i < bags.starts[b + 1]; i++)
+          add_row(sum, rows.read(bags.indices[i] * bags.width, bags.width), scale_at<T>(scales, i),
+                  bags.width);
+        sums.close(b * bags.width, bags.width);
+      }
+    });
+  });
+}
+
+// gw[indices[i]] += scales[i] * gy[bag of i]. Each task owns some rows of the weight, so that sums
+// are added up in the order of the indices.
+void bag_sum_backward(const View& gw, const View& gy, const View& indices, const View& starts,
+                      const View& scales, int64_t num_weights) {
+  const Bags bags(indices, starts, num_weights, gy.sizes[1]);
+  const int64_t parts = std::clamp<int64_t>(indices.numel * bags.width / kWork, 1, 16);
+  const int64_t length = (num_weights + parts - 1) / parts;
+  with_dtype<Floating>(gy.dtype, [&]<class T>(T) {
+    using A = Wide<T>;
+    parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * length, last = std::min(num_weights, end * length);
+      if (first >= last) return;
+      constexpr bool kDirect = std::is_same_v<T, A>;
+      const Scratch<A> wide(kDirect ? 0 : (last - first) * bags.width);
+      A* sums = wide.data();
+      if constexpr (kDirect) sums = gw.as<T>() + first * bags.width;
+      std::fill_n(sums, (last - first) * bags.width, A(0));
+      RowBuffer<A> rows(gy, bags.width);
+      for (int64_t b = 0; b < bags.count; b++) {
+        const A* row = nullptr;
+        for (int64_t i = bags.starts[b]; i < bags.starts[b + 1]; i++) {
+          const int64_t at = bags.indices[i];
+          if (at < first || at >= last) continue;
+          if (!row) row = rows.read(b * bags.width, bags.width);
+          add_row(sums + (at - first) * bags.width, row, scale_at<T>(scales, i), bags.width);
+        }
+      }
+      if constexpr (!kDirect) {
+        T* const to = gw.as<T>() + first * bags.width;
+        for (int64_t j = 0; j < (last - first) * bags.width; j++) to[j] = T(sums[j]);
+      }
+    });
+  });
+}
+
+// result[i] = the dot product of row indices[i] of weight and row (bag of i) of x; 0 for an index
+// in no bag.
+void bag_dots(const View& result, const View& x, const View& weight, const View& indices,
+              const View& starts) {
+  const Bags bags(indices, starts, weight.sizes[0], weight.sizes[1]);
+  with_dtype<Floating>(weight.dtype, [&]<class T>(T) {
+    using A = Wide<T>;
+    std::fill_n(result.as<T>(), result.numel, T(0));
+    parallel_for(0, bags.count, bags.grain(), [&](int64_t begin, int64_t end) {
+      RowBuffer<A> rows(weight, bags.width), gradients(x, bags.width);
+      for (int64_t b = begin; b < end; b++) {
+        const A* g = gradients.read(b * bags.width, bags.width);
+        for (int64_t i = bags.starts[b]; i < bags.starts[b + 1]; i++) {
+          const A* row = rows.read(bags.indices[i] * bags.width, bags.width);
+          result.as<T>()[i] = T(row_table<A>().dot(g, row, bags.width));
+        }
+      }
+    });
+  });
+}
+
+}  // namespace taeda::cpu
