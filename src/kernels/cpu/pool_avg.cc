@@ -48,8 +48,8 @@ A divisor_of(const Range& d, const Range& h, const Range& w, OptInt fixed) {
 
 // Adds the window's rows first, so that the inner loop runs along memory.
 template <class T>
-void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T* x, T* y,
-                   Sum<T>* row) {
+[[gnu::optimize("O3")]] void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
+                                           const T* x, T* y, Sum<T>* row) {
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
       std::fill_n(row, s.w.in, Sum<T>(0));
@@ -74,7 +74,8 @@ void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T*
 }
 
 template <class T>
-void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor, const T* gy, Sum<T>* gx) {
+[[gnu::optimize("O3")]] void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
+                                          const T* gy, Sum<T>* gx) {
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
       if (s.w.kernel == 1 && s.w.in == s.w.out) {  // channels-last

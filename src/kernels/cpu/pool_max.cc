@@ -10,6 +10,7 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/pool_rows.h"
+#include "kernels/cpu/row_io.h"
 #include "kernels/cpu/scratch.h"
 #include "taeda/error.h"
 
@@ -98,6 +99,19 @@ void for_each_window(const PoolShape& s, const F& f) {
       for (int64_t ow = 0; ow < s.w.out; ow++, o++) f(o, od, oh, ow);
 }
 
+// For each column the larger of `most` and x, and where it is: x begins at position `line`. Without
+// branches, which random numbers would mislead.
+template <class T>
+[[gnu::optimize("O3")]] void keep_larger(const T* x, int64_t line, Sum<T>* most, int64_t* best,
+                                         int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    const Sum<T> value = x[k];
+    const bool larger = (value > most[k]) | (value != value);
+    most[k] = larger ? value : most[k];
+    best[k] = larger ? line + k : best[k];
+  }
+}
+
 template <class F>
 void for_each_plane(const PoolShape& s, const F& f) {
   parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
@@ -113,6 +127,37 @@ bool is_single(const Windows& w) { return w.kernel == 1 && w.stride == 1 && w.pa
 bool is_two_by_two(const PoolShape& s) {
   return is_single(s.d) && halves_exactly(s.h) && halves_exactly(s.w);
 }
+
+// A plane of half or bfloat16 as floats; any other as it is.
+template <class T>
+class WidePlane {
+ public:
+  using A = Sum<T>;
+  explicit WidePlane(int64_t size) : size_(size), wide_(kDirect ? 0 : size) {}
+  const A* read(const T* from) const {
+    if constexpr (kDirect) {
+      return from;
+    } else {
+      convert_row(wide_.data(), kDTypeOf<A>, 1, from, kDTypeOf<T>, 1, size_);
+      return wide_.data();
+    }
+  }
+  // Where to write what `close` stores.
+  A* open(T* to) const {
+    if constexpr (kDirect)
+      return to;
+    else
+      return wide_.data();
+  }
+  void close(T* to) const {
+    if constexpr (!kDirect) convert_row(to, kDTypeOf<T>, 1, wide_.data(), kDTypeOf<A>, 1, size_);
+  }
+
+ private:
+  static constexpr bool kDirect = std::is_same_v<T, A>;
+  const int64_t size_;
+  const Scratch<A> wide_;
+};
 
 // What padding counts as.
 template <class T>
@@ -185,11 +230,15 @@ void max_pool(const View& result, const View& input, IntSpan kernel_size, IntSpa
               IntSpan padding, IntSpan dilation, bool) {
   const PoolShape s = pool_shape(input.sizes, result.sizes, kernel_size, stride, padding, dilation);
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
+    using A = Sum<T>;
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
-      const Scratch<T> row(s.w.in);
-      for (int64_t p = begin; p < end; p++)
-        max_plane(s, input.as<T>() + p * s.in_size(), result.as<T>() + p * s.out_size(),
-                  row.data());
+      const Scratch<A> row(s.w.in);
+      const WidePlane<T> x(s.in_size()), y(s.out_size());
+      for (int64_t p = begin; p < end; p++) {
+        T* const to = result.as<T>() + p * s.out_size();
+        max_plane<A>(s, x.read(input.as<T>() + p * s.in_size()), y.open(to), row.data());
+        y.close(to);
+      }
     });
   });
 }
@@ -200,9 +249,14 @@ void max_pool_backward(const View& result, const View& grad_output, const View& 
   const PoolShape s =
       pool_shape(input.sizes, grad_output.sizes, kernel_size, stride, padding, dilation);
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
-    for_each_plane(s, [&](int64_t p) {
-      max_plane_gradient(s, input.as<T>() + p * s.in_size(), grad_output.as<T>() + p * s.out_size(),
-                         result.as<T>() + p * s.in_size());
+    parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
+      const WidePlane<T> x(s.in_size()), gy(s.out_size()), gx(s.in_size());
+      for (int64_t p = begin; p < end; p++) {
+        T* const to = result.as<T>() + p * s.in_size();
+        max_plane_gradient<Sum<T>>(s, x.read(input.as<T>() + p * s.in_size()),
+                                   gy.read(grad_output.as<T>() + p * s.out_size()), gx.open(to));
+        gx.close(to);
+      }
     });
   });
 }
@@ -212,16 +266,21 @@ void max_pool_with_indices(const View& values, const View& indices, const View& 
                            bool) {
   const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
-    for_each_plane(s, [&](int64_t p) {
-      const T* x = input.as<T>() + p * s.in_size();
-      if (s.has_empty_windows) {
-        std::fill_n(values.as<T>() + p * s.out_size(), s.out_size(), lowest<T>());
-        std::fill_n(indices.as<int64_t>() + p * s.out_size(), s.out_size(), int64_t{0});
+    parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
+      const WidePlane<T> wide(s.in_size());
+      for (int64_t p = begin; p < end; p++) {
+        const T* x = input.as<T>() + p * s.in_size();
+        T* const y = values.as<T>() + p * s.out_size();
+        int64_t* const places = indices.as<int64_t>() + p * s.out_size();
+        if (s.has_empty_windows) {
+          std::fill_n(y, s.out_size(), lowest<T>());
+          std::fill_n(places, s.out_size(), int64_t{0});
+        }
+        for_each_max(s, wide.read(x), [&](int64_t o, int64_t at) {
+          y[o] = x[at];
+          places[o] = at;
+        });
       }
-      for_each_max(s, x, [&](int64_t o, int64_t at) {
-        values.as<T>()[p * s.out_size() + o] = x[at];
-        indices.as<int64_t>()[p * s.out_size() + o] = at;
-      });
     });
   });
 }
@@ -239,6 +298,26 @@ void adaptive_max_pool(const View& values, const View& indices, const View& inpu
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     for_each_plane(s, [&](int64_t p) {
       const T* x = input.as<T>() + p * s.in_size();
+      if (s.w.in == s.w.out) {  // channels-last: a row of windows at a time
+        std::vector<Sum<T>> most(static_cast<size_t>(s.w.in));
+        int64_t o = p * s.out_size();
+        for (int64_t od = 0; od < s.d.out; od++) {
+          for (int64_t oh = 0; oh < s.h.out; oh++, o += s.w.out) {
+            int64_t* const best = indices.as<int64_t>() + o;
+            std::fill_n(most.data(), most.size(), lowest<Sum<T>>());
+            const int64_t first = begin_of(s.d, od) * s.h.in + begin_of(s.h, oh);
+            for (int64_t k = 0; k < s.w.in; k++) best[k] = first * s.w.in + k;
+            for (int64_t d = begin_of(s.d, od); d < end_of(s.d, od); d++) {
+              for (int64_t h = begin_of(s.h, oh); h < end_of(s.h, oh); h++) {
+                const int64_t line = (d * s.h.in + h) * s.w.in;
+                keep_larger(x + line, line, most.data(), best, s.w.in);
+              }
+            }
+            for (int64_t k = 0; k < s.w.in; k++) values.as<T>()[o + k] = x[best[k]];
+          }
+        }
+        return;
+      }
       for_each_window(s, [&](int64_t o, int64_t od, int64_t oh, int64_t ow) {
         int64_t best = -1;
         Sum<T> most{};

@@ -175,7 +175,8 @@ void resize_bytes(const Taps<double>& t, const ByteTaps& fixed, const uint8_t* x
 
 // y[outer, out, inner] = sum of x[outer, taps, inner]
 template <class From, class To, class A>
-void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t inner) {
+[[gnu::optimize("O3")]] void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer,
+                                         int64_t inner) {
   if (t.stays) {
     for (int64_t i = 0; i < outer * t.in * inner; i++) y[i] = static_cast<To>(x[i]);
     return;
@@ -195,6 +196,12 @@ void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t 
         *y = static_cast<To>(total);
         continue;
       }
+      if (t.count == 2) {
+        const From *left = x + from[0] * inner, *right = x + from[1] * inner;
+        for (int64_t i = 0; i < inner; i++)
+          y[i] = static_cast<To>(w[0] * static_cast<A>(left[i]) + w[1] * static_cast<A>(right[i]));
+        continue;
+      }
       for (int64_t i = 0; i < inner; i++)
         y[i] = static_cast<To>(w[0] * static_cast<A>(x[from[0] * inner + i]));
       for (int64_t k = 1; k < t.count; k++) {
@@ -208,7 +215,8 @@ void resize_axis(const Taps<A>& t, const From* x, To* y, int64_t outer, int64_t 
 
 // The adjoint: gx[outer, taps, inner] += weight * gy[outer, out, inner].
 template <class From, class A>
-void resize_axis_gradient(const Taps<A>& t, const From* gy, A* gx, int64_t outer, int64_t inner) {
+[[gnu::optimize("O3")]] void resize_axis_gradient(const Taps<A>& t, const From* gy, A* gx,
+                                                  int64_t outer, int64_t inner) {
   if (t.stays) {
     for (int64_t i = 0; i < outer * t.in * inner; i++) gx[i] = static_cast<A>(gy[i]);
     return;
