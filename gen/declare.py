@@ -23,6 +23,8 @@ from .table import Op
 
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
 
+INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
+
 
 def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
     """Namespace, name and declaration of every function that an entry stands for."""
@@ -34,10 +36,13 @@ def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
         given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in out_names(op)]
         yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
     if op.body == "cpp":
-        yield "impl", impl_name(op), f"{result} {impl_name(op)}({plain});"
+        yield "impl", impl_name(op), f"{INTERNAL} {result} {impl_name(op)}({plain});"
     if op.dispatched:
-        for layer in ("redispatch", "autograd_layer", "forward_layer"):
-            yield layer, op.ident, f"{result} {op.ident}({internal_parameters(op)});"
+        params = internal_parameters(op)
+        for layer in ("redispatch", "autograd_layer"):
+            yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
+        # Forward mode is rare: compiled for size.
+        yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
     if op.expr and op.body != "expr":
         yield "definition", op.ident, f"{result} {op.ident}({plain});"
 

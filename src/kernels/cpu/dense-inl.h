@@ -38,8 +38,10 @@ TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n, u
   if (i < n) store_n(y + i, f(load_n(x[I] + (i & moves[I]), n - i)...), n - i);
 }
 
+// Reached through tables only: its instantiations, thousands, stay out of the library's symbols.
 template <class Load, class T, int N>
-void dense(void* out, const void* const* in, int64_t n, const void* params, uint32_t repeated) {
+[[gnu::visibility("hidden")]] void dense(void* out, const void* const* in, int64_t n,
+                                         const void* params, uint32_t repeated) {
   dense_loop<T>(Load::template load<T>(params), out, in, n, repeated,
                 std::make_index_sequence<N>());
 }

@@ -36,11 +36,10 @@ TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n,
 
 // Repeated inputs are written out in blocks, so that one loop serves all.
 template <class Load, class T, int N>
-[[gnu::optimize("O3")]] void dense(void* out, const void* const* in, int64_t n, const void* params,
-                                   uint32_t repeated) {
+TD_FN void dense_body(void* out, const void* const* in, int64_t n, const void* params,
+                      uint32_t repeated) {
   const auto f = Load::template load<T>(params);
   constexpr auto kInputs = std::make_index_sequence<N>();
-  if (repeated == 0) return dense_loop<T>(f, out, in, n, kInputs);
   using Out = decltype(output_of<T>(f, kInputs));
   constexpr int64_t kBlock = 2048 / sizeof(T);
   T copies[N][kBlock];
@@ -48,12 +47,28 @@ template <class Load, class T, int N>
     if (repeated >> k & 1)
       std::fill_n(copies[k], std::min(n, kBlock), *static_cast<const T*>(in[k]));
   }
-  for (int64_t i = 0; i < n; i += kBlock) {
+  const int64_t block = repeated ? kBlock : n;  // one loop for both: it is inlined once
+  for (int64_t i = 0; i < n; i += block) {
     const void* at[N];
     for (int k = 0; k < N; k++)
       at[k] = repeated >> k & 1 ? copies[k] : static_cast<const T*>(in[k]) + i;
-    dense_loop<T>(f, static_cast<Out*>(out) + i, at, std::min(kBlock, n - i), kInputs);
+    dense_loop<T>(f, static_cast<Out*>(out) + i, at, std::min(block, n - i), kInputs);
   }
+}
+
+// Integers and complex numbers are always computed here, floats only on machines without vectors.
+template <class Load, class T, int N>
+  requires(!std::is_floating_point_v<T>)
+[[gnu::optimize("O3"), gnu::visibility("hidden")]] void dense(void* out, const void* const* in,
+                                                              int64_t n, const void* params,
+                                                              uint32_t repeated) {
+  dense_body<Load, T, N>(out, in, n, params, repeated);
+}
+template <class Load, class T, int N>
+  requires std::is_floating_point_v<T>
+[[gnu::visibility("hidden")]] void dense(void* out, const void* const* in, int64_t n,
+                                         const void* params, uint32_t repeated) {
+  dense_body<Load, T, N>(out, in, n, params, repeated);
 }
 
 }  // namespace taeda::cpu::lanes

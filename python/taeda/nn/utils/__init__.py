@@ -15,6 +15,8 @@ from .clip_grad import (
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .init import skip_init
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -41,7 +43,8 @@ __all__ = [
     "weight_norm",
 ]
 
-# Rarely used parts load when first asked for: name -> (module, attribute or None for the module).
+# Rarely used parts load when first asked for (not those whose module has the function's name: loading
+# it later would put the module in the function's place): name -> (module, attribute or None for the module).
 _LAZY: dict[str, tuple[str, str | None]] = {
     "convert_conv2d_weight_memory_format": ("memory_format", "convert_conv2d_weight_memory_format"),
     "convert_conv3d_weight_memory_format": ("memory_format", "convert_conv3d_weight_memory_format"),
@@ -52,11 +55,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "fusion": ("fusion", None),
     "parametrizations": ("parametrizations", None),
     "parametrize": ("parametrize", None),
-    "remove_spectral_norm": ("spectral_norm", "remove_spectral_norm"),
-    "remove_weight_norm": ("weight_norm", "remove_weight_norm"),
-    "spectral_norm": ("spectral_norm", "spectral_norm"),
     "stateless": ("stateless", None),
-    "weight_norm": ("weight_norm", "weight_norm"),
 }
 
 
