@@ -1,5 +1,7 @@
 """nn.utils and nn.init against PyTorch's, and functional_call."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -48,6 +50,16 @@ def test_parameters_to_vector_and_back():
     assert vector.shape == (3 * 4 + 4 + 4 * 2 + 2,)
     utils.vector_to_parameters(taeda.arange(26.0), model.parameters())
     assert model[0].weight[0].tolist() == [0, 1, 2] and model[2].bias.tolist() == [24, 25]
+
+
+def test_submodules_do_not_hide_the_functions_of_their_names():
+    program = (
+        "import taeda.nn as nn, taeda.nn.utils.weight_norm\n"
+        "nn.utils.remove_spectral_norm\n"
+        "assert callable(nn.utils.weight_norm) and callable(nn.utils.spectral_norm)\n"
+        "from taeda.nn.utils.weight_norm import WeightNorm"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_weight_norm_equals_pytorchs(oracle):

@@ -18,6 +18,10 @@ from .init import skip_init
 from .spectral_norm import remove_spectral_norm, spectral_norm
 from .weight_norm import remove_weight_norm, weight_norm
 
+# Not lazily: the submodule would take the place of the function of its name when it is imported.
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
+
 __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",
@@ -65,5 +69,5 @@ def __getattr__(name: str) -> Any:
     module_name, attribute = _LAZY[name]
     module = importlib.import_module(f"{__name__}.{module_name}")
     value = module if attribute is None else getattr(module, attribute)
-    globals()[name] = value  # the submodule of the same name must not take its place
+    globals()[name] = value
     return value
