@@ -145,7 +145,7 @@ class Op:
         return SchemaError(f"{self.where}: {self.sig.text}: {message}")
 
 
-class _LineLoader(yaml.SafeLoader):
+class _LineLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Remembers the line on which each mapping starts."""
 
 
