@@ -22,10 +22,11 @@ setup: ## install what building and testing need (apt packages, Python packages 
 $(BUILD)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD) -Wno-dev
 
-build: $(READY) $(BUILD)/build.ninja ## build the library, the Python package and the C++ tests
+build: $(READY) $(BUILD)/build.ninja ## build the library and the Python package
 	@ninja -C $(BUILD) -j $(JOBS)
 
 test: build ## run all tests; the last line reads "N passed, N failed"
+	@ninja -C $(BUILD) -j $(JOBS) taeda_tests
 	@$(PY) tools/run_tests.py --build $(BUILD)
 
 demo: build ## train a convolutional network on Fashion-MNIST and write a report page
@@ -44,7 +45,7 @@ $(BUILD_ASAN)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD_ASAN) -Wno-dev -DTAEDA_SANITIZE=address,undefined
 
 asan: $(READY) $(BUILD_ASAN)/build.ninja ## run the tests under the address and undefined-behaviour sanitizers
-	@ninja -C $(BUILD_ASAN) -j $(JOBS)
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests
 	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize
 
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment

@@ -52,6 +52,8 @@ install(FILES ${python_prefix}/share/doc/onednn/THIRD-PARTY-PROGRAMS RENAME oneD
 file(GLOB openblas_license ${TAEDA_OPENBLAS_FOLDER}/../../scipy_openblas32-*.dist-info/licenses/LICENSE.txt)
 install(FILES ${openblas_license} RENAME OpenBLAS.txt DESTINATION taeda/licenses COMPONENT wheel)
 
+# find_package(taeda) from the build folder too: -Dtaeda_DIR=build.
+export(EXPORT taedaTargets NAMESPACE taeda:: FILE ${CMAKE_BINARY_DIR}/taedaTargets.cmake)
 install(EXPORT taedaTargets NAMESPACE taeda:: DESTINATION ${package_dir} COMPONENT wheel)
 configure_package_config_file(cmake/taedaConfig.cmake.in ${CMAKE_BINARY_DIR}/taedaConfig.cmake
   INSTALL_DESTINATION ${package_dir})

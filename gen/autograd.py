@@ -27,6 +27,7 @@ FACT_TYPES = {
     "storage_offset": ("int64_t", "I"),
     "device": ("Device", "V"),
     "is_complex": ("bool", "B"),
+    "layouts": ("TensorList", "L"),  # of a list: tensors without memory
 }
 
 
@@ -130,31 +131,46 @@ def find_saved(op: Op) -> Saved:
     for a in op.sig.args:
         if a.name not in used or a.name in gy_names(op):
             continue
-        if a.is_tensor_list:
-            saved.lists.append(a.name)
-        elif a.is_tensor:
-            facts: set[str] | None = set()
-            for text in texts:
-                found = metadata_only(text, a.name)
-                facts = None if found is None or facts is None else facts | found
-            if facts is None:
-                saved.tensors.append(a.name)
-            elif facts:
+        if a.is_tensor or a.is_tensor_list:
+            whole, facts = _what_is_read(texts, a.name)
+            if whole:
+                (saved.lists if a.is_tensor_list else saved.tensors).append(a.name)
+            if facts:
                 saved.facts[a.name] = facts
         else:
             saved.values.append(a)
     for r in op.sig.returns:
         if r.name not in used or r.name in [a.name for a in op.sig.args]:
             continue
-        facts = set()
-        for text in texts:
-            found = metadata_only(text, r.name)
-            facts = None if found is None or facts is None else facts | found
-        if facts is None:
+        whole, facts = _what_is_read(texts, r.name)
+        if whole:
             saved.results.append(r.name)
-        elif facts:
+        if facts:
             saved.facts[r.name] = facts
     return saved
+
+
+def _what_is_read(texts: list[str], name: str) -> tuple[bool, set[str]]:
+    """Whether some formula reads the tensor's values, and the facts that suffice the others."""
+    found = [metadata_only(text, name) for text in texts]
+    return None in found, set().union(*(facts for facts in found if facts))
+
+
+def readers(op: Op, saved: Saved) -> dict[str, list[str]]:
+    """What is saved for some gradients only -> the arguments whose gradients read it."""
+    if replays(op):
+        return {}
+    out = {}
+    for name in [*saved.tensors, *saved.results]:
+        reading = [
+            target
+            for targets, text in gradient_groups(op)
+            for target in targets
+            if any(metadata_only(t, name) is None for t in (text, op.dual_grad.get(target, "None")))
+        ]
+        if set(reading) != set(differentiable_args(op)):
+            out[name] = reading
+    return out
 
 
 class _FactRewriter(ast.NodeTransformer):
@@ -238,11 +254,12 @@ def node_lines(op: Op, table: Table) -> list[str]:
 def _unpacked_env(op: Op, saved: Saved) -> tuple[list[str], dict[str, Value]]:
     """Statements that unpack the saved values in apply(), and the names they make."""
     lines, env = [], {}
-    for name in saved.tensors:
-        lines.append(f"  const Tensor {name} = {name}_.unpack(*this);")
-        env[name] = Value(name, "T")
-    for name in saved.results:
-        lines.append(f"  const Tensor {name} = {name}_.unpack(*this);")
+    some, needs = readers(op, saved), _needs(op)
+    for name in [*saved.tensors, *saved.results]:
+        value = f"{name}_.unpack(*this)"
+        if name in some:
+            value = f"{' || '.join(needs[target] for target in some[name])} ? {value} : Tensor()"
+        lines.append(f"  const Tensor {name} = {value};")
         env[name] = Value(name, "T")
     for name in saved.lists:
         lines.append(f"  const TensorList {name} = unpack_all({name}_, *this);")
@@ -359,10 +376,18 @@ def _stored_call(op: Op, text: str) -> str:
 def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
     """Statements that fill a node: before the call its inputs, after it its results."""
     results = {r.name for r in op.sig.returns}
+    some = readers(op, saved)
     lines = []
     if not after:
         for name in saved.tensors:
-            lines.append(f"node->{name}_ = SavedTensor::input({name});")
+            kept = saved_input(op, name)
+            if name in some:
+                lines.append(f"if ({_any_requires_grad(some[name])}) node->{name}_ = {kept};")
+            else:
+                lines.append(f"node->{name}_ = {kept};")
+        for name in saved.results:  # before the call: writing in place may change the answer
+            if name in some:
+                lines.append(f"const bool keeps_{name} = {_any_requires_grad(some[name])};")
         for name in saved.lists:
             lines.append(f"node->{name}_ = save_all({name});")
         for a in saved.values:
@@ -371,7 +396,8 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
         for i, r in enumerate(op.sig.returns):
             if r.name in saved.results:
                 value = "made" if len(op.sig.returns) == 1 else f"std::get<{i}>(made)"
-                lines.append(f"node->{r.name}_ = SavedTensor::output({value}, node);")
+                given = f"if (keeps_{r.name}) " if r.name in some else ""
+                lines.append(f"{given}node->{r.name}_ = SavedTensor::output({value}, node);")
     for tensor, facts in saved.facts.items():
         if (tensor in results) != after:
             continue
@@ -381,12 +407,29 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
             source = "made" if len(op.sig.returns) == 1 else f"std::get<{k}>(made)"
         for f in sorted(facts):
             value = f"{source}.{f}()"
+            if f == "layouts":
+                value = f"autograd::layouts({source})"
             if f in ("sizes", "strides"):
                 value = f"DimVector({value})"
             if not after and op.sig.arg(tensor).optional:
                 value = f"({source}.defined() ? {value} : {FACT_TYPES[f][0]}{{}})"
             lines.append(f"node->{tensor}__{f} = {value};")
     return lines
+
+
+def _any_requires_grad(names: list[str]) -> str:
+    return " || ".join(f"autograd::requires_grad({name})" for name in names) or "false"
+
+
+def saved_input(op: Op, name: str) -> str:
+    """An argument to save; of the one that the call overwrites, a copy."""
+    if name == op.sig.args[0].name:
+        if op.mutates:
+            return f"SavedTensor::input(autograd::copy_for_backward({name}))"
+        if "inplace" in op.variants and op.body == "pointwise":
+            kept = f"into.defined() ? autograd::copy_for_backward({name}) : {name}"
+            return f"SavedTensor::input({kept})"
+    return f"SavedTensor::input({name})"
 
 
 def layer_lines(op: Op, table: Table) -> list[str]:
@@ -443,27 +486,6 @@ def layer_lines(op: Op, table: Table) -> list[str]:
         if a.is_tensor_list:
             lines.append(f"  node->{a.name}_count = {a.name}.size();")
     save = _save_lines(op, saved, after=False)
-    if writes and not op.mutates:
-        first = op.sig.args[0].name
-        if (
-            first in saved.tensors
-        ):  # the old value is gone after an in-place call: keep a copy of it
-            save = [
-                line.replace(
-                    f"SavedTensor::input({first})",
-                    f"SavedTensor::input(into.defined() ? autograd::copy_for_backward({first}) : {first})",
-                )
-                for line in save
-            ]
-    elif op.mutates and op.sig.args[0].name in saved.tensors:
-        first = op.sig.args[0].name
-        save = [
-            line.replace(
-                f"SavedTensor::input({first})",
-                f"SavedTensor::input(autograd::copy_for_backward({first}))",
-            )
-            for line in save
-        ]
     lines += ["  " + line for line in save]
     lines.append(
         f"  {'auto' if len(op.sig.returns) > 1 else op.sig.return_cpp} made = {below_guarded};"

@@ -715,7 +715,17 @@ def names_used(text: str) -> set[str]:
 
 
 # what a backward node may keep of a tensor instead of the tensor
-FACTS = ("sizes", "strides", "storage_offset", "dtype", "dim", "numel", "device", "is_complex")
+FACTS = (
+    "sizes",
+    "strides",
+    "storage_offset",
+    "dtype",
+    "dim",
+    "numel",
+    "device",
+    "is_complex",
+    "layouts",
+)
 
 
 def metadata_only(text: str, name: str) -> set[str] | None:

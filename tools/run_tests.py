@@ -104,7 +104,9 @@ def run_pytest(build: Path, env: dict[str, str], paths: list[str], extra: list[s
 def test_environment(build: Path, sanitize: bool) -> dict[str, str]:
     env = dict(os.environ, PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
     if sanitize:
-        env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1"
+        env["ASAN_OPTIONS"] = (
+            "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:max_allocation_size_mb=1536"
+        )
         env["UBSAN_OPTIONS"] = "print_stacktrace=1:halt_on_error=1"
         # One block from the system for each tensor, so that overruns are seen.
         env["TAEDA_ALLOCATOR"] = "system"

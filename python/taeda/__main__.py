@@ -15,8 +15,12 @@ import sys
 
 
 def cmake_dir() -> str:
-    """The folder for CMAKE_PREFIX_PATH or taeda_DIR."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "cmake", "taeda")
+    """The folder for taeda_DIR: of the installed package, or the build folder it is used from."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    build = os.path.dirname(os.path.dirname(package))
+    if os.path.exists(os.path.join(build, "taedaConfig.cmake")):
+        return build
+    return os.path.join(package, "lib", "cmake", "taeda")
 
 
 def main() -> None:

@@ -24,6 +24,9 @@ namespace autograd {
 // A copy of the value that an in-place operator is about to overwrite, with its history.
 Tensor copy_for_backward(const Tensor& t);
 
+// Tensors of the same sizes and dtypes without memory: what a gradient that reads no values keeps.
+TensorList layouts(TensorSpan tensors);
+
 // The gradients of an operator that returns a list, zeros where one is undefined; empty when all
 // are.
 TensorList all_gradients(const Node& node, TensorList&& grads);

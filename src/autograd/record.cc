@@ -137,6 +137,15 @@ void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
   view->keys = view->keys | Key::kAutograd;
 }
 
+TensorList layouts(TensorSpan tensors) {
+  const ExcludeKeys untracked(KeySet(Key::kAutograd) | Key::kForward);
+  TensorList out;
+  out.reserve(tensors.size());
+  for (const Tensor& t : tensors)
+    out.push_back(math::zeros(t.sizes(), t.dtype(), Device(DeviceType::kMeta)));
+  return out;
+}
+
 TensorList all_gradients(const Node& node, TensorList&& grads) {
   const auto defined = [](const Tensor& g) { return g.defined(); };
   if (std::none_of(grads.begin(), grads.end(), defined)) return {};

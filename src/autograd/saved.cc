@@ -86,7 +86,8 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
   const bool leaf = requires_grad_ && !is_output && !grad_fn(tensor);
   if (requires_grad_ && !is_output && !leaf) grad_fn_ = grad_fn(tensor);
   output_nr_ = meta_of(tensor) ? meta_of(tensor)->output_nr : 0;
-  if (!hook_stack.hooks.empty()) [[unlikely]] {
+  // Hooks see no numbers (the 2 of x * 2).
+  if (!hook_stack.hooks.empty() && !tensor.impl()->wrapped_number) [[unlikely]] {
     Ref<Hooked> hooked = make_ref<Hooked>();
     hooked->hooks = hook_stack.hooks.back();
     hooked->leaf = leaf;

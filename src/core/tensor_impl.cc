@@ -1,6 +1,7 @@
 #include "taeda/tensor_impl.h"
 
 #include "base/block_list.h"
+#include "taeda/error.h"
 
 namespace taeda {
 namespace {
@@ -48,7 +49,7 @@ void TensorImpl::set_layout(IntSpan new_sizes, IntSpan new_strides, int64_t new_
   contiguous = true;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] != 1 && strides[i] != expected) contiguous = false;
-    expected *= sizes[i];
+    static_cast<void>(__builtin_mul_overflow(expected, sizes[i], &expected));  // 0 in the end
   }
   numel = expected;
   if (numel == 0) contiguous = true;
@@ -60,8 +61,12 @@ void TensorImpl::set_contiguous_layout(IntSpan new_sizes) {
   int64_t elements = 1, stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = stride;
-    elements *= sizes[i];
-    stride *= sizes[i] > 1 ? sizes[i] : 1;  // PyTorch's strides of empty tensors stay positive
+    // Empty tensors may have sizes whose product is beyond any number; PyTorch's strides of empty
+    // tensors are positive.
+    static_cast<void>(__builtin_mul_overflow(elements, sizes[i], &elements));
+    const int64_t length = sizes[i] > 1 ? sizes[i] : 1;
+    TD_CHECK(!__builtin_mul_overflow(stride, length, &stride) || i == 0,
+             "Stride calculation overflowed with sizes={}", sizes);
   }
   numel = elements;
   offset = 0;

@@ -199,12 +199,11 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
 namespace {
 
 // Elements at and below the diagonal `offset` of a matrix of that many rows and columns.
-int64_t triangle_size(int64_t rows, int64_t cols, int64_t offset) {
-  const int64_t first = std::clamp<int64_t>(-offset, 0, rows);       // rows before it are empty
-  const int64_t full = std::clamp<int64_t>(cols - offset, 0, rows);  // from it on they are whole
+int64_t triangle_size(int64_t rows, int64_t cols, __int128 offset) {
+  const __int128 first = std::clamp<__int128>(-offset, 0, rows);       // rows before it are empty
+  const __int128 full = std::clamp<__int128>(cols - offset, 0, rows);  // from it on they are whole
   const __int128 shortest = first + offset + 1, longest = full + offset;
-  const __int128 count =
-      (full - first) * (shortest + longest) / 2 + static_cast<__int128>(rows - full) * cols;
+  const __int128 count = (full - first) * (shortest + longest) / 2 + (rows - full) * cols;
   TD_CHECK(count < std::numeric_limits<int64_t>::max() / 2,
            "the triangle of a {} x {} matrix has too many elements", rows, cols);
   return static_cast<int64_t>(count);
@@ -331,7 +330,8 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   TensorOptions plain = options;
   plain.requires_grad = false;
   Tensor t = impl::zeros({n, m}, plain);
-  if (!t.is_meta()) cpu::fill(view_of(alias_tensor(t, {std::min(n, m)}, {m + 1}, 0)), int64_t{1});
+  if (!t.is_meta() && t.numel() > 0)
+    cpu::fill(view_of(alias_tensor(t, {std::min(n, m)}, {m + 1}, 0)), int64_t{1});
   return finished(t, options);
 }
 Tensor eye_square(int64_t n, const TensorOptions& options) { return impl::eye(n, n, options); }

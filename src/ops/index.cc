@@ -260,7 +260,7 @@ Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
   }
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); i++) {
-    const int64_t n = self.dim() ? self.size(dims[i]) : 1, start = ((-shifts[i]) % n + n) % n;
+    const int64_t n = self.dim() ? self.size(dims[i]) : 1, start = (n - shifts[i] % n) % n;
     if (start == 0) {
       out = out.is_same(self) ? op::clone(self, {}) : out;
     } else {

@@ -107,10 +107,28 @@ PyObject* call_binary(Binding binding, PyObject* a, PyObject* b) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// `number - subclass`: a handler sees Tensor.__rsub__(subclass, number), or the operator with its
+// operands exchanged where they may be.
+PyObject* call_reflected(Op op, Binding binding, PyObject* number, PyObject* tensor) {
+  static const char* const names[] = {nullptr,         "__rsub__",    nullptr,    "__rtruediv__",
+                                      "__rfloordiv__", "__rmod__",    "__rpow__", "__rmatmul__",
+                                      "__rlshift__",   "__rrshift__", nullptr,    nullptr,
+                                      nullptr};
+  if (!names[op]) return binding(tensor, &number, 1, nullptr);
+  TD_PYTHON_TRY
+  PyObject* type = reinterpret_cast<PyObject*>(tensor_type);
+  const PyRef function = PyRef::check(PyObject_GetAttrString(type, names[op]));
+  PyObject* args[] = {tensor, number};
+  return call_torch_function(function.get(), args, 2, nullptr);
+  TD_PYTHON_CATCH(nullptr)
+}
+
 template <Op op>
 PyObject* binary(PyObject* a, PyObject* b) {
   const Binding binding = operators[op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && overrides_torch_function(b)) [[unlikely]]
+    return call_reflected(op, binding, a, b);
   return call_binary(binding, a, b);
 }
 

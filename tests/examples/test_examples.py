@@ -58,12 +58,12 @@ def test_demo_trains_saves_and_reports(tmp_path):
 
 
 def test_demo_stops_and_goes_on(tmp_path):
-    command = [EXAMPLES / "fashion_mnist.py", "--limit", 2560, "--epochs", 3, "--out", tmp_path]
+    command = [EXAMPLES / "fashion_mnist.py", "--limit", 2560, "--epochs", 5, "--out", tmp_path]
     process = subprocess.Popen(
         [sys.executable, "-u", *map(str, command)], stdout=subprocess.PIPE, text=True
     )
     for line in process.stdout:
-        if line.startswith("epoch 2/3"):
+        if line.startswith("epoch 2/5"):  # several to come: time enough on a busy machine
             break
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=60)
@@ -74,7 +74,7 @@ def test_demo_stops_and_goes_on(tmp_path):
     (start,) = [line for line in lines if line.startswith("going on after epoch")]
     first = int(start.split()[4]) + 1
     epochs = [int(line[6]) for line in lines if line.startswith("epoch ")]
-    assert first in (2, 3) and epochs == list(range(first, 4))
+    assert 2 <= first <= 5 and epochs == list(range(first, 6))
 
 
 def test_demo_runs_on_torch(tmp_path):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +63,9 @@ def test_missing_submodule_is_an_import_error():
 
 
 def test_cmake_dir_and_version():
-    assert run("-m", "taeda", "--cmake-dir").stdout.strip().endswith("cmake/taeda")
+    folder = Path(run("-m", "taeda", "--cmake-dir").stdout.strip())
+    assert (folder / "taedaConfig.cmake").exists()
+    assert (folder / "taedaTargets.cmake").exists()
     assert "2.13" in run("-m", "taeda", "--version").stdout
 
 

@@ -13,8 +13,12 @@ import pytest
 import taeda
 
 MEBIBYTE = 1 << 20
+caching = pytest.mark.skipif(
+    os.environ.get("TAEDA_ALLOCATOR") == "system", reason="the sanitizers' builds cache no memory"
+)
 
 
+@caching
 def test_statistics_follow_an_allocation() -> None:
     before = taeda.cpu.memory_stats()
     x = taeda.zeros(8 * MEBIBYTE)  # 32 MiB
@@ -38,6 +42,7 @@ def test_statistics_follow_an_allocation() -> None:
     assert taeda.cpu.memory_reserved() < during["reserved_bytes.all.current"]
 
 
+@caching
 def test_snapshot_adds_up() -> None:
     x = taeda.zeros(4 * MEBIBYTE)
     stats, segments = taeda.cpu.memory_stats(), taeda.cpu.memory_snapshot()
@@ -59,6 +64,7 @@ def half() -> Iterator[None]:
     taeda.cpu.set_per_process_memory_fraction(1.0)
 
 
+@caching
 def test_a_fraction_limits_the_process(half: None) -> None:
     _, limit = taeda.cpu.mem_get_info()
     with pytest.raises(taeda.OutOfMemoryError, match=r"Tried to allocate .* the limit is"):
@@ -101,6 +107,7 @@ def new_cgroup() -> Path | None:
     return None
 
 
+@caching
 def test_a_cgroup_limit_is_an_exception() -> None:
     """Filling a container's memory raises; the kernel kills nobody."""
     folder = new_cgroup()

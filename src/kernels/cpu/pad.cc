@@ -97,6 +97,7 @@ void add_planes(const View& result, const View& grad_output, const Padding& p) {
 }  // namespace
 
 void constant_pad_nd(const View& result, const View& self, IntSpan pad, const Scalar& value) {
+  if (result.numel == 0) return;
   fill(result, value);
   // The part of the result that shows the input, and the part of the input that is shown.
   View inner = result, shown = self;

@@ -15,8 +15,6 @@ from .clip_grad import (
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .init import skip_init
-from .spectral_norm import remove_spectral_norm, spectral_norm
-from .weight_norm import remove_weight_norm, weight_norm
 
 # Not lazily: the submodule would take the place of the function of its name when it is imported.
 from .spectral_norm import remove_spectral_norm, spectral_norm
@@ -47,8 +45,7 @@ __all__ = [
     "weight_norm",
 ]
 
-# Rarely used parts load when first asked for (not those whose module has the function's name: loading
-# it later would put the module in the function's place): name -> (module, attribute or None for the module).
+# Rarely used parts load when first asked for: name -> (module, attribute or None for the module).
 _LAZY: dict[str, tuple[str, str | None]] = {
     "convert_conv2d_weight_memory_format": ("memory_format", "convert_conv2d_weight_memory_format"),
     "convert_conv3d_weight_memory_format": ("memory_format", "convert_conv3d_weight_memory_format"),

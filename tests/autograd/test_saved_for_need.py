@@ -1,0 +1,97 @@
+"""What a node saves: only what the gradients that are wanted read, as PyTorch's nodes do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import taeda
+
+F = taeda.nn.functional
+FROZEN = taeda.ones(4, 4)
+
+COUNTS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "times a number": (0, lambda x: 2 * x),
+    "over a number": (0, lambda x: x / 3),
+    "times a constant": (1, lambda x: x * FROZEN[0]),
+    "times itself": (2, lambda x: x * x),
+    "cat": (0, lambda x: taeda.cat([x, x])),
+    "stack": (0, lambda x: taeda.stack([x, x])),
+    "a frozen layer": (1, lambda x: F.linear(x, FROZEN)),
+    "a product with a constant": (1, lambda x: x @ FROZEN),
+    "square root": (1, lambda x: x.sqrt()),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_count_of_saved_tensors(name: str) -> None:
+    expected, f = COUNTS[name]
+    seen = []
+    x = taeda.ones(4, requires_grad=True)
+    with taeda.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        f(x).sum()
+    assert len(seen) == expected
+
+
+WRITTEN_LATER: dict[str, Callable[[Any], Any]] = {
+    "times a number": lambda y: 2 * y,
+    "times a constant": lambda y: y * FROZEN[0],
+    "a frozen layer": lambda y: F.linear(y, FROZEN),
+    "cat": lambda y: taeda.cat([y, y]),
+    "roll": lambda y: y.roll(1),
+    "square root": lambda y: y.sqrt(),
+    "lerp": lambda y: y.lerp(y, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_LATER)
+def test_an_input_that_no_gradient_reads_may_be_written(name: str) -> None:
+    f = WRITTEN_LATER[name]
+    x = taeda.tensor([1.0, 4.0, 9.0, 16.0], requires_grad=True)
+    (expected,) = taeda.autograd.grad(f(x.clone()).sum(), x)
+    y = x.clone()
+    z = f(y)
+    y.add_(1)
+    z.sum().backward()
+    assert taeda.equal(x.grad, expected)
+
+
+def test_what_a_gradient_reads_may_not_be_written() -> None:
+    x = taeda.ones(4, requires_grad=True)
+    for f in (lambda y: y * y, lambda y: y.sin(), lambda y: y * x):
+        y = x.clone()
+        z = f(y)
+        y.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+
+
+def test_a_recurrent_buffer() -> None:
+    w = taeda.ones(4, requires_grad=True)
+    buffer = taeda.zeros(3, 4)
+    for t in range(1, 3):
+        buffer[t] = buffer[t - 1] * 0.9 + w
+    buffer.sum().backward()
+    taeda.testing.assert_close(w.grad, taeda.full((4,), 2.9))
+
+
+def test_a_leaky_neuron_in_place() -> None:
+    w = taeda.ones(4, requires_grad=True)
+    v = taeda.zeros(4)
+    for _ in range(3):
+        i = v * 2 + w
+        v.mul_(0.5).add_(i)
+    v.sum().backward()
+    assert w.grad.tolist() == [9.75] * 4
+
+
+def test_what_is_needed_of_a_power_in_place() -> None:
+    """The answer to what is kept is taken before the call, which makes the base require grad."""
+    exponent = taeda.full((3,), 2.0, requires_grad=True)
+    base = taeda.tensor([1.0, 2.0, 3.0])
+    base.pow_(exponent)
+    base.sum().backward()
+    expected = taeda.tensor([1.0, 4.0, 9.0]) * taeda.tensor([1.0, 2.0, 3.0]).log()
+    taeda.testing.assert_close(exponent.grad, expected)
