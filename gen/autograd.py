@@ -13,22 +13,10 @@ import ast
 from dataclasses import dataclass, field
 
 from . import forward
-from .cpp import Table, internal_names, internal_parameters
-from .expr import Translator, Value, metadata_only, names_used, type_of
+from .cpp import Table, internal_names, internal_parameters, one_pass
+from .expr import FACT_TYPES, Translator, Value, metadata_only, names_used, type_of
 from .schema import Argument, SchemaError, Signature
 from .table import Op, gradient_groups
-
-FACT_TYPES = {
-    "sizes": ("DimVector", "N"),
-    "dtype": ("DType", "D"),
-    "dim": ("int64_t", "I"),
-    "numel": ("int64_t", "I"),
-    "strides": ("DimVector", "N"),
-    "storage_offset": ("int64_t", "I"),
-    "device": ("Device", "V"),
-    "is_complex": ("bool", "B"),
-    "layouts": ("TensorList", "L"),  # of a list: tensors without memory
-}
 
 
 def add_dual_operators(ops: list[Op]) -> list[Op]:
@@ -301,7 +289,7 @@ def apply_lines(op: Op, table: Table) -> list[str]:
         t.needs = lambda name: needs[name]
         value = t.expression(rewrite_facts(text, saved.facts))
         if op.dual_grad:
-            value = one_pass(op, targets[0], value, t)
+            value = one_pass(op, targets[0], value, t, "autograd::differentiated")
         condition = " || ".join(needs[n] for n in targets)
         if len(targets) == 1 and op.sig.arg(targets[0]).is_tensor_list:
             name = targets[0]
@@ -327,13 +315,6 @@ def apply_lines(op: Op, table: Table) -> list[str]:
                 )
             lines.append("  }")
     return [*lines, "  return out;", "}"]
-
-
-def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
-    """The gradient on dual numbers, or `formula` where something differentiates the gradient."""
-    call = t.expression(op.dual_grad[target])
-    read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
-    return Value(f"autograd::differentiated({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def _replay_apply(op: Op, saved: Saved) -> list[str]:

@@ -83,12 +83,36 @@ def internal_names(op: Op, keys: str = "keys", into: str = "into") -> str:
     return ", ".join([keys, *middle, *(a.name for a in op.sig.args)])
 
 
+INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
+
+
+def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
+    """Namespace, name and declaration of every function that an entry stands for."""
+    result, plain = op.sig.return_cpp, parameters(op.sig)
+    yield "op", op.ident, f"{result} {op.ident}({plain});"
+    if "inplace" in op.variants:
+        yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
+    if "out" in op.variants:
+        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in out_names(op)]
+        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
+    if op.body == "cpp":
+        yield "impl", impl_name(op), f"{INTERNAL} {result} {impl_name(op)}({plain});"
+    if op.dispatched:
+        params = internal_parameters(op)
+        for layer in ("redispatch", "autograd_layer"):
+            yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
+        # Forward mode is rare: compiled for size.
+        yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
+    if op.expr and op.body != "expr":
+        yield "definition", op.ident, f"{result} {op.ident}({plain});"
+
+
 def public_header(table: Table) -> str:
     """taeda/ops.h: one overload set a name, and namespace op with one name an overload."""
     unique, overloads = [], []
     seen: set[tuple[str, ...]] = set()
     for op in table.ops:
-        unique.append(f"{op.sig.return_cpp} {op.ident}({parameters(op.sig)});")
+        unique += [text for space, _, text in declarations(op) if space == "op"]
         shown = _defaults_that_stay_unique(op, table)
         key = (op.name, *(a.cpp_type for a in op.sig.args))
         public = (
@@ -102,16 +126,10 @@ def public_header(table: Table) -> str:
                 f"{{ return op::{op.ident}({names(op.sig)}); }}"
             )
         if "inplace" in op.variants:
-            unique.append(f"Tensor {op.ident}_inplace({parameters(op.sig)});")
             if public:
                 overloads.append(
                     f"inline Tensor {op.name}_({parameters(op.sig, shown)}) {{ return op::{op.ident}_inplace({names(op.sig)}); }}"
                 )
-        if "out" in op.variants:
-            outs = ", ".join(f"const Tensor& {o}" for o in out_names(op))
-            unique.append(
-                f"{op.sig.return_cpp} {op.ident}_out({parameters(op.sig)}{', ' if op.sig.args else ''}{outs});"
-            )
     return _lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -237,6 +255,14 @@ def kernel_parameters(op: Op) -> str:
 
 def translator(op: Op, table: Table) -> Translator:
     return Translator(table.overloads, f"{op.where}: {op.name}", environment(op.sig))
+
+
+def one_pass(op: Op, target: str, formula: Value, t: Translator, further: str) -> Value:
+    """A gradient on dual numbers, or `formula` where `further`, a C++ test of tensors, says that the
+    gradient is differentiated in turn."""
+    call = t.expression(op.dual_grad[target])
+    read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
+    return Value(f"{further}({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def composite_body(op: Op, table: Table, text: str) -> str:

@@ -9,42 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
-from .cpp import (
-    Table,
-    impl_name,
-    internal_parameters,
-    kernel_declaration,
-    out_names,
-    parameters,
-)
+from .cpp import Table, declarations, kernel_declaration
 from .table import Op
 
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
-
-INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
-
-
-def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
-    """Namespace, name and declaration of every function that an entry stands for."""
-    result, plain = op.sig.return_cpp, parameters(op.sig)
-    yield "op", op.ident, f"{result} {op.ident}({plain});"
-    if "inplace" in op.variants:
-        yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
-    if "out" in op.variants:
-        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in out_names(op)]
-        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
-    if op.body == "cpp":
-        yield "impl", impl_name(op), f"{INTERNAL} {result} {impl_name(op)}({plain});"
-    if op.dispatched:
-        params = internal_parameters(op)
-        for layer in ("redispatch", "autograd_layer"):
-            yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
-        # Forward mode is rare: compiled for size.
-        yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
-    if op.expr and op.body != "expr":
-        yield "definition", op.ident, f"{result} {op.ident}({plain});"
 
 
 def headers(table: Table) -> dict[str, str]:

@@ -715,17 +715,18 @@ def names_used(text: str) -> set[str]:
 
 
 # what a backward node may keep of a tensor instead of the tensor
-FACTS = (
-    "sizes",
-    "strides",
-    "storage_offset",
-    "dtype",
-    "dim",
-    "numel",
-    "device",
-    "is_complex",
-    "layouts",
-)
+# What a node keeps of a tensor whose values no formula reads: C++ type and the expression's.
+FACT_TYPES = {
+    "sizes": ("DimVector", "N"),
+    "dtype": ("DType", "D"),
+    "dim": ("int64_t", "I"),
+    "numel": ("int64_t", "I"),
+    "strides": ("DimVector", "N"),
+    "storage_offset": ("int64_t", "I"),
+    "device": ("Device", "V"),
+    "is_complex": ("bool", "B"),
+    "layouts": ("TensorList", "L"),  # of a list: tensors without memory
+}
 
 
 def metadata_only(text: str, name: str) -> set[str] | None:
@@ -740,7 +741,7 @@ def metadata_only(text: str, name: str) -> set[str] | None:
             and not node.args
             and isinstance(node.func.value, ast.Name)
             and node.func.value.id == name
-            and node.func.attr in FACTS
+            and node.func.attr in FACT_TYPES
         ):
             facts.add(node.func.attr)
             inside.add(node.func.value)

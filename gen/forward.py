@@ -7,7 +7,7 @@ operator, whose Jacobian is diagonal. Where none of them applies the layer raise
 
 from __future__ import annotations
 
-from .cpp import Table, internal_names, internal_parameters, names, translator
+from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
 from .expr import Translator, Value, names_used
 from .schema import Argument
 from .table import Op, gradient_groups
@@ -169,9 +169,7 @@ def _diagonal(op: Op, table: Table) -> list[str]:
         t = Translator(table.overloads, _where(op), env)
         value = t.expression(text)
         if op.dual_grad:
-            call = t.expression(op.dual_grad[name])
-            values = ", ".join(["gy", *(env[a.name].cpp for a in op.sig.tensor_args)])
-            value = Value(f"autograd::needs_grad({values}) ? {value.cpp} : {call.cpp}", "T")
+            value = one_pass(op, name, value, t, "autograd::needs_grad")
         partial = value.cpp if value.type == "T" else "Tensor()"
         lines.append(
             f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "

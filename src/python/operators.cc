@@ -29,23 +29,25 @@ Binding find_binding(std::string_view name) {
   return nullptr;
 }
 
-// One operator: the bindings of its functional and in-place forms.
+// One operator: the bindings of its functional and in-place forms. `reflected` names the method for
+// operands that may not be exchanged.
 struct Operator {
   const char* name;
+  const char* reflected = nullptr;
   Binding function = nullptr;
   Binding inplace = nullptr;
 };
 // In the order of Op below.
 Operator operators[] = {{"add"},
-                        {"sub"},
+                        {"sub", "__rsub__"},
                         {"mul"},
-                        {"div"},
-                        {"floor_divide"},
-                        {"remainder"},
-                        {"pow"},
-                        {"matmul"},
-                        {"bitwise_left_shift"},
-                        {"bitwise_right_shift"},
+                        {"div", "__rtruediv__"},
+                        {"floor_divide", "__rfloordiv__"},
+                        {"remainder", "__rmod__"},
+                        {"pow", "__rpow__"},
+                        {"matmul", "__rmatmul__"},
+                        {"bitwise_left_shift", "__rlshift__"},
+                        {"bitwise_right_shift", "__rrshift__"},
                         {"bitwise_and"},
                         {"bitwise_or"},
                         {"bitwise_xor"},
@@ -109,15 +111,12 @@ PyObject* call_binary(Binding binding, PyObject* a, PyObject* b) {
 
 // `number - subclass`: a handler sees Tensor.__rsub__(subclass, number), or the operator with its
 // operands exchanged where they may be.
-PyObject* call_reflected(Op op, Binding binding, PyObject* number, PyObject* tensor) {
-  static const char* const names[] = {nullptr,         "__rsub__",    nullptr,    "__rtruediv__",
-                                      "__rfloordiv__", "__rmod__",    "__rpow__", "__rmatmul__",
-                                      "__rlshift__",   "__rrshift__", nullptr,    nullptr,
-                                      nullptr};
-  if (!names[op]) return binding(tensor, &number, 1, nullptr);
+PyObject* call_reflected(Op op, PyObject* number, PyObject* tensor) {
+  const Operator& spec = operators[op];
+  if (!spec.reflected) return spec.function(tensor, &number, 1, nullptr);
   TD_PYTHON_TRY
   PyObject* type = reinterpret_cast<PyObject*>(tensor_type);
-  const PyRef function = PyRef::check(PyObject_GetAttrString(type, names[op]));
+  const PyRef function = PyRef::check(PyObject_GetAttrString(type, spec.reflected));
   PyObject* args[] = {tensor, number};
   return call_torch_function(function.get(), args, 2, nullptr);
   TD_PYTHON_CATCH(nullptr)
@@ -128,7 +127,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
   const Binding binding = operators[op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
   if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && overrides_torch_function(b)) [[unlikely]]
-    return call_reflected(op, binding, a, b);
+    return call_reflected(op, a, b);
   return call_binary(binding, a, b);
 }
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from pathlib import Path
 
-import pytest
+from tests.marks import caching
 
 import taeda as torch
-
-caching = pytest.mark.skipif(
-    os.environ.get("TAEDA_ALLOCATOR") == "system", reason="the sanitizers' builds cache no memory"
-)
 
 
 def resident() -> int:

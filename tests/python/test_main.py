@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.marks import SANITIZED
 
 
 def run(*arguments, cwd=None, ok=True):
@@ -94,9 +95,7 @@ def test_import_is_light():
         assert heavy not in loaded
 
 
-@pytest.mark.skipif(
-    os.environ.get("TAEDA_ALLOCATOR") == "system", reason="the sanitizers' own memory counts too"
-)
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers' own memory counts too")
 def test_import_memory():
     code = (
         "import taeda; "

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.marks import caching
 
 import taeda
 
 MEBIBYTE = 1 << 20
-caching = pytest.mark.skipif(
-    os.environ.get("TAEDA_ALLOCATOR") == "system", reason="the sanitizers' builds cache no memory"
-)
 
 
 @caching

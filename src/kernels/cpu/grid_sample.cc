@@ -179,34 +179,43 @@ Options options_of(int64_t mode, int64_t padding, bool align_corners) {
   return {static_cast<Mode>(mode), static_cast<Padding>(padding), align_corners};
 }
 
+// Calls f(block, sample, first point, number of points) for every block of every sample.
+template <class A, class T, class F>
+void for_each_block(const Shape& s, const Options& o, const View& grid, const F& f) {
+  const int64_t blocks = (s.points + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, s.channels)));
+  parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    Block<A, T> block;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t b = i / blocks, first = i % blocks * kBlock;
+      const int64_t n = std::min(kBlock, s.points - first);
+      block.fill(s, grid.as<T>() + (b * s.points + first) * s.axes, o, n);
+      f(block, b, first, n);
+    }
+  });
+}
+
 }  // namespace
 
 void grid_sampler(const View& result, const View& input, const View& grid, int64_t mode,
                   int64_t padding, bool align_corners) {
   const Shape s(input, grid);
   const Options o = options_of(mode, padding, align_corners);
-  const int64_t blocks = (s.points + kBlock - 1) / kBlock;
   with_dtype<Floating>(input.dtype, [&]<class T>(T) {
     using A = Sum<T>;
-    const int64_t grain = std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, s.channels)));
-    parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
-      Block<A, T> block;
-      for (int64_t i = begin; i < end; i++) {
-        const int64_t b = i / blocks, first = i % blocks * kBlock;
-        const int64_t n = std::min(kBlock, s.points - first);
-        block.fill(s, grid.as<T>() + (b * s.points + first) * s.axes, o, n);
-        for (int64_t c = 0; c < s.channels; c++) {
-          const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
-          T* y = result.as<T>() + (b * s.channels + c) * s.points + first;
-          for (int64_t p = 0; p < n; p++) {
-            A total = 0;
-            for (int k = 0; k < block.count[p]; k++)
-              total += static_cast<A>(x[block.corners[p][k].offset]) * block.corners[p][k].weight;
-            y[p] = T(total);
+    for_each_block<A, T>(
+        s, o, grid, [&](const Block<A, T>& block, int64_t b, int64_t first, int64_t n) {
+          for (int64_t c = 0; c < s.channels; c++) {
+            const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
+            T* y = result.as<T>() + (b * s.channels + c) * s.points + first;
+            for (int64_t p = 0; p < n; p++) {
+              A total = 0;
+              for (int k = 0; k < block.count[p]; k++)
+                total += static_cast<A>(x[block.corners[p][k].offset]) * block.corners[p][k].weight;
+              y[p] = T(total);
+            }
           }
-        }
-      }
-    });
+        });
   });
 }
 
@@ -247,31 +256,24 @@ template <class T>
 void grid_gradient(const Shape& s, const Options& o, const View& ggrid, const View& gy,
                    const View& input, const View& grid) {
   using A = Sum<T>;
-  const int64_t blocks = (s.points + kBlock - 1) / kBlock;
-  const int64_t grain = std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, s.channels)));
-  parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
-    Block<A, T> block;
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t b = i / blocks, first = i % blocks * kBlock;
-      const int64_t n = std::min(kBlock, s.points - first);
-      block.fill(s, grid.as<T>() + (b * s.points + first) * s.axes, o, n);
-      A sums[kBlock][3] = {};
-      for (int64_t c = 0; c < s.channels; c++) {
-        const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
-        const T* g = gy.as<T>() + (b * s.channels + c) * s.points + first;
-        for (int64_t p = 0; p < n; p++) {
-          for (int k = 0; k < block.count[p]; k++) {
-            const Corner<A>& corner = block.corners[p][k];
-            const A product = static_cast<A>(x[corner.offset]) * static_cast<A>(g[p]);
-            for (int64_t a = 0; a < s.axes; a++) sums[p][a] += product * corner.slope[a];
+  for_each_block<A, T>(
+      s, o, grid, [&](const Block<A, T>& block, int64_t b, int64_t first, int64_t n) {
+        A sums[kBlock][3] = {};
+        for (int64_t c = 0; c < s.channels; c++) {
+          const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
+          const T* g = gy.as<T>() + (b * s.channels + c) * s.points + first;
+          for (int64_t p = 0; p < n; p++) {
+            for (int k = 0; k < block.count[p]; k++) {
+              const Corner<A>& corner = block.corners[p][k];
+              const A product = static_cast<A>(x[corner.offset]) * static_cast<A>(g[p]);
+              for (int64_t a = 0; a < s.axes; a++) sums[p][a] += product * corner.slope[a];
+            }
           }
         }
-      }
-      T* to = ggrid.as<T>() + (b * s.points + first) * s.axes;
-      for (int64_t p = 0; p < n; p++)
-        for (int64_t a = 0; a < s.axes; a++) to[p * s.axes + a] = T(sums[p][a]);
-    }
-  });
+        T* to = ggrid.as<T>() + (b * s.points + first) * s.axes;
+        for (int64_t p = 0; p < n; p++)
+          for (int64_t a = 0; a < s.axes; a++) to[p * s.axes + a] = T(sums[p][a]);
+      });
 }
 
 }  // namespace
