@@ -5,11 +5,13 @@
 #include <limits>
 #include <mutex>
 #include <numbers>
-#include <type_traits>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/random_mask.h"
+#include "kernels/cpu/row_io.h"
+#include "kernels/cpu/scratch.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -27,119 +29,148 @@ bool is_row_major(const View& v) {
   return true;
 }
 
-// Calls row(offset, stride, n) for the innermost runs of a layout, in the order that they lie in
-// memory.
-template <class Row>
-void for_each_run(const View& v, const Row& row) {
-  if (v.numel == 0) return;
-  SmallVector<int, 8> order;  // outermost first
-  for (int d = 0; d < v.ndim(); d++) {
-    if (v.sizes[d] > 1) order.push_back(d);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return v.strides[a] > v.strides[b]; });
-  // Merge dimensions that continue each other, so that dense layouts are one run.
-  SmallVector<int64_t, 8> sizes, strides;
-  for (int d : order) {
-    if (!sizes.empty() && strides.back() == v.strides[d] * v.sizes[d]) {
-      sizes.back() *= v.sizes[d];
-      strides.back() = v.strides[d];
-    } else {
-      sizes.push_back(v.sizes[d]);
-      strides.push_back(v.strides[d]);
+// The innermost runs of `v`, in the order that they lie in memory, and where the same elements of
+// `other`, a view of the same sizes, are.
+class Runs {
+ public:
+  explicit Runs(const View& v) : Runs(v, v) {}
+  Runs(const View& v, const View& other) : more_(v.numel != 0) {
+    SmallVector<int, 8> order;  // outermost first
+    for (int d = 0; d < v.ndim(); d++) {
+      if (v.sizes[d] > 1) order.push_back(d);
     }
-  }
-  if (sizes.empty()) return row(int64_t{0}, int64_t{1}, int64_t{1});
-  const size_t outer = sizes.size() - 1;
-  SmallVector<int64_t, 8> index(outer);
-  int64_t offset = 0;
-  while (true) {
-    row(offset, strides[outer], sizes[outer]);
-    size_t d = outer;
-    while (true) {
-      if (d == 0) return;
-      d--;
-      offset += strides[d];
-      if (++index[d] < sizes[d]) break;
-      offset -= strides[d] * sizes[d];
-      index[d] = 0;
-    }
-  }
-}
-
-// out = draw(), one element after the other.
-template <class T, class Draw>
-void fill_serial(const View& out, const Draw& draw) {
-  T* data = out.as<T>();
-  for_each_run(out, [&](int64_t offset, int64_t stride, int64_t n) {
-    for (int64_t i = 0; i < n; i++) data[offset + i * stride] = draw();
-  });
-}
-
-// out = convert(word) with one 32-bit draw an element, or two (64 bits) for Word = uint64_t; drawn
-// block by block.
-template <class T, class Word, class Convert>
-void fill_blocks(const View& out, Generator& generator, const Convert& convert) {
-  T* data = out.as<T>();
-  constexpr int64_t kDraws = sizeof(Word) / 4;
-  alignas(64) uint32_t words[kBlock * kDraws];
-  for_each_run(out, [&](int64_t offset, int64_t stride, int64_t n) {
-    for (int64_t at = 0; at < n; at += kBlock) {
-      const int64_t count = std::min(kBlock, n - at);
-      generator.fill(words, count * kDraws);
-      T* to = data + offset + at * stride;
-      for (int64_t i = 0; i < count; i++) {
-        if constexpr (kDraws == 1)
-          to[i * stride] = convert(words[i]);
-        else
-          to[i * stride] = convert(uint64_t{words[2 * i]} << 32 | words[2 * i + 1]);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return v.strides[a] > v.strides[b]; });
+    // Merge dimensions that continue each other, so that dense layouts are one run.
+    for (int d : order) {
+      const Dim dim{v.sizes[d], v.strides[d], other.strides[d]};
+      if (!outer_.empty() && outer_.back().stride == dim.stride * dim.size &&
+          outer_.back().other_stride == dim.other_stride * dim.size) {
+        outer_.back() = {outer_.back().size * dim.size, dim.stride, dim.other_stride};
+      } else {
+        outer_.push_back(dim);
       }
     }
-  });
+    if (outer_.empty()) return;
+    run = outer_.back();
+    outer_.pop_back();
+    index_.resize(outer_.size());
+  }
+
+  // Whether there is a run; it is at `offset` and `other_offset` until the next call.
+  bool next() {
+    if (!started_) {
+      started_ = true;
+      return more_;
+    }
+    for (size_t d = outer_.size(); d-- > 0;) {
+      const Dim& dim = outer_[d];
+      offset += dim.stride;
+      other_offset += dim.other_stride;
+      if (++index_[d] < dim.size) return true;
+      offset -= dim.stride * dim.size;
+      other_offset -= dim.other_stride * dim.size;
+      index_[d] = 0;
+    }
+    return false;
+  }
+
+  struct Dim {
+    int64_t size, stride, other_stride;
+  };
+  Dim run{1, 1, 1};
+  int64_t offset = 0, other_offset = 0;
+
+ private:
+  SmallVector<Dim, 8> outer_;
+  SmallVector<int64_t, 8> index_;
+  bool started_ = false, more_;
+};
+
+// NotImplementedError for the dtypes outside `List`.
+template <class List>
+void require_dtype(const View& out, std::string_view name) {
+  with_dtype<List>(out.dtype, name, [](auto) {});
 }
 
-template <class T>
-T from_double(double value) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-    return T(static_cast<float>(value));
-  else
-    return static_cast<T>(value);
+// Block by block, in the order that the elements lie in memory: draw(to, n) gives the next n as
+// Value, which are converted to out's dtype.
+template <class Value, class Draw>
+void fill(const View& out, const Draw& draw) {
+  alignas(64) Value block[kBlock];
+  for (Runs runs(out); runs.next();) {
+    const bool direct = out.dtype == kDTypeOf<Value> && runs.run.stride == 1;
+    for (int64_t i = 0; i < runs.run.size; i += kBlock) {
+      const int64_t n = std::min(kBlock, runs.run.size - i);
+      const int64_t offset = runs.offset + i * runs.run.stride;
+      draw(direct ? out.as<Value>() + offset : block, n);
+      if (!direct)
+        convert_row(at(out, offset), out.dtype, runs.run.stride, block, kDTypeOf<Value>, 1, n);
+    }
+  }
 }
 
-// Elements whose value is a function of one uniform double (two draws each).
+// In [0, 1): 24 random bits and one draw each, or 53 bits and two draws.
+void uniforms(float* data, int64_t n, Generator& generator) {
+  alignas(64) uint32_t words[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    generator.fill(words, count);
+    for (int64_t k = 0; k < count; k++)
+      data[i + k] = static_cast<float>(static_cast<int32_t>(words[k] & 0xffffff)) * 0x1p-24f;
+  }
+}
+
+uint64_t two_words(const uint32_t* words) { return uint64_t{words[0]} << 32 | words[1]; }
+
+void uniforms(double* data, int64_t n, Generator& generator) {
+  alignas(64) uint32_t words[2 * kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    generator.fill(words, 2 * count);
+    for (int64_t k = 0; k < count; k++)
+      data[i + k] = static_cast<double>(two_words(words + 2 * k) & kMask53) * 0x1p-53;
+  }
+}
+
+// Elements whose value is a function of one uniform double.
 template <class F>
 void fill_from_uniform(const View& out, std::string_view op, Generator& generator, const F& f) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<RealTypes>(out.dtype, op, [&]<class T>(T) {
-    fill_blocks<T, uint64_t>(out, generator, [&](uint64_t word) {
-      return from_double<T>(f(static_cast<double>(word & kMask53) * 0x1p-53));
-    });
+  require_dtype<RealTypes>(out, op);
+  fill<double>(out, [&](double* to, int64_t n) {
+    uniforms(to, n, generator);
+    for (int64_t i = 0; i < n; i++) to[i] = f(to[i]);
   });
+}
+
+float rounded_to(DType t, double value) {
+  const auto x = static_cast<float>(value);
+  if (t == DType::kFloat16) return static_cast<float>(Half(x));
+  if (t == DType::kBFloat16) return static_cast<float>(BFloat16(x));
+  return x;
 }
 
 }  // namespace
 
 void random_uniform(const View& out, double from, double to, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<Floating>(out.dtype, "uniform_", [&]<class T>(T) {
-    if constexpr (std::is_same_v<T, double>) {
-      const double range = to - from;
-      fill_blocks<T, uint64_t>(out, generator, [=](uint64_t word) {
-        return std::fma(static_cast<double>(word & kMask53) * 0x1p-53, range, from);
-      });
+  require_dtype<Floating>(out, "uniform_");
+  if (out.dtype == DType::kFloat64) {
+    const double range = to - from;
+    fill<double>(out, [&](double* data, int64_t n) {
+      uniforms(data, n, generator);
+      for (int64_t i = 0; i < n; i++) data[i] = std::fma(data[i], range, from);
+    });
+    return;
+  }
+  const float low = rounded_to(out.dtype, from), range = rounded_to(out.dtype, to) - low;
+  fill<float>(out, [&](float* data, int64_t n) {
+    uniforms(data, n, generator);
+    if (low == 0) {  // spares the call of fma, which rounds the same then
+      for (int64_t i = 0; i < n; i++) data[i] *= range;
     } else {
-      const float low = static_cast<float>(from_double<T>(from)),
-                  range = static_cast<float>(from_double<T>(to)) - low;
-      const auto unit = [](uint32_t word) {
-        return static_cast<float>(static_cast<int32_t>(word & 0xffffff)) * 0x1p-24f;
-      };
-      if (low == 0) {  // spares the call of fma, which rounds the same then
-        fill_blocks<T, uint32_t>(out, generator,
-                                 [=](uint32_t word) { return T(unit(word) * range); });
-      } else {
-        fill_blocks<T, uint32_t>(
-            out, generator, [=](uint32_t word) { return T(std::fma(unit(word), range, low)); });
-      }
+      for (int64_t i = 0; i < n; i++) data[i] = std::fma(data[i], range, low);
     }
   });
 }
@@ -156,32 +187,20 @@ void box_muller_16(double* data, double mean, double std) {
   }
 }
 
+}  // namespace
+
+void box_muller(double* data, int64_t n, double mean, double std) {
+  parallel_for(0, n / 16, 512, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) box_muller_16(data + 16 * i, mean, std);
+  });
+}
+
+namespace {
+
 // Row-major outputs of at least 16 elements: uniforms everywhere, then blocks of 16. A rest shorter
 // than a block is covered by drawing the last 16 anew.
-void normal_fill(double* data, int64_t n, double mean, double std, Generator& generator) {
-  const auto transform = [&](double* begin, int64_t count) {
-    parallel_for(0, count / 16, 512, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; i++) box_muller_16(begin + 16 * i, mean, std);
-    });
-  };
-  for (int64_t i = 0; i < n; i++) data[i] = generator.uniform();
-  transform(data, n / 16 * 16);
-  if (n % 16 == 0) return;
-  for (int64_t i = n - 16; i < n; i++) data[i] = generator.uniform();
-  transform(data + n - 16, 16);
-}
-
-void uniforms(float* data, int64_t n, Generator& generator) {
-  alignas(64) uint32_t words[kBlock];
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t count = std::min(kBlock, n - at);
-    generator.fill(words, count);
-    for (int64_t i = 0; i < count; i++)
-      data[at + i] = static_cast<float>(static_cast<int32_t>(words[i] & 0xffffff)) * 0x1p-24f;
-  }
-}
-
-void normal_fill(float* data, int64_t n, float mean, float std, Generator& generator) {
+template <class T>
+void normal_fill(T* data, int64_t n, T mean, T std, Generator& generator) {
   uniforms(data, n, generator);
   box_muller(data, n / 16 * 16, mean, std);
   if (n % 16 == 0) return;
@@ -190,157 +209,136 @@ void normal_fill(float* data, int64_t n, float mean, float std, Generator& gener
 }
 
 // Half and bfloat16 through a float buffer.
-template <class T>
-void normal_fill_reduced(T* data, int64_t n, double mean, double std, Generator& generator) {
-  float block[kBlock];
-  const auto put = [&](T* to, int64_t count) {
-    uniforms(block, count, generator);
-    box_muller(block, count, static_cast<float>(mean), static_cast<float>(std));
-    for (int64_t i = 0; i < count; i++) to[i] = T(block[i]);
+void normal_fill_reduced(const View& out, float mean, float std, Generator& generator) {
+  const auto put = [&](int64_t offset, int64_t n) {
+    float block[kBlock];
+    uniforms(block, n, generator);
+    box_muller(block, n, mean, std);
+    convert_row(at(out, offset), out.dtype, 1, block, DType::kFloat32, 1, n);
   };
-  for (int64_t at = 0; at < n / 16 * 16; at += kBlock)
-    put(data + at, std::min(kBlock, n / 16 * 16 - at));
-  if (n % 16 != 0) put(data + n - 16, 16);
+  const int64_t whole = out.numel / 16 * 16;
+  for (int64_t i = 0; i < whole; i += kBlock) put(i, std::min(kBlock, whole - i));
+  if (whole != out.numel) put(out.numel - 16, 16);
 }
 
 }  // namespace
 
 void random_normal(const View& out, double mean, double std, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  const bool blocks = out.numel >= 16 && is_row_major(out);
-  with_dtype<Floating>(out.dtype, "normal_kernel_cpu", [&]<class T>(T) {
-    if (!blocks) {
-      fill_serial<T>(out, [&] { return from_double<T>(generator.normal() * std + mean); });
-    } else if constexpr (std::is_same_v<T, double>) {
-      normal_fill(out.as<double>(), out.numel, mean, std, generator);
-    } else if constexpr (std::is_same_v<T, float>) {
-      normal_fill(out.as<float>(), out.numel, static_cast<float>(mean), static_cast<float>(std),
-                  generator);
-    } else {
-      normal_fill_reduced(out.as<T>(), out.numel, mean, std, generator);
-    }
-  });
+  require_dtype<Floating>(out, "normal_kernel_cpu");
+  const auto mean32 = static_cast<float>(mean), std32 = static_cast<float>(std);
+  if (out.numel < 16 || !is_row_major(out)) {
+    fill<double>(out, [&](double* to, int64_t n) {
+      for (int64_t i = 0; i < n; i++) to[i] = generator.normal() * std + mean;
+    });
+  } else if (out.dtype == DType::kFloat64) {
+    normal_fill(out.as<double>(), out.numel, mean, std, generator);
+  } else if (out.dtype == DType::kFloat32) {
+    normal_fill(out.as<float>(), out.numel, mean32, std32, generator);
+  } else {
+    normal_fill_reduced(out, mean32, std32, generator);
+  }
 }
 
 void random_bernoulli(const View& out, double p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
+  require_dtype<RealTypes>(out, "bernoulli_scalar_cpu_");
   const uint64_t threshold = flip_threshold(p);
-  with_dtype<RealTypes>(out.dtype, "bernoulli_scalar_cpu_", [&]<class T>(T) {
-    T* data = out.as<T>();
-    const T values[2] = {from_double<T>(0), from_double<T>(1)};
-    alignas(64) uint32_t words[2 * kBlock];
-    uint8_t mask[kBlock];
-    for_each_run(out, [&](int64_t offset, int64_t stride, int64_t n) {
-      for (int64_t at = 0; at < n; at += kBlock) {
-        const int64_t count = std::min(kBlock, n - at);
-        generator.fill(words, 2 * count);
-        flip_coins(words, threshold, mask, count);
-        T* to = data + offset + at * stride;
-        for (int64_t i = 0; i < count; i++) to[i * stride] = values[mask[i]];
+  alignas(64) uint32_t words[2 * kBlock];
+  fill<uint8_t>(out, [&](uint8_t* to, int64_t n) {
+    generator.fill(words, 2 * n);
+    flip_coins(words, threshold, to, n);
+  });
+}
+
+void random_bernoulli(const View& out, const View& p, Generator& generator) {
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  require_dtype<Floating>(p, "bernoulli_tensor_cpu_p_");
+  require_dtype<RealTypes>(out, "bernoulli_tensor_cpu_self_");
+  double chance[kBlock];
+  uint8_t coins[kBlock];
+  // Calls f(offset in out, its stride, n) with the next n probabilities in `chance`.
+  const auto for_each_block = [&](const auto& f) {
+    for (Runs runs(out, p); runs.next();) {
+      const auto& run = runs.run;
+      for (int64_t i = 0; i < run.size; i += kBlock) {
+        const int64_t n = std::min(kBlock, run.size - i);
+        convert_row(chance, DType::kFloat64, 1, at(p, runs.other_offset + i * run.other_stride),
+                    p.dtype, run.other_stride, n);
+        f(runs.offset + i * run.stride, run.stride, n);
       }
-    });
+    }
+  };
+  for_each_block([&](int64_t, int64_t, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+      TD_CHECK(chance[i] >= 0 && chance[i] <= 1,
+               "bernoulli: expected probabilities in [0, 1], got {}", chance[i]);
+    }
+  });
+  for_each_block([&](int64_t offset, int64_t stride, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+      const double u = p.dtype == DType::kFloat64 ? generator.uniform()
+                                                  : static_cast<double>(generator.uniform_float());
+      coins[i] = u < chance[i];
+    }
+    convert_row(at(out, offset), out.dtype, stride, coins, DType::kUInt8, 1, n);
   });
 }
 
 namespace {
 
-// Calls f(out offset, p offset) for each element, in the order that out's lie in memory.
-template <class F>
-void for_each_pair(const View& out, const View& p, const F& f) {
-  if (out.numel == 0) return;
-  SmallVector<int, 8> order;  // outermost first
-  for (int d = 0; d < out.ndim(); d++) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return out.strides[a] > out.strides[b]; });
-  SmallVector<int64_t, 8> index(order.size());
-  int64_t at = 0, from = 0;
-  while (true) {
-    f(at, from);
-    size_t k = order.size();
-    while (true) {
-      if (k == 0) return;
-      const int d = order[--k];
-      at += out.strides[d];
-      from += p.strides[d];
-      if (++index[k] < out.sizes[d]) break;
-      at -= out.strides[d] * out.sizes[d];
-      from -= p.strides[d] * out.sizes[d];
-      index[k] = 0;
+// base + word % range, of one 32-bit draw an element or, where `wide`, of two. Range 0: 2^64.
+void fill_integers(const View& out, uint64_t range, int64_t base, bool wide, Generator& generator) {
+  alignas(64) uint32_t words[2 * kBlock];
+  const auto narrow_range = static_cast<uint32_t>(range);
+  fill<int64_t>(out, [&](int64_t* to, int64_t n) {
+    generator.fill(words, wide ? 2 * n : n);
+    for (int64_t i = 0; i < n; i++) {
+      uint64_t value = 0;
+      if (!wide)
+        value = words[i] % narrow_range;
+      else if (range == 0)
+        value = two_words(words + 2 * i);
+      else
+        value = two_words(words + 2 * i) % range;
+      to[i] = static_cast<int64_t>(value + static_cast<uint64_t>(base));
     }
+  });
+}
+
+// How many integers, from 0 on, random_() draws from: for floating dtypes, those that the format
+// counts exactly.
+uint64_t countable(DType t) {
+  switch (t) {
+    case DType::kBool:
+      return 2;
+    case DType::kFloat64:
+      return (uint64_t{1} << 53) + 1;
+    case DType::kFloat32:
+      return (1u << 24) + 1;
+    case DType::kFloat16:
+      return (1u << 11) + 1;
+    case DType::kBFloat16:
+      return (1u << 8) + 1;
+    case DType::kUInt8:
+      return 1u << 8;
+    default:
+      return uint64_t{1} << (8 * item_size(t) - 1);
   }
 }
 
 }  // namespace
 
-void random_bernoulli(const View& out, const View& p, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<Floating>(p.dtype, "bernoulli_tensor_cpu_p_", [&]<class P>(P) {
-    const P* from = p.as<P>();
-    for_each_pair(out, p, [&](int64_t, int64_t i) {
-      const auto probability = static_cast<double>(from[i]);
-      TD_CHECK(probability >= 0 && probability <= 1,
-               "bernoulli: expected probabilities in [0, 1], got {}", probability);
-    });
-    with_dtype<RealTypes>(out.dtype, "bernoulli_tensor_cpu_self_", [&]<class T>(T) {
-      T* to = out.as<T>();
-      for_each_pair(out, p, [&](int64_t at, int64_t i) {
-        const double u = std::is_same_v<P, double> ? generator.uniform()
-                                                   : static_cast<double>(generator.uniform_float());
-        to[at] = from_double<T>(u < static_cast<double>(from[i]) ? 1 : 0);
-      });
-    });
-  });
-}
-
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<RealTypes>(out.dtype, "random_from_to", [&]<class T>(T) {
-    const auto convert = [=](uint64_t word) {
-      const auto value = static_cast<int64_t>(word + static_cast<uint64_t>(base));
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
-        return T(static_cast<float>(value));
-      else
-        return static_cast<T>(value);
-    };
-    if (range == 0) {
-      fill_blocks<T, uint64_t>(out, generator, convert);
-    } else if (range >= uint64_t{1} << 28) {
-      fill_blocks<T, uint64_t>(out, generator,
-                               [=](uint64_t word) { return convert(word % range); });
-    } else {
-      const auto range32 = static_cast<uint32_t>(range);
-      fill_blocks<T, uint32_t>(out, generator,
-                               [=](uint32_t word) { return convert(word % range32); });
-    }
-  });
+  require_dtype<RealTypes>(out, "random_from_to");
+  fill_integers(out, range, base, range == 0 || range >= uint64_t{1} << 28, generator);
 }
 
 void random_integers(const View& out, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<RealTypes>(out.dtype, "random_", [&]<class T>(T) {
-    if constexpr (std::is_same_v<T, double>) {
-      fill_blocks<T, uint64_t>(out, generator, [](uint64_t word) {
-        return static_cast<double>(word % ((uint64_t{1} << 53) + 1));
-      });
-    } else if constexpr (std::is_same_v<T, int64_t>) {
-      fill_blocks<T, uint64_t>(
-          out, generator, [](uint64_t word) { return static_cast<int64_t>(word & INT64_MAX); });
-    } else if constexpr (std::is_same_v<T, bool>) {
-      fill_blocks<T, uint32_t>(out, generator, [](uint32_t word) { return (word & 1) != 0; });
-    } else if constexpr (std::is_integral_v<T>) {
-      constexpr uint32_t kRange = static_cast<uint32_t>(std::numeric_limits<T>::max()) + 1;
-      fill_blocks<T, uint32_t>(out, generator,
-                               [](uint32_t word) { return static_cast<T>(word % kRange); });
-    } else {
-      // The integers that the format counts exactly: 2^digits.
-      constexpr uint32_t kRange = (std::is_same_v<T, Half>       ? 1u << 11
-                                   : std::is_same_v<T, BFloat16> ? 1u << 8
-                                                                 : 1u << 24) +
-                                  1;
-      fill_blocks<T, uint32_t>(out, generator,
-                               [](uint32_t word) { return T(static_cast<float>(word % kRange)); });
-    }
-  });
+  require_dtype<RealTypes>(out, "random_");
+  fill_integers(out, countable(out.dtype), 0, item_size(out.dtype) == 8, generator);
 }
 
 void random_exponential(const View& out, double rate, Generator& generator) {
@@ -362,37 +360,52 @@ void random_cauchy(const View& out, double median, double sigma, Generator& gene
 
 void random_log_normal(const View& out, double mean, double std, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  with_dtype<Floating>(out.dtype, "log_normal_cpu", [&]<class T>(T) {
-    fill_serial<T>(out, [&] { return from_double<T>(std::exp(generator.normal() * std + mean)); });
+  require_dtype<Floating>(out, "log_normal_cpu");
+  fill<double>(out, [&](double* to, int64_t n) {
+    for (int64_t i = 0; i < n; i++) to[i] = std::exp(generator.normal() * std + mean);
   });
 }
 
+namespace {
+
+// Fisher and Yates: from the front while 32 bits choose well enough, inside out beyond.
+void shuffle(int32_t* data, int64_t n, Generator& generator) {
+  std::iota(data, data + n, 0);
+  alignas(64) uint32_t words[kBlock];
+  for (int64_t i = 0; i < n - 1; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - 1 - i);
+    generator.fill(words, count);
+    for (int64_t k = 0; k < count; k++)
+      std::swap(data[i + k], data[i + k + words[k] % static_cast<uint32_t>(n - i - k)]);
+  }
+}
+
+void shuffle(int64_t* data, int64_t n, Generator& generator) {
+  for (int64_t i = 0; i < n; i++) {
+    const auto z = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
+    data[i] = data[z];
+    data[z] = i;
+  }
+}
+
+// Shuffled as Index, where a cache holds more of them, then converted.
+template <class Index>
+void permutation(const View& out, Generator& generator) {
+  const int64_t n = out.numel, stride = out.ndim() ? out.strides[0] : 1;
+  const Scratch<Index> order(n);
+  shuffle(order.data(), n, generator);
+  convert_row(out.data, out.dtype, stride, order.data(), kDTypeOf<Index>, 1, n);
+}
+
+}  // namespace
+
 void random_permutation(const View& out, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
-  const int64_t n = out.numel, stride = out.ndim() ? out.strides[0] : 1;
-  with_dtype<RealTypes>(out.dtype, "randperm", [&]<class T>(T) {
-    T* data = out.as<T>();
-    // Fisher and Yates, from the front while 32 bits choose well enough, inside out beyond.
-    if (n < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20)) {
-      const auto shuffle = [&](auto step) {
-        for (int64_t i = 0; i < n; i++) data[i * step] = from_double<T>(static_cast<double>(i));
-        for (int64_t i = 0; i < n - 1; i++) {
-          const auto z = static_cast<uint32_t>(generator.random()) % static_cast<uint32_t>(n - i);
-          std::swap(data[i * step], data[(i + z) * step]);
-        }
-      };
-      if (stride == 1)
-        shuffle(std::integral_constant<int64_t, 1>());
-      else
-        shuffle(stride);
-      return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-      const auto z = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
-      data[i * stride] = data[z * stride];
-      data[z * stride] = from_double<T>(static_cast<double>(i));
-    }
-  });
+  require_dtype<RealTypes>(out, "randperm");
+  if (out.numel < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20))
+    permutation<int32_t>(out, generator);
+  else
+    permutation<int64_t>(out, generator);
 }
 
 }  // namespace taeda::cpu

@@ -45,5 +45,6 @@ void dropout_backward(const View& gx, const View& gy, const View& mask, double s
 // data[0 .. n-1], uniform in [0, 1), becomes normal: 16 at a time, the first 8 numbers giving radii
 // and the last 8 angles (Box and Muller). n is a multiple of 16.
 void box_muller(float* data, int64_t n, float mean, float std);
+void box_muller(double* data, int64_t n, double mean, double std);
 
 }  // namespace taeda::cpu
