@@ -169,16 +169,17 @@ struct Block {
   int64_t k0, k, column, columns;
 };
 
-// Packs lines [0, lines) of an operand into panels of kWidth lines by block.k.
+// Packs lines [0, lines) of an operand into panels of kWidth lines by `length`, of which k are
+// written.
 template <int64_t kWidth>
-void pack_panels(float* to, const float* from, int64_t lines, int64_t stride, int64_t k_stride,
-                 int64_t k) {
+void pack_panels(float* to, int64_t length, const float* from, int64_t lines, int64_t stride,
+                 int64_t k_stride, int64_t k) {
   // Where lines lie side by side, memory is read along them, otherwise line by line.
   constexpr int64_t kStep = 16;
   const int64_t step = stride == 1 ? kStep : k;
   for (int64_t j = 0; j < k; j += step) {
     for (int64_t i = 0; i < lines; i += kWidth)
-      pack<kWidth>(to + i * k + j * kWidth, from + i * stride + j * k_stride,
+      pack<kWidth>(to + i * length + j * kWidth, from + i * stride + j * k_stride,
                    std::min(kWidth, lines - i), stride, k_stride, std::min(step, k - j));
   }
 }
@@ -229,8 +230,8 @@ void multiply_block(const Block& block, int64_t row, int64_t row_end, int64_t pa
       std::min(kStripRows, blocks_of(row_end - row, kTileRows) * kTileRows) * block.k);
   for (; row < row_end; row += kStripRows) {
     const int64_t rows = std::min(kStripRows, row_end - row);
-    pack_panels<kTileRows>(packed.data(), p.a + row * p.a_row + block.k0 * p.a_col, rows, p.a_row,
-                           p.a_col, block.k);
+    pack_panels<kTileRows>(packed.data(), block.k, p.a + row * p.a_row + block.k0 * p.a_col, rows,
+                           p.a_row, p.a_col, block.k);
     const int64_t ahead = row + rows, more = std::clamp<int64_t>(p.m - ahead, 0, kStripRows);
     const float* next = p.a + ahead * p.a_row + block.k0 * p.a_col;
     const int64_t tiles = blocks_of(rows, kTileRows) * (panel_end - panel);
@@ -293,7 +294,7 @@ void multiply(const Sgemm& p, bool parallel) {
                         column, std::min(block_n, p.n - column)};
       const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 16) / (kPanel * block.k));
       for_range(parallel, blocks_of(block.columns, kPanel), grain, [&](int64_t begin, int64_t end) {
-        pack_panels<kPanel>(packed.data() + begin * kPanel * block.k,
+        pack_panels<kPanel>(packed.data() + begin * kPanel * block.k, block.k,
                             p.b + k0 * p.b_row + (column + begin * kPanel) * p.b_col,
                             std::min((end - begin) * kPanel, block.columns - begin * kPanel),
                             p.b_col, p.b_row, block.k);
@@ -303,7 +304,39 @@ void multiply(const Sgemm& p, bool parallel) {
   }
 }
 
+void multiply_packed(const PackedProduct& p) {
+  for (int64_t j = 0; j < p.n; j += kPanel) {
+    for (int64_t i = 0; i < p.m; i += kTileRows) {
+      float* c = p.c + i * p.c_row + j * p.c_col;
+      const Target t{
+          c, p.c_row, p.c_col, c, p.c_row, p.c_col, p.alpha, p.beta, std::min(kPanel, p.n - j)};
+      tile_fn(std::min<int64_t>(kTileRows, p.m - i), t.columns)(p.a + i * p.a_length,
+                                                                p.b + j * p.b_length, p.k, t);
+    }
+  }
+}
+
+void transpose(float* to, int64_t to_stride, const float* from, int64_t stride, int64_t lines,
+               int64_t length) {
+  int64_t i = 0;
+  for (; i + 4 <= lines; i += 4) {
+    int64_t j = 0;
+    for (; j + kLanes <= length; j += kLanes)
+      transpose_four(to + j * to_stride + i, to_stride, from + i * stride + j, stride);
+    for (; j < length; j++)
+      for (int64_t u = i; u < i + 4; u++) to[j * to_stride + u] = from[u * stride + j];
+  }
+  for (; i < lines; i++)
+    for (int64_t j = 0; j < length; j++) to[j * to_stride + i] = from[i * stride + j];
+}
+
 }  // namespace
+
+const SgemmTiles& tiles_of_target() {
+  static constexpr SgemmTiles tiles{kTileRows,           kPanel,          pack_panels<kTileRows>,
+                                    pack_panels<kPanel>, multiply_packed, transpose};
+  return tiles;
+}
 
 void sgemm_any(const Sgemm& p, bool parallel) {
   // A large B that lies column by column is packed strip by strip where it is used, by taking A's
@@ -324,8 +357,10 @@ HWY_AFTER_NAMESPACE();
 namespace taeda::cpu {
 
 HWY_EXPORT(sgemm_any);
+HWY_EXPORT(tiles_of_target);
 
 void sgemm(const Sgemm& p, bool parallel) { HWY_DYNAMIC_DISPATCH(sgemm_any)(p, parallel); }
+const SgemmTiles& sgemm_tiles() { return HWY_DYNAMIC_DISPATCH(tiles_of_target)(); }
 
 }  // namespace taeda::cpu
 #endif

@@ -27,4 +27,35 @@ struct Sgemm {
 // On the calling thread, or on the pool.
 void sgemm(const Sgemm& p, bool parallel);
 
+// The parts of it, for kernels that pack an operand once and use it in several small products: C =
+// alpha A B + beta C on the calling thread.
+//
+// A's rows are packed in strips of `rows` and B's columns in panels of `columns`; element (i, j) of
+// a strip stands at j * rows + i. A strip is `length` elements of k long in memory (a panel
+// likewise), of which a product may use k from anywhere: a + offset * rows.
+struct PackedProduct {
+  int64_t m, n, k;
+  float* c;
+  int64_t c_row, c_col;
+  const float* a;
+  int64_t a_length;
+  const float* b;
+  int64_t b_length;
+  float alpha = 1;
+  float beta = 0;
+};
+struct SgemmTiles {
+  int64_t rows, columns;
+  // Line i of an operand (a row of A, a column of B) is from[i * stride + j * k_stride], j < k. The
+  // last strip is filled up with lines of zeros.
+  using Pack = void (*)(float* to, int64_t length, const float* from, int64_t lines, int64_t stride,
+                        int64_t k_stride, int64_t k);
+  Pack pack_rows, pack_columns;
+  void (*multiply)(const PackedProduct& p);
+  // to[j * to_stride + i] = from[i * stride + j] for i < lines, j < length
+  void (*transpose)(float* to, int64_t to_stride, const float* from, int64_t stride, int64_t lines,
+                    int64_t length);
+};
+const SgemmTiles& sgemm_tiles();
+
 }  // namespace taeda::cpu

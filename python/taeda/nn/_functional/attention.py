@@ -9,59 +9,12 @@ import taeda
 from taeda import Tensor
 
 from .dropout import dropout
-from .raw import fallback, raw
+from .raw import raw
 
-__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+__all__ = ["multi_head_attention_forward"]
 
 _linear = raw("linear")
-
-
-@fallback
-def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """``softmax(q k^T * scale + mask) v`` over the last two dimensions.
-
-    ``attn_mask`` is added, or, if boolean, says which keys take part.
-    """
-    length, source = query.size(-2), key.size(-2)
-    scale = 1 / math.sqrt(query.size(-1)) if scale is None else scale
-    if enable_gqa:
-        repeats = query.size(-3) // key.size(-3)
-        key = key.repeat_interleave(repeats, -3)
-        value = value.repeat_interleave(repeats, -3)
-    # Scaling the query costs a pass over it, scaling the scores one over something far larger.
-    query = query * scale
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError(
-                "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                "is_causal=True"
-            )
-        # -inf above the diagonal; the product is added to it while it is in the cache.
-        mask = query.new_full((length, source), float("-inf")).triu_(1)
-        if query.shape[:-2] == key.shape[:-2]:
-            batch = query.shape[:-2]
-            q, k = (x.reshape(batch.numel(), *x.shape[-2:]) for x in (query, key))
-            scores = taeda.baddbmm(mask, q, k.transpose(1, 2)).view(*batch, length, source)
-        else:
-            scores = query @ key.transpose(-2, -1) + mask
-    else:
-        scores = query @ key.transpose(-2, -1)
-    if attn_mask is not None:
-        if attn_mask.dtype == taeda.bool:
-            scores = scores.masked_fill(~attn_mask, float("-inf"))
-        else:
-            scores = scores + attn_mask
-    weights = dropout(scores.softmax(-1), dropout_p, training=dropout_p > 0.0)
-    return weights @ value
+_scaled_dot_product_attention = raw("scaled_dot_product_attention")
 
 
 def _canonical_mask(
@@ -291,7 +244,7 @@ def multi_head_attention_forward(
             attn_mask = attn_mask.unsqueeze(0)
         else:
             attn_mask = attn_mask.view(batch, num_heads, -1, source)
-    output = scaled_dot_product_attention(
+    output = _scaled_dot_product_attention(
         q.reshape(batch, num_heads, length, head_dim),
         k.reshape(batch, num_heads, source, head_dim),
         v.reshape(batch, num_heads, source, head_dim),

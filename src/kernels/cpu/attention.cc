@@ -1,0 +1,508 @@
+// Attention by blocks of keys and panels of queries: the scores of one panel stay in the cache.
+//
+// Everything stands transposed, keys (or features) along rows and the queries of a panel along
+// columns. That is how B's panels are packed for the next product, so weights are used as they are
+// computed, and maxima and sums over keys are taken in all lanes at once.
+//
+//   S = scale K Q^T, P = exp(S - max), O^T = V^T P / sum P; max, sum and O are corrected when a
+//   later block has a larger score
+//   P = exp(S - logsumexp), gP = V gO^T, gS = P (gP - sum(gO O))
+//   gQ^T = scale K^T gS, gK = scale gS Q, gV = P gO
+#include "kernels/cpu/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/sgemm.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention.cc"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+namespace {
+
+using V = Vec<float>;
+constexpr int64_t kLanes = V::size();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kKeys = 256;          // a block's, at most
+constexpr int64_t kGroupPanels = 8;     // that meet a packed block of keys in forward
+constexpr int64_t kBackwardPanels = 4;  // and in backward, where their weights are kept
+
+int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// Working memory of one task, handed out piece by piece; each piece starts a line of the cache.
+// Without memory it only counts.
+class Arena {
+ public:
+  explicit Arena(int64_t floats = 0) : memory_(floats) {}
+  int64_t used() const { return used_; }
+  float* take(int64_t floats) {
+    float* const piece = memory_.data() ? memory_.data() + used_ : nullptr;
+    used_ += rounded_up(floats, 16);
+    return piece;
+  }
+
+ private:
+  Scratch<float> memory_;
+  int64_t used_ = 0;
+};
+
+// A matrix of one head: its tokens along rows.
+struct Rows {
+  float* data;
+  int64_t row, col;
+  float* at(int64_t i) const { return data + i * row; }
+};
+Rows head_of(const View& v, int64_t b, int64_t h) {
+  return {v.as<float>() + b * v.strides[0] + h * v.strides[1], v.strides[2], v.strides[3]};
+}
+
+struct Sizes {
+  int64_t heads, groups, queries, keys, features, values;  // values: features of a value
+  int64_t block;                                           // keys
+  int64_t panels;                                          // of queries
+};
+Sizes sizes_of(const Attention& a) {
+  const SgemmTiles& tiles = sgemm_tiles();
+  Sizes s{a.query.sizes[1],
+          a.key.sizes[1],
+          a.query.sizes[2],
+          a.key.sizes[2],
+          a.query.sizes[3],
+          a.value.sizes[3],
+          0,
+          0};
+  const int64_t blocks = std::max<int64_t>(1, (s.keys + kKeys - 1) / kKeys);
+  s.block = rounded_up((s.keys + blocks - 1) / blocks, tiles.rows);
+  s.panels = (s.queries + tiles.columns - 1) / tiles.columns;
+  return s;
+}
+
+// e^x for x <= 0 or little more, 0 instead of results below 1e-38; NaN stays.
+TD_FN V exp_falling(V x) {
+  constexpr float kLeast = -87;
+  const auto [bits, n, r] = split_exponent(raw_max(V(kLeast), x));
+  const V y = add_exponent(expm1_reduced(r) + 1, bits);
+  return select(isnan(x), x, select(x < kLeast, V(0), y));
+}
+
+// One panel: its queries [query, query + count) in `width` columns.
+struct Panel {
+  int64_t query, count, width;
+};
+
+// Keys of the block [key, key + n) that the panel sees.
+int64_t visible(const Panel& p, bool causal, int64_t key, int64_t n) {
+  return causal ? std::clamp<int64_t>(p.query + p.count - key, 0, n) : n;
+}
+
+// -inf where a key stands behind the query.
+void mask_future(float* scores, const Panel& p, int64_t key, int64_t keys) {
+  for (int64_t k = std::max<int64_t>(0, p.query + 1 - key); k < keys; k++)
+    std::fill_n(scores + k * p.width, std::min(p.width, key + k - p.query), -kInfinity);
+}
+
+// The mask of one head.
+struct HeadMask {
+  const View& mask;
+  int64_t offset;
+  HeadMask(const View& m, int64_t b, int64_t h)
+      : mask(m), offset(m.present ? b * m.strides[0] + h * m.strides[1] : 0) {}
+
+  // Adds it to the scores. `room` has 2 * keys * width floats.
+  void add(float* scores, float* room, const Panel& p, int64_t key, int64_t keys) const {
+    if (!mask.present) return;
+    const int64_t row = mask.strides[2], col = mask.strides[3];
+    const int64_t start = offset + p.query * row + key * col;
+    float* const turned = room + keys * p.width;
+    if (mask.dtype == DType::kFloat32) {
+      sgemm_tiles().pack_columns(turned, keys, mask.as<float>() + start, p.count, row, col, keys);
+    } else {
+      const bool* from = mask.as<bool>() + start;
+      for (int64_t q = 0; q < p.count; q++)
+        for (int64_t k = 0; k < keys; k++)
+          room[q * keys + k] = from[q * row + k * col] ? 0.0f : -kInfinity;
+      sgemm_tiles().pack_columns(turned, keys, room, p.count, keys, 1, keys);
+    }
+    for (int64_t i = 0; i < keys * p.width; i += kLanes)
+      store(scores + i, load(scores + i) + load(turned + i));
+  }
+};
+
+// What is known of a panel's rows after some blocks of keys.
+struct RowState {
+  float *high, *sum, *factor;  // factor: what earlier results are to be multiplied by
+};
+
+// Scores become weights; columns a..b of lanes at once.
+template <int kVectors>
+TD_FN void weigh(float* scores, const RowState& state, int64_t at, int64_t width, int64_t keys) {
+  V old[kVectors], high[kVectors], sum[kVectors];
+  for (int v = 0; v < kVectors; v++) old[v] = high[v] = load(state.high + at + v * kLanes);
+  for (int64_t k = 0; k < keys; k++)
+    for (int v = 0; v < kVectors; v++)
+      high[v] = raw_max(load(scores + k * width + at + v * kLanes), high[v]);
+  for (int v = 0; v < kVectors; v++) {
+    store(state.high + at + v * kLanes, high[v]);
+    high[v] = select(high[v] == -kInfinity, V(0), high[v]);  // no key yet: all weights are 0
+    const V factor = exp_falling(old[v] - high[v]);
+    store(state.factor + at + v * kLanes, factor);
+    sum[v] = load(state.sum + at + v * kLanes) * factor;
+  }
+  for (int64_t k = 0; k < keys; k++) {
+    for (int v = 0; v < kVectors; v++) {
+      float* const x = scores + k * width + at + v * kLanes;
+      const V e = exp_falling(load(x) - high[v]);
+      store(x, e);
+      sum[v] = sum[v] + e;
+    }
+  }
+  for (int v = 0; v < kVectors; v++) store(state.sum + at + v * kLanes, sum[v]);
+}
+void weigh_panel(float* scores, const RowState& state, const Panel& p, int64_t keys) {
+  int64_t at = 0;
+  const int64_t used = rounded_up(p.count, kLanes);
+  for (; at + 2 * kLanes <= used; at += 2 * kLanes) weigh<2>(scores, state, at, p.width, keys);
+  for (; at < used; at += kLanes) weigh<1>(scores, state, at, p.width, keys);
+}
+
+// rows of `width` elements times factors by column
+void scale_columns(float* x, int64_t rows, const float* factor, const Panel& p) {
+  for (int64_t at = 0; at < p.count; at += kLanes) {
+    const V f = load(factor + at);
+    for (int64_t i = 0; i < rows; i++) store(x + i * p.width + at, load(x + i * p.width + at) * f);
+  }
+}
+
+// What both directions need: the operands, their sizes and the tiles.
+class Task {
+ protected:
+  explicit Task(const Attention& a) : a_(a), s_(sizes_of(a)), t_(sgemm_tiles()) {}
+  int64_t mask_room() const { return a_.mask.present ? 2 * s_.block * t_.columns : 0; }
+  Panel panel(int64_t i) const {
+    return {i * t_.columns, std::min(t_.columns, s_.queries - i * t_.columns), t_.columns};
+  }
+  // Scores of the first `seen` keys of a block.
+  void score(float* scores, const float* keys, const float* queries, const Panel& p, int64_t key,
+             int64_t seen, const HeadMask& mask, float* room) const {
+    t_.multiply({seen, p.count, s_.features, scores, p.width, 1, keys, s_.features, queries,
+                 s_.features, a_.scale});
+    mask.add(scores, room, p, key, seen);
+    if (a_.causal) mask_future(scores, p, key, seen);
+  }
+  // A panel of results, (features, width), as rows of the panel's queries.
+  void store_turned(const Rows& out, const Panel& p, const float* from, int64_t features) const {
+    if (out.col == 1)
+      return t_.transpose(out.at(p.query), out.row, from, p.width, features, p.count);
+    for (int64_t j = 0; j < p.count; j++)
+      for (int64_t d = 0; d < features; d++)
+        out.at(p.query + j)[d * out.col] = from[d * p.width + j];
+  }
+
+  Attention a_;
+  Sizes s_;
+  const SgemmTiles& t_;
+};
+
+class Forward : Task {
+ public:
+  Forward(const View& out, const View& logsumexp, const Attention& a)
+      : Task(a), out_(out), lse_(logsumexp.as<float>()) {}
+
+  void run() const {
+    const int64_t groups = (s_.panels + kGroupPanels - 1) / kGroupPanels;
+    parallel_for(0, a_.query.sizes[0] * s_.heads * groups, 1, [&](int64_t begin, int64_t end) {
+      Arena count;
+      take(count);
+      Arena arena(count.used());
+      const Memory m = take(arena);
+      for (int64_t i = begin; i < end; i++)
+        group(m, i / groups / s_.heads, i / groups % s_.heads, i % groups * kGroupPanels);
+    });
+  }
+
+ private:
+  // Of a group of panels: queries, results, maxima and sums; of a block: rows of K and of V^T; of
+  // both: scores.
+  struct Memory {
+    float *queries, *results, *rows, *keys, *values, *scores, *mask;
+  };
+  Memory take(Arena& arena) const {
+    const int64_t panels = std::min(kGroupPanels, s_.panels) * t_.columns;
+    return {arena.take(panels * s_.features),
+            arena.take(panels * s_.values),
+            arena.take(panels * 3),
+            arena.take(s_.block * s_.features),
+            arena.take(s_.block * rounded_up(s_.values, t_.rows)),
+            arena.take(s_.block * t_.columns),
+            arena.take(mask_room())};
+  }
+  float* queries(const Memory& m, int64_t i) const {
+    return m.queries + i * t_.columns * s_.features;
+  }
+  float* results(const Memory& m, int64_t i) const {
+    return m.results + i * t_.columns * s_.values;
+  }
+  RowState state(const Memory& m, int64_t i) const {
+    float* const rows = m.rows + i * t_.columns * 3;
+    return {rows, rows + t_.columns, rows + 2 * t_.columns};
+  }
+
+  void group(const Memory& m, int64_t b, int64_t h, int64_t first) const {
+    const Rows q = head_of(a_.query, b, h);
+    const Rows k = head_of(a_.key, b, h / (s_.heads / s_.groups));
+    const Rows v = head_of(a_.value, b, h / (s_.heads / s_.groups));
+    const HeadMask mask(a_.mask, b, h);
+    const int64_t count = std::min(kGroupPanels, s_.panels - first);
+    for (int64_t i = 0; i < count; i++) {
+      const Panel p = panel(first + i);
+      t_.pack_columns(queries(m, i), s_.features, q.at(p.query), p.count, q.row, q.col,
+                      s_.features);
+      std::fill_n(state(m, i).high, p.width, -kInfinity);
+      std::fill_n(state(m, i).sum, p.width, 0.0f);
+    }
+    const Panel last = panel(first + count - 1);
+    for (int64_t key = 0; key < s_.keys; key += s_.block) {
+      const int64_t n = visible(last, a_.causal, key, std::min(s_.block, s_.keys - key));
+      if (n == 0) break;
+      t_.pack_rows(m.keys, s_.features, k.at(key), n, k.row, k.col, s_.features);
+      t_.pack_rows(m.values, n, v.at(key), s_.values, v.col, v.row, n);
+      for (int64_t i = 0; i < count; i++) block(m, i, panel(first + i), key, n, mask);
+    }
+    for (int64_t i = 0; i < count; i++) finish(m, i, panel(first + i), b, h);
+  }
+
+  void block(const Memory& m, int64_t i, const Panel& p, int64_t key, int64_t n,
+             const HeadMask& mask) const {
+    const int64_t seen = visible(p, a_.causal, key, n);
+    if (seen == 0) return;
+    const RowState rows = state(m, i);
+    float* const sums = results(m, i);
+    score(m.scores, m.keys, queries(m, i), p, key, seen, mask, m.mask);
+    weigh_panel(m.scores, rows, p, seen);
+    if (key > 0) scale_columns(sums, s_.values, rows.factor, p);
+    t_.multiply({s_.values, p.count, seen, sums, p.width, 1, m.values, n, m.scores, seen, 1,
+                 key > 0 ? 1.0f : 0.0f});
+  }
+
+  void finish(const Memory& m, int64_t i, const Panel& p, int64_t b, int64_t h) const {
+    const RowState rows = state(m, i);
+    float* const sums = results(m, i);
+    float* const lse = lse_ + (b * s_.heads + h) * s_.queries + p.query;
+    if (s_.keys == 0) std::fill_n(sums, s_.values * p.width, 0.0f);
+    for (int64_t j = 0; j < p.count; j++) {
+      const float sum = rows.sum[j];
+      lse[j] = sum == 0 ? kInfinity : rows.high[j] + std::log(sum);
+      rows.factor[j] = sum == 0 ? 0.0f : 1 / sum;
+    }
+    scale_columns(sums, s_.values, rows.factor, p);
+    store_turned(head_of(out_, b, h), p, sums, s_.values);
+  }
+
+  View out_;
+  float* lse_;
+};
+
+// x becomes exp(x - logsumexp), the weights; gradients of weights become those of scores.
+void weigh_gradient(float* x, float* gradient, const float* logsumexp, const float* mean,
+                    const Panel& p, int64_t keys) {
+  for (int64_t at = 0; at < p.count; at += kLanes) {
+    const V shift = load(logsumexp + at), center = load(mean + at);
+    for (int64_t i = at; i < keys * p.width; i += p.width) {
+      const V weight = exp_falling(load(x + i) - shift);
+      store(x + i, weight);
+      store(gradient + i, weight * (load(gradient + i) - center));
+    }
+  }
+}
+
+// A task is a head of keys with all heads of queries that read it: no two tasks add to the same
+// gradient.
+class Backward : Task {
+ public:
+  Backward(const View& gq, const View& gk, const View& gv, const View& gy, const View& out,
+           const View& logsumexp, const Attention& a)
+      : Task(a), gq_(gq), gk_(gk), gv_(gv), gy_(gy), out_(out), lse_(logsumexp.as<float>()) {}
+
+  void run() const {
+    parallel_for(0, a_.query.sizes[0] * s_.groups, 1, [&](int64_t begin, int64_t end) {
+      Arena count;
+      take(count);
+      Arena arena(count.used());
+      const Memory m = take(arena);
+      for (int64_t i = begin; i < end; i++) head(m, i / s_.groups, i % s_.groups);
+    });
+  }
+
+ private:
+  struct Memory {
+    // Of all queries of all heads: columns of gradients, logsumexp, and sum(gO O).
+    float *gq, *logsumexp, *means;
+    // Of a block of keys: rows of K, K^T and V, and the gradients.
+    float *keys, *turned_keys, *values, *gk, *gv;
+    // Of some panels: columns of Q^T and gO^T, and rows of P and gS, packed along queries.
+    float *queries, *gy, *weights, *gradients;
+    // Of a panel: columns of Q and gO, and P and gS.
+    float *panel_queries, *panel_gy, *panel_weights, *panel_gradients, *mask;
+  };
+  Memory take(Arena& arena) const {
+    const int64_t d = s_.features, e = s_.values, w = t_.columns, some = kBackwardPanels * w;
+    const int64_t all = s_.panels * w * repeats();
+    return {arena.take(all * d),
+            arena.take(all),
+            arena.take(all),
+            arena.take(s_.block * d),
+            arena.take(s_.block * rounded_up(d, t_.rows)),
+            arena.take(s_.block * e),
+            arena.take(s_.block * d),
+            arena.take(s_.block * e),
+            arena.take(some * rounded_up(d, w)),
+            arena.take(some * rounded_up(e, w)),
+            arena.take(some * s_.block),
+            arena.take(some * s_.block),
+            arena.take(w * d),
+            arena.take(w * e),
+            arena.take(w * s_.block),
+            arena.take(w * s_.block),
+            arena.take(mask_room())};
+  }
+  int64_t repeats() const { return s_.heads / s_.groups; }
+  int64_t padded_queries() const { return s_.panels * t_.columns; }
+
+  void head(const Memory& m, int64_t b, int64_t g) const {
+    const Rows k = head_of(a_.key, b, g), v = head_of(a_.value, b, g);
+    const Rows gk = head_of(gk_, b, g), gv = head_of(gv_, b, g);
+    std::fill_n(m.gq, padded_queries() * repeats() * s_.features, 0.0f);
+    for (int64_t r = 0; r < repeats(); r++) start(m, b, g * repeats() + r, r);
+    for (int64_t key = 0; key < s_.keys; key += s_.block) {
+      const int64_t n = std::min(s_.block, s_.keys - key);
+      t_.pack_rows(m.keys, s_.features, k.at(key), n, k.row, k.col, s_.features);
+      t_.pack_rows(m.turned_keys, n, k.at(key), s_.features, k.col, k.row, n);
+      t_.pack_rows(m.values, s_.values, v.at(key), n, v.row, v.col, s_.values);
+      std::fill_n(m.gk, n * s_.features, 0.0f);
+      std::fill_n(m.gv, n * s_.values, 0.0f);
+      for (int64_t r = 0; r < repeats(); r++)
+        for (int64_t i = 0; i < s_.panels; i += kBackwardPanels)
+          some_panels(m, b, g * repeats() + r, r, i, key, n);
+      store_rows(gk, key, n, m.gk, s_.features);
+      store_rows(gv, key, n, m.gv, s_.values);
+    }
+    for (int64_t r = 0; r < repeats(); r++)
+      for (int64_t i = 0; i < s_.panels; i++)
+        store_turned(head_of(gq_, b, g * repeats() + r), panel(i), panel_gq(m, r, i), s_.features);
+  }
+  float* panel_gq(const Memory& m, int64_t r, int64_t i) const {
+    return m.gq + (r * s_.panels + i) * t_.columns * s_.features;
+  }
+
+  void start(const Memory& m, int64_t b, int64_t h, int64_t r) const {
+    const Rows gy = head_of(gy_, b, h), out = head_of(out_, b, h);
+    float* const lse = m.logsumexp + r * padded_queries();
+    float* const means = m.means + r * padded_queries();
+    std::copy_n(lse_ + (b * s_.heads + h) * s_.queries, s_.queries, lse);
+    std::fill(lse + s_.queries, lse + padded_queries(), kInfinity);
+    std::fill(means + s_.queries, means + padded_queries(), 0.0f);
+    for (int64_t q = 0; q < s_.queries; q++) {
+      if (gy.col == 1 && out.col == 1) {
+        means[q] = row_table<float>().dot(gy.at(q), out.at(q), s_.values);
+        continue;
+      }
+      float sum = 0;
+      for (int64_t d = 0; d < s_.values; d++) sum += gy.at(q)[d * gy.col] * out.at(q)[d * out.col];
+      means[q] = sum;
+    }
+  }
+
+  // What a block of n keys and the panels from `first` on give each other.
+  void some_panels(const Memory& m, int64_t b, int64_t h, int64_t r, int64_t first, int64_t key,
+                   int64_t n) const {
+    const int64_t count = std::min(kBackwardPanels, s_.panels - first), start = panel(first).query;
+    const int64_t queries = std::min(count * t_.columns, s_.queries - start);
+    if (visible(panel(first + count - 1), a_.causal, key, n) == 0) return;
+    const Rows q = head_of(a_.query, b, h), gy = head_of(gy_, b, h);
+    const HeadMask mask(a_.mask, b, h);
+    t_.pack_columns(m.queries, queries, q.at(start), s_.features, q.col, q.row, queries);
+    t_.pack_columns(m.gy, queries, gy.at(start), s_.values, gy.col, gy.row, queries);
+    for (int64_t i = 0; i < count; i++) {
+      const Panel p = panel(first + i);
+      const int64_t seen = visible(p, a_.causal, key, n);
+      if (seen == 0) continue;
+      t_.pack_columns(m.panel_queries, s_.features, q.at(p.query), p.count, q.row, q.col,
+                      s_.features);
+      t_.pack_columns(m.panel_gy, s_.values, gy.at(p.query), p.count, gy.row, gy.col, s_.values);
+      score(m.panel_weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask);
+      t_.multiply({seen, p.count, s_.values, m.panel_gradients, p.width, 1, m.values, s_.values,
+                   m.panel_gy, s_.values});
+      const int64_t row = r * padded_queries() + p.query;
+      weigh_gradient(m.panel_weights, m.panel_gradients, m.logsumexp + row, m.means + row, p, seen);
+      t_.multiply({s_.features, p.count, seen, panel_gq(m, r, first + i), p.width, 1, m.turned_keys,
+                   n, m.panel_gradients, seen, a_.scale, 1});
+      const int64_t at = i * t_.columns * t_.rows;
+      t_.pack_rows(m.weights + at, queries, m.panel_weights, seen, p.width, 1, p.count);
+      t_.pack_rows(m.gradients + at, queries, m.panel_gradients, seen, p.width, 1, p.count);
+    }
+    add_to_keys(m, first, count, queries, key, n);
+  }
+
+  // Strip by strip where a part of the queries does not see it.
+  void add_to_keys(const Memory& m, int64_t first, int64_t count, int64_t queries, int64_t key,
+                   int64_t n) const {
+    const bool whole = visible(panel(first), a_.causal, key, n) == n;
+    const int64_t step = whole ? n : t_.rows;
+    int64_t i = 0;
+    for (int64_t row = 0; row < n; row += step) {
+      while (i < count && visible(panel(first + i), a_.causal, key, n) <= row) i++;
+      if (i == count) return;
+      const int64_t skip = i * t_.columns, rows = std::min(step, n - row);
+      const int64_t at = row * queries + skip * t_.rows;
+      t_.multiply({rows, s_.values, queries - skip, m.gv + row * s_.values, s_.values, 1,
+                   m.weights + at, queries, m.gy + skip * t_.columns, queries, 1, 1});
+      t_.multiply({rows, s_.features, queries - skip, m.gk + row * s_.features, s_.features, 1,
+                   m.gradients + at, queries, m.queries + skip * t_.columns, queries, a_.scale, 1});
+    }
+  }
+  static void store_rows(const Rows& to, int64_t at, int64_t n, const float* from,
+                         int64_t features) {
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t d = 0; d < features; d++) to.at(at + i)[d * to.col] = from[i * features + d];
+  }
+
+  View gq_, gk_, gv_, gy_, out_;
+  const float* lse_;
+};
+
+}  // namespace
+
+void attention_forward(const View& out, const View& logsumexp, const Attention& a) {
+  Forward(out, logsumexp, a).run();
+}
+void attention_gradient(const View& gq, const View& gk, const View& gv, const View& gy,
+                        const View& out, const View& logsumexp, const Attention& a) {
+  Backward(gq, gk, gv, gy, out, logsumexp, a).run();
+}
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {
+
+HWY_EXPORT(attention_forward);
+HWY_EXPORT(attention_gradient);
+
+void attention(const View& out, const View& logsumexp, const Attention& a) {
+  HWY_DYNAMIC_DISPATCH(attention_forward)(out, logsumexp, a);
+}
+void attention_backward(const View& gq, const View& gk, const View& gv, const View& gy,
+                        const View& out, const View& logsumexp, const Attention& a) {
+  HWY_DYNAMIC_DISPATCH(attention_gradient)(gq, gk, gv, gy, out, logsumexp, a);
+}
+
+}  // namespace taeda::cpu
+#endif

@@ -1,0 +1,26 @@
+// Attention on Views of f32, softmax(scale q k^T + mask) v, without the matrix of weights (Dao et
+// al., "FlashAttention", 2022).
+//
+// All may have any strides: query, out and their gradients are (b, h, t, d), key (b, g, s, d) and
+// value (b, g, s, e), where head i of h reads head i / (h / g) of g. out has e instead of d.
+// logsumexp is (b, h, t), row-major: of each row's scores; infinity where all keys are masked, a
+// row whose result and gradients are 0.
+#pragma once
+
+#include "kernels/view.h"
+
+namespace taeda::cpu {
+
+struct Attention {
+  View query, key, value;
+  // Absent, or (b, h, t, s): f32 to be added to the scores, or bool, false where -inf is.
+  View mask;
+  bool causal;  // query i sees keys 0 to i
+  float scale;
+};
+
+void attention(const View& out, const View& logsumexp, const Attention& a);
+void attention_backward(const View& gq, const View& gk, const View& gv, const View& gy,
+                        const View& out, const View& logsumexp, const Attention& a);
+
+}  // namespace taeda::cpu

@@ -1,0 +1,185 @@
+// Attention on tensors: which calls are computed by blocks, and the definition that serves the
+// others.
+#include "kernels/cpu/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/layout.h"
+#include "kernels/cpu/loop.h"
+#include "op/_attention_scores.h"
+#include "op/_safe_softmax.h"
+#include "op/_scaled_dot_product_flash_attention_for_cpu.h"
+#include "op/_scaled_dot_product_flash_attention_for_cpu_backward.h"
+#include "op/add.h"
+#include "op/dropout.h"
+#include "op/expand.h"
+#include "op/full.h"
+#include "op/masked_fill.h"
+#include "op/matmul.h"
+#include "op/mul.h"
+#include "op/repeat_interleave.h"
+#include "op/softmax.h"
+#include "op/squeeze.h"
+#include "op/to_dtype.h"
+#include "op/transpose.h"
+#include "op/triu.h"
+#include "op/unsqueeze.h"
+#include "ops/allocate.h"
+#include "ops/contract.h"
+#include "ops/dispatch.h"
+
+namespace taeda::impl {
+namespace {
+
+// With fewer queries packing the keys costs more than the products.
+constexpr int64_t kFewQueries = 8;
+
+Tensor one_head(const Tensor& x) { return op::unsqueeze(x, 1); }
+
+// `x` in f32, which the kernel reads.
+Tensor widened(const Tensor& x) {
+  if (!x.defined() || x.dtype() == DType::kFloat32 || x.dtype() == DType::kBool) return x;
+  Tensor wide = empty_like_tensor(x, DType::kFloat32);
+  cpu::copy(view_of(wide), view_of(x));
+  return wide;
+}
+Tensor narrowed(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor narrow = empty_like_tensor(x, dtype);
+  cpu::copy(view_of(narrow), view_of(x));
+  return narrow;
+}
+
+// (b, h, t, e), in memory (b, t, h, e) where `like` is so: what follows attention is a Linear over
+// the heads of a token.
+Tensor empty_heads(const Tensor& like, int64_t features, DType dtype) {
+  const int64_t b = like.size(0), h = like.size(1), t = like.size(2);
+  const DimVector sizes{b, h, t, features};
+  if (like.stride(1) >= like.stride(2)) return empty_tensor(sizes, dtype, like.device());
+  const DimVector by_token = contiguous_strides({b, t, h, features});
+  return empty_strided_tensor(sizes, {by_token[0], by_token[2], by_token[1], 1}, dtype,
+                              like.device());
+}
+
+bool sizes_fit(const Tensor& q, const Tensor& k, const Tensor& v, bool enable_gqa) {
+  const int64_t heads = q.size(1), groups = k.size(1);
+  return k.size(0) == q.size(0) && v.size(0) == q.size(0) && v.size(1) == groups &&
+         (heads == groups || (enable_gqa && groups > 0 && heads % groups == 0)) &&
+         k.size(3) == q.size(3) && v.size(2) == k.size(2);
+}
+
+bool by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+               double dropout_p, bool enable_gqa) {
+  return q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() != DType::kFloat64 &&
+         dropout_p == 0 && q.size(2) >= kFewQueries && q.size(1) > 0 &&
+         sizes_fit(q, k, v, enable_gqa) &&
+         !(mask.defined() && (mask.requires_grad() || mask.dim() > 4));
+}
+
+// The mask as the kernel takes it; RuntimeError where it does not broadcast.
+Tensor mask_of(const Tensor& mask, const Tensor& q, const Tensor& k) {
+  if (!mask.defined()) return mask;
+  const DimVector sizes{q.size(0), q.size(1), q.size(2), k.size(2)};
+  broadcast_shapes(sizes, mask.sizes());
+  const Tensor m = mask.dtype() == DType::kBool
+                       ? mask
+                       : op::to_dtype(mask, DType::kFloat32, false, std::nullopt);
+  return op::expand(m, sizes, false);
+}
+
+Tensor minus_infinity(IntSpan sizes, const Tensor& like) {
+  TensorOptions options(like.dtype());
+  options.device = like.device();
+  return op::full(sizes, Scalar(-std::numeric_limits<double>::infinity()), options);
+}
+
+Tensor heads_like(const Tensor& x, const Tensor& query, bool enable_gqa) {
+  if (!enable_gqa) return x;
+  const int64_t heads = query.size(-3), groups = x.size(-3);
+  TD_CHECK(groups > 0 && heads % groups == 0,
+           "Number of heads in key and value must divide the number of heads in query, got {} and "
+           "{}",
+           groups, heads);
+  return op::repeat_interleave_self_int(x, heads / groups, -3, std::nullopt);
+}
+
+}  // namespace
+
+Tensor _attention_scores(const Tensor& query, const Tensor& key, const Tensor& attn_mask,
+                         bool is_causal, double scale) {
+  const bool grouped = key.dim() == 4 && query.dim() == 4 && key.size(1) != query.size(1);
+  const Tensor k = heads_like(key, query, grouped);
+  // Scaling the query costs a pass over it, scaling the scores one over something far larger.
+  Tensor scores = op::matmul(op::mul(query, Scalar(scale)), op::transpose(k, -2, -1));
+  if (attn_mask.defined()) {
+    const Tensor mask = attn_mask.dtype() == DType::kBool
+                            ? op::masked_fill_Scalar(minus_infinity(attn_mask.sizes(), scores),
+                                                     attn_mask, Scalar(0.0))
+                            : op::to_dtype(attn_mask, scores.dtype(), false, std::nullopt);
+    scores = op::add(scores, mask, Scalar(1));
+  }
+  if (!is_causal) return scores;
+  const Tensor future = minus_infinity({query.size(-2), key.size(-2)}, scores);
+  return op::add(scores, op::triu_inplace(future, 1), Scalar(1));
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& attn_mask, double dropout_p, bool is_causal,
+                                    OptDouble scale, bool enable_gqa) {
+  const double factor = scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  const auto blocks = [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+    return std::get<0>(op::_scaled_dot_product_flash_attention_for_cpu(q, k, v, mask_of(mask, q, k),
+                                                                       is_causal, factor));
+  };
+  if (by_blocks(query, key, value, attn_mask, dropout_p, enable_gqa))
+    return blocks(query, key, value, attn_mask);
+  if (query.dim() == 3 && key.dim() == 3 && value.dim() == 3 && !enable_gqa) {
+    const Tensor mask =
+        attn_mask.defined() && attn_mask.dim() == 3 ? one_head(attn_mask) : attn_mask;
+    const Tensor q = one_head(query), k = one_head(key), v = one_head(value);
+    if (by_blocks(q, k, v, mask, dropout_p, false))
+      return op::squeeze_dim(blocks(q, k, v, mask), DimVector{1});
+  }
+  TD_CHECK(!is_causal || !attn_mask.defined(),
+           "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+           "is_causal=True");
+  const Tensor k = heads_like(key, query, enable_gqa), v = heads_like(value, query, enable_gqa);
+  const Tensor scores = op::_attention_scores(query, k, attn_mask, is_causal, factor);
+  const Tensor weights =
+      attn_mask.defined() ? op::_safe_softmax(scores, -1) : op::softmax(scores, -1, std::nullopt);
+  return op::matmul(op::dropout(weights, dropout_p, dropout_p > 0), v);
+}
+
+std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
+    const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+    bool is_causal, double scale) {
+  Tensor out = empty_heads(query, value.size(3), DType::kFloat32);
+  Tensor logsumexp =
+      empty_tensor({query.size(0), query.size(1), query.size(2)}, DType::kFloat32, query.device());
+  if (query.is_meta()) return {empty_heads(query, value.size(3), query.dtype()), logsumexp};
+  const Tensor q = widened(query), k = widened(key), v = widened(value);
+  cpu::attention(view_of(out), view_of(logsumexp),
+                 {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
+                  static_cast<float>(scale)});
+  return {narrowed(out, query.dtype()), logsumexp};
+}
+
+std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
+    const Tensor& gy, const Tensor& query, const Tensor& key, const Tensor& value,
+    const Tensor& output, const Tensor& logsumexp, const Tensor& attn_mask, bool is_causal,
+    double scale) {
+  const DType dtype = query.is_meta() ? query.dtype() : DType::kFloat32;
+  Tensor gq = empty_heads(query, query.size(3), dtype), gk = empty_heads(key, key.size(3), dtype),
+         gv = empty_heads(value, value.size(3), dtype);
+  if (query.is_meta()) return {gq, gk, gv};
+  const Tensor q = widened(query), k = widened(key), v = widened(value), g = widened(gy),
+               y = widened(output);
+  cpu::attention_backward(view_of(gq), view_of(gk), view_of(gv), view_of(g), view_of(y),
+                          view_of(logsumexp),
+                          {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
+                           static_cast<float>(scale)});
+  return {narrowed(gq, query.dtype()), narrowed(gk, query.dtype()), narrowed(gv, query.dtype())};
+}
+
+}  // namespace taeda::impl
