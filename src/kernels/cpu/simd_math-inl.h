@@ -683,24 +683,39 @@ template <class T>
 TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
   return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
 }
-// e^(y log x) in double precision, for positive finite x and finite y.
+// 2^(y log2 x) for positive finite x and finite y, in doubles with polynomials that leave a
+// relative error of 3e-9: a twentieth of what rounding to float adds.
 TD_FN Vec<float> pow_positive(Vec<float> x, Vec<float> y) {
 #if HWY_TARGET == HWY_SCALAR
   return map_lanes([](float a, float b) { return std::pow(a, b); }, x, y);
 #else
+  using V = Vec<double>;
   const hn::ScalableTag<double> wide;
   const hn::ScalableTag<float> narrow;
   const hn::Half<decltype(narrow)> half;
-  const auto power = [&](auto a, auto b) HWY_ATTR {
-    const Vec<double> base = hn::PromoteTo(wide, a), exponent = hn::PromoteTo(wide, b);
-    return hn::DemoteTo(half, exp(exponent * log_positive(base)).raw);
+  const auto [k, m] = split_binary(x);
+  const auto power = [&](auto k_half, auto m_half, auto y_half) HWY_ATTR {
+    const V exponent = hn::PromoteTo(wide, k_half), f = V(hn::PromoteTo(wide, m_half)) - 1;
+    const V s = f / (f + 2), z = s * s;  // log(1 + f) is odd in s
+    const V log2_x = fma(s,
+                         polynomial(z, 2.885390081790086, 0.9617966733417398, 0.5770835849693148,
+                                    0.41167271894936724, 0.3407301053330643),
+                         exponent);
+    const V product = clamp_number(log2_x * hn::PromoteTo(wide, y_half), -200, 200);
+    const V bits = product + kRounder<double>, r = product - (bits - kRounder<double>);
+    const V power_of_r = polynomial(r, 1.0000000005550715, 0.6931472057670678, 0.2402264688592491,
+                                    0.05550328711915111, 0.009618489261185338,
+                                    0.0013399957592107733, 0.0001534578446024265);
+    return hn::DemoteTo(half, add_exponent(power_of_r, bits).raw);
   };
-  return hn::Combine(narrow, power(hn::UpperHalf(half, x.raw), hn::UpperHalf(half, y.raw)),
-                     power(hn::LowerHalf(half, x.raw), hn::LowerHalf(half, y.raw)));
+  return hn::Combine(
+      narrow,
+      power(hn::UpperHalf(half, k.raw), hn::UpperHalf(half, m.raw), hn::UpperHalf(half, y.raw)),
+      power(hn::LowerHalf(half, k.raw), hn::LowerHalf(half, m.raw), hn::LowerHalf(half, y.raw)));
 #endif
 }
 
-// The same for doubles: y log(x) in two parts, so that its rounding does not show in the result.
+// For doubles, y log(x) in two parts, so that its rounding does not show in the result.
 // With s = (m - 1) / (m + 1), log(m) = s (2 + 2/3 s^2 + s^4 R(s^2)); error of R 5e-18.
 struct TwoParts {
   Vec<double> high, low;

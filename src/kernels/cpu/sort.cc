@@ -154,15 +154,22 @@ class Lines {
     parallel_for(0, count_, std::max<int64_t>(1, kWork / std::max<int64_t>(1, length)),
                  [&](int64_t begin, int64_t end) {
                    auto scratch = make();
+                   DimVector index(sizes_.size(), 0);
+                   std::array<int64_t, N> offset{};
+                   int64_t rest = begin;
+                   for (size_t i = sizes_.size(); i-- > 0;) {
+                     index[i] = rest % sizes_[i];
+                     for (size_t v = 0; v < N; v++) offset[v] += index[i] * strides_[v][i];
+                     rest /= sizes_[i];
+                   }
                    for (int64_t l = begin; l < end; l++) {
-                     std::array<int64_t, N> offset{};
-                     int64_t rest = l;
-                     for (size_t i = sizes_.size(); i-- > 0;) {
-                       for (size_t v = 0; v < N; v++)
-                         offset[v] += rest % sizes_[i] * strides_[v][i];
-                       rest /= sizes_[i];
-                     }
                      f(offset, scratch);
+                     for (size_t i = sizes_.size(); i-- > 0;) {
+                       const int64_t step = ++index[i] < sizes_[i] ? 1 : 1 - sizes_[i];
+                       for (size_t v = 0; v < N; v++) offset[v] += step * strides_[v][i];
+                       if (step == 1) break;
+                       index[i] = 0;
+                     }
                    }
                  });
   }
@@ -175,11 +182,21 @@ class Lines {
 
 template <class T>
 struct Work {
-  explicit Work(int64_t n) : values(static_cast<size_t>(n)), pairs(values.size()) {}
+  explicit Work(int64_t n) : buffer(static_cast<size_t>(n)), pairs(buffer.size()) {}
+  // Points `values` at the line, or at a dense copy of it as T.
+  void read(const View& x, int64_t offset, int64_t stride) {
+    if (x.dtype == kDTypeOf<T> && stride == 1) {
+      values = x.as<T>() + offset;
+      return;
+    }
+    convert_row(buffer.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride,
+                static_cast<int64_t>(buffer.size()));
+    values = buffer.data();
+  }
+  Span<const T> line() const { return {values, pairs.size()}; }
   void load(const View& x, int64_t offset, int64_t stride, bool descending) {
-    const int64_t n = static_cast<int64_t>(values.size());
-    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
-    for (size_t i = 0; i < values.size(); i++) {
+    read(x, offset, stride);
+    for (size_t i = 0; i < pairs.size(); i++) {
       const auto key = key_of(values[i]);
       pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key,
                                  static_cast<uint32_t>(i));
@@ -189,12 +206,11 @@ struct Work {
   // smallest so far are kept, so most cost one comparison.
   void select_smallest(const View& x, int64_t offset, int64_t stride, bool descending, int64_t k) {
     using Pair = PairOf<T>;
-    const int64_t n = static_cast<int64_t>(values.size());
-    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride, n);
+    read(x, offset, stride);
     const size_t room = static_cast<size_t>(std::max<int64_t>(4 * k, 256));
     size_t count = 0;
     Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
-    for (size_t i = 0; i < values.size(); i++) {
+    for (size_t i = 0; i < pairs.size(); i++) {
       const auto key = key_of(values[i]);
       const Pair pair =
           Pair::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
@@ -215,9 +231,8 @@ struct Work {
   // Leaves the k smallest pairs in front, in order: each new one sinks to its place from the end.
   void insert_smallest(const View& x, int64_t offset, int64_t stride, bool descending, size_t k) {
     using Pair = PairOf<T>;
-    const size_t n = values.size();
-    convert_row(values.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride,
-                static_cast<int64_t>(n));
+    const size_t n = pairs.size();
+    read(x, offset, stride);
     Pair* const best = pairs.data();
     const auto flip = descending ? ~typename Pair::Key{} : typename Pair::Key{};
     const auto pair = [&](size_t i) {
@@ -245,23 +260,27 @@ struct Work {
   // The first `count` pairs as values and places.
   void store(const View& out, const View& places, int64_t offset, int64_t stride,
              int64_t place_offset, int64_t place_stride, int64_t count, bool descending) {
-    sorted.resize(static_cast<size_t>(count));
+    const bool direct = out.dtype == kDTypeOf<T>;
+    if (!direct) sorted.resize(static_cast<size_t>(count));
+    T* const to = direct ? out.as<T>() + offset : sorted.data();
+    const int64_t step = direct ? stride : 1;
     int64_t* const p = places.as<int64_t>() + place_offset;
     for (int64_t i = 0; i < count; i++) {
-      const int64_t place = pairs[static_cast<size_t>(i)].place();
+      const auto& pair = pairs[static_cast<size_t>(i)];
+      p[i * place_stride] = pair.place();
       if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
-        const auto key = pairs[static_cast<size_t>(i)].key();
-        sorted[static_cast<size_t>(i)] =
-            value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
+        const auto key = pair.key();
+        to[i * step] = value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
       } else {
-        sorted[static_cast<size_t>(i)] = values[static_cast<size_t>(place)];
+        to[i * step] = values[pair.place()];
       }
-      p[i * place_stride] = place;
     }
-    convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
+    if (!direct)
+      convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
   }
 
-  std::vector<T> values;
+  const T* values = nullptr;  // the line, once it is read
+  std::vector<T> buffer;
   std::vector<PairOf<T>> pairs, other;
   std::vector<T> sorted;
 };
@@ -379,10 +398,11 @@ void select(const View& values, const View& indices, const View& self, int64_t d
         n, [&] { return S(n); },
         [&](const auto& offset, S& s) {
           s.load(self, offset[0], lines.stride[0], false);
-          const int64_t r = rank(s.values);
+          const int64_t r = rank(s.line());
           if (r < 0) {
-            const auto nan = std::find_if(s.values.begin(), s.values.end(), is_nan<T>);
-            s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - s.values.begin()));
+            const auto line = s.line();
+            const auto nan = std::find_if(line.begin(), line.end(), is_nan<T>);
+            s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - line.begin()));
           } else {
             std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
             s.pairs[0] = s.pairs[static_cast<size_t>(r)];
@@ -393,7 +413,7 @@ void select(const View& values, const View& indices, const View& self, int64_t d
 }
 
 template <class T>
-int64_t count_nan(const std::vector<T>& x) {
+int64_t count_nan(Span<const T> x) {
   return std::count_if(x.begin(), x.end(), is_nan<T>);
 }
 
