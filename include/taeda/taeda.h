@@ -11,3 +11,4 @@
 #include "taeda/serialize.h"
 #include "taeda/tensor.h"
 #include "taeda/values.h"
+#include "taeda/warning.h"

@@ -177,10 +177,6 @@ def get_float32_matmul_precision() -> str:
     return _matmul_precision
 
 
-def set_warn_always(b: bool) -> None:
-    """Kept for programs that call it; Python's own filters decide how often warnings show."""
-
-
 def set_flush_denormal(mode: bool) -> bool:
     """Not supported: returns False, as PyTorch does on such CPUs."""
     return False

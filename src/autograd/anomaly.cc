@@ -1,6 +1,5 @@
 #include "autograd/anomaly.h"
 
-#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -8,14 +7,12 @@
 #include "autograd/math.h"
 #include "base/fork.h"
 #include "taeda/autograd.h"
+#include "taeda/warning.h"
 
 namespace taeda::autograd {
 namespace {
 
 Ref<Traceback> capture_nothing() { return {}; }
-void print_warning(const std::string& message) {
-  std::fprintf(stderr, "Warning: %s\n", message.c_str());
-}
 
 // The last noted write into each storage. Storages are held, so that an address is not taken for a
 // later one's; the table lives as long as anomaly mode does.
@@ -38,7 +35,7 @@ constexpr size_t kManyMutations = 1024;
 
 }  // namespace
 
-PythonBridge python_bridge{capture_nothing, print_warning};
+PythonBridge python_bridge{capture_nothing};
 std::atomic<bool> anomaly_enabled{false}, anomaly_checks_nan{true};
 
 void note_creation(Node& node) {
@@ -103,15 +100,18 @@ std::string forward_text(const Node& node) {
 
 void warn_failure(const Node& node) {
   const std::string text = forward_text(node);
-  if (text.empty()) {
-    python_bridge.warn(format(
-        "Error detected in {}. No forward pass information available. Enable detect anomaly during "
-        "forward pass for more information.",
-        node.name()));
-  } else {
-    python_bridge.warn(
-        format("Error detected in {}. Traceback of forward call that caused the error:\n{}",
-               node.name(), text));
+  try {
+    if (text.empty()) {
+      warn(
+          format("Error detected in {}. No forward pass information available. Enable detect "
+                 "anomaly during forward pass for more information.",
+                 node.name()));
+    } else {
+      warn(format("Error detected in {}. Traceback of forward call that caused the error:\n{}",
+                  node.name(), text));
+    }
+  } catch (...) {
+    // Warnings are exceptions here, but the failure is what the caller must learn of.
   }
 }
 

@@ -1,4 +1,4 @@
-// Anomaly mode, and the few things that only a host language knows: stacks and warnings.
+// Anomaly mode, and what only a host language knows: its stack.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,6 @@ namespace taeda::autograd {
 struct PythonBridge {
   // The stack of the calling Python code; null where none runs.
   Ref<Traceback> (*capture)();
-  void (*warn)(const std::string& message);
 };
 extern PythonBridge python_bridge;
 

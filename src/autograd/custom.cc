@@ -6,6 +6,7 @@
 #include "autograd/math.h"
 #include "autograd/view.h"
 #include "taeda/autograd.h"
+#include "taeda/warning.h"
 
 namespace taeda {
 namespace autograd {
@@ -61,7 +62,7 @@ TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, T
     differentiable_count++;
     if (is_dirty) {
       if (!is_input)
-        python_bridge.warn(
+        warn(
             "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, "
             "there is no need to pass it to mark_dirty().");
       TD_CHECK(!requires_grad(y) || grad_fn(y),

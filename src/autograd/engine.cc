@@ -8,6 +8,7 @@
 #include "autograd/record.h"
 #include "core/layout.h"
 #include "taeda/autograd.h"
+#include "taeda/warning.h"
 
 namespace taeda::autograd {
 namespace {
@@ -325,6 +326,11 @@ bool Node::task_wants(const Edge& edge) { return current_task && current_task->w
 
 TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads,
                        const std::vector<Edge>& inputs, const RunOptions& options) {
+  if (options.create_graph && options.accumulate) {
+    TD_WARN_ONCE(
+        "backward(create_graph=True) makes a cycle of references between each parameter and its "
+        ".grad, which is not freed by itself. Use autograd.grad, or set .grad to None after use.");
+  }
   const bool filtered = !inputs.empty();
   Task task(options, filtered);
   task.results.resize(inputs.size());

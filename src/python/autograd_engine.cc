@@ -12,6 +12,7 @@
 #include "python/tensor_object.h"
 #include "python/wrap.h"
 #include "taeda/autograd.h"
+#include "taeda/warning.h"
 
 #include <frameobject.h>
 
@@ -311,12 +312,14 @@ class PythonTraceback final : public autograd::Traceback {
   std::vector<std::pair<PyObject*, int>> frames_;
 };
 
-void warn(const std::string& message) {
+void give_warning(const std::string& message) {
   if (!Py_IsInitialized()) return;
   const EnsureGil gil;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_WriteUnraisable(nullptr);
+  const bool raised = PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0;
+  if (raised && !type) throw PythonException();
+  if (raised) PyErr_WriteUnraisable(nullptr);  // the exception that was there first goes on
   PyErr_Restore(type, value, traceback);
 }
 
@@ -475,7 +478,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_engine_functions(PyObject* module) {
-  autograd::python_bridge = {PythonTraceback::capture, warn};
+  autograd::python_bridge = {PythonTraceback::capture};
+  set_warning_handler(give_warning);
   check_status(PyModule_AddFunctions(module, functions));
 }
 

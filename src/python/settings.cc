@@ -7,6 +7,7 @@
 #include "python/module.h"
 #include "python/wrap.h"
 #include "taeda/generator.h"
+#include "taeda/warning.h"
 
 namespace taeda::python {
 
@@ -244,6 +245,16 @@ PyObject* can_cast_function(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* set_warn_always(PyObject*, PyObject* always) {
+  TD_PYTHON_TRY
+  if (!PyBool_Check(always))
+    raise_python(PyExc_TypeError, "set_warn_always expects a bool, but got {}", type_name(always));
+  warn_always = always == Py_True;
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* is_warn_always_enabled(PyObject*, PyObject*) { return PyBool_FromLong(warn_always); }
+
 // --- autocast on the CPU ---
 
 PyObject* autocast_state(PyObject*, PyObject*) {
@@ -300,6 +311,11 @@ PyMethodDef functions[] = {
     {"can_cast", as_function(can_cast_function), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to) -> bool\n\nWhether a result of dtype `from_` may be written into a "
      "tensor of dtype `to`: not from complex\nto real, floating to integer, or any to bool."},
+    {"set_warn_always", set_warn_always, METH_O,
+     "set_warn_always(b) -> None\n\nWhether warnings that are given once a process are given every "
+     "time."},
+    {"is_warn_always_enabled", is_warn_always_enabled, METH_NOARGS,
+     "is_warn_always_enabled() -> bool\n\nWhat set_warn_always was last given; False at first."},
     {"_autocast_state", autocast_state, METH_NOARGS, "(enabled, dtype, cache enabled)"},
     {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},
     {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,
