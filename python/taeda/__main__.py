@@ -3,6 +3,7 @@
 python -m taeda script.py ARGS...     the script, as __main__
 python -m taeda -m MODULE ARGS...     a module, as `python -m` does
 python -m taeda -c CODE ARGS...       a string
+python -m taeda - ARGS...             what comes on standard input
 python -m taeda --cmake-dir           where taedaConfig.cmake lies
 python -m taeda --version
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from collections.abc import Callable
+from types import CodeType, ModuleType, TracebackType
 
 
 def cmake_dir() -> str:
@@ -21,6 +24,54 @@ def cmake_dir() -> str:
     if os.path.exists(os.path.join(build, "taedaConfig.cmake")):
         return build
     return os.path.join(package, "lib", "cmake", "taeda")
+
+
+def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames that only lead to the program: as `python` shows it."""
+    ours = {__file__, runpy.__file__, "<frozen runpy>"}
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in ours:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _run(program: Callable[[], object]) -> None:
+    """Calls `program`; an exception is shown without our frames and ends the process as always."""
+    try:
+        program()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        error.__traceback__ = _of_the_program(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.excepthook = lambda *shown: None
+        raise
+
+
+def _run_code(read: Callable[[], str | bytes], name: str, file: str | None = None) -> None:
+    """Runs the text that `read` gives as the module __main__."""
+    module = ModuleType("__main__")
+    if file is not None:
+        from importlib.machinery import SourceFileLoader
+
+        module.__file__ = file
+        module.__loader__ = SourceFileLoader("__main__", file)
+        module.__dict__["__cached__"] = None
+    module.__dict__["__builtins__"] = sys.modules["builtins"]
+    sys.modules["__main__"] = module
+    code: CodeType = compile(read(), name, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb") as stream:
+        return stream.read()
+
+
+def _search_first(folder: str) -> None:
+    """Puts the program's folder where `python -m` has put the current one."""
+    if getattr(sys.flags, "safe_path", False):
+        return
+    sys.path[0] = folder
 
 
 def main() -> None:
@@ -43,26 +94,30 @@ def main() -> None:
     if first in ("-m", "-c"):
         if len(arguments) < 2:
             raise SystemExit(f"python -m taeda {first}: argument expected")
-        # As Python itself does, the current folder is searched first.
-        if sys.path[0] != "":
-            sys.path.insert(0, "")
+        _search_first("")
         sys.argv = [first, *arguments[2:]]
+        name = arguments[1]
         if first == "-m":
-            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+            _run(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
         else:
-            import types
-
-            module = types.ModuleType("__main__")
-            sys.modules["__main__"] = module
-            exec(compile(arguments[1], "<string>", "exec"), module.__dict__)
+            _run(lambda: _run_code(lambda: name, "<string>"))
+        return
+    if first == "-":
+        _search_first("")
+        sys.argv = arguments
+        _run(lambda: _run_code(sys.stdin.read, "<stdin>"))
         return
     if first.startswith("-"):
         raise SystemExit(f"python -m taeda: unknown option {first}")
     if not os.path.exists(first):
         raise SystemExit(f"python -m taeda: no such file: {first}")
     sys.argv = arguments
-    sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
-    runpy.run_path(first, run_name="__main__")
+    if os.path.isdir(first) or first.endswith((".zip", ".pyz", ".pyc")):
+        _run(lambda: runpy.run_path(first, run_name="__main__"))
+        return
+    _search_first(os.path.dirname(os.path.realpath(first)))
+    file = os.path.abspath(first)
+    _run(lambda: _run_code(lambda: _read(file), file, file))
 
 
 if __name__ == "__main__":
