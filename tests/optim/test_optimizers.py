@@ -277,3 +277,13 @@ def test_pickle_keeps_the_state():
     twin = pickle.loads(pickle.dumps(optimizer))
     assert twin.param_groups[0]["lr"] == 0.1 and len(twin.state) == 1
     twin.step()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_flags_that_exclude_each_other(name):
+    torch = pytest.importorskip("torch")
+    for framework in (taeda, torch):
+        for other in ("foreach", "differentiable"):
+            parameter = framework.nn.Parameter(framework.ones(2))
+            with pytest.raises(RuntimeError, match=f"`fused`.*`{other}`"):
+                getattr(framework.optim, name)([parameter], lr=0.1, fused=True, **{other: True})

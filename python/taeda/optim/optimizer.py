@@ -407,6 +407,11 @@ class ElementwiseOptimizer(Optimizer):
     _counts_steps = True
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        if defaults.get("fused"):
+            if defaults.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if defaults.get("differentiable"):
             raise NotImplementedError(
                 f"{type(self).__name__}: differentiable=True is not there yet"
