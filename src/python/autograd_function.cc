@@ -97,7 +97,7 @@ TensorList PythonFunctionNode::apply(TensorList&& grads) {
         continue;
       }
       if (item != Py_None && !is_tensor(item))
-        raise_python(PyExc_TypeError, "expected Variable or None (got {})", type_name(item));
+        raise_python(PyExc_RuntimeError, "expected Variable or None (got {})", type_name(item));
       out.push_back(item == Py_None ? Tensor() : tensor_of(item));
     }
     return out;

@@ -360,3 +360,60 @@ def test_attributes_of_the_node():
     assert node.name() == "AccumulateGrad" and node.variable is x and number == 0
     y.grad_fn.metadata["k"] = 5
     assert y.grad_fn.metadata == {"k": 5}
+
+
+@pytest.mark.parametrize("setup", [False, True])
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((0,), {"k": 2}), ((0, 5), {"k": 2}), ((), {"y": 3, "x": 0}), ((), {"k": 3, "x": 0, "y": 2}),
+        ((0,), {"z": 1}), ((0,), {"x": 0}), ((), {"k": 1}), ((0, 1), {}),
+    ],
+)  # fmt: skip
+def test_arguments_by_name(both, setup, args, kwargs):
+    def program(t):
+        class Joined(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y=2, k=3):
+                return x * y * k
+
+            @staticmethod
+            def backward(ctx, gy):
+                return (gy,) + (None,) * (len(ctx.needs_input_grad) - 1)
+
+        class Apart(Joined):
+            @staticmethod
+            def forward(x, y=2, k=3):
+                return x * y * k
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                assert len(inputs) == 3
+
+        x = leaf(t, 1.0, 2.0)
+        given = [x if a == 0 else a for a in args]
+        named = {name: x if name == "x" else value for name, value in kwargs.items()}
+        y = (Apart if setup else Joined).apply(*given, **named)
+        y.sum().backward()
+        return y, x.grad
+
+    both(program)
+
+
+@pytest.mark.parametrize("grads", [lambda g: (g, g), lambda g: (g, None), lambda g: "no"])
+def test_wrong_gradients(both, grads):
+    def program(t):
+        class F(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, gy):
+                return grads(gy)
+
+        x = leaf(t, 1.0)
+        F.apply(x).backward()
+        return x.grad
+
+    both(program)

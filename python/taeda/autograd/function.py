@@ -146,7 +146,7 @@ class Function(metaclass=FunctionMeta):
         if cls._has_setup_context:
             args = _bind_defaults(cls.forward, args, kwargs)
         elif kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+            args = _in_order(cls.forward, args, kwargs)
         return _C._apply_function(cls, cls._backward_cls(), args)
 
 
@@ -158,7 +158,33 @@ def _signature(function: Callable) -> inspect.Signature:
 def _bind_defaults(function: Callable, args: tuple, kwargs: dict) -> tuple:
     bound = _signature(function).bind(*args, **kwargs)
     bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'"
+        )
     return bound.args
+
+
+def _in_order(forward: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Arguments for forward(ctx, ...), those given by name put in its order of parameters.
+
+    As in PyTorch, no default is filled in between: backward gives one gradient for each argument.
+    """
+    names = [
+        p.name
+        for p in _signature(forward).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ][1:]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if name in names[: len(args)]:
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+    rest = names[len(args) : 1 + max(names.index(name) for name in kwargs)]
+    for i, name in enumerate(rest, len(args)):
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {i})")
+    return (*args, *(kwargs[name] for name in rest))
 
 
 class InplaceFunction(Function):
