@@ -44,9 +44,16 @@ COMPUTE_TYPES = {  # table types -> the dtypes that dense loops are compiled for
 def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
     """The dense kernels that pointwise operators need, one entry a functor choice."""
     entries = []
+    known = pointwise.read_functors()
     for op in ops:
         if op.body != "pointwise":
             continue
+        for functor in op.functors.values():
+            if pointwise.base_functor(functor) not in known:
+                raise op.fail(
+                    f"no header of src/kernels/pointwise defines the functor "
+                    f"'{pointwise.base_functor(functor)}'"
+                )
         types = COMPUTE_TYPES[op.types]
         if op.promote == "float":
             types = [t for t in types if t.startswith(("float", "complex"))]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .pieces import cut
+from .schema import SchemaError
 
 FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
 CPP_TYPES = {
@@ -69,7 +70,7 @@ def read_functors(folder: Path = FUNCTORS) -> dict[str, Functor]:
         for template, name, body in pattern.findall(path.read_text()):
             fields = re.findall(r"^  (S|double|bool|int64_t) (\w+);", body, re.M)
             if name in found:
-                raise ValueError(f"functor {name} is in {found[name].header} and in {path.name}")
+                raise SchemaError(f"functor {name} is in {found[name].header} and in {path.name}")
             found[name] = Functor(name, path.name, bool(template), fields)
     return found
 
@@ -79,9 +80,9 @@ def emit(entries: list[Entry]) -> dict[str, str]:
     functors = read_functors()
     families: dict[str, list[Entry]] = {}
     for entry in entries:
-        base = _base(entry.functor)
+        base = base_functor(entry.functor)
         if base not in functors:
-            raise ValueError(f"{entry.where or entry.name}: no functor {base} in {FUNCTORS}")
+            raise SchemaError(f"{entry.where or entry.name}: no functor {base} in {FUNCTORS}")
         families.setdefault(functors[base].header, []).append(entry)
     files = {}
     for header, members in families.items():
@@ -92,7 +93,7 @@ def emit(entries: list[Entry]) -> dict[str, str]:
     return files
 
 
-def _base(functor: str) -> str:
+def base_functor(functor: str) -> str:
     """The functor inside Grad<...>."""
     return re.sub(r"^Grad<|, \d+>$", "", functor)
 
@@ -147,9 +148,9 @@ def _table(entry: Entry, vectors: bool) -> str:
 
 
 def _file(name: str, header: str, entries: list[Entry], functors: dict[str, Functor]) -> str:
-    loaders = "\n".join(_loader(e, functors[_base(e.functor)]) for e in entries)
+    loaders = "\n".join(_loader(e, functors[base_functor(e.functor)]) for e in entries)
     vector_loaders = "\n".join(
-        _loader(e, functors[_base(e.functor)])
+        _loader(e, functors[base_functor(e.functor)])
         for e in entries
         if any(t in VECTOR_TYPES for t in e.types)
     )

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from gen.__main__ import generate
+from gen.__main__ import generate, main
 from gen.pieces import cut
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,3 +40,15 @@ def test_a_new_operator_changes_few_files(tmp_path):
     assert {"op/second_moment.h", "include/taeda/ops.h"} <= changed
     compiled = {name for name in changed if name.endswith(".cc")}
     assert len(compiled) <= 6, sorted(compiled)
+
+
+def test_a_missing_functor_is_an_error_of_the_table(tmp_path, capsys, monkeypatch):
+    (tmp_path / "pointwise.yaml").write_text(
+        "\n- op: twice(Tensor self) -> Tensor\n  pointwise: Twice\n  grad: none\n"
+    )
+    monkeypatch.setattr("sys.argv", ["gen", "--ops", str(tmp_path), "--out", str(tmp_path / "o")])
+    assert main() == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ops/pointwise.yaml:2: twice(Tensor self) -> Tensor: no header")
+    assert "'Twice'" in error
+    assert len(error.splitlines()) == 1
