@@ -25,6 +25,7 @@ enum class ErrorKind : uint8_t {
   kAttribute,
   kOutOfMemory,  // torch.OutOfMemoryError, a RuntimeError
   kLinAlg,       // torch.linalg.LinAlgError, a RuntimeError
+  kAssertion,    // what PyTorch raises where there is no CUDA device
 };
 
 class Error : public std::runtime_error {

@@ -3,16 +3,23 @@
 #include "core/layout.h"
 #include "op/copy_.h"
 #include "op/resize_.h"
+#include "taeda/warning.h"
 
 namespace taeda {
 
 namespace {
 
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
-  TD_CHECK(device.type != DeviceType::kCUDA, "cannot allocate on {}: no CUDA device was found",
-           device);
+  TD_CHECK_AS(ErrorKind::kAssertion, device.type != DeviceType::kCUDA,
+              "cannot allocate on {}: no CUDA device was found", device);
   return Tensor(make_ref<TensorImpl>(Storage::allocate(device.is_meta() ? 0 : nbytes, device),
                                      dtype, device));
+}
+
+void check_cast(std::string_view op, const Tensor& result, const Tensor& out) {
+  TD_CHECK(can_cast(result.dtype(), out.dtype()),
+           "{}: result type {} can't be cast to the desired output type {}", op,
+           scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
 }
 
 }  // namespace
@@ -44,19 +51,28 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
   return Tensor(std::move(impl));
 }
 
-void resize_out(std::string_view op, const Tensor& out, IntSpan sizes) {
+void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quietly) {
   TD_CHECK(out.storage()->resizable(),
            "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(), sizes);
+  if (out.numel() != 0 && !quietly) {
+    warn(format(
+        "{}: out= has shape {} and elements, and was resized to {}. This is deprecated: give "
+        "out= the result's shape, or resize it to none (t.resize_(0)) before.",
+        op, out.sizes(), sizes));
+  }
   op::resize_(out, sizes, std::nullopt);
 }
 
-void write_out(std::string_view op, const Tensor& out, const Tensor& result) {
+Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result) {
+  check_cast(op, result, self);
+  return op::copy_(self, result, false);
+}
+
+void write_out(std::string_view op, const Tensor& out, const Tensor& result, bool quietly) {
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
-  TD_CHECK(can_cast(result.dtype(), out.dtype()),
-           "{}: result type {} can't be cast to the desired output type {}", op,
-           scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
-  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes());
+  check_cast(op, result, out);
+  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes(), quietly);
   op::copy_(out, result, false);
 }
 

@@ -16,9 +16,13 @@ Tensor empty_like_tensor(const Tensor& like, DType dtype);
 // inside. No view tracking.
 Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
 
-// Gives an out= argument its sizes; as PyTorch, warns when that changes a tensor that has elements.
-void resize_out(std::string_view op, const Tensor& out, IntSpan sizes);
+// Gives an out= argument its sizes; as PyTorch, warns when that changes a tensor that has elements,
+// unless `quietly`.
+void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quietly = false);
+// The in-place form of an operator that has no writing form: `result` copied into `self`, if its
+// dtype may become self's.
+Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result);
 // Puts `result` into the out= argument: checks device, dtype cast and gradients, resizes, copies.
-void write_out(std::string_view op, const Tensor& out, const Tensor& result);
+void write_out(std::string_view op, const Tensor& out, const Tensor& result, bool quietly = false);
 
 }  // namespace taeda

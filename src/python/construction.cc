@@ -2,6 +2,7 @@
 
 #include "core/with_dtype.h"
 #include "op/clone.h"
+#include "op/copy_.h"
 #include "op/detach.h"
 #include "op/empty.h"
 #include "op/empty_strided.h"
@@ -381,15 +382,16 @@ PyMethodDef functions[] = {
 }  // namespace
 
 Tensor on_device(const Tensor& x, Device device) {
-  if (device.is_meta())
-    return op::empty_strided(x.sizes(), x.strides(), [&] {
-      TensorOptions options(x.dtype());
-      options.device = device;
-      return options;
-    }());
+  if (device == x.device()) return x;
+  if (device.is_meta()) {
+    TensorOptions options(x.dtype());
+    options.device = device;
+    const Tensor moved = op::empty_strided(x.sizes(), x.strides(), options);
+    return x.requires_grad() ? op::copy_(moved, x, false) : moved;  // a copy for its history
+  }
   TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
-  TD_CHECK(device.is_cpu(), "cannot move a tensor to device '{}': no CUDA device was found",
-           device);
+  TD_CHECK_AS(ErrorKind::kAssertion, device.is_cpu(),
+              "cannot move a tensor to device '{}': no CUDA device was found", device);
   return x;
 }
 

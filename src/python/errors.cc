@@ -30,6 +30,8 @@ PyObject* exception_type(ErrorKind kind) {
       return out_of_memory_error;
     case ErrorKind::kLinAlg:
       return linalg_error;
+    case ErrorKind::kAssertion:
+      return PyExc_AssertionError;
   }
   return PyExc_RuntimeError;
 }

@@ -135,7 +135,7 @@ def test_requires_grad_and_device():
     meta = torch.tensor([1.0, 2.0], device="meta")
     assert meta.is_meta
     assert meta.shape == (2,)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(AssertionError, match="no CUDA device"):
         torch.tensor([1.0], device="cuda")
 
 

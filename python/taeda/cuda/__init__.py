@@ -1,7 +1,8 @@
 """CUDA: no device can be used by this build, and everything here says so.
 
 Questions have answers (``is_available()`` is False, ``device_count()`` 0, no memory is in use),
-seeds are accepted, and what needs a device raises RuntimeError.
+seeds are accepted, and what needs a device raises what a PyTorch without CUDA raises: functions
+AssertionError, classes RuntimeError.
 """
 
 from __future__ import annotations
@@ -53,9 +54,6 @@ def empty_cache() -> None:
     """Nothing is cached."""
 
 
-ipc_collect = empty_cache
-
-
 def _no_memory(device: Any = None) -> int:
     return 0
 
@@ -84,8 +82,8 @@ def set_rng_state_all(states: Any) -> None:
         _fail("set_rng_state_all")
 
 
-def _fail(name: str) -> NoReturn:
-    raise RuntimeError(_MESSAGE.format(name))
+def _fail(name: str, kind: type[Exception] = AssertionError) -> NoReturn:
+    raise kind(_MESSAGE.format(name))
 
 
 def _needs_device(name: str) -> Any:
@@ -93,14 +91,15 @@ def _needs_device(name: str) -> Any:
         _fail(name)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "RuntimeError: there is no CUDA device."
+    function.__doc__ = "AssertionError: there is no CUDA device."
     return function
 
 
 for _name in (
     "init current_device set_device synchronize get_device_name get_device_properties "
     "get_device_capability current_stream default_stream set_stream mem_get_info memory_summary "
-    "memory_snapshot can_device_access_peer get_rng_state set_rng_state utilization"
+    "memory_snapshot can_device_access_peer get_rng_state set_rng_state utilization initial_seed "
+    "ipc_collect current_blas_handle"
 ).split():
     globals()[_name] = _needs_device(_name)
 
@@ -108,8 +107,10 @@ for _name in (
 class _NeedsDevice:
     """A class of which no object can be made without a device."""
 
+    _error: type[Exception] = RuntimeError
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _fail(type(self).__name__)
+        _fail(type(self).__name__, self._error)
 
 
 class Stream(_NeedsDevice):
@@ -129,7 +130,7 @@ class device:
 
     def __init__(self, device: Any) -> None:
         if device is not None and not (isinstance(device, int) and device < 0):
-            _fail("device")
+            _fail("device", RuntimeError)
 
     def __enter__(self) -> None:
         pass
@@ -143,7 +144,7 @@ class stream:
 
     def __init__(self, stream: Any) -> None:
         if stream is not None:
-            _fail("stream")
+            _fail("stream", RuntimeError)
 
     def __enter__(self) -> None:
         pass
@@ -158,7 +159,7 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         import taeda.cuda.amp as found
     elif name.endswith("Tensor"):
-        found = type(name, (_NeedsDevice,), {"__module__": "torch.cuda"})
+        found = type(name, (_NeedsDevice,), {"__module__": "torch.cuda", "_error": TypeError})
     else:
         raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
     globals()[name] = found
