@@ -297,6 +297,49 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
         super().__exit__(*exc)
 
 
+# --- layouts ---
+
+
+@_method
+def sparse_dim(self: Tensor) -> int:
+    """Number of sparse dimensions: 0, all tensors are strided."""
+    return 0
+
+
+@_method
+def dense_dim(self: Tensor) -> int:
+    """Number of dense dimensions: all."""
+    return self.dim()
+
+
+@_method
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is strided; as another dtype where one is given."""
+    return self if dtype is None else self.to(dtype)
+
+
+def _other_layout(name: str, layout: str) -> None:
+    def method(self: Tensor) -> Tensor:
+        raise RuntimeError(f"{name} expected {layout} tensor layout but got Strided")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"For tensors of {layout} layout; RuntimeError for others."
+    _method(method)
+
+
+for _name, _layout in {
+    "values": "sparse",
+    "indices": "sparse coordinate",
+    "coalesce": "sparse coordinate",
+    "is_coalesced": "sparse coordinate",
+    "crow_indices": "sparse row compressed",
+    "col_indices": "sparse row compressed",
+    "ccol_indices": "sparse column compressed",
+    "row_indices": "sparse column compressed",
+}.items():
+    _other_layout(_name, _layout)
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in _METHODS.items():
