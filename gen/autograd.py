@@ -85,7 +85,10 @@ class Saved:
 
 
 def node_name(op: Op, table: Table) -> str:
-    base = op.node or "".join(part.capitalize() for part in op.name.strip("_").split("_"))
+    """What Python prints of grad_fn: PyTorch's name of the node where both have one."""
+    if "Backward" in op.node:
+        return op.node
+    base = op.node or op.name.strip("_").title().replace("_", "")
     return f"{base}Backward{table.overload_index(op)}"
 
 

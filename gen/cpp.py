@@ -277,7 +277,13 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     for a in op.sig.args:
         if a.is_tensor_list and a.type == "Tensor[]":
             lines.append(f'contract::list_defined("{op.name}", "{a.name}", {a.name});')
-        elif a.is_tensor and first and a.name != first and op.body != "pointwise":
+        elif (
+            a.is_tensor
+            and first
+            and a.name != first
+            and op.body != "pointwise"
+            and op.devices == "same"
+        ):
             lines.append(
                 f'contract::same_device("{op.name}", "{a.name}", {first}.device(), {a.name});'
             )
@@ -528,7 +534,7 @@ def copied_variants(op: Op) -> list[str]:
     pause = ["  const autocast::Pause outside;"] if op.autocast else []
     if "inplace" in op.variants:
         target, call = op.sig.args[0].name, f"op::{op.ident}({names(op.sig)})"
-        body = f"op::copy_({target}, {call}, false)"
+        body = f'write_inplace("{op.name}_", {target}, {call})'
         if op.changes_layout:
             body = f'autograd::take_layout("{op.name}_", {target}, {call})'
         lines += [
@@ -546,13 +552,25 @@ def copied_variants(op: Op) -> list[str]:
         ]
         for o in outs:
             lines.append(f'  dispatch::check_out("{op.name}", {o}{tensors});')
+            if op.apart:
+                lines += [
+                    f"  dispatch::check_apart(dispatch::Apart::k{op.apart.capitalize()}, {o}, {a.name});"
+                    for a in op.sig.args
+                    if a.is_tensor or a.is_tensor_list
+                ]
         lines += [
             *pause,
             "  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
             f"  const auto made = op::{op.ident}({names(op.sig)});",
         ]
+        # Factories give out= their size without a word, as PyTorch's do.
+        quietly = ", true" if any(a.type == "options" for a in op.sig.args) else ""
         if len(outs) == 1:
-            lines += [f'  write_out("{op.name}", {outs[0]}, made);', f"  return {outs[0]};", "}"]
+            lines += [
+                f'  write_out("{op.name}", {outs[0]}, made{quietly});',
+                f"  return {outs[0]};",
+                "}",
+            ]
         else:
             for i, o in enumerate(outs):
                 lines.append(f'  write_out("{op.name}", {o}, std::get<{i}>(made));')

@@ -183,8 +183,7 @@ def _case(call: Call, result_types: dict[str, str]) -> list[str]:
         lines.append("return a.return_argument(0);")
         return lines
     value = f"unlocked(a, [&] {{ return {call.function}({text}); }})"
-    named = len(op.sig.returns) > 1 and not op.sig.returns[0].name.startswith("result")
-    if named:
+    if op.named:
         fields = ", ".join(f'"{r.name}"' for r in op.sig.returns)
         result_types[op.name] = fields
         lines.append(f"return wrap_named(result_{op.name}, {value});")
@@ -265,6 +264,23 @@ def docstring(name: str, calls: list[Call]) -> str:
     if calls[0].inplace:
         doc = f"In-place version of {name[:-1]}."
     return "\n".join(lines) + ("\n\n" + doc if doc else "")
+
+
+def text_signature(name: str, calls: list[Call]) -> str:
+    """What inspect.signature reads from the start of a docstring; Python takes it off again.
+
+    PyTorch's nn.functional is written in Python, so programs look at its parameters.
+    """
+    if len(calls) > 1:  # Python knows one signature a function
+        return ""
+    parts, starred = [], False
+    for a in calls[0].op.sig.args:
+        if a.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        shown = "input" if a.name == "self" else a.name
+        parts.append(shown if a.default is None else f"{shown}={a.default}")
+    return f"{name}({', '.join(parts)})\n--\n\n"
 
 
 STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
@@ -357,12 +373,10 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
     for owner, entries in declared.items():
         out.append(f"PyMethodDef methods_{owner.replace('.', '__')}[] = {{")
         for name, ident, calls in entries:
-            doc = (
-                docstring(name, calls)
-                .replace("\\", "\\\\")
-                .replace('"', '\\"')
-                .replace("\n", "\\n")
+            doc = (text_signature(name, calls) if owner == "nn.functional" else "") + docstring(
+                name, calls
             )
+            doc = doc.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             out.append(
                 f'  {{"{name}", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(py_{ident})), '
                 f'METH_FASTCALL | METH_KEYWORDS, "{doc}"}},'

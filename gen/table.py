@@ -22,6 +22,7 @@ KEYS = {
     "doc": "documentation with an example",
     "types": "dtypes that the tensor arguments may have",
     "check": "the contract: conditions and their messages",
+    "devices": "'same', or 'any' where the tensor arguments may lie on different devices",
     "autocast": "what torch.autocast converts floating arguments to",
     "numbers": "tensor arguments for which Python may give a number; 'some': any but not all, 'all': any",
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
@@ -29,6 +30,7 @@ KEYS = {
     "grad": "gradient formulas by argument, or 'none'",
     "dual": "true, beside 'grad': the functor on dual numbers computes the gradient, the formula where it is differentiated further",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
+    "apart": "how out= must lie to the tensor arguments: 'partly', it may be one of them but not overlap it in part; 'wholly', no overlap at all",
     "out": "sizes and dtype of each result of a kernel",
     "contiguous": "tensor arguments that the kernel wants row-major",
     "view": "results are views of the first argument",
@@ -37,7 +39,7 @@ KEYS = {
     "kernel": "function on Views in src/kernels/cpu",
     "cpp": "hand-written function on Tensors in src/ops",
     "test": "inputs for the generated tests",
-    "node": "name of the backward node where it is not the operator's",
+    "node": "name of the backward node where it is not the operator's, with 'Backward' and a number, or without",
 }
 TYPE_SETS = ("all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool")
 PROMOTIONS = {
@@ -65,6 +67,7 @@ class Op:
     doc: str = ""
     types: str = "all"
     check: list[tuple[str, str]] = field(default_factory=list)
+    devices: str = "same"
     promote: str = "same"
     autocast: str | None = None
     numbers: str | list[str] = field(default_factory=list)
@@ -79,6 +82,8 @@ class Op:
     expr: str | None = None  # the definition, also beside a kernel
     test: dict[str, Any] = field(default_factory=dict)
     node: str = ""
+    apart: str = ""
+    named: bool = False  # several results, named by the signature: a named tuple in Python
 
     @property
     def name(self) -> str:
@@ -220,6 +225,7 @@ def _build(entry: dict, file: str) -> Op:
     variants = ["inplace", "out"] if body == "pointwise" else ["out"]
     if sig.mutates or entry.get("view") or not all(r.type == "Tensor" for r in sig.returns):
         variants = []
+    named = not sig.returns[0].name.startswith("result") if len(sig.returns) > 1 else False
     op = Op(
         sig,
         file,
@@ -230,6 +236,7 @@ def _build(entry: dict, file: str) -> Op:
         doc=entry.get("doc", ""),
         types=entry.get("types", "all"),
         check=_checks(entry, where),
+        devices=entry.get("devices", "same"),
         promote=entry.get("promote", "same"),
         autocast=entry.get("autocast"),
         numbers=_plain(entry.get("numbers", [])),
@@ -243,6 +250,8 @@ def _build(entry: dict, file: str) -> Op:
         expr=entry.get("expr"),
         test=_plain(entry.get("test", {})),
         node=entry.get("node", ""),
+        apart=entry.get("apart", "partly" if file == "pointwise.yaml" else ""),
+        named=named,
     )
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
         for result, name in zip(sig.returns, op.out):
@@ -257,6 +266,10 @@ def _validate(op: Op) -> None:
         raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
     if op.promote not in PROMOTIONS:
         raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
+    if op.devices not in ("same", "any"):
+        raise op.fail(f"devices is 'same' or 'any', got '{op.devices}'")
+    if op.apart not in ("", "partly", "wholly"):
+        raise op.fail(f"apart is 'partly' or 'wholly', got '{op.apart}'")
     if op.dual and op.body != "pointwise":
         raise op.fail("'dual' is for pointwise operators")
     if op.autocast is not None and op.autocast not in AUTOCASTS:

@@ -1,5 +1,6 @@
 #include "ops/dispatch.h"
 
+#include "core/layout.h"
 #include "kernels/cpu/loop.h"
 
 namespace taeda {
@@ -11,6 +12,21 @@ void dispatch::check_out_grad(std::string_view op, const Tensor& out, bool any_r
            "one of the arguments "
            "requires grad.",
            op);
+}
+
+void dispatch::check_apart(Apart apart, const Tensor& out, const Tensor& input) {
+  if (!input.defined()) return;
+  const bool same_memory = out.numel() == input.numel() && out.dtype() == input.dtype() &&
+                           out.is_contiguous() && input.is_contiguous() &&
+                           out.data_ptr() == input.data_ptr();
+  if (same_memory && apart == Apart::kPartly) return;  // perhaps in another shape
+  if (apart == Apart::kWholly)
+    check_no_overlap(out, input);
+  else
+    check_no_partial_overlap(out, input);
+}
+void dispatch::check_apart(Apart apart, const Tensor& out, TensorSpan inputs) {
+  for (const Tensor& input : inputs) check_apart(apart, out, input);
 }
 
 Tensor dense_input(const Tensor& t) {

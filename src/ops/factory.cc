@@ -17,6 +17,7 @@
 #include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "taeda/warning.h"
 
 namespace taeda::impl {
 
@@ -361,11 +362,17 @@ Tensor _cast(const Tensor& self, DType dtype, OptMemoryFormat format) {
   return out;
 }
 
+static void warn_of_lost_part(DType from, DType to) {
+  if (is_complex(from) && !is_complex(to) && to != DType::kBool) [[unlikely]]
+    TD_WARN_ONCE("Casting complex values to real discards the imaginary part");
+}
+
 Tensor to_dtype(const Tensor& self, DType dtype, bool copy, OptMemoryFormat format) {
   const bool same_layout =
       !format || *format == MemoryFormat::kPreserve || self.is_contiguous(*format);
   if (self.dtype() == dtype && same_layout && !copy) return self;
   if (self.dtype() == dtype) return op::clone(self, format);
+  warn_of_lost_part(self.dtype(), dtype);
   return op::_cast(self, dtype, format);
 }
 
@@ -374,7 +381,9 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   check_no_internal_overlap(self);
   check_no_partial_overlap(self, src);
   Tensor source = src.sizes() == self.sizes() ? src : op::expand(src, self.sizes(), false);
-  if (self.is_meta() || src.is_meta()) return self;
+  if (self.is_meta()) return self;
+  TD_CHECK_IMPLEMENTED(!src.is_meta(), "Cannot copy out of meta tensor; no data!");
+  warn_of_lost_part(src.dtype(), self.dtype());
   TD_CHECK(self.storage()->writable(), "copy_: the tensor's memory is read-only");
   if (memory_overlap(self, source) == MemoryOverlap::kUnknown)
     source = impl::clone(source, std::nullopt);

@@ -30,6 +30,7 @@
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/index_rules.h"
+#include "taeda/warning.h"
 
 namespace taeda::impl {
 namespace {
@@ -68,6 +69,8 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
     }
     const DType t = index.dtype();
     if (t == DType::kBool || t == DType::kUInt8) {
+      if (t == DType::kUInt8)
+        TD_WARN_ONCE("indexing with dtype torch.uint8 is deprecated, use a mask of torch.bool");
       const int64_t at = static_cast<int64_t>(out.size());
       for (int64_t d = 0; d < index.dim(); d++) {
         TD_CHECK_INDEX(at + d < self.dim() && index.size(d) == self.size(at + d),
@@ -157,6 +160,15 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
   return p;
 }
 
+// Where one of several values may be the last to be written, as in PyTorch.
+void warn_of_internal_overlap(std::string_view op, const Tensor& self) {
+  if (internal_overlap(self.sizes(), self.strides()) == Overlap::kYes)
+    warn(
+        format("{} on an expanded tensor, of which several elements are one place in memory, is "
+               "deprecated: clone() it before. This is also so for x[indices] = values.",
+               op));
+}
+
 bool none_defined(TensorSpan indices) {
   return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
 }
@@ -181,6 +193,10 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
       "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
       values.sizes(), p.result);
   if (self.is_meta()) return self;
+  if (accumulate)
+    check_no_internal_overlap(self);
+  else
+    warn_of_internal_overlap("index_put_", self);
   check_no_overlap(self, values);
   const std::vector<int64_t> offsets = p.offsets();
   cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
@@ -191,6 +207,7 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
 Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& index,
                                  const Tensor& value) {
   if (self.is_meta()) return self;
+  warn_of_internal_overlap("index_fill_", self);
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
   cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
   return self;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/layout.h"
+#include "taeda/warning.h"
 
 namespace taeda::rules {
 namespace {
@@ -33,6 +34,12 @@ bool sortable(std::string_view op, IntSpan sizes, int64_t dim) {
   TD_CHECK_IMPLEMENTED(
       sizes.empty() || sizes[static_cast<size_t>(dim)] <= std::numeric_limits<uint32_t>::max(),
       "{}: more than 2^32 - 1 elements along dimension {}", op, dim);
+  return true;
+}
+
+bool is_byte_condition(DType t) {
+  if (t != DType::kUInt8) return false;
+  TD_WARN_ONCE("where with a uint8 condition is deprecated, use a condition of torch.bool");
   return true;
 }
 

@@ -13,6 +13,8 @@ DimVector resized(IntSpan sizes, int64_t dim, int64_t size);
 // Lines longer than this are not sorted: places are counted in 32 bits.
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim);
 
+// Whether a condition is uint8, which is deprecated: warns once.
+bool is_byte_condition(DType t);
 bool gather_fits(const Tensor& self, int64_t dim, const Tensor& index);
 bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
                   const Tensor& src);

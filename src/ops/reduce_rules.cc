@@ -2,6 +2,9 @@
 
 #include <limits>
 
+#include "ops/rules.h"
+#include "taeda/warning.h"
+
 namespace taeda::rules {
 
 DType sum_dtype(DType self, OptDType dtype) {
@@ -95,6 +98,20 @@ bool has_extreme(std::string_view op, IntSpan sizes, OptInt dim) {
   for (int64_t s : sizes) {
     TD_CHECK_INDEX(s != 0, "{}(): Expected reduction dim to be specified for input.numel() == 0.",
                    op);
+  }
+  return true;
+}
+bool has_degrees_of_freedom(std::string_view op, const Tensor& self, OptInts dims,
+                            const OptScalar& correction) {
+  if (self.is_meta()) return true;
+  int64_t results = 1;
+  for (int64_t s : reduced(self.sizes(), dims, false)) results *= s;
+  const double count = results == 0 ? 0 : static_cast<double>(self.numel() / results);
+  if (count <= (correction ? correction->to_double() : 1.0)) [[unlikely]] {
+    warn(
+        format("{}(): degrees of freedom is <= 0: each result is of {} elements, which must be "
+               "more than the correction",
+               op, count));
   }
   return true;
 }

@@ -42,6 +42,9 @@ std::string size_text(IntSpan sizes);
 bool reduces_something(std::string_view op, IntSpan sizes, IntSpan dims);
 bool reduces_all(std::string_view op, int64_t numel);
 bool has_extreme(std::string_view op, IntSpan sizes, OptInt dim);
+// Warns where var or std divide by N - correction <= 0; always true.
+bool has_degrees_of_freedom(std::string_view op, const Tensor& self, OptInts dims,
+                            const OptScalar& correction);
 bool norm_defined(double ord, IntSpan sizes, OptInts dims);
 
 }  // namespace taeda::rules

@@ -1,5 +1,6 @@
 // unique, searchsorted, bincount, histc, isin: the hand-written bodies behind ops/index.yaml.
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -9,8 +10,11 @@
 #include "op/amin.h"
 #include "op/aminmax.h"
 #include "op/contiguous.h"
+#include "op/full.h"
 #include "op/gather.h"
 #include "op/index_select.h"
+#include "op/median.h"
+#include "op/nanmedian.h"
 #include "op/reshape.h"
 #include "op/sort.h"
 #include "op/to_dtype.h"
@@ -28,6 +32,13 @@ void check_has_data(std::string_view op, const Tensor& t) {
 }
 Tensor dense(const Tensor& t) { return op::contiguous(t, MemoryFormat::kContiguous); }
 Tensor dense(const Tensor& t, DType dtype) { return dense(op::to_dtype(t, dtype, false, {})); }
+
+// The median of no elements: NaN.
+Tensor of_nothing(const Tensor& self) {
+  TensorOptions options(self.dtype());
+  options.device = self.device();
+  return op::full({}, Scalar(std::numeric_limits<double>::quiet_NaN()), options);
+}
 
 // Lengths of runs, and for each element of `order` the number of its run.
 struct Runs {
@@ -243,6 +254,15 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
     out.data<bool>()[i] = (left.data<int64_t>()[i] != right.data<int64_t>()[i]) != invert;
   }
   return out;
+}
+
+Tensor median(const Tensor& self) {
+  if (self.numel() == 0) return of_nothing(self);
+  return std::get<0>(op::median_dim(op::reshape(self, {-1}), 0, false));
+}
+Tensor nanmedian(const Tensor& self) {
+  if (self.numel() == 0) return of_nothing(self);
+  return std::get<0>(op::nanmedian_dim(op::reshape(self, {-1}), 0, false));
 }
 
 }  // namespace taeda::impl

@@ -9,6 +9,7 @@
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
+#include "taeda/warning.h"
 
 namespace taeda::python {
 namespace {
@@ -63,6 +64,12 @@ PyObject* constant(PyObject*, const Tensor&) {
 }
 
 PyObject* get_transposed(PyObject*, const Tensor& x) {
+  if (x.dim() == 0)
+    TD_WARN_ONCE("Tensor.T is deprecated on 0-D tensors, where it is the tensor itself.");
+  else if (x.dim() != 2)
+    TD_WARN_ONCE(
+        "Tensor.T on tensors of other than 2 dimensions, which reverses them all, is deprecated. "
+        "Use x.mT to transpose batches of matrices, or x.permute.");
   if (x.dim() < 2) return wrap(op::permute(x, x.dim() == 1 ? IntSpan({0}) : IntSpan()));
   DimVector reversed(static_cast<size_t>(x.dim()));
   for (size_t i = 0; i < reversed.size(); i++)
@@ -71,6 +78,11 @@ PyObject* get_transposed(PyObject*, const Tensor& x) {
 }
 
 Tensor matrix_transposed(const Tensor& x, const char* name) {
+  if (x.dim() == 0) {
+    TD_WARN_ONCE("Tensor.{} is deprecated on 0-D tensors, where it only conjugates, if anything.",
+                 name);
+    return x;
+  }
   TD_CHECK(x.dim() >= 2,
            "tensor.{} is only supported on matrices or batches of matrices. Got {}-D tensor.", name,
            x.dim());
@@ -78,9 +90,12 @@ Tensor matrix_transposed(const Tensor& x, const char* name) {
 }
 
 PyObject* get_hermitian(PyObject* self, const Tensor& x) {
-  if (x.dim() == 0) return new_ref(self);
-  TD_CHECK(x.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.",
-           x.dim());
+  if (x.dim() == 0) {
+    TD_WARN_ONCE("Tensor.H is deprecated on 0-D tensors, use x.conj().");
+    return x.is_complex() ? call(self, "conj") : new_ref(self);
+  }
+  TD_CHECK(x.dim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.{}",
+           x.dim(), x.dim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
   return x.is_complex() ? call(PyRef::check(wrap(op::transpose(x, 0, 1))).get(), "conj")
                         : wrap(op::transpose(x, 0, 1));
 }

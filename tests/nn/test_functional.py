@@ -1,5 +1,6 @@
 """nn.functional against PyTorch's: losses with all reductions, and what no layer calls."""
 
+import inspect
 import warnings
 
 import pytest
@@ -262,3 +263,25 @@ def test_names_of_pytorchs_module_are_here(oracle):
     }
     absent = sorted(n for n in names - internal - missing - helpers if not hasattr(F, n))
     assert absent == []
+
+
+WITH_A_SIGNATURE = """
+    batch_norm binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
+    cross_entropy embedding fold hinge_embedding_loss huber_loss instance_norm kl_div l1_loss
+    local_response_norm log_softmax margin_ranking_loss mse_loss multi_margin_loss
+    multilabel_soft_margin_loss nll_loss pad poisson_nll_loss rms_norm smooth_l1_loss
+    soft_margin_loss softmax softmin softsign tanhshrink unfold
+""".split()
+
+
+@pytest.mark.parametrize("name", WITH_A_SIGNATURE)
+def test_signatures_are_pytorchs(name):
+    torch = pytest.importorskip("torch")
+
+    def parameters(function):
+        return [
+            (p.name, p.default, p.kind) for p in inspect.signature(function).parameters.values()
+        ]
+
+    assert parameters(getattr(F, name)) == parameters(getattr(torch.nn.functional, name))
+    assert not getattr(F, name).__doc__.startswith(f"{name}(input,")

@@ -195,7 +195,8 @@ def test_a_target_that_overlaps_itself() -> None:
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         torch.zeros(1).expand(3).scatter_(0, torch.tensor([0]), 1.0)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        torch.zeros(1).expand(3)[torch.tensor([0])] = 1.0
+        x = torch.zeros(1).expand(3)
+        x.index_put_((torch.tensor([0]),), torch.ones(1), accumulate=True)
 
 
 def test_nonzero_and_unique() -> None:

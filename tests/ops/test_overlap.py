@@ -29,6 +29,23 @@ PARTIAL: dict[str, Call] = {
     "out to resize": lambda torch, a: torch.add(a, 1, out=a[:2]),
     "out of another shape": lambda torch, a: torch.add(a, a, out=a.view(3, 4)),
     "where": lambda torch, a: torch.where(a[:-1] > 3, a[:-1], torch.zeros(11), out=a[1:]),
+    "cumsum out": lambda torch, a: torch.cumsum(a[:-1], 0, out=a[1:]),
+    "sort out": lambda torch, a: torch.sort(
+        a[:-1], out=(a[1:], torch.empty(11, dtype=torch.int64))
+    ),
+    "clamp out": lambda torch, a: torch.clamp(a[:-1], 2, 3, out=a[1:]),
+    "addmv out": lambda torch, a: torch.addmv(a[:2], torch.ones(2, 2), a[:2], out=a[1:3]),
+    "index_add out": lambda torch, a: torch.index_add(
+        a[:3], 0, torch.tensor([0]), torch.ones(1), out=a[1:4]
+    ),
+    "cat out": lambda torch, a: torch.cat([a[:2], a[2:4]], out=a[:4]),
+    "stack out": lambda torch, a: torch.stack([a[0], a[1]], out=a[1:3]),
+    "gather out": lambda torch, a: torch.gather(a[:2], 0, torch.tensor([1, 0]), out=a[:2]),
+    "index_select out": lambda torch, a: torch.index_select(
+        a[:2], 0, torch.tensor([1, 0]), out=a[:2]
+    ),
+    "take out": lambda torch, a: torch.take(a, torch.tensor([1, 0]), out=a[:2]),
+    "masked_select out": lambda torch, a: torch.masked_select(a, a > 6, out=a[:6]),
     "copy_": lambda torch, a: a[1:].copy_(a[:-1]),
     "copy_ of the transpose": lambda torch, a: a[:9].view(3, 3).copy_(a[:9].view(3, 3).t()),
     "assignment": lambda torch, a: a.__setitem__(slice(1, 4), a[:3]),
@@ -62,6 +79,13 @@ ALLOWED: dict[str, Call] = {
     "zero_": lambda torch, a: a[:1].expand(3).zero_(),
     "an expanded source": lambda torch, a: a.copy_(torch.ones(1).expand(12)),
     "the same bits": lambda torch, a: a.copy_(a.view(torch.int32)),
+    "cumsum into itself": lambda torch, a: torch.cumsum(a, 0, out=a),
+    "sort into itself": lambda torch, a: torch.sort(
+        a, descending=True, out=(a, torch.empty(12, dtype=torch.int64))
+    ),
+    "product of matrices": lambda torch, a: torch.mm(
+        a[:4].view(2, 2), a[2:6].view(2, 2), out=a[8:].view(2, 2)
+    ),
     "scatter_ of a copy": lambda torch, a: a.scatter_(0, torch.tensor([0, 1]), a[:2].clone()),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,53 @@ def test_one_value_stands_for_all_dimensions(name: str, spatial: int) -> None:
     x = taeda.arange(float(6**spatial)).reshape(1, 1, *[6] * spatial)
     expected = pool(x, 2, stride=1, padding=1)
     assert taeda.equal(pool(x, [2], stride=[1], padding=(1,)), expected)
+
+
+def test_a_uint8_condition_is_no_operand() -> None:
+    oracle = pytest.importorskip("torch")
+    for framework in (taeda, oracle):
+        condition = framework.tensor([1, 0, 255], dtype=framework.uint8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = framework.where(condition, 1, 0)
+        assert (found.tolist(), str(found.dtype)) == ([1, 0, 1], "torch.int64")
+
+
+def test_zeros_keep_their_sign() -> None:
+    oracle = pytest.importorskip("torch")
+    for name in ("relu6", "hardtanh", "relu", "hardswish", "leaky_relu", "hardshrink"):
+        signs = [
+            framework.signbit(
+                getattr(framework.nn.functional, name)(framework.tensor([-0.0, 0.0] * 9))
+            ).tolist()
+            for framework in (taeda, oracle)
+        ]
+        assert signs[0] == signs[1], name
+
+
+@pytest.mark.parametrize("values", [[-1.0, -0.0, 0.0, 3.0, 6.0, 7.0]])
+def test_gradient_at_the_bounds_of_relu6(values: list[float]) -> None:
+    oracle = pytest.importorskip("torch")
+    grads = []
+    for framework in (taeda, oracle):
+        x = framework.tensor(values, requires_grad=True)
+        framework.nn.functional.relu6(x).sum().backward()
+        grads.append(x.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+INPLACE = {
+    "square_": lambda t, x: x.square_(),
+    "clamp_ by a float": lambda t, x: x.clamp_(0.5),
+    "logit_": lambda t, x: x.logit_(),
+    "deg2rad_": lambda t, x: x.deg2rad_(),
+    "ldexp_": lambda t, x: x.ldexp_(t.ones(2)),
+}
+
+
+@pytest.mark.parametrize("call", INPLACE.values(), ids=INPLACE)
+def test_a_result_of_a_higher_kind_does_not_fit_in_place(call: Any) -> None:
+    oracle = pytest.importorskip("torch")
+    for framework in (taeda, oracle):
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
+            call(framework, framework.tensor([True, False]))

@@ -130,3 +130,16 @@ def test_pool_gradients_to_second_order() -> None:
     ):
         assert taeda.autograd.gradcheck(f, x)
         assert taeda.autograd.gradgradcheck(f, x)
+
+
+def test_values_and_indices_are_a_plain_tuple() -> None:
+    torch = pytest.importorskip("torch")
+    for framework in (taeda, torch):
+        functional: Any = framework.nn.functional
+        x = framework.ones(1, 2, 4, 4)
+        assert type(functional.max_pool2d(x, 2, return_indices=True)) is tuple
+        assert type(functional.max_pool1d(x[0], 2, return_indices=True)) is tuple
+        assert type(functional.adaptive_max_pool2d(x, 2, return_indices=True)) is tuple
+        assert type(framework.nn.MaxPool2d(2, return_indices=True)(x)) is tuple
+        assert type(framework.var_mean(x)) is tuple
+        assert type(framework.sort(x)) is not tuple

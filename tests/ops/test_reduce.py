@@ -9,6 +9,8 @@ import pytest
 
 import taeda as torch
 
+NAN = float("nan")
+
 RANDOM = np.random.default_rng(7)
 
 
@@ -260,3 +262,26 @@ def test_half_accumulates_in_float() -> None:
         y = torch.full((3, 4096), 0.1, dtype=dtype)
         np.testing.assert_allclose(y.mean(1).float().numpy(), y[0, 0].item(), rtol=1e-2)
         np.testing.assert_allclose(y.softmax(1).float().sum(1).numpy(), 1, rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize(
+    "values", [[1.0, 2, 2, 2, 3], [2.0, 1, 2, 3], [1.0, NAN, NAN, 2], [NAN, NAN], [5.0]]
+)
+def test_equal_elements_share_the_gradient_of_a_median(name: str, values: list[float]) -> None:
+    oracle = pytest.importorskip("torch")
+    grads = []
+    for framework in (torch, oracle):
+        x: Any = framework.tensor(values, requires_grad=True)
+        getattr(framework, name)(x).backward()
+        grads.append(x.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean", "nanmean"])
+def test_statistics_of_integers_are_refused(name: str) -> None:
+    oracle = pytest.importorskip("torch")
+    for framework in (torch, oracle):
+        with pytest.raises(RuntimeError, match="floating point") as raised:
+            getattr(framework, name)(framework.tensor([1, 2]))
+        assert raised.type is RuntimeError

@@ -258,3 +258,39 @@ def test_cycles_through_hooks_and_functions_are_collected():
     for _ in range(3):
         gc.collect()
     assert not any(ref() is not None for ref in refs)
+
+
+def test_methods_of_other_layouts():
+    oracle = pytest.importorskip("torch")
+    for name in (
+        "values indices coalesce is_coalesced crow_indices col_indices ccol_indices row_indices"
+    ).split():
+        messages = []
+        for framework in (torch, oracle):
+            with pytest.raises(RuntimeError) as raised:
+                getattr(framework.ones(2, 3), name)()
+            messages.append(str(raised.value))
+        assert messages[0] == messages[1]
+    x = torch.ones(2, 3)
+    assert (x.sparse_dim(), x.dense_dim()) == (0, 2)
+    assert x.to_dense() is x
+    assert x.to_dense(torch.float64).dtype is torch.float64
+
+
+def test_copies_to_meta_move_no_data():
+    oracle = pytest.importorskip("torch")
+    for framework in (torch, oracle):
+        x = framework.ones(2, 3)
+        meta = framework.empty(2, 3, device="meta")
+        assert meta.copy_(x) is meta
+        meta[0] = x[0]
+        assert meta.is_meta
+        assert x.to("meta").is_meta
+        assert meta.to("meta") is meta
+        assert x.clone().requires_grad_().to("meta").requires_grad
+        for out_of_meta in (lambda: x.copy_(meta), lambda: meta.to("cpu")):  # noqa: B023
+            with pytest.raises(NotImplementedError, match="no data"):
+                out_of_meta()
+        with pytest.raises(RuntimeError):
+            framework.empty(2, 2, device="meta").copy_(x)
+    assert torch.ones(2).to("meta").copy_(torch.ones(1)).shape == (2,)

@@ -197,6 +197,11 @@ class BackwardHook:
             self.grad_outputs = self._run_pre_hooks(self.grad_outputs)
             grads = self._gather(self.grad_outputs, self.output_index)
             if not self.watches_input:
+                warnings.warn(
+                    "a full backward hook runs when the gradients of the module's outputs are "
+                    "known: no input of the module requires grad, so grad_input is empty",
+                    stacklevel=2,
+                )
                 # No input needs a gradient: the input node will not run, so the hooks run here.
                 if any(out is not None for out in self._no_input_results()):
                     raise RuntimeError(

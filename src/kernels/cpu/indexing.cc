@@ -181,7 +181,6 @@ void index_read(const View& out, const View& self, int64_t first, int64_t count,
 
 void index_write(const View& self, const View& values, int64_t first, int64_t count,
                  Span<const int64_t> offsets, bool add) {
-  check_writable(self);
   if (values.numel == 0) return;
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
@@ -228,7 +227,6 @@ constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension 
 // `src` of an operator along one dimension, as [before][positions][after].
 void write_along(const View& self, int64_t dim, const View& index, const View& src,
                  const char* message, bool wrap, bool add) {
-  check_writable(self);
   const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap);
   index_write(self, src, dim, 1, offsets, add);
 }
@@ -240,9 +238,11 @@ void index_select(const View& out, const View& self, int64_t dim, const View& in
              index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
+  check_writable(self);
   write_along(self, dim, index, source, kSelectMessage, /*wrap=*/false, /*add=*/true);
 }
 void index_copy(const View& self, int64_t dim, const View& index, const View& source) {
+  check_writable(self);
   write_along(self, dim, index, source,
               "index_copy_(): index {} is out of bounds for dimension {} with size {}",
               /*wrap=*/false, /*add=*/false);
@@ -290,6 +290,7 @@ void take(const View& out, const View& self, const View& index) {
   index_read(out, self, 0, self.ndim(), flat_offsets(self, index));
 }
 void put(const View& self, const View& index, const View& source, bool add) {
+  check_writable(self);
   check_writable(self);
   index_write(self, source, 0, self.ndim(), flat_offsets(self, index), add);
 }

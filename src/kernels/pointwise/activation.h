@@ -147,14 +147,25 @@ struct GeluTanh {
   }
 };
 
-// hardtanh(x) = min(max(x, min_val), max_val)
+// hardtanh(x) = min(max(x, min_val), max_val); a -0 at the bound 0 stays
 template <class S>
 struct Hardtanh {
   S min_val;
   S max_val;
   template <class V>
   TD_FN V operator()(V x) const {
-    return select(x <= min_val, V(min_val), select(x >= max_val, V(max_val), x));
+    return select(x < min_val, V(min_val), select(x > max_val, V(max_val), x));
+  }
+};
+
+// gx = gy where min_val < x < max_val, else 0
+template <class S>
+struct HardtanhBackward {
+  S min_val;
+  S max_val;
+  template <class V>
+  TD_FN V operator()(V gy, V x) const {
+    return select(x <= min_val, V(0), select(x >= max_val, V(0), gy));
   }
 };
 
