@@ -6,17 +6,19 @@ once, or the floating-point operations of a product; None where neither says wha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 Run = Callable[[], Any]
 Make = Callable[[Any], Run]
 MEGA = 1 << 20
-COPY = "copy, 16 MB"  # the yardstick of bandwidth
 PRODUCT = "x @ y, 1024 x 1024"  # the yardstick of arithmetic
 KERNELS: dict[str, Make] = {}
 BYTES: dict[str, int] = {}
 FLOPS: dict[str, int] = {}
+# The yardsticks of bandwidth by the bytes that they move: what fits a cache moves faster.
+COPIES: dict[int, str] = {}
 
 
 def kernel(name: str, *, bytes: int | None = None, flops: int | None = None) -> Callable[..., Make]:
@@ -64,10 +66,27 @@ def integers(torch: Any, dtype: str, low: int = -9999, high: int = 9999) -> Any:
     return torch.randint(low, high, (MEGA,), dtype=getattr(torch, dtype))
 
 
-@kernel(COPY, bytes=32 * MEGA)
-def copy(torch: Any) -> Run:
-    x, y = matrices(torch)
-    return lambda: y.copy_(x)
+def copy(megabytes: int) -> None:
+    def make(torch: Any) -> Run:
+        x, y = torch.randn(megabytes, MEGA // 4), torch.empty(megabytes, MEGA // 4)
+        return lambda: y.copy_(x)
+
+    COPIES[2 * megabytes * MEGA] = name = f"copy, {megabytes} MB"
+    kernel(name, bytes=2 * megabytes * MEGA)(make)
+
+
+for size in (1, 4, 16, 24):
+    copy(size)
+
+
+def yardstick(name: str) -> str | None:
+    """The case whose best rate is the limit of the case `name`: the copy that moves nearly as much,
+    or the large product."""
+    if name in FLOPS:
+        return PRODUCT
+    if name not in BYTES:
+        return None
+    return COPIES[min(COPIES, key=lambda moved: abs(math.log(moved / BYTES[name])))]
 
 
 @kernel(PRODUCT, flops=2 << 30)

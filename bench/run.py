@@ -12,6 +12,7 @@ their date) and from there to docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -23,6 +24,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ import table
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("taeda", "torch")
-SUITES = ["import", "tiny", "large", "kernels", "demo", "models", "size", "build"]
+SUITES = ["import", "tiny", "large", "kernels", "demo", "models", "company", "size", "build"]
+COMPANY = ["convnet", "gpt"]  # the models trained while another process computes
 MODELS = [
     "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
     "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
@@ -129,22 +132,23 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
 
 def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
     """Each row also tells which share of the machine's limit taeda reaches: of the best rate that a
-    plain copy or a large matrix product reached in this run, in either framework."""
-    yardsticks = f"^({re.escape(kernel_cases.COPY)}|{re.escape(kernel_cases.PRODUCT)})$"
+    plain copy of as many bytes, or a large matrix product, reached in this run, in either
+    framework."""
+    names = [*kernel_cases.COPIES.values(), kernel_cases.PRODUCT]
+    yardsticks = "^(" + "|".join(re.escape(name) for name in names) + ")$"
     rows = measure_cases("kernels", repetitions, f"{yardsticks}|{only}" if only else "")
-    for work, yardstick in (
-        (kernel_cases.BYTES, kernel_cases.COPY),
-        (kernel_cases.FLOPS, kernel_cases.PRODUCT),
-    ):
-        for threads in thread_counts():
-            of_threads = [r for r in rows if r["threads"] == threads and "error" not in r]
-            best = min(
-                min(r["taeda"], r["torch"]) for r in of_threads if r["name"] == yardstick
-            )  # fmt: skip
-            for r in of_threads:
-                if r["name"] in work:
-                    r["limit"] = work[r["name"]] / r["taeda"] / (work[yardstick] / best)
-                    r["rate"] = work[r["name"]] / r["taeda"] / 1e3  # GB/s, GFLOP/s
+    work = kernel_cases.BYTES | kernel_cases.FLOPS
+    best = {
+        (r["name"], r["threads"]): work[r["name"]] / min(r["taeda"], r["torch"])
+        for r in rows
+        if r["name"] in names
+    }
+    for r in rows:
+        yardstick = kernel_cases.yardstick(r["name"])
+        if yardstick and "error" not in r:
+            rate = work[r["name"]] / r["taeda"]
+            r["limit"] = rate / best[yardstick, r["threads"]]
+            r["rate"] = rate / 1e3  # GB/s, GFLOP/s
     return rows
 
 
@@ -258,6 +262,31 @@ def measure_models(repetitions: int, only: list[str], before: list[Row]) -> list
     return [rows[name, n] for n in (1, 2) for name in MODELS if (name, n) in rows]
 
 
+@contextlib.contextmanager
+def busy_core() -> Iterator[None]:
+    """Another process computes on the last of the cores meanwhile."""
+    core = max(os.sched_getaffinity(0))
+    other = subprocess.Popen(["taskset", "-c", str(core), sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
+def measure_company(repetitions: int) -> list[Row]:
+    """Training on all cores while one of them is shared; time for an image or a token."""
+    rows = []
+    for name in COMPANY:
+        with busy_core():
+            rates = measure_model(name, thread_counts()[-1], min(repetitions, 5))
+        ours, theirs = ([1e6 / rates[f]] for f in FRAMEWORKS)
+        unit = rates["unit"].removesuffix("s/s")
+        rows.append(row(f"{name}, {unit}", "us", ours, theirs, threads=rates["threads"]))
+        print(f"  {table.line(rows[-1])}", flush=True)
+    return rows
+
+
 def measure_size(_: int) -> list[Row]:
     rows: list[Row] = []
     wheels = list((ROOT / "dist").glob("taeda-*.whl"))
@@ -353,6 +382,7 @@ def main() -> int:
         "models": lambda n: measure_models(
             n, args.only or MODELS, results.get("models", {}).get("rows", [])
         ),
+        "company": measure_company,
         "size": measure_size,
         "build": measure_build,
     }

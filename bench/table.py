@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import notes
+
 Row = dict[str, Any]
 TITLES = {
     "import": "Importing",
@@ -14,11 +16,12 @@ TITLES = {
     "kernels": "Kernels against the machine's limit",
     "demo": "Training the demo's network",
     "models": "Models in training: throughput",
+    "company": "Training while another process keeps one core busy",
     "size": "Size",
     "build": "Building",
 }
 # The largest ratio that this project accepts; a row above it is marked.
-TARGETS = {"import: time": 0.15, "tiny": 0.35, "kernels": 1.0, "demo": 1.0}
+TARGETS = {"import: time": 0.15, "tiny": 0.35, "kernels": 1.0, "demo": 1.0, "company": 1.0}
 
 # PyTorch's throughput times this is what the project asks of itself for each model.
 MODEL_TARGETS = {
@@ -46,10 +49,23 @@ def line(row: Row) -> str:
     return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}"
 
 
+def target_of(suite: str, row: Row) -> float | None:
+    return TARGETS.get(row["name"], TARGETS.get(suite))
+
+
+def misses(suite: str, row: Row) -> bool:
+    if "ratio" not in row:
+        return False
+    if suite == "models":
+        return bool(round(row["ratio"], 2) < MODEL_TARGETS[row["name"]])
+    target = target_of(suite, row)
+    return target is not None and bool(round(row["ratio"], 2) > target)
+
+
 def mark(suite: str, row: Row) -> str:
-    target = TARGETS.get(row["name"], TARGETS.get(suite))
-    missed = target is not None and row["ratio"] > target
-    return f"**{row['ratio']:.2f}** (target {target:g})" if missed else f"{row['ratio']:.2f}"
+    if not misses(suite, row):
+        return f"{row['ratio']:.2f}"
+    return f"**{row['ratio']:.2f}** (target {target_of(suite, row):g})"
 
 
 def markdown(suite: str, rows: list[Row]) -> str:
@@ -88,22 +104,27 @@ def models_markdown(rows: list[Row]) -> str:
     lines = [
         "Steps of forward, loss, backward and optimizer in f32 (the decoders only read), programs",
         "and sizes of bench/models. Here a throughput above 1 means that taeda does more, and a",
-        "memory ratio below 1 that its process needs less at its peak.",
+        "memory ratio below 1 that its process needs less at its peak. The gain is what two",
+        "threads give over one, in taeda and in PyTorch.",
         "",
-        "| | threads | taeda | PyTorch | throughput | target | peak memory |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| | threads | taeda | PyTorch | throughput | target | peak memory | gain |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
+    alone = {row["name"]: row for row in rows if row["threads"] == 1 and "error" not in row}
     for row in rows:
         name = row["name"]
         if "error" in row:
-            lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | |")
+            lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | |")
             continue
         target = MODEL_TARGETS[name]
-        ratio = f"{row['ratio']:.2f}" if row["ratio"] >= target else f"**{row['ratio']:.2f}**"
+        ratio = f"**{row['ratio']:.2f}**" if misses("models", row) else f"{row['ratio']:.2f}"
+        gain = ""
+        if row["threads"] > 1 and name in alone:
+            gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
         lines.append(
             f"| {name} | {row['threads']} | {row['taeda']:,.1f} {row['unit']} | "
             f"{row['torch']:,.1f} {row['unit']} | {ratio}"
-            f" | {target:g} | {row['memory_ratio']:.2f} |"
+            f" | {target:g} | {row['memory_ratio']:.2f} | {gain} |"
         )
     return "\n".join(lines)
 
@@ -126,10 +147,11 @@ OpenMP threads wait for each other) and the one-thread rows are the ones to beli
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
         body = models_markdown(rows) if suite == "models" else markdown(suite, rows)
+        why = notes.below([r["name"] for r in rows if misses(suite, r)])
         text += (
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
             f"PyTorch {names['torch']}{load}.\n\n{body}\n"
-        )
+        ) + why
     return text
 
 
