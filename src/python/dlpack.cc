@@ -1,5 +1,6 @@
 #include "python/dlpack.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -148,26 +149,27 @@ Tensor import_tensor(PyObject* capsule, const char* name, const char* used_name)
     raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions",
                  static_cast<int64_t>(given.ndim));
   DimVector sizes, strides(static_cast<size_t>(given.ndim));
-  int64_t elements = 1, reach = 1;
   for (int i = 0; i < given.ndim; i++) sizes.push_back(given.shape[i]);
+  const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+  int64_t dense = 1, reach = 1, nbytes = empty ? 0 : item_size(dtype);
   for (int i = given.ndim - 1; i >= 0; i--) {
     const size_t at = static_cast<size_t>(i);
     const int64_t size = sizes[at];
-    strides[at] = given.strides ? given.strides[i] : elements;
+    strides[at] = given.strides ? given.strides[i] : dense;
     if (size < 0 || (strides[at] < 0 && size > 1)) {
       raise_python(PyExc_BufferError,
                    "from_dlpack(): size {} and stride {} at dimension {} are not supported", size,
                    strides[at], at);
     }
-    if (size == 0 || __builtin_mul_overflow(elements, size, &elements)) elements = 0;
     int64_t last = 0;
-    if (size > 0 && (__builtin_mul_overflow(size - 1, strides[at], &last) ||
-                     __builtin_add_overflow(reach, last, &reach))) {
+    if (__builtin_mul_overflow(dense, std::max<int64_t>(size, 1), &dense) ||
+        (!empty && (__builtin_mul_overflow(size - 1, strides[at], &last) ||
+                    __builtin_add_overflow(reach, last, &reach) ||
+                    __builtin_mul_overflow(reach, item_size(dtype), &nbytes)))) {
       raise_python(PyExc_BufferError, "from_dlpack(): sizes and strides overflow");
     }
   }
   char* data = static_cast<char*>(given.data) + given.byte_offset;
-  const int64_t nbytes = elements > 0 ? reach * item_size(dtype) : 0;
   // From here on the memory is ours: the capsule must not be used again.
   check_status(PyCapsule_SetName(capsule, used_name));
   Ref<Storage> storage = Storage::wrap(data, nbytes, Device(), release_imported<Managed>, managed);

@@ -1,6 +1,7 @@
 """NumPy, DLPack and the buffer protocol: memory is shared both ways, and freed once."""
 
 import array
+import ctypes
 import gc
 import sys
 import weakref
@@ -210,6 +211,56 @@ def test_dlpack_refusals():
         torch.from_dlpack([1])
     with pytest.raises((BufferError, RuntimeError, TypeError)):
         torch.from_dlpack(np.array(["a"]))
+
+
+class DLManagedTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_uint8 * 4),  # code, bits, lanes (two bytes)
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+def float_capsule(sizes, strides=None):
+    """A capsule of float32 and what must outlive it."""
+    n = len(sizes)
+    array_of = ctypes.c_int64 * n
+    memory = (ctypes.c_float * 8)()
+    managed = DLManagedTensor(
+        ctypes.addressof(memory), (1, 0), n, (2, 32, 1, 0), array_of(*sizes),
+        strides and array_of(*strides), 0, None, None,
+    )  # fmt: skip
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+    return new(ctypes.addressof(managed), b"dltensor", None), (managed, memory)
+
+
+@pytest.mark.parametrize(
+    "sizes, strides",
+    [([1 << 62, 8], None), ([1 << 62], [1]), ([3, 3], [1 << 62, 1]), ([1 << 61, 0, 8], None)],
+)
+def test_dlpack_sizes_that_overflow(sizes, strides):
+    capsule, _keep = float_capsule(sizes, strides)
+    with pytest.raises(BufferError, match="overflow"):
+        torch.from_dlpack(capsule)
+
+
+@pytest.mark.parametrize("sizes", [[], [3], [2, 3], [2, 0, 3]])
+def test_dlpack_without_strides_is_row_major(sizes):
+    capsule, _keep = float_capsule(sizes)
+    x = torch.from_dlpack(capsule)
+    assert x.size() == torch.Size(sizes) and x.is_contiguous()
+    assert x.stride() == torch.empty(sizes).stride()
+    assert x.sum() == 0
 
 
 def test_dlpack_with_pytorch():
