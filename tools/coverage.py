@@ -102,7 +102,8 @@ def page(package: Any) -> str:
     text = f"""# Coverage of PyTorch's interface
 
 Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
-be reached; whether it does what PyTorch's does is what the tests say.
+be reached; whether it does what PyTorch's does is what the tests say. Tensors are strided: what reads
+the parts of a sparse one (`Tensor.values`, `Tensor.indices`, ...) is there and raises PyTorch's error.
 
 {summary(package)}
 
