@@ -15,7 +15,7 @@ from taeda.nn import init
 from taeda.nn.parameter import Parameter
 from taeda.nn.utils.rnn import PackedSequence
 
-from . import _lstm, _recurrence
+from . import _layer, _recurrence
 from .module import Module
 
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
@@ -195,10 +195,11 @@ class RNNBase(Module):
         by_kind = {name.split("_l")[0]: getattr(self, name) for name in names}
         b_ih, b_hh = by_kind.get("bias_ih"), by_kind.get("bias_hh")
         recurrent = [by_kind["weight_hh"], b_hh, by_kind.get("weight_hr")]
-        if self.mode == "LSTM" and _lstm.usable(data, sizes, recurrent):
-            bias = None if b_ih is None else b_ih + b_hh
-            projected = F.linear(data, by_kind["weight_ih"], bias)
-            return _lstm.lstm_layer(projected, sizes, first, recurrent, reverse)
+        if _layer.usable(data, sizes, recurrent):
+            if b_ih is not None and self.mode != "GRU":
+                b_ih, recurrent[1] = b_ih + b_hh, None
+            projected = F.linear(data, by_kind["weight_ih"], b_ih)
+            return _layer.run(projected, sizes, first, recurrent, self.mode, reverse)
         projected = F.linear(data, by_kind["weight_ih"], b_ih)
         loop = _recurrence.run_reversed if reverse else _recurrence.run
         outputs, last = loop(
