@@ -200,13 +200,13 @@ namespace {
 // PyTorch skips 1-d empty tensors in cat, whatever the others' shape.
 bool skipped(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
 
-constexpr int64_t kSmallCat = 16384;  // bytes up to which joining is a few calls of memcpy
+constexpr int64_t kSmallJoin = 16384;  // bytes up to which joining is a few calls of memcpy
 
-// Small row-major tensors of out's dtype: a row of the result is a row of each in turn. Returns
-// whether it applied.
-bool cat_small(const Tensor& out, TensorSpan tensors, int64_t dim) {
+// cat and stack of small row-major tensors of out's dtype: a row of the result (what follows an
+// index into the dimensions before `dim`) is a row of each in turn. Returns whether it applied.
+bool join_small(const Tensor& out, TensorSpan tensors, int64_t dim) {
   const int64_t item = item_size(out.dtype());
-  if (!out.device().is_cpu() || !out.is_contiguous() || out.numel() * item > kSmallCat)
+  if (!out.device().is_cpu() || !out.is_contiguous() || out.numel() * item > kSmallJoin)
     return false;
   for (const Tensor& t : tensors) {
     if (!t.is_contiguous() || t.dtype() != out.dtype()) return false;
@@ -264,7 +264,7 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
                                first->device());
   else
     out = empty_tensor(sizes, promotion.result(), first->device());
-  if (cat_small(out, tensors, dim)) return out;
+  if (join_small(out, tensors, dim)) return out;
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     if (skipped(t)) continue;
@@ -291,16 +291,23 @@ TensorList cat_backward(const Tensor& gy, TensorSpan tensors, int64_t dim) {
 
 Tensor stack(TensorSpan tensors, int64_t dim) {
   TD_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
-  const int64_t d = contract::wrap_dim(dim, tensors[0].dim() + 1);
-  TensorList rows;
-  rows.reserve(tensors.size());
+  const Tensor& first = tensors[0];
+  dim = contract::wrap_dim(dim, first.dim() + 1);
+  rules::Promotion promotion;
   for (size_t i = 0; i < tensors.size(); i++) {
-    TD_CHECK(tensors[i].sizes() == tensors[0].sizes(),
+    TD_CHECK(tensors[i].sizes() == first.sizes(),
              "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
-             tensors[0].sizes(), tensors[i].sizes(), i);
-    rows.push_back(op::unsqueeze(tensors[i], d));
+             first.sizes(), tensors[i].sizes(), i);
+    contract::same_device("stack", "tensors", first.device(), tensors[i]);
+    promotion.add(tensors[i]);
   }
-  return op::cat(rows, d);
+  DimVector sizes(first.sizes());
+  sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
+  const Tensor out = empty_tensor(sizes, promotion.result(), first.device());
+  if (join_small(out, tensors, dim)) return out;
+  for (size_t i = 0; i < tensors.size(); i++)
+    impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
+  return out;
 }
 
 namespace {

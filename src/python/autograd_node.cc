@@ -2,6 +2,7 @@
 // like it.
 #include <map>
 
+#include "autograd/custom.h"
 #include "autograd/record.h"
 #include "python/autograd.h"
 #include "python/autograd_hooks.h"
@@ -180,15 +181,16 @@ PyMemberDef node_members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-// The type of nodes of this name.
+// The type of nodes of this name. Those of operators print without a module, as PyTorch's do.
 PyTypeObject* type_of(const Node& node) {
   static auto& types = *new std::map<std::string, PyTypeObject*>;
   PyTypeObject*& type = types[node.name()];
   if (!type) {
     PyRef dict = PyRef::check(PyDict_New());
-    check_status(
-        PyDict_SetItemString(dict.get(), "__module__",
-                             PyRef::check(PyUnicode_FromString("taeda.autograd.graph")).get()));
+    const bool custom = dynamic_cast<const autograd::CustomNode*>(&node) != nullptr;
+    const PyRef owner =
+        PyRef::check(PyUnicode_FromString(custom ? "taeda.autograd.function" : "builtins"));
+    check_status(PyDict_SetItemString(dict.get(), "__module__", owner.get()));
     check_status(PyDict_SetItemString(dict.get(), "__slots__", PyRef::check(PyTuple_New(0)).get()));
     type = reinterpret_cast<PyTypeObject*>(
         PyRef::check(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",

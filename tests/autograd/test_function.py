@@ -417,3 +417,21 @@ def test_wrong_gradients(both, grads):
         return x.grad
 
     both(program)
+
+
+def test_nodes_print_like_pytorch():
+    class Double(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gy):
+            return gy * 2
+
+    x = taeda.ones(2, requires_grad=True)
+    assert repr((x * 2).grad_fn).startswith("<MulBackward0 object at 0x")
+    assert str(type(x.sum().grad_fn)) == "<class 'SumBackward0'>"
+    assert repr(Double.apply(x).grad_fn).startswith(
+        "<taeda.autograd.function.DoubleBackward object"
+    )
