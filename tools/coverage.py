@@ -28,6 +28,12 @@ OWNERS = {
     "GradScaler": "amp.GradScaler",
     "LRScheduler": "optim.lr_scheduler.LRScheduler",
 }
+# Methods that only raise, as PyTorch's do on strided tensors: there is no other layout.
+ONLY_RAISE = {
+    f"Tensor.{name}"
+    for name in "values indices coalesce is_coalesced crow_indices col_indices ccol_indices "
+    "row_indices".split()
+}
 KINDS = {
     "function": "functions",
     "method": "Tensor methods",
@@ -58,6 +64,8 @@ def lookup(package: Any, name: str) -> bool:
 
 
 def resolve(package: Any, api: str) -> bool:
+    if api in ONLY_RAISE:
+        return False
     first, _, rest = api.partition(".")
     if first == "torch":
         return lookup(package, rest) if rest else True
@@ -102,8 +110,9 @@ def page(package: Any) -> str:
     text = f"""# Coverage of PyTorch's interface
 
 Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
-be reached; whether it does what PyTorch's does is what the tests say. Tensors are strided: what reads
-the parts of a sparse one (`Tensor.values`, `Tensor.indices`, ...) is there and raises PyTorch's error.
+be reached; whether it does what PyTorch's does is what the tests say. All tensors are strided: the
+methods that read parts of sparse ones (`Tensor.values`, `Tensor.indices`, ...) raise PyTorch's error
+and do not count.
 
 {summary(package)}
 
