@@ -144,8 +144,13 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
 
 def set_default_tensor_type(t: Any) -> None:
     """The default dtype by the name of a tensor type."""
+    import warnings
+
     from taeda._dtypes import dtype_of_type
 
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated: use torch.set_default_dtype()", stacklevel=2
+    )
     _C.set_default_dtype(dtype_of_type(t))
 
 

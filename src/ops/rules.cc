@@ -1,9 +1,13 @@
 #include "ops/rules.h"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 #include <utility>
 
+#include "base/fork.h"
 #include "core/with_dtype.h"
+#include "taeda/warning.h"
 
 namespace taeda::rules {
 
@@ -53,6 +57,21 @@ bool is_number(const Tensor& t) { return t.impl()->wrapped_number; }
 
 bool is_negative_integer(const Tensor& t) {
   return is_number(t) && t.dtype() == DType::kInt64 && t.item_scalar().to_int() < 0;
+}
+
+bool deprecated(std::string_view what, std::string_view instead) {
+  struct Given {
+    Given() { protect_over_fork(mutex); }
+    std::mutex mutex;
+    std::set<std::string_view> texts;  // of the table, which outlive everything
+  };
+  static Given& given = *new Given;
+  {
+    const std::lock_guard<std::mutex> lock(given.mutex);
+    if (!given.texts.insert(what).second && !warn_always) return true;
+  }
+  warn(format("{} is deprecated: use {}", what, instead));
+  return true;
 }
 
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {

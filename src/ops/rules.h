@@ -23,6 +23,9 @@ DType result_type(const Tensor& a, const Tensor& b);
 bool is_number(const Tensor& t);
 bool is_negative_integer(const Tensor& t);  // a number
 
+// Warns, once a process for each `what`, that it is deprecated and what to use; always true.
+bool deprecated(std::string_view what, std::string_view instead);
+
 // Sizes of a reduction of `sizes` over `dims` (none given: over all).
 DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim);
 

@@ -12,6 +12,7 @@
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
+#include "taeda/warning.h"
 
 namespace taeda::python {
 namespace {
@@ -47,6 +48,10 @@ DimVector infer_sizes(PyObject* data) {
     }
     if (length == 0) break;
     current = PyRef::check(PySequence_GetItem(current.get(), 0));
+    if (is_numpy_array(current.get()) && is_nested(current.get()))
+      TD_WARN_ONCE(
+          "making a tensor from a list of numpy.ndarrays is slow: join them by numpy.array() "
+          "before");
     if (PyUnicode_Check(current.get())) {  // a sequence of itself, as PyTorch sees it
       raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(current.get()));
     }

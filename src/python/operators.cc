@@ -10,6 +10,7 @@
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
+#include "taeda/warning.h"
 
 namespace taeda::python {
 namespace {
@@ -207,6 +208,8 @@ PyObject* tensor_int(PyObject* self) {
 
 PyObject* tensor_float(PyObject* self) {
   TD_PYTHON_TRY
+  if (tensor_of(self).requires_grad())
+    TD_WARN_ONCE("float() of a tensor that requires grad loses its history: use x.detach() before");
   return PyFloat_FromDouble(only_element(self).to_double());
   TD_PYTHON_CATCH(nullptr)
 }

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import taeda
@@ -81,6 +82,29 @@ CALLS = {
     "index_fill_ expanded": lambda t: t.zeros(1).expand(4).index_fill_(0, t.tensor([0]), 1.0),
     "index_put_ expanded": lambda t: t.zeros(1).expand(4).index_put_((t.tensor([0]),), t.ones(1)),
     "assignment expanded": lambda t: assign(t, lambda t: t.tensor([0, 1]), 1.0),
+    "float of a tensor that requires grad": lambda t: float(t.ones(1, requires_grad=True)),
+    "int of a tensor that requires grad": lambda t: int(t.ones(1, requires_grad=True)),
+    "item of a tensor that requires grad": lambda t: t.ones(1, requires_grad=True).item(),
+    "float of a tensor": lambda t: float(t.ones(1)),
+    "a list of arrays": lambda t: t.tensor([np.ones(2)]),
+    "a tuple of arrays": lambda t: t.tensor((np.ones(2),)),
+    "lists of lists of arrays": lambda t: t.tensor([[np.ones(2)]]),
+    "a list of NumPy's numbers": lambda t: t.tensor([np.float32(1), np.float32(2)]),
+    "meshgrid": lambda t: t.meshgrid(t.ones(2), t.ones(3)),
+    "meshgrid with indexing": lambda t: t.meshgrid(t.ones(2), t.ones(3), indexing="xy"),
+    "cross": lambda t: t.cross(t.ones(3), t.ones(3)),
+    "cross with dim": lambda t: t.cross(t.ones(3), t.ones(3), dim=0),
+    "qr": lambda t: t.qr(t.eye(2)),
+    "linalg.qr": lambda t: t.linalg.qr(t.eye(2)),
+    "cholesky": lambda t: t.cholesky(t.eye(2)),
+    "triangular_solve": lambda t: t.triangular_solve(t.eye(2), t.eye(2)),
+    "range": lambda t: t.range(0, 2),
+    "cuda.amp.GradScaler": lambda t: t.cuda.amp.GradScaler(),
+    "cuda.amp.autocast": lambda t: t.cuda.amp.autocast(),
+    "cuda.amp.autocast, disabled": lambda t: t.cuda.amp.autocast(enabled=False),
+    "cuda.amp.custom_fwd": lambda t: t.cuda.amp.custom_fwd(lambda ctx: None),
+    "cpu.amp.GradScaler": lambda t: t.cpu.amp.GradScaler(),
+    "cpu.amp.autocast": lambda t: t.cpu.amp.autocast(),
 }
 
 

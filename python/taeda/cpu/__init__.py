@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from . import _C
+from .. import _C
 
 
 def is_available() -> bool:
@@ -154,3 +154,13 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     if not abbreviated:
         rows += [f"{k:24}{v:14,}" for k, v in stats.items() if "." not in k]
     return "\n".join(rows)
+
+
+def __getattr__(name: str) -> Any:
+    """``torch.cpu.amp`` without an import of its own."""
+    if name != "amp":
+        raise AttributeError(f"module 'taeda.cpu' has no attribute '{name}'")
+    import taeda.cpu.amp as found
+
+    globals()[name] = found
+    return found
