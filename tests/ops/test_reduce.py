@@ -285,3 +285,28 @@ def test_statistics_of_integers_are_refused(name: str) -> None:
         with pytest.raises(RuntimeError, match="floating point") as raised:
             getattr(framework, name)(framework.tensor([1, 2]))
         assert raised.type is RuntimeError
+
+
+@pytest.mark.parametrize("sizes, dims", [
+    ((3000, 384), (0,)), ((700, 65), (0,)), ((9, 9001), (0,)), ((5, 130, 70), (1, 0)),
+    ((2, 20000), (0,)), ((100000, 64), (0,)),
+])  # fmt: skip
+def test_sums_over_leading_dimensions(sizes, dims):
+    """Long ones are read as they lie in memory."""
+    torch.manual_seed(0)
+    x = torch.randn(sizes) + 3
+    x[(0,) * len(sizes)] = 1e4
+    wide = x.numpy().astype(np.float64)
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append((x.sum(dims), x.mean(dims, keepdim=True)))
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_allclose(found[0][0].numpy(), wide.sum(dims), rtol=1e-6)
+    np.testing.assert_allclose(found[0][1].numpy(), wide.mean(dims, keepdims=True), rtol=1e-6)
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+    x[..., -1, 7] = float("nan")
+    assert torch.isnan(x.sum(dims)).nonzero().flatten().tolist() == [7]

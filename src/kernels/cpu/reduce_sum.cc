@@ -5,7 +5,9 @@
 // 2^64.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
@@ -92,8 +94,79 @@ void sum_columns(void* states, const void* x, int64_t n, int64_t rows, int64_t s
   }
 }
 
+// Sums of dense columns of f32: x as rows, added up in the order in which they lie in memory.
+struct ColumnSums {
+  const float* x;
+  int64_t rows, n;
+
+  static constexpr int64_t kBlock = 8192;             // columns whose sums stay in the cache
+  static constexpr int64_t kRows = 64;                // added in float before the rest is in double
+  static constexpr int64_t kPart = int64_t{1} << 17;  // elements that are worth a task
+  static constexpr int64_t kMaxParts = 16;            // of the rows
+
+  // Adds rows [begin, end) of some columns.
+  void add(double* sums, int64_t column, int64_t width, int64_t begin, int64_t end) const {
+    float block[kBlock];
+    for (int64_t row = begin; row < end; row += kRows) {
+      std::fill_n(block, width, 0.0f);
+      row_table<float>().add_rows(block, x + row * n + column, width, std::min(kRows, end - row),
+                                  n);
+      for (int64_t j = 0; j < width; j++) sums[j] += static_cast<double>(block[j]);
+    }
+  }
+  void run(float* out, double divisor) const {
+    const int64_t blocks = (n + kBlock - 1) / kBlock;
+    const int64_t width = ((n + blocks - 1) / blocks + 15) / 16 * 16;
+    const int64_t parts = std::clamp<int64_t>(rows * width / kPart, 1, kMaxParts);
+    const int64_t length = (rows + parts - 1) / parts;
+    std::vector<double> sums(static_cast<size_t>(parts * n));
+    parallel_for(0, blocks * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const int64_t part = i % parts, column = i / parts * width;
+        if (column < n)
+          add(sums.data() + part * n + column, column, std::min(width, n - column), part * length,
+              std::min(rows, (part + 1) * length));
+      }
+    });
+    for (int64_t part = 1; part < parts; part++)
+      for (int64_t j = 0; j < n; j++)
+        sums[static_cast<size_t>(j)] += sums[static_cast<size_t>(part * n + j)];
+    for (int64_t j = 0; j < n; j++)
+      out[j] = static_cast<float>(sums[static_cast<size_t>(j)] / divisor);
+  }
+};
+
+bool is_dense(const View& v) {
+  int64_t stride = 1;
+  for (int64_t d = v.ndim() - 1; d >= 0; d--) {
+    const size_t i = static_cast<size_t>(d);
+    if (v.sizes[i] != 1 && v.strides[i] != stride) return false;
+    stride *= v.sizes[i];
+  }
+  return true;
+}
+
+// Sums over the leading dimensions, where they are long: read in 256 columns at a time, memory is
+// not fetched ahead. False for all others.
+bool sum_leading(const View& out, const View& self, const OptInts& dims, bool mean) {
+  constexpr int64_t kFewColumns = 64, kMuch = int64_t{1} << 15;
+  if (out.dtype != DType::kFloat32 || self.dtype != DType::kFloat32 || !dims || dims->empty() ||
+      self.numel < kMuch || !is_dense(self) || !is_dense(out))
+    return false;
+  int64_t rows = 1, count = static_cast<int64_t>(dims->size());
+  for (const int64_t d : *dims) {
+    if (d >= count) return false;
+    rows *= self.sizes[static_cast<size_t>(d)];
+  }
+  if (self.numel / rows < kFewColumns || rows < 2) return false;
+  ColumnSums{self.as<float>(), rows, self.numel / rows}.run(out.as<float>(),
+                                                            mean ? static_cast<double>(rows) : 1);
+  return true;
+}
+
 template <bool kSkipNaN>
 void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mean) {
+  if (!kSkipNaN && sum_leading(out, self, dim, mean)) return;
   const DType compute = compute_type(out.dtype);
   const ReduceResult result{&out, compute};
   with_dtype<ComputeNumbers>(compute, [&]<class T>(T) {

@@ -228,6 +228,15 @@ struct Rows {
   static void add(T* acc, const T* x, int64_t n) {
     each(acc, n, [&](auto load) HWY_ATTR { return hn::Add(load(acc), load(x)); });
   }
+  static void add_rows(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
+    for (; rows >= 4; rows -= 4, x += 4 * stride) {
+      each(acc, n, [&](auto load) HWY_ATTR {
+        return hn::Add(load(acc), hn::Add(hn::Add(load(x), load(x + stride)),
+                                          hn::Add(load(x + 2 * stride), load(x + 3 * stride))));
+      });
+    }
+    for (; rows > 0; rows--, x += stride) add(acc, x, n);
+  }
   static void add_scaled(T* acc, const T* x, T scale, T offset, const T* y, int64_t n) {
     const Tag<T> d;
     const V<T> a = hn::Set(d, scale), b = hn::Set(d, offset);
@@ -496,6 +505,7 @@ const RowTable<T>* rows() {
                                      R::add,
                                      R::add_scaled,
                                      R::multiply,
+                                     R::add_rows,
                                      R::sum_columns,
                                      R::add_columns,
                                      R::moments_columns,

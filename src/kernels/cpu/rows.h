@@ -49,6 +49,8 @@ struct RowTable {
   void (*add_scaled)(T* acc, const T* x, T scale, T offset, const T* y, int64_t n);
   // out[i] = x[i] * y[i]
   void (*multiply)(T* out, const T* x, const T* y, int64_t n);
+  // acc[j] += the sum over i < rows of x[i * stride + j], read row after row.
+  void (*add_rows)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
   // The same over columns: acc[j] = sum over i < rows of x[i * stride + j], j < n.
   void (*sum_columns)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
   // acc[j] += sum over i < rows of x[i * stride + j], which is added up in T.
