@@ -1,5 +1,6 @@
 // Gradients of views: the cotangent put back into zeros of the base's shape.
 #include <algorithm>
+#include <numeric>
 
 #include "core/layout.h"
 #include "op/add.h"
@@ -9,9 +10,11 @@
 #include "op/diagonal.h"
 #include "op/index_add_.h"
 #include "op/new_zeros.h"
+#include "op/permute.h"
 #include "op/reshape.h"
 #include "op/select.h"
 #include "op/slice.h"
+#include "op/stack.h"
 #include "op/unfold.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
@@ -31,6 +34,24 @@ Tensor slice_backward(const Tensor& gy, IntSpan sizes, int64_t dim, OptInt start
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::slice(gx, dim, start, end, step), gy, false);
   return gx;
+}
+// Where what was unbound is a permuted view of a dense tensor (the query, key and value of one
+// product), the gradient can be seen as that tensor without another copy.
+Tensor unbind_backward(TensorSpan gy, IntSpan strides, int64_t dim) {
+  const auto stride = [&](int64_t d) { return strides[static_cast<size_t>(d)]; };
+  DimVector order(strides);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return stride(a) > stride(b); });
+  if (std::is_sorted(order.begin(), order.end())) return op::stack(gy, dim);
+  DimVector parts_order, back(order);
+  for (size_t i = 0; i < order.size(); i++) {
+    if (order[i] != dim) parts_order.push_back(order[i] - (order[i] > dim));
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  TensorList parts;
+  for (const Tensor& g : gy) parts.push_back(op::permute(g, parts_order));
+  return op::permute(op::stack(parts, back[static_cast<size_t>(dim)]), back);
 }
 Tensor diagonal_backward(const Tensor& gy, IntSpan sizes, int64_t offset, int64_t dim1,
                          int64_t dim2) {

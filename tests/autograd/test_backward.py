@@ -374,3 +374,19 @@ def test_batched_grads_check_the_batch_dimension():
         import types
 
         taeda.autograd.grad((x * 2).sum(), types.MappingProxyType({"x": x}))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)])
+@pytest.mark.parametrize("dim", range(4))
+def test_unbind_of_permuted_and_expanded_tensors(order, dim):
+    """The gradient lies in memory as what was unbound does."""
+    for x in (taeda.randn(2, 3, 4, 5), taeda.randn(2, 1, 4, 5).expand(2, 3, 4, 5)):
+        y = x.permute(order).requires_grad_()
+        weights = taeda.randn(y.shape)
+        loss = sum((a * a * b).sum() for a, b in zip(y.unbind(dim), weights.unbind(dim)))
+        (g,) = taeda.autograd.grad(loss, y, create_graph=True)
+        assert taeda.allclose(g, 2 * y * weights)
+        (h,) = taeda.autograd.grad((g * g).sum(), y)
+        assert taeda.allclose(h, 8 * y * weights * weights)
+        if x.is_contiguous():
+            assert g.stride() == y.stride()
