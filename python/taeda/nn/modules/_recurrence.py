@@ -60,9 +60,11 @@ def lstm_step(x: Tensor, state: State, weights: list) -> State:
     """Gates in the order input, forget, cell, output; ``w_hr`` projects the output."""
     h, c = state
     w_hh, b_hh, w_hr = weights
-    i, f, g, o = (x + F.linear(h, w_hh, b_hh)).chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
+    gates = x + F.linear(h, w_hh, b_hh)
+    i, f, _, o = gates.sigmoid().chunk(4, 1)  # one call for all costs less than one for each
+    size = c.size(1)
+    c = f * c + i * gates.narrow(1, 2 * size, size).tanh()
+    h = o * c.tanh()
     return (h if w_hr is None else F.linear(h, w_hr)), c
 
 

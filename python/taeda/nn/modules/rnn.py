@@ -458,14 +458,20 @@ class RNNCellBase(Module):
             raise RuntimeError(
                 f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
             )
+        expected = (input.size(0), self.hidden_size)
         for i, h in enumerate(state):
-            if h.size(0) != input.size(0) or h.size(1) != self.hidden_size:
+            if h.shape != expected:
                 raise RuntimeError(
-                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected "
-                    f"{[input.size(0), self.hidden_size]}"
+                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected {list(expected)}"
                 )
-        x = F.linear(input, self.weight_ih, self.bias_ih)
-        new = step(x, state, [self.weight_hh, self.bias_hh, None])
+        # Looked up directly, unless another object took the name (a parametrization).
+        own = self._parameters
+        w_ih, b_ih, w_hh, b_hh = (
+            own[n] if n in own else getattr(self, n)
+            for n in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        )
+        x = F.linear(input, w_ih, b_ih)
+        new = step(x, state, [w_hh, b_hh, None])
         return (h if batched else h.squeeze(0) for h in new)
 
 
