@@ -462,7 +462,8 @@ class RNNCellBase(Module):
         for i, h in enumerate(state):
             if h.shape != expected:
                 raise RuntimeError(
-                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected {list(expected)}"
+                    f"hidden{i} has inconsistent size: got {list(h.shape)}, expected "
+                    f"{list(expected)}"
                 )
         # Looked up directly, unless another object took the name (a parametrization).
         own = self._parameters
