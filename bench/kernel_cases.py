@@ -113,6 +113,45 @@ def small_linear(torch: Any) -> Run:
     return lambda: torch.nn.functional.linear(x, w, b)
 
 
+def attention(name: str, causal: bool, backward: bool) -> None:
+    """12 heads of 512 tokens; a causal mask hides half of the products."""
+    products = (7 if backward else 2) * 2 * 12 * 512 * 512 * 64
+
+    def make(torch: Any) -> Run:
+        q, k, v, gy = (torch.randn(1, 512, 12, 64).transpose(1, 2) for _ in range(4))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        if not backward:
+            return lambda: attend(q, k, v, is_causal=causal)
+        inputs = [x.requires_grad_() for x in (q, k, v)]
+        return lambda: torch.autograd.grad(attend(*inputs, is_causal=causal), inputs, gy)
+
+    kernel(name, flops=products // 2 if causal else products)(make)
+
+
+attention("attention, 12 x 512 x 64", causal=False, backward=False)
+attention("causal attention, 12 x 512 x 64", causal=True, backward=False)
+attention("attention, forward and backward", causal=False, backward=True)
+attention("causal attention, forward and backward", causal=True, backward=True)
+
+
+def recurrent(kind: str, gates: int) -> None:
+    """Forward and backward of 24 steps of 16 samples, 512 units."""
+
+    def make(torch: Any) -> Run:
+        layer = getattr(torch.nn, kind)(512, 512)
+        inputs = [torch.randn(24, 16, 512).requires_grad_(), *layer.parameters()]
+        gy = torch.randn(24, 16, 512)
+        return lambda: torch.autograd.grad(layer(inputs[0])[0], inputs, gy)
+
+    kernel(f"{kind}, 24 x 16 x 512, forward and backward", flops=12 * 24 * 16 * 512 * 512 * gates)(
+        make
+    )
+
+
+recurrent("LSTM", 4)
+recurrent("GRU", 3)
+
+
 # --- elements ----------------------------------------------------------------------------------
 
 unary("x + 1, fresh result", 32 * MEGA, lambda torch, x: x + 1)
