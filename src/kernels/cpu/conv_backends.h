@@ -22,6 +22,13 @@ void pointwise_conv_forward(const ConvProblem& p, const View& bias);
 void pointwise_conv_input_gradient(const ConvProblem& p);
 void pointwise_conv_weight_gradient(const ConvProblem& p);
 
+// Sums over taps for f32 images with few channels a group, where use_direct says so.
+bool use_direct(const ConvProblem& p);
+bool use_direct_gradient(const ConvProblem& p, bool of_weight);
+void direct_conv_forward(const ConvProblem& p, const View& bias);
+void direct_conv_input_gradient(const ConvProblem& p);
+void direct_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+
 // Windows unfolded into a matrix, then a matrix product; any numeric type, any sizes.
 void unfolded_conv_forward(const ConvProblem& p, const View& bias);
 void unfolded_conv_input_gradient(const ConvProblem& p);

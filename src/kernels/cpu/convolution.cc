@@ -70,6 +70,8 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
     winograd_conv_forward(p, b);
   else if (use_onednn(p) && use_pointwise(p, false))
     pointwise_conv_forward(p, b);
+  else if (use_onednn(p) && use_direct(p))
+    direct_conv_forward(p, b);
   else if (use_onednn(p))
     onednn_conv_forward(p, b);
   else
@@ -84,6 +86,8 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
     winograd_conv_input_gradient(p);
   else if (use_onednn(p) && use_pointwise(p, false))
     pointwise_conv_input_gradient(p);
+  else if (use_onednn(p) && use_direct_gradient(p, false))
+    direct_conv_input_gradient(p);
   else if (use_onednn(p))
     onednn_conv_input_gradient(p);
   else
@@ -97,6 +101,8 @@ void convolution_weight_gradient(const View& gw, const View& gb, const View& gy,
     winograd_conv_weight_gradient(p, gb);
   else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
     pointwise_conv_weight_gradient(p);
+  else if (use_onednn(p) && use_direct_gradient(p, true))
+    direct_conv_weight_gradient(p, gb);
   else if (use_onednn(p))
     onednn_conv_weight_gradient(p, gb);
   else

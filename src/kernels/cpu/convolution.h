@@ -5,8 +5,9 @@
 //
 // Views: x (n, c, spatial...), w (o, c / groups, kernel...), y (n, o, spatial...). x and y are
 // row-major or channels-last, without overlapping elements; w may have any strides. f32 and bf16
-// run on oneDNN, f32 also as matrix products of its own (1x1 filters) and by Winograd's algorithm
-// (3x3); every other type as a matrix product over unfolded windows.
+// run on oneDNN, f32 also as matrix products of its own (1x1 filters), by Winograd's algorithm
+// (3x3) and as sums over taps (few channels a group); every other type as a matrix product over
+// unfolded windows.
 #pragma once
 
 #include "kernels/view.h"

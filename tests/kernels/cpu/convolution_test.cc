@@ -203,6 +203,39 @@ TEST(Convolution, Winograd) {
   check_winograd(2, 4, 3, {1, 2}, {1, 2});
   check_winograd(5, 70, 65, {29, 28}, {1, 1});  // several chunks of tiles
 }
+// Few channels a group: depthwise convolutions and first layers.
+TEST(Convolution, Direct) {
+  for (const int64_t width : {1, 7, 14, 31, 33, 64}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      check<float>({3, 5, 5, 5, {9, width}, {3, 3}, {stride, stride}, {1, 1}, {1, 1}}, 1e-5);
+      check<float>({2, 3, 7, 1, {9, width}, {5, 4}, {stride, stride}, {2, 2}, {1, 1}}, 1e-5);
+    }
+  }
+  check<float>({2, 4, 12, 4, {10, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1}}, 1e-5);  // multiplier 3
+  check<float>({2, 4, 12, 4, {10, 11}, {2, 5}, {2, 1}, {0, 4}, {3, 2}}, 1e-5);
+  check<float>({40, 6, 6, 3, {8, 6}, {3, 3}, {1, 2}, {2, 2}, {2, 2}}, 1e-5);  // parts of the batch
+  check<float>({1, 3, 70, 1, {23, 40}, {7, 7}, {2, 2}, {3, 3}, {1, 1}}, 1e-5);
+  check<float>({2, 24, 24, 24, {6, 5}, {1, 1}, {2, 3}, {1, 2}, {1, 1}}, 1e-5);
+  check<float>({2, 2, 2, 2, {4, 4}, {3, 3}, {1, 1}, {6, 5}, {1, 1}}, 1e-5);  // more than it reaches
+  check<float>({2, 20, 20, 20, {9, 10}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true}, 1e-5);
+}
+// Infinities stay where the filter takes them, and the vectors' unused lanes out of the sums.
+TEST(Convolution, DirectNonFinite) {
+  Array<float> x({1, 2, 3, 5}), w({2, 1, 3, 3}), y({1, 2, 3, 5}), gw = w;
+  std::fill(w.data.begin(), w.data.end(), 1.0f);
+  x.data[4] = std::numeric_limits<float>::infinity();  // channel 0, row 0, column 4
+  const std::vector<int64_t> ones{1, 1};
+  const ConvGeometry g{ones, ones, ones, 2};
+  convolution_forward(y.view(), x.view(), w.view(), {}, g);
+  for (int64_t i = 0; i < 30; i++)
+    EXPECT_EQ(y.data[static_cast<size_t>(i)], i < 10 && i % 5 >= 3 ? x.data[4] : 0.0f) << i;
+  std::fill(y.data.begin(), y.data.end(), 1.0f);
+  convolution_weight_gradient(gw.view(), {}, y.view(), x.view(), g);
+  for (int64_t i = 0; i < 18; i++) {
+    const bool reached = i < 9 && i / 3 <= 1 && i % 3 >= 1;
+    EXPECT_EQ(gw.data[static_cast<size_t>(i)], reached ? x.data[4] : 0.0f) << i;
+  }
+}
 TEST(Convolution, Pointwise) {
   // Samples side by side, with a shorter last group; then one by one.
   check<float>({19, 40, 33, 1, {7, 7}, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, 1e-5);
