@@ -2,7 +2,8 @@
 #include "core/layout.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/loop.h"
-#include "kernels/cpu/reduce.h"
+#include "op/hardtanh.h"
+#include "op/hardtanh_backward.h"
 #include "op/zero_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -42,9 +43,8 @@ std::tuple<Tensor, Tensor, Tensor> _batch_norm_train(const Tensor& input, const 
   if (input.is_meta()) return {empty_like_tensor(input, input.dtype()), mean, var};
   const Tensor x = in_layout_of(input, input);
   Tensor out = empty_in_layout_of(x);
-  cpu::mean_and_variance(view_of(mean), view_of(var), view_of(x), rules::all_but_channel(x.dim()));
-  cpu::batch_norm(view_of(out), view_of(x), view_of(weight), view_of(bias), view_of(mean),
-                  view_of(var), eps);
+  cpu::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
+                        view_of(bias), eps);
   return {out, mean, var};
 }
 
@@ -72,7 +72,38 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
     op::zero_(gb);
   }
   cpu::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
-                           view_of(weight), view_of(mean), view_of(var), training, eps);
+                           view_of(weight), {}, view_of(mean), view_of(var), training, eps);
+  return {gx, gw, gb};
+}
+
+std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped(const Tensor& input, const Tensor& weight,
+                                                       const Tensor& bias, double eps,
+                                                       double ceiling) {
+  const Tensor x = input.is_meta() ? input : in_layout_of(input, input);
+  if (x.is_meta() || !cpu::batch_norm_clamps(view_of(x))) {
+    const auto [y, mean, var] = _batch_norm_train(x, weight, bias, eps);
+    return {op::hardtanh(y, Scalar(0.0), Scalar(ceiling)), mean, var};
+  }
+  Tensor mean = empty_channels(x, x.dtype()), var = empty_channels(x, x.dtype());
+  Tensor out = empty_in_layout_of(x);
+  cpu::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
+                        view_of(bias), eps, ceiling);
+  return {out, mean, var};
+}
+
+std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped_backward(
+    const Tensor& gy, const Tensor& y, const Tensor& input, const Tensor& weight,
+    const Tensor& bias, const Tensor& mean, const Tensor& var, double eps, double ceiling) {
+  const Tensor x = input.is_meta() ? input : in_layout_of(input, input);
+  if (x.is_meta() || !cpu::batch_norm_clamps(view_of(x)))
+    return batch_norm_backward(op::hardtanh_backward(gy, y, Scalar(0.0), Scalar(ceiling)), x,
+                               weight, mean, var, true, eps);
+  Tensor gw = empty_channels(x, weight_dtype(x, weight)),
+         gb = empty_channels(x, weight_dtype(x, weight)), gx = empty_in_layout_of(x);
+  const Tensor g = in_layout_of(gy, x);
+  cpu::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
+                           view_of(weight), view_of(bias), view_of(mean), view_of(var), true, eps,
+                           ceiling);
   return {gx, gw, gb};
 }
 

@@ -32,9 +32,9 @@ def test_models_start_and_train_as_in_pytorch(ours):
     assert list(ours) == list(theirs) and len(ours) == 13
     for name, expected in theirs.items():
         assert ours[name]["weights"] == expected["weights"], name
-        # Small batches through many batch norms are chaotic: PyTorch with and without oneDNN
-        # differs by 1e-3 in five steps of the mobilenets.
-        tolerance = 1e-3 if name.startswith("mobilenet") else 1e-4 if "bf16" in name else 1e-5
+        # Small batches through many batch norms are chaotic: in five steps of the mobilenets
+        # PyTorch moves up to 6e-3 away from its own losses in float64.
+        tolerance = 1e-2 if name.startswith("mobilenet") else 1e-4 if "bf16" in name else 1e-5
         assert ours[name]["losses"] == pytest.approx(expected["losses"], rel=tolerance), name
         assert name.startswith("gpt2_decode") or len(set(expected["losses"])) == STEPS
 

@@ -6,6 +6,9 @@
 // (x - mean):
 //   gb = s1, gw = s2 rstd, gx = w rstd (gy - s1 / n - (x - mean) rstd^2 s2 / n)
 // (without the last two terms where the statistics are constants).
+//
+// Row-major tensors are worked on by ranges of channels, so that a range's second pass, which
+// normalizes or gives gx, finds in the cache what the first one read.
 #include "kernels/cpu/batch_norm.h"
 
 #include <algorithm>
@@ -14,6 +17,8 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/moments.h"
+#include "kernels/cpu/reduce.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 
@@ -22,7 +27,8 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 64;  // partial sums
-constexpr int64_t kRow = 1024;        // channels-last rows are grouped up to this length
+constexpr int64_t kRow = 1024;        // short rows are grouped up to this length
+constexpr int64_t kPiece = 2048;      // elements of a row that stay in the first-level cache
 
 struct Shape {
   int64_t samples, channels, positions;
@@ -35,28 +41,92 @@ Shape shape_of(const View& x) {
   return s;
 }
 
+// Calls f(first, last) for ranges of channels as tasks: neighbours together where they are short.
+template <class F>
+void for_each_range(const Shape& s, const F& f) {
+  constexpr int64_t kRanges = 16;
+  const int64_t most = (s.channels + kRanges - 1) / kRanges;
+  const int64_t length = std::clamp<int64_t>(kRow / s.positions, 1, most);
+  parallel_for(0, (s.channels + length - 1) / length,
+               std::max<int64_t>(1, kWork / (s.samples * s.positions * length)),
+               [&](int64_t i, int64_t end) {
+                 for (; i < end; i++) f(i * length, std::min(s.channels, (i + 1) * length));
+               });
+}
+// Calls f(channel - first, offset, n) for pieces of the rows of a range of channels.
+template <class F>
+void for_each_piece(const Shape& s, int64_t first, int64_t last, const F& f) {
+  for (int64_t sample = 0; sample < s.samples; sample++)
+    for (int64_t c = first; c < last; c++)
+      for (int64_t i = 0; i < s.positions; i += kPiece)
+        f(static_cast<size_t>(c - first), (sample * s.channels + c) * s.positions + i,
+          std::min(kPiece, s.positions - i));
+}
+
+template <class T>
+T scale_of(T weight, T var, double eps) {
+  return static_cast<T>(weight / std::sqrt(static_cast<double>(var) + eps));
+}
+
+// The result's piece, clamped if there is a ceiling.
+template <class T>
+void normalize_piece(T* out, const T* x, T mean, T scale, T bias, std::optional<double> ceiling,
+                     int64_t n) {
+  if (ceiling)
+    row_table<T>().clamped(out, x, mean, scale, bias, static_cast<T>(*ceiling), n);
+  else
+    row_table<T>().centered(out, x, mean, scale, bias, n);
+}
+
+// By the batch's statistics, for rows.
+template <class T>
+void train_rows(const View& out, const View& mean, const View& var, const View& x,
+                const View& weight, const View& bias, double eps, std::optional<double> ceiling) {
+  const Shape s = shape_of(x);
+  const SmallTensor<T> w(weight, s.channels, T(1)), b(bias, s.channels, T(0));
+  for_each_range(s, [&](int64_t first, int64_t last) {
+    RowBuffer<T> xs(x, kPiece), os(out, kPiece);
+    std::vector<Moments> moments(static_cast<size_t>(last - first));
+    for_each_piece(s, first, last, [&](size_t k, int64_t at, int64_t n) {
+      add_piece(moments[k], xs.read(at, n), n);
+    });
+    T *const m = mean.as<T>() + first, *const v = var.as<T>() + first;
+    for (size_t k = 0; k < moments.size(); k++) {
+      m[k] = static_cast<T>(moments[k].mean);
+      const double variance = moments[k].m2 / moments[k].count;
+      v[k] = static_cast<T>(variance < 0 ? 0 : variance);
+    }
+    for_each_piece(s, first, last, [&](size_t k, int64_t at, int64_t n) {
+      const int64_t c = first + static_cast<int64_t>(k);
+      normalize_piece(os.open(at), xs.read(at, n), m[k], scale_of(w[c], v[k], eps), b[c], ceiling,
+                      n);
+      os.close(at, n);
+    });
+  });
+}
+
+// By given statistics, for rows.
+template <class T>
+void normalize_rows(const View& out, const View& x, const T* scale, const T* mean, const T* bias) {
+  const Shape s = shape_of(x);
+  parallel_for(0, s.samples * s.channels, std::max<int64_t>(1, kWork / s.positions),
+               [&](int64_t i, int64_t end) {
+                 RowBuffer<T> xs(x, s.positions), os(out, s.positions);
+                 for (; i < end; i++) {
+                   const int64_t c = i % s.channels, at = i * s.positions;
+                   row_table<T>().centered(os.open(at), xs.read(at, s.positions), mean[c], scale[c],
+                                           bias[c], s.positions);
+                   os.close(at, s.positions);
+                 }
+               });
+}
+
 // out = gy * a + x * b + c, with a, b and c by channel; without x: (gy - b) * a + c.
 template <class T>
-void affine(const View& out, const View& gy, const View* x, const T* a, const T* b, const T* c) {
+void affine_columns(const View& out, const View& gy, const View* x, const T* a, const T* b,
+                    const T* c) {
   const Shape s = shape_of(out);
   const RowTable<T>& t = row_table<T>();
-  if (!s.channels_last) {
-    parallel_for(
-        0, s.samples * s.channels, std::max<int64_t>(1, kWork / s.positions),
-        [&](int64_t begin, int64_t end) {
-          RowBuffer<T> gs(gy, s.positions), xs(x ? *x : gy, s.positions), os(out, s.positions);
-          for (int64_t i = begin; i < end; i++) {
-            const int64_t k = i % s.channels, at = i * s.positions;
-            const T* g = gs.read(at, s.positions);
-            if (x)
-              t.combine(os.open(at), g, xs.read(at, s.positions), a[k], b[k], c[k], s.positions);
-            else
-              t.centered(os.open(at), g, b[k], a[k], c[k], s.positions);
-            os.close(at, s.positions);
-          }
-        });
-    return;
-  }
   // Several rows at once, against copies of the factors.
   const int64_t rows = s.samples * s.positions,
                 group = std::clamp<int64_t>(kRow / s.channels, 1, rows);
@@ -89,25 +159,9 @@ void affine(const View& out, const View& gy, const View* x, const T* a, const T*
 
 // s1 and s2 by channel, in double.
 template <class T>
-void gradient_sums(const View& gy, const View& x, const T* mean, double* s1, double* s2) {
+void sum_columns(const View& gy, const View& x, const T* mean, double* s1, double* s2) {
   const Shape s = shape_of(gy);
   const RowTable<T>& t = row_table<T>();
-  if (!s.channels_last) {
-    parallel_for(0, s.channels, std::max<int64_t>(1, kWork / (s.samples * s.positions)),
-                 [&](int64_t begin, int64_t end) {
-                   RowBuffer<T> gs(gy, s.positions), xs(x, s.positions);
-                   for (int64_t c = begin; c < end; c++) {
-                     s1[c] = s2[c] = 0;
-                     for (int64_t i = 0; i < s.samples; i++) {
-                       const int64_t at = (i * s.channels + c) * s.positions;
-                       const T* g = gs.read(at, s.positions);
-                       s1[c] += t.sum(g, s.positions);
-                       s2[c] += t.dot_centered(xs.read(at, s.positions), mean[c], g, s.positions);
-                     }
-                   }
-                 });
-    return;
-  }
   constexpr int64_t kBlock = 16;  // rows added up in T before they go into double
   const int64_t rows = s.samples * s.positions, blocks = (rows + kBlock - 1) / kBlock;
   const int64_t parts =
@@ -148,38 +202,122 @@ void normalize(const View& out, const View& x, const View& weight, const View& b
   const SmallTensor<T> w(weight, channels, T(1)), b(bias, channels, T(0)), m(mean, channels, T(0)),
       v(var, channels, T(0));
   std::vector<T> scale(static_cast<size_t>(channels));
-  for (int64_t c = 0; c < channels; c++) {
-    scale[static_cast<size_t>(c)] =
-        static_cast<T>(w[c] / std::sqrt(static_cast<double>(v[c]) + eps));
-  }
-  affine<T>(out, x, nullptr, scale.data(), m.data(), b.data());
+  for (int64_t c = 0; c < channels; c++) scale[static_cast<size_t>(c)] = scale_of(w[c], v[c], eps);
+  if (shape_of(x).channels_last)
+    affine_columns<T>(out, x, nullptr, scale.data(), m.data(), b.data());
+  else
+    normalize_rows<T>(out, x, scale.data(), m.data(), b.data());
 }
 
+// What a channel's gradients come from, and its gradients of weight and bias.
 template <class T>
-void gradient(const View& gx, const View& gw, const View& gb, const View& gy, const View& x,
-              const View& weight, const View& mean, const View& var, bool training, double eps) {
-  const int64_t channels = x.sizes[1];
-  const size_t count = static_cast<size_t>(channels);
-  const int64_t count_per_channel = x.numel / channels;
-  const double n = static_cast<double>(count_per_channel);
-  const SmallTensor<T> w(weight, channels, T(1)), m(mean, channels, T(0)), v(var, channels, T(0));
-  std::vector<double> s1(count), s2(count);
-  gradient_sums<T>(gy, x, m.data(), s1.data(), s2.data());
-  std::vector<T> a(count), b(count), c(count), grad_w(count), grad_b(count);
-  for (size_t i = 0; i < count; i++) {
-    const int64_t k = static_cast<int64_t>(i);
-    const double rstd = 1.0 / std::sqrt(static_cast<double>(v[k]) + eps);
-    const double slope = training ? -w[k] * rstd * rstd * rstd * s2[i] / n : 0;
-    a[i] = static_cast<T>(w[k] * rstd);
-    b[i] = static_cast<T>(slope);
-    c[i] = static_cast<T>(training ? -w[k] * rstd * s1[i] / n - slope * m[k] : 0);
-    grad_w[i] = static_cast<T>(s2[i] * rstd);
-    grad_b[i] = static_cast<T>(s1[i]);
+struct Slopes {
+  T a, b, c;  // gx = a gy + b x + c
+  T weight, bias;
+
+  Slopes(T w, T mean, T var, double s1, double s2, double n, bool training, double eps) {
+    const double rstd = 1.0 / std::sqrt(static_cast<double>(var) + eps);
+    const double slope = training ? -w * rstd * rstd * rstd * s2 / n : 0;
+    a = static_cast<T>(w * rstd);
+    b = static_cast<T>(slope);
+    c = static_cast<T>(training ? -w * rstd * s1 / n - slope * mean : 0);
+    weight = static_cast<T>(s2 * rstd);
+    bias = static_cast<T>(s1);
   }
-  if (gx.present) affine<T>(gx, gy, training ? &x : nullptr, a.data(), b.data(), c.data());
-  convert_row(gw.data, gw.dtype, 1, grad_w.data(), kDTypeOf<T>, 1, channels);
-  convert_row(gb.data, gb.dtype, 1, grad_b.data(), kDTypeOf<T>, 1, channels);
-}
+};
+
+template <class T>
+class Gradient {
+ public:
+  Gradient(const View& gy, const View& x, const View& weight, const View& bias, const View& mean,
+           const View& var, bool training, double eps, std::optional<double> ceiling)
+      : gy_(gy),
+        x_(x),
+        s_(shape_of(x)),
+        w_(weight, s_.channels, T(1)),
+        b_(bias, s_.channels, T(0)),
+        m_(mean, s_.channels, T(0)),
+        v_(var, s_.channels, T(0)),
+        training_(training),
+        eps_(eps),
+        ceiling_(ceiling),
+        gw_(static_cast<size_t>(s_.channels)),
+        gb_(gw_) {}
+
+  void run(const View& gx, const View& gw, const View& gb) {
+    if (s_.channels_last)
+      columns(gx);
+    else
+      for_each_range(s_, [&](int64_t first, int64_t last) { rows(gx, first, last); });
+    convert_row(gw.data, gw.dtype, 1, gw_.data(), kDTypeOf<T>, 1, s_.channels);
+    convert_row(gb.data, gb.dtype, 1, gb_.data(), kDTypeOf<T>, 1, s_.channels);
+  }
+
+ private:
+  Slopes<T> slopes(int64_t c, double s1, double s2) {
+    const double n = static_cast<double>(s_.samples * s_.positions);
+    const Slopes<T> result(w_[c], m_[c], v_[c], s1, s2, n, training_, eps_);
+    gw_[static_cast<size_t>(c)] = result.weight;
+    gb_[static_cast<size_t>(c)] = result.bias;
+    return result;
+  }
+
+  void rows(const View& gx, int64_t first, int64_t last) {
+    const RowTable<T>& t = row_table<T>();
+    RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece);
+    T masked[kPiece];
+    // gy, or 0 where the result was clamped and did not depend on x.
+    const auto gradient = [&](int64_t c, int64_t at, const T* x, int64_t n) -> const T* {
+      const T* g = gs.read(at, n);
+      if (!ceiling_) return g;
+      t.masked(masked, g, x, m_[c], scale_of(w_[c], v_[c], eps_), b_[c], static_cast<T>(*ceiling_),
+               n);
+      return masked;
+    };
+    const size_t count = static_cast<size_t>(last - first);
+    std::vector<double> s1(count), s2(count);
+    for_each_piece(s_, first, last, [&](size_t k, int64_t at, int64_t n) {
+      const int64_t c = first + static_cast<int64_t>(k);
+      const T *x = xs.read(at, n), *g = gradient(c, at, x, n);
+      s1[k] += t.sum(g, n);
+      s2[k] += t.dot_centered(x, m_[c], g, n);
+    });
+    std::vector<Slopes<T>> by_channel;
+    for (size_t k = 0; k < count; k++)
+      by_channel.push_back(slopes(first + static_cast<int64_t>(k), s1[k], s2[k]));
+    if (!gx.present) return;
+    for_each_piece(s_, first, last, [&](size_t k, int64_t at, int64_t n) {
+      const T *x = xs.read(at, n), *g = gradient(first + static_cast<int64_t>(k), at, x, n);
+      const Slopes<T>& f = by_channel[k];
+      if (training_)
+        t.combine(os.open(at), g, x, f.a, f.b, f.c, n);
+      else
+        t.affine(os.open(at), g, f.a, T(0), n);
+      os.close(at, n);
+    });
+  }
+
+  void columns(const View& gx) {
+    const size_t count = static_cast<size_t>(s_.channels);
+    std::vector<double> s1(count), s2(count);
+    sum_columns<T>(gy_, x_, m_.data(), s1.data(), s2.data());
+    std::vector<T> a(count), b(count), c(count);
+    for (size_t i = 0; i < count; i++) {
+      const Slopes<T> f = slopes(static_cast<int64_t>(i), s1[i], s2[i]);
+      a[i] = f.a, b[i] = f.b, c[i] = f.c;
+    }
+    if (gx.present)
+      affine_columns<T>(gx, gy_, training_ ? &x_ : nullptr, a.data(), b.data(), c.data());
+  }
+
+  const View &gy_, &x_;
+  Shape s_;
+  SmallTensor<T> w_, b_, m_, v_;
+  bool training_;
+  double eps_;
+  std::optional<double> ceiling_;
+  std::vector<T> gw_, gb_;
+};
 
 }  // namespace
 
@@ -189,13 +327,32 @@ void batch_norm(const View& out, const View& x, const View& weight, const View& 
   with_wide_floating(x.dtype,
                      [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
 }
+void batch_norm_train(const View& out, const View& mean, const View& var, const View& x,
+                      const View& weight, const View& bias, double eps,
+                      std::optional<double> ceiling) {
+  if (x.numel == 0 || shape_of(x).channels_last) {
+    DimVector dims{0};
+    for (int64_t d = 2; d < x.ndim(); d++) dims.push_back(d);
+    mean_and_variance(mean, var, x, dims);
+    batch_norm(out, x, weight, bias, mean, var, eps);
+    return;
+  }
+  with_wide_floating(x.dtype, [&](auto t) {
+    train_rows<decltype(t)>(out, mean, var, x, weight, bias, eps, ceiling);
+  });
+}
 void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
-                         const View& x, const View& weight, const View& mean, const View& var,
-                         bool training, double eps) {
+                         const View& x, const View& weight, const View& bias, const View& mean,
+                         const View& var, bool training, double eps,
+                         std::optional<double> ceiling) {
   if (x.numel == 0) return;
   with_wide_floating(x.dtype, [&](auto t) {
-    gradient<decltype(t)>(gx, gw, gb, gy, x, weight, mean, var, training, eps);
+    Gradient<decltype(t)>(gy, x, weight, bias, mean, var, training, eps, ceiling).run(gx, gw, gb);
   });
+}
+bool batch_norm_clamps(const View& x) {
+  return (x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64) && x.numel > 0 &&
+         !shape_of(x).channels_last;
 }
 
 void move_running(const View& self, const View& value, double momentum, double scale) {

@@ -3,6 +3,8 @@
 // tensors are left alone.
 #pragma once
 
+#include <optional>
+
 #include "kernels/view.h"
 
 namespace taeda::cpu {
@@ -10,9 +12,17 @@ namespace taeda::cpu {
 // out = (x - mean) / sqrt(var + eps) * weight + bias
 void batch_norm(const View& out, const View& x, const View& weight, const View& bias,
                 const View& mean, const View& var, double eps);
-// `training`: mean and var are x's own and depend on it. gx may be absent.
+// The same by x's own mean and variance, which it gives; with a ceiling clamped to [0, ceiling].
+void batch_norm_train(const View& out, const View& mean, const View& var, const View& x,
+                      const View& weight, const View& bias, double eps,
+                      std::optional<double> ceiling = {});
+// `training`: mean and var are x's own and depend on it. gx may be absent, and bias where the
+// result was not clamped.
 void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
-                         const View& x, const View& weight, const View& mean, const View& var,
-                         bool training, double eps);
+                         const View& x, const View& weight, const View& bias, const View& mean,
+                         const View& var, bool training, double eps,
+                         std::optional<double> ceiling = {});
+// Whether x may have a ceiling: f32 and f64 images in row-major order.
+bool batch_norm_clamps(const View& x);
 
 }  // namespace taeda::cpu

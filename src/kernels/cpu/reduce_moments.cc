@@ -1,23 +1,11 @@
-// var, std, and mean with variance: two passes over each block in cache, blocks joined by Chan's
-// formula (Chan, Golub and LeVeque 1979): as exact as two passes over the whole.
+// var, std, and mean with variance.
 #include "core/with_dtype.h"
+#include "kernels/cpu/moments.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
 namespace taeda::cpu {
 namespace {
-
-struct Moments {
-  double count, mean, m2;  // m2: sum of squared distances from the mean
-};
-
-void join(Moments& a, double count, double mean, double m2) {
-  if (count == 0) return;
-  const double total = a.count + count, delta = mean - a.mean;
-  a.m2 += m2 + delta * delta * (a.count * count / total);
-  a.mean += delta * (count / total);
-  a.count = total;
-}
 
 template <class T>
 struct MomentsOf {
@@ -25,14 +13,7 @@ struct MomentsOf {
     for (int64_t j = 0; j < n; j++) static_cast<Moments*>(states)[j] = {0, 0, 0};
   }
   static void row(void* state, const void* data, int64_t n, int64_t) {
-    const T* x = static_cast<const T*>(data);
-    const double count = static_cast<double>(n);
-    const T center = row_table<T>().sum(x, n) / static_cast<T>(n);
-    T first, second;
-    row_table<T>().moments(x, center, n, &first, &second);
-    join(*static_cast<Moments*>(state), count, center + static_cast<double>(first) / count,
-         static_cast<double>(second) -
-             static_cast<double>(first) * static_cast<double>(first) / count);
+    add_piece(*static_cast<Moments*>(state), static_cast<const T*>(data), n);
   }
   static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
                       int64_t) {

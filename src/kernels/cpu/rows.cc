@@ -200,6 +200,25 @@ struct Rows {
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset);
     each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::Sub(load(x), c), a, b); });
   }
+  static void clamped(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset),
+               top = hn::Set(d, ceiling), zero = hn::Zero(d);
+    each(out, n, [&](auto load) HWY_ATTR {
+      const V<T> z = hn::MulAdd(hn::Sub(load(x), c), a, b);
+      return hn::IfThenElse(hn::Lt(z, zero), zero, hn::IfThenElse(hn::Gt(z, top), top, z));
+    });
+  }
+  static void masked(T* out, const T* gy, const T* x, T center, T scale, T offset, T ceiling,
+                     int64_t n) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset),
+               top = hn::Set(d, ceiling), zero = hn::Zero(d);
+    each(out, n, [&](auto load) HWY_ATTR {
+      const V<T> z = hn::MulAdd(hn::Sub(load(x), c), a, b);
+      return hn::IfThenElse(hn::Or(hn::Le(z, zero), hn::Ge(z, top)), zero, load(gy));
+    });
+  }
   static void affine_rows(T* out, const T* x, T center, T scale, const T* weight, const T* bias,
                           int64_t n) {
     const Tag<T> d;
@@ -483,33 +502,15 @@ T row_max_abs(const T* x, int64_t n) {
 template <class T>
 const RowTable<T>* rows() {
   using R = Rows<T>;
-  static constexpr RowTable<T> table{R::sum,
-                                     R::sum_abs,
-                                     R::sum_squares,
-                                     R::moments,
-                                     R::dot,
-                                     R::dot_centered,
-                                     row_max<T>,
-                                     row_min<T>,
-                                     row_max_abs<T>,
-                                     R::exp_row,
-                                     R::exp_sum,
-                                     R::exp_columns,
-                                     R::subtract,
-                                     R::affine,
-                                     R::centered,
-                                     R::affine_rows,
-                                     R::softmax_backward,
-                                     R::log_softmax_backward,
-                                     R::combine,
-                                     R::add,
-                                     R::add_scaled,
-                                     R::multiply,
-                                     R::add_rows,
-                                     R::sum_columns,
-                                     R::add_columns,
-                                     R::moments_columns,
-                                     R::dots_columns};
+  static constexpr RowTable<T> table{
+      R::sum,         R::sum_abs,      R::sum_squares,      R::moments,
+      R::dot,         R::dot_centered, row_max<T>,          row_min<T>,
+      row_max_abs<T>, R::exp_row,      R::exp_sum,          R::exp_columns,
+      R::subtract,    R::affine,       R::centered,         R::clamped,
+      R::masked,      R::affine_rows,  R::softmax_backward, R::log_softmax_backward,
+      R::combine,     R::add,          R::add_scaled,       R::multiply,
+      R::add_rows,    R::sum_columns,  R::add_columns,      R::moments_columns,
+      R::dots_columns};
   return &table;
 }
 const RowTable<float>* rows_f32() { return rows<float>(); }
