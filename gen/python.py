@@ -244,8 +244,9 @@ def _functions(places: list[tuple[str, str]], calls: list[Call]) -> list[str]:
     for owner, name in places:
         ident = _identifier(owner, name)
         method = "true" if owner == "Tensor" else "false"
+        hidden = f", {len(calls) - len(shown(calls))}" if shown(calls) != calls else ""
         out += [
-            f'static const Function function_{ident} = {{"{name}", "{owner}.{name}", {scope}::signatures, {len(calls)}, {method}}};',
+            f'static const Function function_{ident} = {{"{name}", "{owner}.{name}", {scope}::signatures, {len(calls)}, {method}{hidden}}};',
             f"PyObject* py_{ident}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {{",
             "  TD_PYTHON_TRY",
             f"  Arguments a(function_{ident}, self, args, nargs, kwnames);",
@@ -257,9 +258,17 @@ def _functions(places: list[tuple[str, str]], calls: list[Call]) -> list[str]:
     return out
 
 
+def shown(calls: list[Call]) -> list[Call]:
+    """The overloads that users are told of; those of old programs come behind them."""
+    told = [c for c in calls if not c.op.hidden]
+    if calls[: len(told)] != told:
+        raise calls[0].op.fail("a hidden overload has to be the last of its name")
+    return told
+
+
 def docstring(name: str, calls: list[Call]) -> str:
     """Signatures, then the text of the first entry that has one."""
-    lines = [signature_text(name, call) for call in calls]
+    lines = [signature_text(name, call) for call in shown(calls)]
     doc = next((c.op.doc.strip() for c in calls if c.op.doc), "")
     if calls[0].inplace:
         doc = f"In-place version of {name[:-1]}."
@@ -399,8 +408,8 @@ def stubs(ops: list[Op]) -> str:
         name = "Tensor(_TensorMembers)" if method else "_" + owner.replace(".", "_")
         out.append(f"class {name}:")
         for name, calls in entries:
-            for call in calls:
-                if len(calls) > 1:
+            for call in shown(calls):
+                if len(shown(calls)) > 1:
                     out.append("    @overload")
                 text = signature_text(name, call, method)
                 if not method:

@@ -19,6 +19,7 @@ BODIES = ("expr", "pointwise", "kernel", "cpp")
 KEYS = {
     "op": "signature in PyTorch's schema language",
     "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ...",
+    "hidden": "true: an overload of old programs, the last of its name, which messages, stubs and docstrings leave out",
     "doc": "documentation with an example",
     "types": "dtypes that the tensor arguments may have",
     "check": "the contract: conditions and their messages",
@@ -83,6 +84,7 @@ class Op:
     test: dict[str, Any] = field(default_factory=dict)
     node: str = ""
     apart: str = ""
+    hidden: bool = False
     named: bool = False  # several results, named by the signature: a named tuple in Python
 
     @property
@@ -251,6 +253,7 @@ def _build(entry: dict, file: str) -> Op:
         test=_plain(entry.get("test", {})),
         node=entry.get("node", ""),
         apart=entry.get("apart", "partly" if file == "pointwise.yaml" else ""),
+        hidden=bool(entry.get("hidden", False)),
         named=named,
     )
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed

@@ -324,13 +324,13 @@ void Arguments::parse_slowly() {
   const int given = static_cast<int>(nargs_) + keywords + function_.method;
   const Signature* plausible = nullptr;
   int count = 0;
-  for (int i = 0; i < function_.count; i++) {
+  for (int i = 0; i < function_.shown(); i++) {
     const Signature& signature = function_.signatures[i];
     if (given < signature.required || given > signature.count) continue;
     plausible = &signature;
     count++;
   }
-  if (function_.count == 1) match(function_.signatures[0], /*raise=*/true);
+  if (function_.shown() == 1) match(function_.signatures[0], /*raise=*/true);
   if (count == 1) match(*plausible, /*raise=*/true);
   fail_combination();
 }
@@ -438,7 +438,7 @@ std::string Arguments::given_text() const {
 
 void Arguments::fail_combination() {
   std::string expected;
-  for (int s = 0; s < function_.count; s++) {
+  for (int s = 0; s < function_.shown(); s++) {
     const Signature& signature = function_.signatures[s];
     std::string text;
     bool keyword_only = false;
@@ -449,12 +449,12 @@ void Arguments::fail_combination() {
       text += std::string(kind_text(param)) + " " + shown_name(param);
       if (param.default_text) text += std::string(" = ") + param.default_text;
     }
-    expected += function_.count == 1 ? "(" + text + ")" : "\n * (" + text + ")";
+    expected += function_.shown() == 1 ? "(" + text + ")" : "\n * (" + text + ")";
   }
   raise_python(PyExc_TypeError,
                "{}() received an invalid combination of arguments - got ({}), but expected {}{}",
-               function_.name, given_text(), function_.count == 1 ? "" : "one of:",
-               function_.count == 1 ? expected : expected + "\n");
+               function_.name, given_text(), function_.shown() == 1 ? "" : "one of:",
+               function_.shown() == 1 ? expected : expected + "\n");
 }
 
 // --- lists ---

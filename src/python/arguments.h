@@ -99,6 +99,8 @@ struct Function {
   int count;
   bool method;  // `self` is params[0] of every signature, given by the call; else params[0] "self"
                 // is called "input"
+  int hidden = 0;  // so many overloads at the end are not told of in messages
+  int shown() const { return count - hidden; }
 };
 
 // An integer list converted from Python, usable where an IntSpan or OptInts is expected.

@@ -157,3 +157,28 @@ def test_a_result_of_a_higher_kind_does_not_fit_in_place(call: Any) -> None:
     for framework in (taeda, oracle):
         with pytest.raises(RuntimeError, match="can't be cast to the desired output type"):
             call(framework, framework.tensor([True, False]))
+
+
+OLD_FORMS = {
+    "add": lambda t, x, y: x.add(0.5, y),
+    "add_": lambda t, x, y: x.clone().add_(2, y),
+    "torch.sub": lambda t, x, y: t.sub(x, 2, y),
+    "sub_": lambda t, x, y: x.clone().sub_(0.5, y),
+    "addcmul_": lambda t, x, y: x.clone().addcmul_(0.5, y, y),
+    "torch.addcdiv": lambda t, x, y: t.addcdiv(x, -0.5, y, x),
+    "momentum": lambda t, x, y: x.clone().mul_(0.9).add_(0.1, y),
+}
+
+
+@pytest.mark.parametrize("call", OLD_FORMS.values(), ids=OLD_FORMS)
+def test_numbers_before_tensors_as_old_programs_give_them(call: Any) -> None:
+    oracle = pytest.importorskip("torch")
+    found = []
+    for framework in (taeda, oracle):
+        x = framework.tensor([1.0, 2.0], requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = call(framework, x, framework.tensor([3.0, 5.0]))
+        y.sum().backward()
+        found.append([*y.tolist(), *x.grad.tolist()])
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
