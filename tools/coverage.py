@@ -111,8 +111,8 @@ def page(package: Any) -> str:
 
 Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
 be reached; whether it does what PyTorch's does is what the tests say. All tensors are strided: the
-methods that read parts of sparse ones (`Tensor.values`, `Tensor.indices`, ...) raise PyTorch's error
-and do not count.
+methods that read parts of sparse ones (`Tensor.values`, `Tensor.indices`, ...) raise PyTorch's
+error and do not count.
 
 {summary(package)}
 
