@@ -27,7 +27,8 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 64;  // partial sums
-constexpr int64_t kRow = 1024;        // short rows are grouped up to this length
+constexpr int64_t kRow = 1024;        // channels-last rows are grouped up to this length
+constexpr int64_t kRun = 8192;        // elements of neighbouring channels that are read in order
 constexpr int64_t kPiece = 2048;      // elements of a row that stay in the first-level cache
 
 struct Shape {
@@ -46,7 +47,7 @@ template <class F>
 void for_each_range(const Shape& s, const F& f) {
   constexpr int64_t kRanges = 16;
   const int64_t most = (s.channels + kRanges - 1) / kRanges;
-  const int64_t length = std::clamp<int64_t>(kRow / s.positions, 1, most);
+  const int64_t length = std::clamp<int64_t>(kRun / s.positions, 1, most);
   parallel_for(0, (s.channels + length - 1) / length,
                std::max<int64_t>(1, kWork / (s.samples * s.positions * length)),
                [&](int64_t i, int64_t end) {
