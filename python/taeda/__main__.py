@@ -6,6 +6,8 @@ python -m taeda -c CODE ARGS...       a string
 python -m taeda - ARGS...             what comes on standard input
 python -m taeda --cmake-dir           where taedaConfig.cmake lies
 python -m taeda --version
+
+In Python processes that the program starts, ``import torch`` means taeda too.
 """
 
 from __future__ import annotations
@@ -91,6 +93,7 @@ def main() -> None:
     from taeda import _hook
 
     _hook.install()
+    _hook.install_in_children()
     if first in ("-m", "-c"):
         if len(arguments) < 2:
             raise SystemExit(f"python -m taeda {first}: argument expected")

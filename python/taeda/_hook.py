@@ -1,4 +1,8 @@
-"""Makes ``import torch`` mean taeda: what ``python -m taeda`` installs before it runs a program."""
+"""Makes ``import torch`` mean taeda: what ``python -m taeda`` installs before it runs a program.
+
+The finder serves this process and its forks; other Python processes that the program starts inherit
+a search path on which the first ``torch`` is ``_as_torch/torch``, which installs the finder there.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import types
 from collections.abc import Sequence
@@ -47,3 +52,13 @@ def install() -> None:
     import taeda
 
     sys.modules["torch"] = taeda
+
+
+def install_in_children() -> None:
+    """The same for Python processes that this one starts (not those started with -E or -I)."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_torch")
+    inherited = os.environ.get("PYTHONPATH", "")
+    if folder not in inherited.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, inherited]))
+    if folder not in sys.path:  # what multiprocessing hands to the processes it spawns
+        sys.path.insert(1, folder)

@@ -221,3 +221,71 @@ def test_unknown_names():
         torch.no_such_name  # noqa: B018
     with pytest.raises(AttributeError):
         torch.NoSuchTensor  # noqa: B018
+
+
+CHILD = """
+import torch.nn.functional as F
+import sys, torch, torch.nn
+from torch.utils.data import DataLoader
+import taeda
+assert torch is taeda is sys.modules["torch"] and F is taeda.nn.functional
+"""
+
+
+def test_children_import_taeda_too(tmp_path):
+    (tmp_path / "child.py").write_text(CHILD + "print('child', torch.ones(2).sum().item())\n")
+    (tmp_path / "parent.py").write_text(
+        textwrap.dedent("""
+        import subprocess, sys
+        start = "import subprocess, sys; subprocess.run([sys.executable, 'child.py'], check=True)"
+        exec(start)
+        subprocess.run([sys.executable, "-c", start], check=True)  # a child of a child
+        """)
+    )
+    assert run("-m", "taeda", "parent.py", cwd=tmp_path).stdout.split() == ["child", "2.0"] * 2
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_import_taeda_too(tmp_path, method):
+    (tmp_path / "parent.py").write_text(
+        CHILD
+        + textwrap.dedent(f"""
+        import multiprocessing
+        import torch.multiprocessing as mp
+
+        def work(queue, x):
+            queue.put((sys.modules["torch"].__name__, (x + 1).tolist()))
+
+        def spawned(index, x):
+            x[index] = taeda.ones(()).item()
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("{method}")
+            queue = context.Queue()
+            worker = context.Process(target=work, args=(queue, torch.ones(2)))
+            worker.start()
+            assert queue.get() == ("taeda", [2.0, 2.0])
+            worker.join()
+            assert worker.exitcode == 0
+            shared = torch.zeros(2).share_memory_()
+            mp.spawn(spawned, (shared,), nprocs=2)
+            print(shared.tolist())
+        """)
+    )
+    assert run("-m", "taeda", "parent.py", cwd=tmp_path).stdout.strip() == "[1.0, 1.0]"
+
+
+def test_children_find_taeda_from_other_folders(tmp_path):
+    """`python -m` finds taeda in the working folder; a child may work elsewhere."""
+    import taeda
+
+    (tmp_path / "child.py").write_text(CHILD)
+    code = (
+        "import subprocess, sys; subprocess.run([sys.executable, sys.argv[1]], cwd='/', check=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "taeda", "-c", code, str(tmp_path / "child.py")],
+        cwd=os.path.dirname(os.path.dirname(taeda.__file__)), capture_output=True, text=True,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
