@@ -75,7 +75,8 @@ DType number_dtype(PyObject* item) {
 
 // The promoted dtype of all numbers in nested sequences.
 DType infer_dtype(PyObject* data, int depth = 0) {
-  if (is_numpy_array(data) || !is_nested(data)) return number_dtype(data);
+  // np.void is a sequence, but as a scalar none of numbers.
+  if (!is_nested(data) || is_numpy_array(data) || is_numpy_scalar(data)) return number_dtype(data);
   if (depth > kMaxDims) raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(data));
   PyRef items = PyRef::check(PySequence_Fast(data, "not a sequence"));
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.get());

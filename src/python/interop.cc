@@ -32,7 +32,7 @@ const char* buffer_format(DType dtype) {
     case DType::kInt32:
       return "i";
     case DType::kInt64:
-      return "q";
+      return sizeof(long) == 8 ? "l" : "q";  // what NumPy calls its int64
     case DType::kFloat16:
       return "e";
     case DType::kBFloat16:
@@ -141,10 +141,20 @@ struct BufferGuard {
   }
 };
 
+// An attribute of an attribute; null where there is none.
+PyRef nested_attribute(PyObject* object, std::initializer_list<const char*> names) {
+  PyRef found = PyRef::share(object);
+  for (const char* name : names) {
+    found = PyRef::adopt(PyObject_GetAttrString(found.get(), name));
+    if (found) continue;
+    PyErr_Clear();
+    break;
+  }
+  return found;
+}
+
 [[noreturn]] void fail_array_type(PyObject* object, const char* format) {
-  PyRef dtype = PyRef::adopt(PyObject_GetAttrString(object, "dtype"));
-  PyRef name = dtype ? PyRef::adopt(PyObject_Str(dtype.get())) : PyRef();
-  PyErr_Clear();
+  const PyRef name = nested_attribute(object, {"dtype", "type", "__name__"});
   const std::string shown = name ? "numpy." + std::string(utf8(name.get()))
                                  : "format " + std::string(format ? format : "?");
   raise_python(PyExc_TypeError,
@@ -152,6 +162,14 @@ struct BufferGuard {
                "float32, float16, "
                "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
                shown);
+}
+
+// Whether a NumPy scalar is a number. Times and records export their bytes instead of a value,
+// without strides.
+bool is_number(PyObject* scalar) {
+  const PyRef kind = nested_attribute(scalar, {"dtype", "kind"});
+  if (!kind || !PyUnicode_Check(kind.get())) return false;
+  return std::string_view("biufc").find(utf8(kind.get())) != std::string_view::npos;
 }
 
 Tensor make_alias(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides) {
@@ -357,6 +375,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 Tensor tensor_from_buffer(PyObject* object, bool copy) {
+  if (is_numpy_scalar(object) && !is_number(object)) fail_array_type(object, nullptr);
   auto owner = std::make_unique<BufferOwner>();
   if (PyObject_GetBuffer(object, &owner->buffer, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
     if (!is_numpy_array(object) && !is_numpy_scalar(object)) throw PythonError();

@@ -53,6 +53,23 @@ DATA = [
     "np.array([True])",
     "np.array(['a'])",
     "np.array([object()])",
+    "np.datetime64('2020')",
+    "[1.0, np.datetime64('2020')]",
+    "np.timedelta64(1)",
+    "[[np.timedelta64(1, 's')]]",
+    "np.array([np.datetime64('2020')])",
+    "np.void(b'abc')",
+    "[np.void(b'abc')]",
+    "np.array((1, 2), dtype='i4,i4')[()]",
+    "np.str_('a')",
+    "[np.str_('a')]",
+    "np.bytes_(b'a')",
+    "[np.bytes_(b'a')]",
+    "np.longdouble(1)",
+    "[np.longdouble(1)]",
+    "np.clongdouble(1)",
+    "[np.object_(None)]",
+    "[np.longlong(3)]",
     "[T.tensor(1), 2.0]",
     "[T.tensor(1.5), T.tensor(2)]",
     "[T.ones(2)]",
@@ -73,6 +90,22 @@ def outcome(module, text, **options):
 def test_like_pytorch(text):
     oracle = pytest.importorskip("torch")
     assert outcome(torch, text) == outcome(oracle, text)
+
+
+@pytest.mark.parametrize("make", ["tensor", "as_tensor", "asarray"])
+def test_numpy_scalars_that_are_no_numbers(make):
+    np = pytest.importorskip("numpy")
+    for kind, value in {
+        "datetime64": np.datetime64("2020", "D"),
+        "timedelta64": np.timedelta64(1),
+        "void": np.void(b"abc"),
+        "longdouble": np.longdouble(1),
+    }.items():
+        for data in (value, [value]):
+            with pytest.raises(
+                TypeError, match=f"can't convert np.ndarray of type numpy.{kind}[.]"
+            ):
+                getattr(torch, make)(data)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -275,7 +275,7 @@ def test_dlpack_with_pytorch():
     assert half.dtype is oracle.bfloat16
 
 
-@pytest.mark.parametrize("dtype", ["?", "B", "h", "i", "q", "e", "f", "d"])
+@pytest.mark.parametrize("dtype", ["?", "B", "h", "i", "l", "e", "f", "d"])
 def test_buffer_protocol(dtype):
     x = torch.from_numpy(np.array([[0, 1], [1, 0]], dtype=dtype))
     view = memoryview(x)
@@ -284,6 +284,13 @@ def test_buffer_protocol(dtype):
     if dtype != "e":  # Python's memoryview reads no half floats before 3.12
         assert view.tolist() == x.tolist()
     assert memoryview(x.T).strides == view.strides[::-1]
+
+
+@pytest.mark.parametrize("dtype", "bool uint8 int8 int16 int32 int64 float32 complex64".split())
+def test_numpys_letters_of_dtypes(dtype):
+    x = torch.zeros(2, dtype=getattr(torch, dtype))
+    letter = np.dtype(dtype).char  # of several types with 8 bytes
+    assert np.array(x).dtype.char == np.asarray(x).dtype.char == x.numpy().dtype.char == letter
 
 
 def test_buffer_keeps_tensor_alive():
