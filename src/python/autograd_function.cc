@@ -163,13 +163,13 @@ PyObject* set_materialize_grads(PyObject* self, PyObject* value) {
 PyObject* saved_tensors(PyObject* self, void*) {
   TD_PYTHON_TRY
   ContextObject* c = cast(self);
+  if (c->saved_for_forward) return new_ref(c->saved_for_forward);  // until jvp has run
   if (c->node && !c->to_save) {
     PythonFunctionNode& node = *c->node;
     const Ref<autograd::Node> alive(&node);
     return tuple_of(autograd::unpack_all(node.saved, node)).release();
   }
   // Before the call is recorded, or where nothing requires grad: what was given.
-  if (c->saved_for_forward) return new_ref(c->saved_for_forward);
   return c->to_save ? new_ref(c->to_save) : PyTuple_New(0);
   TD_PYTHON_CATCH(nullptr)
 }
@@ -191,7 +191,8 @@ PyMethodDef context_methods[] = {
 };
 
 PyGetSetDef context_properties[] = {
-    {"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
+    {"saved_tensors", saved_tensors, nullptr,
+     "What save_for_backward kept; in jvp, what save_for_forward did.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

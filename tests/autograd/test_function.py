@@ -300,6 +300,42 @@ def test_jvp(both):
     both(program)
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("forward_first", [False, True])
+def test_jvp_sees_what_was_saved_for_it(both, recorded, forward_first):
+    def program(t):
+        fw = t.autograd.forward_ad
+
+        class F(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                if forward_first:
+                    ctx.save_for_forward(x, 3 * x**2)
+                ctx.save_for_backward(x)
+                if not forward_first:
+                    ctx.save_for_forward(x, 3 * x**2)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, gy):
+                (x,) = ctx.saved_tensors
+                return 3 * x**2 * gy
+
+            @staticmethod
+            def jvp(ctx, tx):
+                _, factor = ctx.saved_tensors
+                return factor * tx
+
+        with fw.dual_level():
+            leaf = t.tensor([2.0], requires_grad=recorded)
+            y = F.apply(fw.make_dual(leaf, t.tensor([10.0])))
+            if recorded:
+                y.sum().backward()
+            return fw.unpack_dual(y).tangent.detach(), leaf.grad if recorded else y
+
+    both(program)
+
+
 def test_no_forward_or_backward(both):
 
     def no_backward(t):
