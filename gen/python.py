@@ -201,7 +201,8 @@ def _body_key(calls: list[Call]) -> tuple:
 
 
 def binding_files(ops: list[Op]) -> dict[str, str]:
-    """bindings_NAME.cc with the functions and bindings_groups.cc with the tables that name them."""
+    """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
+    result_types.cc with the names in their results."""
     names = python_names(ops)
     bodies: dict[tuple, list[tuple[str, str]]] = defaultdict(list)
     for place, calls in names.items():
@@ -215,6 +216,7 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
                 declared[owner].append((name, _identifier(owner, name), names[owner, name]))
         files[f"bindings_{first}.cc"] = "\n".join([*out, "}  // namespace taeda::python", ""])
     files["bindings_groups.cc"] = _groups(declared)
+    files["result_types.cc"] = _result_types(ops)
     return files
 
 
@@ -393,6 +395,20 @@ def _groups(declared: dict[str, list[tuple[str, str, list[Call]]]]) -> str:
         out.append("  {nullptr, nullptr, 0, nullptr},\n};")
     out += ["}  // namespace", "const MethodGroup kMethodGroups[] = {"]
     out += [f'  {{"{owner}", methods_{owner.replace(".", "__")}}},' for owner in declared]
+    out += ["  {nullptr, nullptr},", "};", "}  // namespace taeda::python", ""]
+    return "\n".join(out)
+
+
+def _result_types(ops: list[Op]) -> str:
+    """The table behind torch.return_types, which needs the types before an operator makes one."""
+    public = [op for op in ops if op.named and op.python and not op.name.startswith("_")]
+    named = {op.name: [r.name for r in op.sig.returns] for op in public}
+    out = ['#include "python/generated.h"', "namespace taeda::python {", "namespace {"]
+    for name, fields in named.items():
+        listed = "".join(f'"{field}", ' for field in fields)
+        out.append(f"const char* const fields_{name}[] = {{{listed}nullptr}};")
+    out += ["}  // namespace", "const ResultFields kResultFields[] = {"]
+    out += [f'  {{"{name}", fields_{name}}},' for name in named]
     out += ["  {nullptr, nullptr},", "};", "}  // namespace taeda::python", ""]
     return "\n".join(out)
 

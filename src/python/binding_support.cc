@@ -1,5 +1,11 @@
 #include "python/binding_support.h"
 
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "python/generated.h"
+
 namespace taeda::python {
 
 TensorOptions tensor_options(const Arguments& arguments, int first) {
@@ -68,23 +74,50 @@ static PyObject* result_repr(PyObject* self) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+static PyTypeObject* make_result_type(const char* name, const char* const* fields) {
+  int count = 0;
+  while (fields[count]) count++;
+  std::vector<PyStructSequence_Field> described;
+  for (int i = 0; i < count; i++) described.push_back({fields[i], nullptr});
+  described.push_back({nullptr, nullptr});
+  // The names stay referenced by the type, which lives for good.
+  const std::string* full = new std::string(std::string("torch.return_types.") + name);
+  PyStructSequence_Desc description = {full->c_str(), nullptr, described.data(), count};
+  PyTypeObject* type = PyStructSequence_NewType(&description);
+  if (!type) throw PythonError();
+  type->tp_repr = result_repr;
+  // Where pickle finds the type.
+  PyRef module = PyRef::check(PyUnicode_FromString("taeda.return_types"));
+  check_status(
+      PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
+  return type;
+}
+
+// A function and the method of its name have a ResultType each and share this type.
+static PyTypeObject* shared_result_type(const char* name, const char* const* fields) {
+  static std::unordered_map<std::string_view, PyTypeObject*> made;
+  PyTypeObject*& type = made[name];
+  if (!type) type = make_result_type(name, fields);
+  return type;
+}
+
 PyObject* ResultType::make() {
-  if (!type) {
-    int count = 0;
-    while (fields[count]) count++;
-    std::vector<PyStructSequence_Field> described;
-    for (int i = 0; i < count; i++) described.push_back({fields[i], nullptr});
-    described.push_back({nullptr, nullptr});
-    // The names stay referenced by the type, which lives for good.
-    const std::string* full = new std::string(std::string("torch.return_types.") + name);
-    PyStructSequence_Desc description = {full->c_str(), nullptr, described.data(), count};
-    type = PyStructSequence_NewType(&description);
-    if (!type) throw PythonError();
-    type->tp_repr = result_repr;
-  }
+  if (!type) type = shared_result_type(name, fields);
   PyObject* tuple = PyStructSequence_New(type);
   if (!tuple) throw PythonError();
   return tuple;
+}
+
+PyObject* result_types(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef types = PyRef::check(PyDict_New());
+  for (const ResultFields* result = kResultFields; result->name; result++) {
+    PyTypeObject* type = shared_result_type(result->name, result->fields);
+    check_status(
+        PyDict_SetItemString(types.get(), result->name, reinterpret_cast<PyObject*>(type)));
+  }
+  return types.release();
+  TD_PYTHON_CATCH(nullptr)
 }
 
 }  // namespace taeda::python

@@ -380,17 +380,25 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// A result whose items have names, as of max(dim).
+bool is_named_result(PyObject* object) {
+  return PyTuple_Check(object) &&
+         PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "n_sequence_fields");
+}
+
 PyObject* convert_result(PyObject* result, PyObject* type) {
   if (is_tensor(result)) {
     if (PyObject_TypeCheck(result, reinterpret_cast<PyTypeObject*>(type))) return new_ref(result);
     return PyRef::check(as_subclass(result, type)).release();
   }
-  if (PyTuple_CheckExact(result) || PyList_CheckExact(result)) {
+  const bool named = is_named_result(result);
+  if (named || PyTuple_CheckExact(result) || PyList_CheckExact(result)) {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(result);
     PyRef list = PyRef::check(PyList_New(size));
     for (Py_ssize_t i = 0; i < size; i++) {
       PyList_SET_ITEM(list.get(), i, convert_result(PySequence_Fast_GET_ITEM(result, i), type));
     }
+    if (named) return PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), list.get());
     return PyTuple_CheckExact(result) ? PyList_AsTuple(list.get()) : list.release();
   }
   return new_ref(result);

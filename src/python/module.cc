@@ -52,6 +52,7 @@ PyObject* set_parameter_type(PyObject*, PyObject* type) {
 
 PyMethodDef module_functions[] = {
     {"_set_parameter_type", set_parameter_type, METH_O, nullptr},
+    {"_result_types", result_types, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

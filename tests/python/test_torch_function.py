@@ -96,6 +96,25 @@ def test_all_decline():
         torch.clone(Declines())
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.max(1),
+        lambda x: torch.max(x, 1),
+        lambda x: x.sort(),
+        lambda x: torch.topk(x, 2),
+        lambda x: torch.linalg.svd(x),
+        lambda x: torch.linalg.slogdet(x),
+    ],
+)
+def test_results_with_names_keep_the_subclass(call):
+    plain = torch.eye(3) * torch.tensor([3.0, 1.0, 2.0])
+    named, expected = call(plain.as_subclass(Points)), call(plain)
+    assert type(named) is type(expected)
+    assert [type(part) for part in named] == [Points] * len(named)
+    assert [part.tolist() for part in named] == [part.tolist() for part in expected]
+
+
 def test_subclasses_come_before_their_bases():
     order = []
 
