@@ -179,6 +179,42 @@ def test_our_files_load_in_pytorch(weights_only, tmp_path):
     model.load_state_dict(theirs["model"])
 
 
+def _with_attributes(module):
+    grown = module.arange(3.0, requires_grad=True)
+    grown.foo = 5
+    grown.note = {"of": [module.ones(2)]}
+    return {"x": grown, "meta": module.ones(2, device="meta"), "plain": module.ones(1)}
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_attributes_of_tensors(weights_only):
+    def check(value, kind):
+        x = value["x"]
+        assert type(x) is kind and x.tolist() == [0, 1, 2] and x.requires_grad and x.is_leaf
+        assert x.foo == 5 and x.note["of"][0].tolist() == [1, 1]
+        assert value["plain"].__dict__ == {}
+
+    data = saved(_with_attributes(taeda))
+    check(loaded(data, weights_only=weights_only), taeda.Tensor)
+    torch = pytest.importorskip("torch")
+    check(torch.load(io.BytesIO(data), weights_only=weights_only), torch.Tensor)
+    file = io.BytesIO()
+    torch.save(_with_attributes(torch), file)
+    check(loaded(file.getvalue(), weights_only=weights_only), taeda.Tensor)
+
+
+def test_results_with_names(tmp_path):
+    best = taeda.tensor([[1.0, 3.0]]).max(1)
+    data = saved(best)
+    again = loaded(data, weights_only=False)
+    assert type(again) is taeda.return_types.max and again.indices.tolist() == [1]
+    with pytest.raises(pickle.UnpicklingError):
+        loaded(data)
+    torch = pytest.importorskip("torch")
+    theirs = torch.load(io.BytesIO(data), weights_only=False)
+    assert isinstance(theirs, torch.return_types.max) and theirs.values.tolist() == [3.0]
+
+
 def test_mmap_shares_the_file_without_changing_it(tmp_path):
     path = tmp_path / "x.pt"
     taeda.save([taeda.arange(1000.0), taeda.ones(3)], path)

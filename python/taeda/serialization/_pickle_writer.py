@@ -105,7 +105,7 @@ class Pickler(_PythonPickler):
 
     def _reduce_tensor(self, tensor: Tensor) -> tuple:
         kind = type(tensor)
-        if kind is Tensor:
+        if kind is Tensor and not tensor.__dict__:
             return self._reduce_plain(tensor)
         if kind is taeda.nn.Parameter:
             data = tensor.detach()
@@ -115,8 +115,7 @@ class Pickler(_PythonPickler):
                 rebuild = _name("torch._utils", "_rebuild_parameter_with_state")
                 return rebuild, (*args, attributes)
             return _name("torch._utils", "_rebuild_parameter"), args
-        own = kind.__dict__.get("__reduce_ex__")
-        if own is not None:
+        if kind is not Tensor and "__reduce_ex__" in kind.__dict__:
             return tensor.__reduce_ex__(self.proto)  # type: ignore[return-value]
         plain = tensor.as_subclass(Tensor)
         function, args = self._reduce_plain(plain)
