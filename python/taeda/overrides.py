@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -82,16 +84,24 @@ def is_tensor_method_or_property(function: Callable) -> bool:
 
 
 def resolve_name(function: Callable) -> str | None:
-    """'torch.add', 'torch.Tensor.add', ..."""
+    """'torch.add', 'torch.Tensor.T.__get__', 'torch.nn.functional.relu'; None if no part of torch.
+
+    Functions go by the module where programs find them: einsum is 'torch.einsum' (PyTorch names
+    the file that defines it, 'torch.functional.einsum').
+    """
     name = getattr(function, "__name__", None)
     if name is None:
         return None
+    if name in ("__get__", "__set__", "__delete__"):
+        described = getattr(getattr(function, "__self__", None), "__name__", None)
+        return described and f"torch.Tensor.{described}.{name}"
     if is_tensor_method_or_property(function):
         return f"torch.Tensor.{name}"
-    for owner, functions in _C._functions.items():
-        if functions.get(name) is function:
-            return f"torch.{name}" if owner == "torch" else f"torch.{owner}.{name}"
-    return name
+    parts = (getattr(function, "__module__", None) or "").split(".")
+    owner = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), parts))
+    if parts[0] != "taeda" or getattr(sys.modules.get(owner), name, None) is not function:
+        return None
+    return f"torch{owner.removeprefix('taeda')}.{name}"
 
 
 class TorchFunctionMode:

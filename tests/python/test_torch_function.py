@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import operator
 import pickle
 import types
 import weakref
@@ -15,6 +16,7 @@ from taeda.overrides import (
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
+    resolve_name,
 )
 
 
@@ -324,3 +326,29 @@ def test_modes_see_functions_written_in_python():
     with Log():
         F.mse_loss(torch.ones(2), torch.zeros(2))
     assert names == ["ones", "zeros", "mse_loss"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "add", "relu", "Tensor.add", "Tensor.norm", "Tensor.__getitem__", "Tensor.__len__",
+        "Tensor.__rsub__", "Tensor.T.__get__", "Tensor.grad.__get__",
+        "Tensor.requires_grad.__set__",
+        "linalg.svd", "nn.functional.relu", "nn.functional.cross_entropy", "nn.functional.conv2d",
+        "nn.init.xavier_normal_",
+    ],
+)  # fmt: skip
+def test_names_of_functions(path):
+    oracle = pytest.importorskip("torch")
+    from torch.overrides import resolve_name as their_resolve_name
+
+    find = operator.attrgetter(path)
+    assert resolve_name(find(torch)) == their_resolve_name(find(oracle)) == f"torch.{path}"
+
+
+def test_names_of_what_is_not_ours():
+    assert resolve_name(torch.einsum) == "torch.einsum"
+    assert resolve_name(print) is None
+    assert resolve_name(operator.attrgetter("x")) is None
+    assert resolve_name((1).__add__) is None
+    assert resolve_name(property().__get__) is None
