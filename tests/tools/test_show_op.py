@@ -1,0 +1,42 @@
+"""tools/show_op finds an operator by its name in the table and by its names in Python."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def show(name):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "show_op"), "--files", name],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "python_name, table_name",
+    [
+        ("torch.linalg.svd", "linalg_svd"),
+        ("nn.functional.mse_loss", "mse_loss"),
+        ("Tensor.fill_diagonal_", "fill_diagonal_"),
+        ("torch.gelu", "gelu"),
+        ("special.expit", "sigmoid"),
+    ],
+)
+def test_found_by_its_names(python_name, table_name):
+    found = show(python_name)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == show(table_name).stdout and "ops/" in found.stdout
+
+
+def test_a_name_of_several_operators():
+    entries = [line for line in show("trapz").stdout.splitlines() if " ops/" in line]
+    assert len(entries) == 2
+
+
+def test_unknown():
+    found = show("nosuch")
+    assert found.returncode != 0 and "no operator called nosuch" in found.stderr
