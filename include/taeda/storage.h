@@ -42,7 +42,8 @@ class Storage final : public RefCounted {
   void set_read_only() { writable_ = false; }
 
   // Replaces the memory by one of `nbytes`, keeping what fits; RuntimeError for foreign memory that
-  // is not movable.
+  // is not movable. Tensors may still look at what a smaller storage lost: its addresses stay valid
+  // and read as anything, while their pages go back to the system.
   void resize(int64_t nbytes);
   // Moves the contents to foreign memory of the same size (shared memory).
   void replace(void* data, Deleter deleter, void* context);
@@ -62,7 +63,10 @@ class Storage final : public RefCounted {
   void* data_ = nullptr;
   int64_t nbytes_ = 0;
   Deleter deleter_ = nullptr;
-  void* context_ = nullptr;
+  union {
+    void* context_ = nullptr;  // of foreign memory
+    int64_t allocated_;        // of our own: its size, at least nbytes_
+  };
   std::atomic<uint32_t> version_{0};
   Device device_;
   uint32_t pins_ = 0;

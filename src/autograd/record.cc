@@ -95,9 +95,9 @@ void check_inplace(std::string_view op, const Tensor& self, bool needs) {
   if (needs && thread_modes.grad_enabled) {
     if (impl->view_base) {
       check_view_writable(self, /*indirect=*/false);
-      const Tensor base(impl->view_base);
+      // A leaf may itself be a view of a base without history: x.view(2, 2).requires_grad_().
       TD_CHECK(
-          !requires_grad(base) || grad_fn(base),
+          !requires_grad(self) || grad_fn(Tensor(impl->view_base)),
           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     TD_CHECK(!requires_grad(self) || grad_fn(self),

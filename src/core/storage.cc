@@ -1,5 +1,9 @@
 #include "taeda/storage.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "base/block_list.h"
@@ -25,6 +29,14 @@ void* allocate_data(Storage* storage, int64_t nbytes) {
   return inline_data(storage);
 }
 
+// Gives the whole pages among n bytes back to the system; they read as 0 from then on.
+void drop_pages(char* begin, int64_t n) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto from = (reinterpret_cast<uintptr_t>(begin) + page - 1) / page * page;
+  const auto to = (reinterpret_cast<uintptr_t>(begin) + static_cast<uintptr_t>(n)) / page * page;
+  if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
 }  // namespace
 
 void* Storage::operator new(size_t) { return Blocks::take(); }
@@ -38,7 +50,7 @@ Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   storage->device_ = device;
   storage->owned_ = true;
   if (device.is_cpu()) storage->data_ = allocate_data(storage.get(), nbytes);
-  storage->nbytes_ = nbytes;
+  storage->nbytes_ = storage->allocated_ = nbytes;
   return storage;
 }
 
@@ -59,22 +71,28 @@ void Storage::free_data() {
   if (deleter_)
     deleter_(context_);
   else if (owned_ && data_ && data_ != inline_data(this))
-    release_cpu(data_, nbytes_);
+    release_cpu(data_, allocated_);
 }
 
 void Storage::resize(int64_t nbytes) {
   TD_CHECK(nbytes >= 0, "Storage.resize_: expected a size of at least 0 bytes, got {}", nbytes);
   TD_CHECK(resizable(), "Trying to resize storage that is not resizable");
-  if (device_.is_cpu()) {
-    void* fresh = allocate_data(this, nbytes);
+  if (owned_ && nbytes <= allocated_) {
+    if (device_.is_cpu() && nbytes < nbytes_)
+      drop_pages(static_cast<char*>(data_) + nbytes, nbytes_ - nbytes);
+  } else if (device_.is_cpu()) {
+    const int64_t size = std::max(nbytes, nbytes_);
+    void* fresh = allocate_data(this, size);
     if (fresh != data_) {
-      const int64_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
-      if (kept > 0) std::memcpy(fresh, data_, static_cast<size_t>(kept));
+      if (nbytes_ > 0) std::memcpy(fresh, data_, static_cast<size_t>(nbytes_));
       free_data();
       data_ = fresh;
-      deleter_ = nullptr;
-      owned_ = true;
     }
+    deleter_ = nullptr;
+    owned_ = true;
+    allocated_ = size;
+  } else {
+    allocated_ = nbytes;
   }
   nbytes_ = nbytes;
 }

@@ -345,3 +345,25 @@ def test_gradients_of_several_views(name):
 
     taeda.autograd.gradcheck(function, (x,), check_forward_ad=True)
     taeda.autograd.gradgradcheck(function, (x,))
+
+
+WRITES = {
+    "element": lambda t, base, x: x[0].fill_(1.0),
+    "itself": lambda t, base, x: x.mul_(2),
+    "its view": lambda t, base, x: x[1:].add_(1),
+    "its base, by a leaf": lambda t, base, x: base.mul_(leaf(t, 2.0)),
+    "a view of its base, by a leaf": lambda t, base, x: base[1:].mul_(leaf(t, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_leaf_that_is_a_view(both, name):
+    """Writing into it raises, for its history is its own: the base has none."""
+
+    def program(t):
+        base = t.linspace(-1, 1, 4, dtype=t.float64)
+        x = base.view(2, 2).requires_grad_()
+        WRITES[name](t, base, x)
+        return x, base, x.is_leaf, base.requires_grad
+
+    both(program)

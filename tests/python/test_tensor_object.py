@@ -294,3 +294,17 @@ def test_copies_to_meta_move_no_data():
         with pytest.raises(RuntimeError):
             framework.empty(2, 2, device="meta").copy_(x)
     assert torch.ones(2).to("meta").copy_(torch.ones(1)).shape == (2,)
+
+
+def test_storage_made_smaller_under_a_tensor():
+    """Its memory goes back to the system, its addresses do not go to anybody else."""
+    x = torch.arange(1 << 20, dtype=torch.float32)
+    before = torch.arange(8.0)
+    for t, rest in ((x, 4), (before, 0)):
+        t.untyped_storage().resize_(rest)
+        assert t.untyped_storage().nbytes() == rest
+        others = [torch.full((n,), 7.0) for n in (8, 1 << 10, 1 << 20)]
+        t.fill_(3.0)
+        assert all((o == 7).all() for o in others)
+    x.untyped_storage().resize_(4 << 20)
+    assert x.fill_(2.0).sum() == 2 << 20

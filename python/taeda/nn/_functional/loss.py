@@ -119,7 +119,7 @@ def multilabel_margin_loss(
     is_target = taeda.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
     gap = 1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)  # n, targets, classes
     used = valid.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = taeda.where(used, gap.clamp(min=0), taeda.zeros_like(gap)).sum((1, 2)) / x.size(1)
+    loss = taeda.where(used, gap.relu(), taeda.zeros_like(gap)).sum((1, 2)) / x.size(1)
     return _reduce(loss.squeeze(0) if single else loss, reduction)
 
 
