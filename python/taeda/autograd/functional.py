@@ -245,7 +245,7 @@ def jacobian(
                     of_output[i].append(g)
             rows += (
                 tuple(
-                    taeda.stack(parts).view(*y.shape, *x.shape)
+                    taeda.stack(parts).view((*y.shape, *x.shape))
                     if parts
                     else x.new_zeros((*y.shape, *x.shape))
                     for parts, x in zip(of_output, xs)
