@@ -268,3 +268,12 @@ def test_the_table_has_a_formula_for_every_gradient():
     ops = table.load(Path(__file__).resolve().parents[2] / "ops")
     silent = [op.ident for op in ops if op.dual and op.grad is None]
     assert not silent, "give these entries a formula, for derivatives of any order"
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_jacobian_of_a_number(strategy):
+    x = taeda.tensor(3.0)
+    options = {"strategy": strategy, "vectorize": strategy == "forward-mode"}
+    assert taeda.autograd.functional.jacobian(lambda v: v * v, x, **options).equal(
+        taeda.tensor(6.0)
+    )

@@ -192,7 +192,7 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
     result = tuple(
         tuple(
             taeda.stack([column[o].reshape(-1) for column in columns[i]], -1).view(
-                *out_shapes[o], *xs[i].shape
+                (*out_shapes[o], *xs[i].shape)
             )
             for i in range(len(xs))
         )
