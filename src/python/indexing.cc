@@ -94,21 +94,14 @@ Indexed apply_items(const Tensor& x, PyObject* const* items, Py_ssize_t count) {
 
 // --- slots ---
 
-PyObject* get_item_override(PyObject* self, PyObject* index) {
-  PyRef function =
-      PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__getitem__"));
-  PyObject* args[] = {self, index};
-  return call_torch_function(function.get(), args, 2, nullptr);
-}
-
 PyObject* get_item(PyObject* self, PyObject* index) {
   TD_PYTHON_TRY
-  if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]]
-    return get_item_override(self, index);
+  if (hands_over(self)) [[unlikely]]
+    return hand_over("__getitem__", {self, index}).release();
   const Tensor& x = tensor_of(self);
   if (PyLong_CheckExact(index)) return wrap(indexing::select_checked(x, 0, to_int(index), 0));
   if (is_tensor(index) && overrides_torch_function(index)) [[unlikely]]
-    return get_item_override(self, index);
+    return hand_over("__getitem__", {self, index}).release();
   Indexed indexed = apply_index(x, index);
   if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : op::alias(x));
   return wrap(unlocked_if(x.numel() >= kLargeElements, [&] { return indexing::get(indexed); }));
@@ -129,12 +122,8 @@ Tensor value_tensor(const Tensor& x, PyObject* value) {
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   TD_PYTHON_TRY
   if (!value) raise_python(PyExc_TypeError, "Tensor does not support deleting items");
-  if ((!is_exact_tensor(self) && overrides_torch_function(self)) ||
-      (!is_exact_tensor(value) && overrides_torch_function(value))) [[unlikely]] {
-    PyRef function = PyRef::check(
-        PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__setitem__"));
-    PyObject* args[] = {self, index, value};
-    PyRef done = PyRef::check(call_torch_function(function.get(), args, 3, nullptr));
+  if (hands_over(self) || hands_over(value)) [[unlikely]] {
+    hand_over("__setitem__", {self, index, value});
     return 0;
   }
   const Tensor& x = tensor_of(self);
@@ -147,16 +136,19 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
 }
 
 Py_ssize_t length(PyObject* self) {
+  TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return PyNumber_AsSsize_t(hand_over("__len__", {self}).get(), PyExc_OverflowError);
   const Tensor& x = tensor_of(self);
-  if (x.dim() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
-    return -1;
-  }
+  if (x.dim() == 0) raise_python(PyExc_TypeError, "len() of a 0-d tensor");
   return static_cast<Py_ssize_t>(x.sizes()[0]);
+  TD_PYTHON_CATCH(-1)
 }
 
 int contains(PyObject* self, PyObject* value) {
   TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return PyObject_IsTrue(hand_over("__contains__", {self, value}).get());
   if (!is_tensor(value) && !can_be_scalar(value)) {
     raise_python(
         PyExc_RuntimeError,

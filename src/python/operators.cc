@@ -127,7 +127,7 @@ template <Op op>
 PyObject* binary(PyObject* a, PyObject* b) {
   const Binding binding = operators[op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
-  if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && overrides_torch_function(b)) [[unlikely]]
+  if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && hands_over(b)) [[unlikely]]
     return call_reflected(op, a, b);
   return call_binary(binding, a, b);
 }
@@ -188,6 +188,8 @@ Scalar only_element(PyObject* self) {
 
 int tensor_bool(PyObject* self) {
   TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return PyObject_IsTrue(hand_over("__bool__", {self}).get());
   const Tensor& x = tensor_of(self);
   TD_CHECK(x.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
   TD_CHECK(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
@@ -197,6 +199,8 @@ int tensor_bool(PyObject* self) {
 
 PyObject* tensor_int(PyObject* self) {
   TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return hand_over("__int__", {self}).release();
   const Scalar value = only_element(self);
   if (value.is_float())
     return PyLong_FromDouble(value.to_double());  // nan and inf raise as in Python
@@ -208,6 +212,8 @@ PyObject* tensor_int(PyObject* self) {
 
 PyObject* tensor_float(PyObject* self) {
   TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return hand_over("__float__", {self}).release();
   if (tensor_of(self).requires_grad())
     TD_WARN_ONCE("float() of a tensor that requires grad loses its history: use x.detach() before");
   return PyFloat_FromDouble(only_element(self).to_double());
@@ -216,6 +222,8 @@ PyObject* tensor_float(PyObject* self) {
 
 PyObject* tensor_index(PyObject* self) {
   TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return hand_over("__index__", {self}).release();
   const Tensor& x = tensor_of(self);
   if (x.numel() != 1 || is_inexact(x.dtype())) {
     raise_python(PyExc_TypeError,

@@ -33,7 +33,7 @@ PyRef accessor(const Property& property, const char* kind) {
 PyObject* get(PyObject* self, void* closure) {
   TD_PYTHON_TRY
   const Property* property = static_cast<Property*>(closure);
-  if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]] {
+  if (hands_over(self)) [[unlikely]] {
     return call_torch_function(accessor(*property, "__get__").get(), &self, 1, nullptr);
   }
   return property->get(self, tensor_of(self));
@@ -43,7 +43,7 @@ PyObject* get(PyObject* self, void* closure) {
 int set(PyObject* self, PyObject* value, void* closure) {
   TD_PYTHON_TRY
   const Property* property = static_cast<Property*>(closure);
-  if (!is_exact_tensor(self) && overrides_torch_function(self)) [[unlikely]] {
+  if (hands_over(self)) [[unlikely]] {
     const PyRef function = accessor(*property, value ? "__set__" : "__delete__");
     PyObject* args[] = {self, value};
     PyRef::check(call_torch_function(function.get(), args, value ? 2 : 1, nullptr));

@@ -8,6 +8,7 @@
 #include "python/generated.h"
 #include "python/module.h"
 #include "python/tensor_slots.h"
+#include "python/torch_function.h"
 
 namespace taeda::python {
 
@@ -79,15 +80,16 @@ PyObject* tensor_get_dict(PyObject* self, void*) {
 }
 
 PyObject* tensor_repr(PyObject* self) {
+  TD_PYTHON_TRY
+  if (hands_over(self)) [[unlikely]]
+    return hand_over("__repr__", {self}).release();
   static PyObject* function = nullptr;
   if (!function) {
-    PyObject* module = PyImport_ImportModule("taeda._tensor_str");
-    if (!module) return nullptr;
-    function = PyObject_GetAttrString(module, "tensor_repr");
-    Py_DECREF(module);
-    if (!function) return nullptr;
+    PyRef module = PyRef::check(PyImport_ImportModule("taeda._tensor_str"));
+    function = PyRef::check(PyObject_GetAttrString(module.get(), "tensor_repr")).release();
   }
   return PyObject_CallOneArg(function, self);
+  TD_PYTHON_CATCH(nullptr)
 }
 
 // id(x), as in PyTorch.

@@ -44,18 +44,24 @@ void collect(PyObject* value, std::vector<PyObject*>& found, bool inside_sequenc
   found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), value);
 }
 
+// Under the GIL.
+void count_modes(int change) {
+  Arguments::torch_function_modes += change;
+  modes_of_all_threads += change;
+}
+
 PyObject* call_mode(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
   const Py_ssize_t last = PyList_GET_SIZE(modes) - 1;
   PyRef mode = PyRef::share(PyList_GET_ITEM(modes, last));
   check_status(
       PyList_SetSlice(modes, last, last + 1, nullptr));  // the mode's own calls go to the next one
-  Arguments::torch_function_modes--;
+  count_modes(-1);
   PyObject* result = PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function, types,
                                          args, kwargs ? kwargs : Py_None);
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyList_Append(modes, mode.get());
-  Arguments::torch_function_modes++;
+  count_modes(1);
   PyErr_Restore(type, value, trace);
   return result;
 }
@@ -148,7 +154,7 @@ PyObject* is_enabled(PyObject*, PyObject*) { return PyBool_FromLong(subclass_dis
 PyObject* push_mode(PyObject*, PyObject* mode) {
   if (!modes && !(modes = PyList_New(0))) return nullptr;
   if (PyList_Append(modes, mode) < 0) return nullptr;
-  Arguments::torch_function_modes++;
+  count_modes(1);
   Py_RETURN_NONE;
 }
 
@@ -160,7 +166,7 @@ PyObject* pop_mode(PyObject*, PyObject*) {
   }
   PyRef mode = PyRef::share(PyList_GET_ITEM(modes, size - 1));
   if (PyList_SetSlice(modes, size - 1, size, nullptr) < 0) return nullptr;
-  Arguments::torch_function_modes--;
+  count_modes(-1);
   return mode.release();
 }
 
@@ -193,6 +199,17 @@ bool keeps_plain_result(PyObject* function) {
   if (Py_TYPE(owner.get()) != &PyGetSetDescr_Type) return false;
   const std::string_view name = reinterpret_cast<PyGetSetDescrObject*>(owner.get())->d_getset->name;
   return name == "grad" || name == "_grad" || name == "_base";
+}
+
+int modes_of_all_threads = 0;
+
+bool mode_is_active() { return Arguments::torch_function_modes > 0; }
+
+PyRef hand_over(const char* method, std::initializer_list<PyObject*> args) {
+  const PyRef function =
+      PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), method));
+  return PyRef::check(call_torch_function(function.get(), args.begin(),
+                                          static_cast<Py_ssize_t>(args.size()), nullptr));
 }
 
 bool overrides_torch_function(PyObject* object) {

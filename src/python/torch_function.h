@@ -6,7 +6,10 @@
 // argument parser sees from the type alone.
 #pragma once
 
+#include <initializer_list>
+
 #include "python/common.h"
+#include "python/tensor_object.h"
 
 namespace taeda::python {
 
@@ -15,6 +18,22 @@ bool overrides_torch_function(PyObject* object);
 
 // The same for an argument of a call: also true where an element of a list or tuple overrides.
 bool is_overridden_by(PyObject* argument);
+
+// Modes that are active on any thread. Asked before the thread's own count, because that costs
+// more.
+extern int modes_of_all_threads;
+bool mode_is_active();
+
+// Whether a mode or the tensor's class takes what is done with the tensor: for slots and
+// properties, which have no arguments to parse.
+inline bool hands_over(PyObject* tensor) {
+  if (modes_of_all_threads > 0 && mode_is_active()) [[unlikely]]
+    return true;
+  return !is_exact_tensor(tensor) && overrides_torch_function(tensor);
+}
+
+// Hands over the call of Tensor.METHOD; the arguments begin with self. PythonError on failure.
+PyRef hand_over(const char* method, std::initializer_list<PyObject*> args);
 
 // Hands a call of `function` to the overriding arguments (and modes). Sets an exception and returns
 // null on failure.

@@ -352,3 +352,78 @@ def test_names_of_what_is_not_ours():
     assert resolve_name(operator.attrgetter("x")) is None
     assert resolve_name((1).__add__) is None
     assert resolve_name(property().__get__) is None
+
+
+def assign(x):
+    x[0] = 1
+
+
+def seen_by_a_mode(module, action):
+    """What a mode sees of it, and whether it raised."""
+    from importlib import import_module
+
+    overrides = import_module(f"{module.__name__}.overrides")
+    seen = []
+
+    class Log(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((overrides.resolve_name(func), len(args)))
+            return func(*args, **(kwargs or {}))
+
+    x = module.arange(6.0).reshape(2, 3)
+    with Log():
+        result = action(x)
+    return seen, repr(result)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda x: x[0, 1:], lambda x: x[x > 1], assign, lambda x: x.shape, lambda x: x.T,
+        lambda x: x.grad, lambda x: setattr(x, "requires_grad", True), lambda x: x.dtype,
+        len, lambda x: bool(x[0, 0]), lambda x: float(x.sum()), lambda x: int(x.sum()),
+        lambda x: 1.0 in x, lambda x: 1 + x, lambda x: 2**x, lambda x: 1 - x, lambda x: 1 / x,
+        lambda x: [5, 6, 7][x.long().sum() - 14],
+    ],
+)  # fmt: skip
+def test_modes_see_slots_and_properties(action):
+    oracle = pytest.importorskip("torch")
+    mine, theirs = seen_by_a_mode(torch, action), seen_by_a_mode(oracle, action)
+    assert mine == theirs and mine[0]
+
+
+def test_modes_see_one_call_of_repr():
+    seen, _ = seen_by_a_mode(torch, repr)
+    assert seen == [("torch.Tensor.__repr__", 1)]
+
+
+def test_modes_of_other_threads_are_not_asked():
+    import threading
+
+    seen = []
+
+    class Log(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Log():
+        worker = threading.Thread(target=lambda: (x[0], x.shape, len(x), float(x[1]), 1 + x))
+        worker.start()
+        worker.join()
+    assert seen == []
+
+
+def test_a_subclass_sees_its_conversions():
+    names = []
+
+    class Watched(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(1).as_subclass(Watched)
+    assert (len(x), bool(x), float(x), int(x), 1.0 in x) == (1, True, 1.0, 1, True)
+    assert names == ["__len__", "__bool__", "__float__", "__int__", "__contains__"]
