@@ -42,6 +42,7 @@ def test_python_and_cpp_interfaces(names):
     for expected in (
         "taeda/__init__.py",
         "taeda/__main__.py",
+        "taeda/_as_torch/torch/__init__.py",
         "taeda/nn/__init__.py",
         "taeda/include/taeda/taeda.h",
         "taeda/include/taeda/tensor.h",
