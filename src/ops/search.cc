@@ -163,12 +163,6 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   TD_CHECK(sorted_sequence.dim() > 0,
            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 "
            "dimension");
-  TD_CHECK(
-      sorted_sequence.dtype() == self.dtype() || self.impl()->wrapped_number || self.dim() == 0,
-      "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but "
-      "got boundary tensor's "
-      "dtype {} and input value tensor's dtype {}",
-      scalar_type_name(sorted_sequence.dtype()), scalar_type_name(self.dtype()));
   TD_CHECK(!sorted_sequence.is_complex() && !self.is_complex(),
            "torch.searchsorted(): complex tensors have no order");
   const bool shared = sorted_sequence.dim() == 1;

@@ -294,3 +294,13 @@ def test_meshgrid_has_numpys_order(indexing, sizes):
     ours = torch.meshgrid([torch.arange(n) for n in sizes], indexing=indexing)
     for grid, expected in zip(ours, np.meshgrid(*axes, indexing=indexing)):
         assert grid.tolist() == expected.tolist()
+
+
+def test_searches_and_comparisons_promote():
+    oracle = pytest.importorskip("torch")
+    for t in (torch, oracle):
+        floats, ints = t.tensor([1.5, 2.5]), t.tensor([1, 2])
+        assert t.searchsorted(floats, ints).tolist() == [0, 1]
+        assert t.bucketize(floats, ints).tolist() == [1, 2]
+        assert t.searchsorted(floats.double(), floats, right=True).tolist() == [1, 2]
+        assert t.equal(ints, ints.double()) and not t.equal(ints, floats)
