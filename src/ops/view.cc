@@ -232,12 +232,13 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   DimVector sizes(self.sizes()), strides(self.strides());
   const int64_t rows = sizes[a], columns = sizes[b];
   int64_t length, start = self.storage_offset();
+  const bool empty = self.numel() == 0;  // strides beside a 0 may be so large that these overflow
   if (offset >= 0) {
     length = offset >= columns ? 0 : std::min(rows, columns - offset);
-    if (length > 0) start += offset * strides[b];
+    if (length > 0 && !empty) start += offset * strides[b];
   } else {
     length = offset <= -rows ? 0 : std::min(rows + offset, columns);
-    if (length > 0) start -= offset * strides[a];
+    if (length > 0 && !empty) start -= offset * strides[a];
   }
   const int64_t stride = strides[a] + strides[b];
   sizes.erase(std::max(a, b));
