@@ -27,13 +27,18 @@ constexpr int64_t kRun = 256;  // neighbouring lines of one task, at least
 
 // Whether every one of n indices is in [0, size): the sign bits say it, with no branch in the loop.
 bool all_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
-  int64_t outside = 0;
+  const uint64_t last = static_cast<uint64_t>(size - 1);  // unsigned: any index may stand here
+  uint64_t outside = 0;
+  const auto look = [&](int64_t i) {
+    const auto k = static_cast<uint64_t>(i);
+    outside |= k | (last - k);
+  };
   if (step == 1) {
-    for (int64_t i = 0; i < n; i++) outside |= index[i] | (size - 1 - index[i]);
+    for (int64_t i = 0; i < n; i++) look(index[i]);
   } else {
-    for (int64_t i = 0; i < n; i++) outside |= index[i * step] | (size - 1 - index[i * step]);
+    for (int64_t i = 0; i < n; i++) look(index[i * step]);
   }
-  return outside >= 0;
+  return outside >> 63 == 0;
 }
 
 // Raises IndexError for the first index outside, in row-major order.

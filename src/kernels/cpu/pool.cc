@@ -32,6 +32,7 @@ PoolShape pool_shape(IntSpan in, IntSpan out, IntSpan kernel, IntSpan stride, In
 }
 
 int64_t plane_grain(const PoolShape& s) {
+  if (s.planes == 0) return 1;  // the sizes of planes that are not there may be anything
   return std::max<int64_t>(1,
                            (int64_t{1} << 15) / std::max<int64_t>(1, s.in_size() + s.out_size()));
 }

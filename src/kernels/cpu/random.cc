@@ -35,7 +35,7 @@ class Runs {
  public:
   explicit Runs(const View& v) : Runs(v, v) {}
   Runs(const View& v, const View& other) : more_(v.numel != 0) {
-    if (!more_) return;  // sizes beside a 0 may have products that overflow
+    if (!more_) return;         // sizes beside a 0 may have products that overflow
     SmallVector<int, 8> order;  // outermost first
     for (int d = 0; d < v.ndim(); d++) {
       if (v.sizes[d] > 1) order.push_back(d);
