@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "taeda/error.h"
 
@@ -144,7 +146,12 @@ TEST(Random, SameNumbersAsTorch) {
       const double a = element(dtype, out.bytes.data(), i), b = element(dtype, c.bytes.data(), i);
       error = std::max(error, std::abs(a - b) / std::max(std::abs(b), 1e-3));
     }
-    EXPECT_EQ(different, 0) << "largest relative difference " << error;
+    // Without fused multiply-add the last bit of a normal number may differ.
+    const char* level = std::getenv("TAEDA_CPU");
+    if (level && std::string_view(level) == "baseline")
+      EXPECT_LE(error, 3e-7);
+    else
+      EXPECT_EQ(different, 0) << "largest relative difference " << error;
     EXPECT_EQ(generator.random() % (1 << 20), static_cast<uint32_t>(c.after))
         << "draws differ in number";
   }
