@@ -30,12 +30,17 @@ from typing import Any
 
 import cases
 import kernel_cases
+import memory
 import table
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("taeda", "torch")
-SUITES = ["import", "tiny", "large", "kernels", "demo", "models", "company", "size", "build"]
+SUITES = [
+    "import", "tiny", "large", "kernels", "demo", "models", "company", "threads", "memory", "size",
+    "build",
+]  # fmt: skip
 COMPANY = ["convnet", "gpt"]  # the models trained while another process computes
+SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
 MODELS = [
     "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
     "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
@@ -204,7 +209,7 @@ class Model:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         units, self.unit = self.answer()
-        self.units, self.megabytes = int(units), 0.0
+        self.units, self.megabytes, self.faults = int(units), 0.0, 0.0
 
     def answer(self) -> list[str]:
         assert self.process.stdout
@@ -217,8 +222,8 @@ class Model:
         assert self.process.stdin
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
-        took, megabytes = self.answer()
-        self.megabytes = float(megabytes)
+        took, megabytes, faults = self.answer()
+        self.megabytes, self.faults = float(megabytes), int(faults) / steps
         return float(took)
 
     def close(self) -> None:
@@ -239,11 +244,12 @@ def measure_model(name: str, threads: int, repetitions: int) -> Row:
         for f, model in models.items():
             rates[f].append(model.units * steps / model.seconds(steps))
     memory = {f: model.megabytes for f, model in models.items()}
+    faults = {f: model.faults for f, model in models.items()}
     for model in models.values():
         model.close()
     return row(
         name, f"{models['taeda'].unit}/s", rates["taeda"], rates["torch"], threads=threads,
-        memory=memory, memory_ratio=memory["taeda"] / memory["torch"],
+        memory=memory, memory_ratio=memory["taeda"] / memory["torch"], faults=faults,
     )  # fmt: skip
 
 
@@ -283,6 +289,45 @@ def measure_company(repetitions: int) -> list[Row]:
         ours, theirs = ([1e6 / rates[f]] for f in FRAMEWORKS)
         unit = rates["unit"].removesuffix("s/s")
         rows.append(row(f"{name}, {unit}", "us", ours, theirs, threads=rates["threads"]))
+        print(f"  {table.line(rows[-1])}", flush=True)
+    return rows
+
+
+def measure_threads(_: int) -> list[Row]:
+    """Steps of training whose losses have the same bits with one and with two threads; one step
+    more if the weights after them have, too."""
+    rows: list[Row] = []
+    for name in SAME_BITS:
+        same: dict[str, int] = {}
+        for f in FRAMEWORKS:
+            one, two = (trained(f, name, threads) for threads in (1, 2))
+            same[f] = sum(a == b for a, b in zip(one["exact"], two["exact"], strict=True))
+            same[f] += one["trained"] == two["trained"]
+        title = f"{name}, {STEPS} losses and the weights after them: equal"
+        rows.append({"name": title, "unit": "", "least": STEPS + 1} | same)
+        print(f"  {table.line(rows[-1])}", flush=True)
+    return rows
+
+
+def trained(framework: str, name: str, threads: int) -> Row:
+    """The losses of STEPS steps of a model in full size, and the weights' hash after them."""
+    command = [*pinned(threads), str(ROOT / "bench" / "models" / "worker.py"), "--full"]
+    command += ["--framework", framework, "--model", name, "--threads", str(threads)]
+    return dict(json.loads(subprocess.check_output([*command, "--check", str(STEPS)], text=True)))
+
+
+def measure_memory(repetitions: int) -> list[Row]:
+    threads = thread_counts()[-1]
+    script = str(ROOT / "bench" / "memory.py")
+    found: dict[str, list[list[float]]] = {f: [] for f in FRAMEWORKS}
+    for _ in range(min(repetitions, 3)):
+        for f in FRAMEWORKS:
+            output = subprocess.check_output([*pinned(threads), script, f, str(threads)], text=True)
+            found[f].append(json.loads(output))
+    rows: list[Row] = []
+    for i, (name, unit, most, _) in enumerate(memory.MEASURES):
+        medians = {f: statistics.median(values[i] for values in found[f]) for f in FRAMEWORKS}
+        rows.append({"name": name, "unit": unit, "most": most} | medians)
         print(f"  {table.line(rows[-1])}", flush=True)
     return rows
 
@@ -383,6 +428,8 @@ def main() -> int:
             n, args.only or MODELS, results.get("models", {}).get("rows", [])
         ),
         "company": measure_company,
+        "threads": measure_threads,
+        "memory": measure_memory,
         "size": measure_size,
         "build": measure_build,
     }

@@ -2,17 +2,20 @@
 
     python bench/models/worker.py --framework taeda --model gpt --steps 10   # time and losses
     python bench/models/worker.py --framework torch --check 5   # small sizes, all models
+    python bench/models/worker.py --framework taeda --check 20 --model gpt --full --batch 1
     python bench/models/worker.py --framework torch --model gpt --serve      # for bench/run.py
 
-`--check N` prints, a JSON line a model, the initial weights' hash and the first N losses. `--serve`
-answers a number of steps on standard input with the seconds they took and, from /proc, the most
-memory the process ever held, in megabytes.
+`--check N` prints, a JSON line a model, the initial weights' hash, the first N losses and the hash
+of the weights after them. `--serve` answers a number of steps on standard input with the seconds
+they took, the most memory that the process ever held, from /proc, in megabytes, and the page faults
+during the steps.
 """
 
 import argparse
 import gc
 import hashlib
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -44,17 +47,21 @@ def digest(model):
 
 def check(names, steps, make):
     for name in names:
-        workload = make(name, full=False)
-        weights = digest(workload.model)
-        losses = [workload.step().item() for _ in range(steps)]
-        exact = [loss.hex() for loss in losses]
-        print(json.dumps({"name": name, "weights": weights, "losses": losses, "exact": exact}))
+        workload = make(name)
+        found = {"name": name, "weights": digest(workload.model)}
+        found["losses"] = [workload.step().item() for _ in range(steps)]
+        found["exact"] = [loss.hex() for loss in found["losses"]]
+        found["trained"] = digest(workload.model)
+        print(json.dumps(found), flush=True)
 
 
 def serve(workload):
     print(workload.units, workload.unit, flush=True)
     for line in sys.stdin:
-        print(seconds(workload, int(line)), peak_megabytes(), flush=True)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        took = seconds(workload, int(line))
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        print(took, peak_megabytes(), faults, flush=True)
 
 
 def main():
@@ -64,6 +71,8 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--check", type=int, metavar="STEPS")
+    parser.add_argument("--full", action="store_true", help="check the sizes that are timed")
+    parser.add_argument("--batch", type=int, help="of the models whose batch can be chosen")
     parser.add_argument("--serve", action="store_true")
     args = parser.parse_args()
     if args.framework == "taeda":
@@ -76,15 +85,16 @@ def main():
 
     torch.set_num_threads(args.threads)
     names = args.model or list(WORKLOADS)
+    options = {"batch": args.batch} if args.batch else {}
     if args.check:
-        check(names, args.check, make)
+        check(names, args.check, lambda name: make(name, args.full, **options))
         return
     gc.freeze()
     if args.serve:
-        serve(make(names[0]))
+        serve(make(names[0], **options))
         return
     for name in names:
-        workload = make(name)
+        workload = make(name, **options)
         workload.step()
         took = seconds(workload, args.steps)
         rate = workload.units * args.steps / took

@@ -53,9 +53,9 @@ def vgg19(full):
     return classifier(vision.VGG19(10, width=16, image=32), 4, 32, 10)
 
 
-def resnet18(full):
+def resnet18(full, batch=16):
     if full:
-        return classifier(vision.ResNet(vision.BasicBlock, (2, 2, 2, 2)), 16, 224, 1000)
+        return classifier(vision.ResNet(vision.BasicBlock, (2, 2, 2, 2)), batch, 224, 1000)
     return classifier(vision.ResNet(vision.BasicBlock, (2, 2, 2, 2), 10, 8), 8, 64, 10)
 
 
@@ -96,8 +96,8 @@ def vit_tiny(full):
     )
 
 
-def gpt(full):
-    batch, length, vocabulary = (8, 256, 65) if full else (2, 16, 65)
+def gpt(full, batch=8):
+    batch, length, vocabulary = (batch, 256, 65) if full else (2, 16, 65)
     model = transformer.GPT(vocabulary, length, *((384, 6, 6) if full else (24, 2, 3)))
     text = torch.randint(0, vocabulary, (batch, length + 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
@@ -171,6 +171,6 @@ WORKLOADS = {
 }  # fmt: skip
 
 
-def make(name, full=True):
+def make(name, full=True, **options):
     torch.manual_seed(0)
-    return WORKLOADS[name](full)
+    return WORKLOADS[name](full, **options)

@@ -12,10 +12,10 @@ WORKER = Path(__file__).resolve().parents[2] / "bench" / "models" / "worker.py"
 STEPS = 5
 
 
-def check(framework, threads=1):
+def check(framework, threads=1, *options, steps=STEPS):
     """What each model starts from and its first losses, by name, from a process of its own."""
-    command = [sys.executable, str(WORKER), "--framework", framework]
-    command += ["--threads", str(threads), "--check", str(STEPS)]
+    command = [sys.executable, str(WORKER), "--framework", framework, *options]
+    command += ["--threads", str(threads), "--check", str(steps)]
     output = subprocess.check_output(command, text=True, env=dict(os.environ))
     found = [json.loads(line) for line in output.splitlines()]
     return {one["name"]: one for one in found}
@@ -43,3 +43,12 @@ def test_losses_are_the_same_bits_with_one_and_two_threads(ours):
     two = check("taeda", threads=2)
     for name, one in ours.items():
         assert two[name]["exact"] == one["exact"], name
+
+
+def test_twenty_steps_in_full_width_are_the_same_bits_with_one_and_two_threads():
+    # Small batches keep this short; their kernels still share every layer's work among threads.
+    for name, batch in ("resnet18", 2), ("gpt", 1):
+        options = ("--model", name, "--full", "--batch", str(batch))
+        one, two = (check("taeda", threads, *options, steps=20)[name] for threads in (1, 2))
+        assert len(set(one["losses"])) > 10
+        assert two["exact"] == one["exact"] and two["trained"] == one["trained"], name

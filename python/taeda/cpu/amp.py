@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import taeda
 from taeda import amp
+from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast"]
-
-
-def _old(name: str) -> None:
-    warnings.warn(
-        f"torch.cpu.amp.{name}(...) is deprecated: use torch.amp.{name}('cpu', ...)",
-        FutureWarning,
-        stacklevel=3,
-    )
 
 
 class autocast(amp.autocast):
     def __init__(
         self, enabled: bool = True, dtype: Any = taeda.bfloat16, cache_enabled: bool = True
     ) -> None:
-        _old("autocast")
+        warn_old_name("cpu.amp.autocast", "autocast('cpu', ...)")
         super().__init__("cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
 class GradScaler(amp.GradScaler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _old("GradScaler")
+        warn_old_name("cpu.amp.GradScaler", "GradScaler('cpu', ...)")
         super().__init__("cpu", *args, **kwargs)

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from taeda import amp
+from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
-def _old(name: str, new: str) -> None:
-    warnings.warn(
-        f"torch.cuda.amp.{name}(...) is deprecated: use torch.amp.{new}",
-        FutureWarning,
-        stacklevel=3,
-    )
-
-
 class autocast(amp.autocast):
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
-        _old("autocast", "autocast('cuda', ...)")
+        warn_old_name("cuda.amp.autocast", "autocast('cuda', ...)")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
 class GradScaler(amp.GradScaler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _old("GradScaler", "GradScaler('cuda', ...)")
+        warn_old_name("cuda.amp.GradScaler", "GradScaler('cuda', ...)")
         super().__init__("cuda", *args, **kwargs)
 
 
 def custom_fwd(fwd: Callable | None = None, *, cast_inputs: Any = None) -> Callable:
     """amp.custom_fwd for device_type='cuda'."""
-    _old("custom_fwd", "custom_fwd(..., device_type='cuda')")
+    warn_old_name("cuda.amp.custom_fwd", "custom_fwd(..., device_type='cuda')")
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Callable | None = None) -> Callable:
     """amp.custom_bwd for device_type='cuda'."""
-    _old("custom_bwd", "custom_bwd(..., device_type='cuda')")
+    warn_old_name("cuda.amp.custom_bwd", "custom_bwd(..., device_type='cuda')")
     return amp.custom_bwd(bwd, device_type="cuda")
