@@ -1,0 +1,111 @@
+"""Where the time of the models' steps goes: `python bench/profile_models.py`, with Linux's perf.
+
+Samples a few steps of each model of bench/models on one thread, adds up functions that serve the
+same purpose, and writes the shares into docs/notes/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import datetime
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from run import MODELS, ROOT, machine, pinned
+from table import replace_between
+
+PAGE = ROOT / "docs" / "notes" / "performance.md"
+# The first expression that finds something in "library: function" names the column.
+PURPOSES = {
+    "products": r"multiply_|gemv|dot_block|tile_fn",
+    "packing": r"pack|gather_strided",
+    "oneDNN": r"^\[JIT\]|libdnnl",
+    "Winograd": r"transform_",
+    "direct convolution": r"sum_taps|convolve|WeightGradient|[Uu]nfold|columns",
+    "pooling": r"pool|find_along_rows|max_plane",
+    "optimizer": r"Rule>|foreach|fused_",
+    "attention, softmax, loss": r"[Aa]ttention|softmax|exp_|scores|weigh|loss|extreme",
+    "norms, sums": r"moments|layer_norm|batch_norm|reduce|sum_|add_piece|along_row|Rows<",
+    "recurrent cells": r"recurrent|Layer<|Lstm|Gru",
+    "elements": r"dense<|apply<|loop|copy|memmove|memset|fill|index|embed|gather|scatter|rearrange",
+    "system": r"^\[kernel",
+    "Python": r"^libpython|^python|_C\.cpython",
+}
+
+
+def purpose(line: str) -> str:
+    found = (name for name, pattern in PURPOSES.items() if re.search(pattern, line))
+    return next(found, "other")
+
+
+def samples(model: str, seconds: int) -> dict[str, float]:
+    """Shares of the processor's time by purpose, once the first steps are over."""
+    serve = [*pinned(1), str(ROOT / "bench" / "models" / "worker.py"), "--serve", "--model", model]
+    process = subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin and process.stdout
+
+    def run(steps: int) -> float:
+        assert process.stdin and process.stdout
+        process.stdin.write(f"{steps}\n")
+        process.stdin.flush()
+        return float(process.stdout.readline().split()[0])
+
+    process.stdout.readline()
+    run(2)
+    steps = max(1, round(seconds / run(1)))
+    with tempfile.TemporaryDirectory() as folder:
+        data = f"{folder}/perf.data"
+        record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-o", data]
+        recorder = subprocess.Popen([*record, "-p", str(process.pid)])
+        run(steps)
+        recorder.send_signal(2)
+        recorder.wait()
+        process.stdin.close()
+        process.wait()
+        report = ["perf", "report", "-i", data, "--no-children", "-g", "none", "-w", "0,0,0,0"]
+        report += ["--sort", "dso,symbol", "-t", "\t"]
+        text = subprocess.check_output(report, text=True, stderr=subprocess.DEVNULL)
+    shares: dict[str, float] = collections.defaultdict(float)
+    for line in text.splitlines():
+        if match := re.match(r"\s*([\d.]+)%\s+(.*?)\s+\[.\]\s*(.*)", line.replace("\t", "  ")):
+            shares[purpose(f"{match[2]}: {match[3]}")] += float(match[1])
+    return shares
+
+
+def table(found: dict[str, dict[str, float]]) -> str:
+    columns = [*PURPOSES, "other"]
+    lines = [
+        f"{datetime.date.today()}, {machine()}, one thread; percent of the samples of a step.",
+        "",
+        "| | " + " | ".join(columns) + " |",
+        "|---" + "|---:" * len(columns) + "|",
+    ]
+    for model, shares in found.items():
+        cells = (f"{shares[c]:.0f}" if shares[c] >= 0.5 else "" for c in columns)
+        lines.append(f"| {model} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", action="append", choices=MODELS, help="default: all, and write")
+    parser.add_argument("--seconds", type=int, default=10)
+    args = parser.parse_args()
+    if not shutil.which("perf"):
+        sys.exit("perf (linux-perf) is needed")
+    found = {}
+    for model in args.only or MODELS:
+        found[model] = samples(model, args.seconds)
+        shares = sorted(found[model].items(), key=lambda item: -item[1])
+        print(model, ", ".join(f"{name} {share:.0f}" for name, share in shares), flush=True)
+    if not args.only:
+        PAGE.write_text(replace_between(PAGE.read_text(), "profile", table(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
