@@ -37,6 +37,13 @@ MODEL_TARGETS = {
 }  # fmt: skip
 
 MEAN_TARGET = 1.4  # of all models
+# Millions of floating-point operations of the products and convolutions that an image, a token or a
+# sample takes, as PyTorch's FlopCounterMode counts them; in MobileNets three times forward's.
+MFLOP = {
+    "alexnet": 4144, "vgg19": 117_600, "resnet18": 10_650, "resnet50": 24_300,
+    "mobilenet_v1": 3412, "mobilenet_v2": 1805, "convnet": 33.8, "vit_tiny": 7464, "gpt": 70.9,
+    "gnmt": 82.7, "ncf": 0.64, "gpt2_decode": 247, "gpt2_decode_bf16": 247,
+}  # fmt: skip
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -132,39 +139,54 @@ def model_line(row: Row) -> str:
     )
 
 
-def models_markdown(rows: list[Row]) -> str:
+def product_rates(results: dict[str, Any]) -> dict[int, float]:
+    """Operations a second, by threads, of the large product in the better framework."""
+    return {
+        r["threads"]: kernel_cases.FLOPS[r["name"]] / min(r["taeda"], r["torch"]) * 1e6
+        for r in results.get("kernels", {}).get("rows", [])
+        if r["name"] == kernel_cases.PRODUCT and "error" not in r
+    }
+
+
+def models_markdown(rows: list[Row], peaks: dict[int, float]) -> str:
     lines = [
         "Steps of forward, loss, backward and optimizer in f32 (the decoders only read), programs",
         "and sizes of bench/models. Here a throughput above 1 means that taeda does more, and a",
         "memory ratio below 1 that its process needs less at its peak. The gain is what two",
-        "threads give over one, the faults are pages that a step had the system bring in, each in",
-        "taeda and in PyTorch.",
+        "threads give over one, the faults are pages that a step had the system bring in, and the",
+        "share is that of the operations a second that a large product reaches, as if no algorithm",
+        "saved any: each in taeda and in PyTorch.",
         "",
-        "| | threads | taeda | PyTorch | throughput | target | peak memory | gain | faults |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| | threads | taeda | PyTorch | throughput | target | memory | gain | faults | share |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     alone = {row["name"]: row for row in rows if row["threads"] == 1 and "error" not in row}
     for row in rows:
         name = row["name"]
         if "error" in row:
-            lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | |")
+            lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | | |")
             continue
         target = MODEL_TARGETS[name]
         ratio = f"**{row['ratio']:.2f}**" if misses("models", row) else f"{row['ratio']:.2f}"
         gain = ""
         if row["threads"] > 1 and name in alone:
             gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
+        share, peak = "", peaks.get(row["threads"])
+        if peak:
+            share = ", ".join(
+                f"{row[f] * MFLOP[name] * 1e6 / peak:.0%}" for f in ("taeda", "torch")
+            )
         faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
         lines.append(
             f"| {name} | {row['threads']} | {row['taeda']:,.1f} {row['unit']} | "
             f"{row['torch']:,.1f} {row['unit']} | {ratio}"
-            f" | {target:g} | {row['memory_ratio']:.2f} | {gain} | {faults} |"
+            f" | {target:g} | {row['memory_ratio']:.2f} | {gain} | {faults} | {share} |"
         )
     for threads in sorted({row["threads"] for row in rows}):
         ratios = [r["ratio"] for r in rows if r["threads"] == threads and "error" not in r]
         mean = statistics.geometric_mean(ratios)
         shown = f"**{mean:.2f}**" if round(mean, 2) < MEAN_TARGET else f"{mean:.2f}"
-        lines.append(f"| geometric mean | {threads} | | | {shown} | {MEAN_TARGET} | | | |")
+        lines.append(f"| geometric mean | {threads} | | | {shown} | {MEAN_TARGET} | | | | |")
     return "\n".join(lines)
 
 
@@ -185,7 +207,11 @@ OpenMP threads wait for each other) and the one-thread rows are the ones to beli
         names = result["versions"]
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
-        body = models_markdown(rows) if suite == "models" else markdown(suite, rows)
+        body = (
+            models_markdown(rows, product_rates(results))
+            if suite == "models"
+            else markdown(suite, rows)
+        )
         why = notes.below([r["name"] for r in rows if misses(suite, r)])
         text += (
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
