@@ -1,0 +1,57 @@
+"""The benchmark page marks what misses its target, and says why."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+import cases  # noqa: E402
+import kernel_cases  # noqa: E402
+import notes  # noqa: E402
+import run  # noqa: E402
+import table  # noqa: E402
+
+COPY = next(iter(kernel_cases.COPIES.values()))
+
+
+def row(name: str, ratio: float, **more: Any) -> table.Row:
+    return {"name": name, "unit": "us", "taeda": ratio, "torch": 1.0, "ratio": ratio} | more
+
+
+def test_rows_miss_by_their_ratio_or_by_their_share_of_the_limit() -> None:
+    assert not table.misses("kernels", row(COPY, 1.0, limit=0.8))
+    assert table.misses("kernels", row(COPY, 1.02, limit=1.0))
+    assert table.misses("kernels", row(COPY, 0.5, limit=0.7))
+    assert not table.misses("kernels", row(kernel_cases.PRODUCT, 0.9, limit=0.7))
+    assert table.misses("tiny", row("a + b", 0.36)) and not table.misses("tiny", row("a", 0.35))
+    assert table.misses("models", row("gpt", 1.14)) and not table.misses("models", row("gpt", 1.15))
+    assert table.misses("memory", {"taeda": 1.2, "most": 1.1})
+    assert not table.misses("memory", {"taeda": 1.0, "most": 1.1})
+    assert table.misses("threads", {"taeda": 20, "least": 21})
+
+
+def test_a_page_marks_and_explains_what_misses(monkeypatch: Any) -> None:
+    monkeypatch.setattr(notes, "NOTES", {"co.*": "the reason."})
+    versions = {"taeda": "1", "torch": "2"}
+    head = {"date": "2000-01-01", "machine": "m", "versions": versions}
+    kernels = [row(COPY, 0.5, limit=0.5, threads=1), row("relu", 1.5, limit=1.0, threads=1)]
+    gpt = row("gpt", 1.2, threads=1, memory_ratio=0.5, faults={"taeda": 0, "torch": 9})
+    ncf = row("ncf", 1.2, threads=1, memory_ratio=0.5)
+    page = table.page({"kernels": head | {"rows": kernels}, "models": head | {"rows": [gpt, ncf]}})
+    assert f"- {COPY}: the reason." in page and "- relu; ncf" not in page
+    assert "| **50%** |" in page and "**1.50** (target 1)" in page and "| 0, 9 |" in page
+    assert "- ncf: not explained yet." in page and "- gpt" not in page
+    assert "| geometric mean | 1 | | | **1.20** | 1.4 |" in page
+
+
+def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
+    assert set(run.MODELS) == set(table.MODEL_TARGETS) == set(table.MFLOP)
+    assert set(run.SUITES) == set(table.TITLES)
+    rows = [*run.MODELS, *(name for suite in cases.CASES.values() for name in suite)]
+    for pattern in notes.NOTES:
+        assert any(re.fullmatch(pattern, name) for name in rows), pattern
