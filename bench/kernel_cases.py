@@ -75,7 +75,7 @@ def copy(megabytes: int) -> None:
     kernel(name, bytes=2 * megabytes * MEGA)(make)
 
 
-for size in (1, 4, 16, 24):
+for size in (1, 4, 8, 16, 24):
     copy(size)
 
 
@@ -289,6 +289,99 @@ unary(
     of=lambda torch: torch.zeros(2048, 2048, dtype=torch.bool),
 )
 unary("count_nonzero", 16 * MEGA, lambda torch, x: x.count_nonzero())
+
+# --- layers ------------------------------------------------------------------------------------
+
+
+def square(size: int) -> Callable[[Any], Any]:
+    return lambda torch: torch.randn(size, size)
+
+
+for _size in (1000, 2048):
+    unary(
+        f"softmax(1), {_size} x {_size}",
+        8 * _size * _size,
+        lambda torch, x: torch.softmax(x, 1),
+        of=square(_size),
+    )
+    unary(
+        f"log_softmax(1), {_size} x {_size}",
+        8 * _size * _size,
+        lambda torch, x: torch.log_softmax(x, 1),
+        of=square(_size),
+    )
+
+
+def layer(
+    name: str,
+    bytes: tuple[int, int],
+    call: Callable[..., Any],
+    of: Callable[..., Any],
+    wanted: int = 1,
+) -> None:
+    """call(torch, *tensors) forward, and with its backward to the first `wanted` tensors; `bytes`
+    of the one and of both together."""
+
+    def forward(torch: Any) -> Run:
+        tensors = of(torch)
+        return lambda: call(torch, *tensors)
+
+    def both(torch: Any) -> Run:
+        tensors = of(torch)
+        inputs = [x.requires_grad_() for x in tensors[:wanted]]
+        gy = torch.randn_like(call(torch, *tensors).detach())
+        return lambda: torch.autograd.grad(call(torch, *tensors), inputs, gy)
+
+    kernel(name, bytes=bytes[0])(forward)
+    kernel(f"{name}, forward and backward", bytes=bytes[1])(both)
+
+
+# Bytes of both: forward reads x and writes y, backward reads gy and what it needs of x or y and
+# writes gx.
+layer(
+    "layer_norm, 2048 x 2048",
+    (32 * MEGA, 80 * MEGA),
+    lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (2048,), w, b),
+    lambda torch: (torch.randn(2048, 2048), torch.ones(2048), torch.zeros(2048)),
+    wanted=3,
+)
+layer(
+    "cross_entropy, 8192 x 1000",
+    (32_768_000, 98_304_000),
+    lambda torch, x, target: torch.nn.functional.cross_entropy(x, target),
+    lambda torch: (torch.randn(8192, 1000), torch.randint(0, 1000, (8192,))),
+)
+layer(
+    "gelu",
+    (32 * MEGA, 80 * MEGA),
+    lambda torch, x: torch.nn.functional.gelu(x),
+    lambda torch: (torch.randn(2048, 2048),),
+)
+layer(
+    "relu of a graph",
+    (32 * MEGA, 80 * MEGA),
+    lambda torch, x: torch.relu(x),
+    lambda torch: (torch.randn(2048, 2048),),
+)
+layer(
+    "dropout in training",
+    (32 * MEGA, 68 * MEGA),
+    lambda torch, x: torch.nn.functional.dropout(x, 0.1),
+    lambda torch: (torch.randn(2048, 2048),),
+)
+layer(
+    "embedding, 4096 rows of 256",
+    (8 * MEGA, 8 * MEGA + 50_000 * 1024 + 8 * MEGA),
+    lambda torch, w, i: torch.nn.functional.embedding(i, w),
+    lambda torch: (torch.randn(50_000, 256), torch.randint(0, 50_000, (4096,))),
+)
+for _mode in ("bilinear", "bicubic"):
+    layer(
+        f"interpolate by 2, {_mode}",
+        (20 * MEGA, 40 * MEGA),
+        lambda torch, x, mode=_mode: torch.nn.functional.interpolate(x, scale_factor=2, mode=mode),
+        lambda torch: (torch.randn(4, 16, 128, 128),),
+    )
 
 # --- order and search --------------------------------------------------------------------------
 

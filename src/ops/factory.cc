@@ -2,7 +2,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/parallel.h"
 #include "core/layout.h"
+#include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop.h"
 #include "op/_cast.h"
 #include "op/arange.h"
@@ -129,6 +131,8 @@ constexpr double kMaxCount = 9.2e18;
 // The number as an integer, fractions cut off.
 int64_t truncated(const Scalar& x) { return x.to<int64_t>(); }
 
+constexpr int64_t kSequenceGrain = 65536;
+
 // Element i is start + i * step, in integers for integer dtypes, else in double; then converted.
 Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype,
                 const TensorOptions& options) {
@@ -138,13 +142,19 @@ Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dt
       Tensor wide = dtype == DType::kInt64 ? out : empty_tensor({count}, DType::kInt64);
       auto* data = wide.data<int64_t>();
       const int64_t a = truncated(start), d = truncated(step);
-      for (int64_t i = 0; i < count; i++) data[i] = a + i * d;
+      parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
+        const uint64_t skipped = static_cast<uint64_t>(begin) * static_cast<uint64_t>(d);
+        cpu::count_up(data + begin, end - begin,
+                      static_cast<int64_t>(static_cast<uint64_t>(a) + skipped), d);
+      });
       if (!wide.is_same(out)) cpu::copy(view_of(out), view_of(wide));
     } else {
       Tensor wide = dtype == DType::kFloat64 ? out : empty_tensor({count}, DType::kFloat64);
       auto* data = wide.data<double>();
       const double a = start.to_double(), d = step.to_double();
-      for (int64_t i = 0; i < count; i++) data[i] = a + static_cast<double>(i) * d;
+      parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) data[i] = a + static_cast<double>(i) * d;
+      });
       if (!wide.is_same(out)) cpu::copy(view_of(out), view_of(wide));
     }
   }
@@ -178,7 +188,8 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     const __int128 span = static_cast<__int128>(truncated(end)) - truncated(start),
                    width = truncated(step);
     TD_CHECK_VALUE(width != 0, "step must be nonzero");
-    count = static_cast<double>((span + width - (width > 0 ? 1 : -1)) / width);
+    const __int128 steps = (span + width - (width > 0 ? 1 : -1)) / width;
+    count = static_cast<double>(steps);
   }
   TD_CHECK(count >= 0 && count < kMaxCount, "arange: invalid size, possible overflow");
   return sequence(static_cast<int64_t>(count), start, step, dtype, options);

@@ -5,6 +5,7 @@
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop.h"
 #include "kernels/cpu/loop_plan.h"
+#include "kernels/cpu/stream.h"
 
 namespace taeda::cpu {
 
@@ -14,6 +15,7 @@ struct Scratch {
   const char* tile = nullptr;  // the source of the tile in `raw`: `rows` runs of `count` elements
   int64_t count = 0;
   int64_t rows = 0;
+  StreamFence fence;
   alignas(64) char raw[kBlockBytes];
   alignas(64) char converted[kBlockBytes];
 };
@@ -40,14 +42,22 @@ void copy(const View& dst, const View& src) {
   const bool tiled = plan.crosses(1) && plan.strides[1][1] == from;
   const ConvertFn convert = dst.dtype == src.dtype ? nullptr : convert_fn(dst.dtype, src.dtype);
 
-  if (!convert && !tiled) {
+  const bool streamed = dst_stride == to && dst.data != src.data &&
+                        worth_streaming(plan.footprint(0, to) + plan.footprint(1, from));
+
+  if (!convert && !tiled && !streamed) {
     for_each_run<char>(plan, kLoopGrain, [&](char&, char* const* at, int64_t n, int64_t) {
       copy_items(at[0], dst_stride, at[1], src_stride, to, n);
     });
     return;
   }
+  const bool dense = !convert && src_stride == from;
   for_each_run<Scratch>(
-      plan, tiled ? kTileLength : kBlockBytes / widest,
+      plan,
+      tiled                         ? kTileLength
+      : dense                       ? kLoopGrain
+      : streamed && src_stride >= 0 ? kStreamBytes / widest
+                                    : kBlockBytes / widest,
       [&](Scratch& scratch, char* const* at, int64_t n, int64_t rows) {
         const char* source = at[1];
         if (tiled) {
@@ -64,8 +74,13 @@ void copy(const View& dst, const View& src) {
           gather_items(scratch.raw, at[1], from, src_stride, n);
           source = scratch.raw;
         }
-        if (convert && dst_stride == to) return convert(at[0], source, n);
+        if (convert && dst_stride == to && !streamed) return convert(at[0], source, n);
         if (convert) convert(scratch.converted, source, n);
+        if (streamed) {
+          stream(at[0], convert ? scratch.converted : source, n * to);
+          scratch.fence.pending = true;
+          return;
+        }
         scatter_items(at[0], convert ? scratch.converted : source, to, dst_stride, n);
       });
 }

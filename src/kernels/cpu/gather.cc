@@ -149,6 +149,13 @@ void scatter_items(char* dst, const void* src, int64_t itemsize, int64_t stride,
                  [&](auto t) { scatter(dst, stride, static_cast<const decltype(t)*>(src), n); });
 }
 
+// Sums: vectors of the baseline have no such products.
+void count_up(int64_t* out, int64_t n, int64_t a, int64_t d) {
+  uint64_t value = static_cast<uint64_t>(a);
+  for (int64_t i = 0; i < n; i++, value += static_cast<uint64_t>(d))
+    out[i] = static_cast<int64_t>(value);
+}
+
 void gather_tile(void* dst, const char* src, int64_t itemsize, int64_t stride, int64_t n,
                  int64_t rows) {
   with_item_type(itemsize,

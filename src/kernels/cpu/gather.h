@@ -20,6 +20,9 @@ void scatter_items(char* dst, const void* src, int64_t itemsize, int64_t stride,
 void gather_tile(void* dst, const char* src, int64_t itemsize, int64_t stride, int64_t n,
                  int64_t rows);
 
+// out[i] = a + i * d, wrapping around.
+void count_up(int64_t* out, int64_t n, int64_t a, int64_t d);
+
 // One element of each item size that dtypes have: calls body(T()) with an unsigned type or a pair.
 struct ItemPair {
   uint64_t a, b;

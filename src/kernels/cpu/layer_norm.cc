@@ -88,8 +88,9 @@ void layer_norm_forward(const View& out, const View& mean, const View& rstd, con
                         const View& weight, const View& bias, int64_t n, double eps) {
   const int64_t rows = x.numel / n;
   const SmallTensor<T> w(weight, n, T(1)), b(bias, n, T(0));
+  const bool streamed = stream_rows<T>(2 * x.numel * item_size(out.dtype), n);
   parallel_for(0, rows, std::max<int64_t>(1, kWork / n), [&](int64_t begin, int64_t end) {
-    RowBuffer<T> xs(x, n), ys(out, n);
+    RowBuffer<T> xs(x, n), ys(out, n, streamed);
     for (int64_t i = begin; i < end; i++) {
       const T* row = xs.read(i * n, n);
       const Statistics<T> s = statistics(row, n, eps);
@@ -121,8 +122,9 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
   const SmallTensor<T> w(weight, n, T(1));
   const std::unique_ptr<T[]> sums(new T[static_cast<size_t>(2 * parts * n)]());
   const RowTable<T>& t = row_table<T>();
+  const bool streamed = stream_rows<T>(3 * x.numel * item_size(gx.dtype), n);
   over_parts(rows, parts, [&](int64_t p, int64_t begin, int64_t end) {
-    RowBuffer<T> gs(gy, n), xs(x, n), os(gx, n);
+    RowBuffer<T> gs(gy, n), xs(x, n), os(gx, n, streamed);
     std::unique_ptr<T[]> scaled(new T[static_cast<size_t>(n)]);
     T* const part_w = sums.get() + 2 * p * n;
     T* const part_b = part_w + n;

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop_plan.h"
+#include "kernels/cpu/stream.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -37,6 +38,7 @@ struct Kernel {
   int64_t out_itemsize;
   int64_t tile_rows;  // runs that a tile holds
   uint32_t repeated;  // bit k: input k
+  bool streamed;      // the result passes by the cache
 };
 
 struct Scratch {
@@ -47,6 +49,7 @@ struct Scratch {
     int64_t rows = 0;
   };
   Held held[kMaxOperands];
+  StreamFence fence;
   alignas(64) char raw[kBlockBytes];
   alignas(64) char buffer[kMaxOperands][kBlockBytes];
 };
@@ -98,21 +101,36 @@ const void* dense_input(const Kernel& kernel, Scratch& scratch, int k, const cha
   return buffer;
 }
 
+// Short runs that lie far apart are not fetched ahead by the processor itself.
+constexpr int64_t kRowsAhead = 8;
+void fetch(const char* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(from + i);
+}
+
 // Runs along dimension 0: operands that are dense there are used in place.
 void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
+  const bool crosses = plan.crosses_memory_order();
   for_each_run<Scratch>(
       plan, block, [&](Scratch& scratch, char* const* at, int64_t n, int64_t rows) {
         const void* in[kMaxOperands];
         for (int k = 1; k < kernel.operands; k++) {
+          if (crosses && rows > kRowsAhead && kernel.operand[k].direct)
+            fetch(at[k] + kRowsAhead * plan.strides[1][k], n * kernel.operand[k].itemsize);
           in[k - 1] =
               kernel.operand[k].direct ? at[k] : dense_input(kernel, scratch, k, at[k], n, rows);
         }
         const Operand& out = kernel.operand[0];
-        if (out.direct) {
+        if (out.direct && !kernel.streamed) {
           kernel.fn(at[0], in, n, kernel.params, kernel.repeated);
           return;
         }
         kernel.fn(scratch.buffer[0], in, n, kernel.params, kernel.repeated);
+        if (kernel.streamed) {
+          if (out.convert) out.convert(scratch.raw, scratch.buffer[0], n);
+          stream(at[0], out.convert ? scratch.raw : scratch.buffer[0], n * out.itemsize);
+          scratch.fence.pending = true;
+          return;
+        }
         if (!out.convert) {
           scatter_items(at[0], scratch.buffer[0], out.itemsize, out.stride, n);
         } else if (out.stride == out.itemsize) {
@@ -232,10 +250,24 @@ bool same_layout(const View& a, const View& b) {
 
 void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const View& out,
                 Span<const View> in, const void* params) {
+  bool in_place = false;
+  for (const View& v : in) in_place |= v.data == out.data;
+  const int64_t inputs = static_cast<int64_t>(in.size());
+  const bool streamed =
+      !in_place && worth_streaming(out.numel * (out_itemsize + inputs * in_itemsize));
+  const int64_t block = streamed ? kStreamBytes / out_itemsize : INT64_MAX;
   parallel_for(0, out.numel, kLoopGrain, [&](int64_t begin, int64_t end) {
-    const void* data[kMaxLoopInputs];
-    for (size_t k = 0; k < in.size(); k++) data[k] = in[k].as<char>() + begin * in_itemsize;
-    fn(out.as<char>() + begin * out_itemsize, data, end - begin, params, 0);
+    alignas(64) char buffer[kStreamBytes];
+    StreamFence fence;
+    fence.pending = streamed;
+    for (int64_t at = begin, n; at < end; at += n) {
+      n = std::min(block, end - at);
+      const void* data[kMaxLoopInputs];
+      for (size_t k = 0; k < in.size(); k++) data[k] = in[k].as<char>() + at * in_itemsize;
+      char* const target = out.as<char>() + at * out_itemsize;
+      fn(streamed ? buffer : target, data, n, params, 0);
+      if (streamed) stream(target, buffer, n * out_itemsize);
+    }
   });
 }
 
@@ -258,7 +290,9 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   Plan plan;
   plan.build(views, static_cast<int>(in.size()) + 1);
 
-  Kernel kernel{fn, params, plan.operands, {}, item_size(compute), item_size(fn_out), 0, 0};
+  Kernel kernel{fn, params, plan.operands, {}, item_size(compute), item_size(fn_out), 0, 0, false};
+  int64_t bytes = 0;
+  bool overwrites = false;
   int64_t widest = std::max(item_size(compute), item_size(fn_out));
   for (int k = 0; k < plan.operands; k++) {
     const DType from = views[k]->dtype, wanted = k == 0 ? fn_out : compute;
@@ -271,6 +305,8 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
     op.direct = !op.convert && op.stride == op.itemsize;
     op.tiled = k > 0 && plan.crosses(k) && plan.strides[1][k] == op.itemsize;
     widest = std::max(widest, op.itemsize);
+    bytes += plan.footprint(k, op.itemsize);
+    overwrites |= k > 0 && plan.data[k] == plan.data[0];
   }
   const int64_t block = kBlockBytes / widest;
   if (plan.sizes[0] < kShortRun && plan.ndim > 1) return loop_by_blocks(plan, kernel, block);
@@ -282,10 +318,13 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
     in_place &= op.direct || op.repeated;
   }
   kernel.tile_rows = kCacheLine / widest;
+  kernel.streamed = worth_streaming(bytes) && !overwrites &&
+                    kernel.operand[0].stride == kernel.operand[0].itemsize;
   loop_by_runs(plan, kernel,
-               in_place                      ? kLoopGrain
-               : plan.crosses_memory_order() ? kTileLength
-                                             : block);
+               plan.crosses_memory_order() ? kTileLength
+               : kernel.streamed           ? kStreamBytes / widest
+               : in_place                  ? kLoopGrain
+                                           : block);
 }
 
 }  // namespace taeda

@@ -55,6 +55,12 @@ struct LoopPlan {
     return true;
   }
 
+  // Bytes that operand k's elements fill, those that are repeated counted once.
+  int64_t footprint(int k, int64_t itemsize) const {
+    for (int d = 0; d < ndim; d++) itemsize *= strides[d][k] == 0 ? 1 : sizes[d];
+    return itemsize;
+  }
+
   // Whether some operand would be read across its memory order: its elements lie one after the
   // other along dimension 1, while the loop runs along dimension 0.
   bool crosses_memory_order() const {

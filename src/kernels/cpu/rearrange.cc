@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/index_common.h"
+#include "kernels/cpu/loop.h"
 
 namespace taeda::cpu {
 namespace {
@@ -13,16 +14,16 @@ constexpr int64_t kWork = 1 << 14;
 // f(row, offset): for each row along the last dimension of x, its number and the offset of its
 // first element.
 template <class F>
-void over_rows(const View& x, IntSpan strides, int64_t start, const F& f) {
+void over_rows(const View& x, const F& f) {
   const size_t n = x.sizes.size();
   const int64_t length = n ? x.sizes[n - 1] : 1;
   if (x.numel == 0) return;
   parallel_for(0, x.numel / length, std::max<int64_t>(1, kWork / length),
                [&](int64_t begin, int64_t end) {
                  for (int64_t row = begin; row < end; row++) {
-                   int64_t offset = start, rest = row;
+                   int64_t offset = 0, rest = row;
                    for (size_t d = n ? n - 1 : 0; d-- > 0;) {
-                     offset += rest % x.sizes[d] * strides[d];
+                     offset += rest % x.sizes[d] * x.strides[d];
                      rest /= x.sizes[d];
                    }
                    f(row, offset);
@@ -33,6 +34,7 @@ void over_rows(const View& x, IntSpan strides, int64_t start, const F& f) {
 }  // namespace
 
 void flip(const View& out, const View& self, IntSpan dims) {
+  if (self.numel == 0) return;
   DimVector strides(self.strides);
   int64_t start = 0;
   for (int64_t d : dims) {
@@ -41,11 +43,7 @@ void flip(const View& out, const View& self, IntSpan dims) {
     start += (self.sizes[i] - 1) * strides[i];
     strides[i] = -strides[i];
   }
-  const size_t n = self.sizes.size();
-  const int64_t length = n ? self.sizes[n - 1] : 1, step = n ? strides[n - 1] : 1;
-  over_rows(self, strides, start, [&](int64_t row, int64_t offset) {
-    convert_row(at(out, row * length), out.dtype, 1, at(self, offset), self.dtype, step, length);
-  });
+  copy(out, View{at(self, start), self.dtype, self.sizes, strides, self.numel, true});
 }
 
 namespace {
@@ -55,7 +53,7 @@ template <class Keep>
 void triangle(const View& out, const View& self, const Keep& keep) {
   const size_t n = self.sizes.size();
   const int64_t rows = self.sizes[n - 2], columns = self.sizes[n - 1], item = item_size(self.dtype);
-  over_rows(self, self.strides, 0, [&](int64_t row, int64_t offset) {
+  over_rows(self, [&](int64_t row, int64_t offset) {
     char* const to = at(out, row * columns);
     const auto [first, last] = keep(row % rows, columns);
     std::memset(to, 0, static_cast<size_t>(first * item));

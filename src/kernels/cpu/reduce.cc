@@ -13,6 +13,9 @@ constexpr int64_t kChunk = 1 << 15;  // elements worth a task
 constexpr int64_t kMaxSplits = 64;   // of one reduction
 constexpr int64_t kMaxResults = 2;
 constexpr int64_t kRowsAtOnce = 64;  // rows of dense columns handed over at once
+// Dense columns go through a piece of each row that is long enough for memory to be fetched ahead.
+constexpr int64_t kWideTile = 4096;
+constexpr int64_t kWideSplits = 16;  // of a reduction with more columns than a tile has
 
 struct Axis {
   int64_t size, in;          // extent and input stride
@@ -88,10 +91,17 @@ class Plan {
     const int64_t chunks =
         units >= 2 * kMaxSplits || count_ < 2
             ? 1
-            : std::clamp<int64_t>(work / kChunk, 1, std::min(kMaxSplits, count_));
+            : std::clamp<int64_t>(
+                  work / kChunk, 1,
+                  std::min(std::min(run_.size, tile) > kReduceTile ? kWideSplits : kMaxSplits,
+                           count_));
     if (chunks == 1) {
       parallel_for(0, units, std::max<int64_t>(1, kChunk / work), [&](int64_t begin, int64_t end) {
-        alignas(64) char states[kReduceTile * kMaxStateSize];
+        alignas(64) char few[kReduceTile * kMaxStateSize];
+        std::unique_ptr<char[]> many;
+        if (tile > kReduceTile)
+          many.reset(new char[static_cast<size_t>(tile * reducer_.state_size)]);
+        char* const states = many ? many.get() : few;
         for (int64_t u = begin; u < end; u++) {
           const Unit unit = unit_at(u);
           reducer_.init(states, unit.n);
@@ -174,6 +184,8 @@ class Plan {
       tile_ = std::clamp<int64_t>(kChunk / std::max<int64_t>(1, count_), 1, kReduceTile);
     dense_ = x_.dtype == reducer_.compute &&
              (column_mode_ ? run_.in == 1 || run_.size == 1 : inner_.in == 1 || inner_.size == 1);
+    if (column_mode_ && dense_ && run_.size > kReduceTile && count_ > 1)
+      tile_ = std::min(kWideTile, (run_.size + kReduceTile - 1) / kReduceTile * kReduceTile);
   }
 
   Unit unit_at(int64_t u) const {
@@ -232,42 +244,48 @@ class Plan {
   }
 
   void columns(const Unit& unit, int64_t offset, int64_t n, int64_t index, char* states) const {
-    alignas(64) char buffer[kReduceBlock * 16];
-    const int64_t item = item_size(reducer_.compute);
-    const int64_t block = dense_ ? kRowsAtOnce : std::max<int64_t>(1, kReduceBlock / unit.n);
+    const int64_t width = std::min(unit.n, kReduceTile);
+    const int64_t block = dense_ ? kRowsAtOnce : std::max<int64_t>(1, kReduceBlock / width);
     for (int64_t i = 0; i < n; i += block) {
       const int64_t m = std::min(block, n - i);
-      const char* p = at(x_, offset + i * inner_.in);
-      int64_t stride = inner_.in;
-      if (!dense_) {
-        // Gather along the smaller of the two strides.
-        if (run_.in <= inner_.in || m == 1) {
-          for (int64_t k = 0; k < m; k++) {
-            convert_row(buffer + k * unit.n * item, reducer_.compute, 1,
-                        at(x_, offset + (i + k) * inner_.in), x_.dtype, run_.in, unit.n);
-          }
-        } else {
-          for (int64_t j = 0; j < unit.n; j++) {
-            convert_row(buffer + j * item, reducer_.compute, unit.n,
-                        at(x_, offset + i * inner_.in + j * run_.in), x_.dtype, inner_.in, m);
-          }
-        }
-        p = buffer;
-        stride = unit.n;
+      for (int64_t j = 0; j < unit.n; j += kReduceTile) {
+        few_columns(std::min(kReduceTile, unit.n - j), offset + i * inner_.in + j * run_.in, m,
+                    index + i, states + j * reducer_.state_size);
       }
-      reducer_.columns(states, p, unit.n, m, stride, index + i);
     }
+  }
+  // m rows of at most kReduceTile columns.
+  void few_columns(int64_t n, int64_t offset, int64_t m, int64_t index, char* states) const {
+    if (dense_) return reducer_.columns(states, at(x_, offset), n, m, inner_.in, index);
+    alignas(64) char buffer[kReduceBlock * 16];
+    const int64_t item = item_size(reducer_.compute);
+    // Gather along the smaller of the two strides.
+    if (run_.in <= inner_.in || m == 1) {
+      for (int64_t k = 0; k < m; k++) {
+        convert_row(buffer + k * n * item, reducer_.compute, 1, at(x_, offset + k * inner_.in),
+                    x_.dtype, run_.in, n);
+      }
+    } else {
+      for (int64_t j = 0; j < n; j++) {
+        convert_row(buffer + j * item, reducer_.compute, n, at(x_, offset + j * run_.in), x_.dtype,
+                    inner_.in, m);
+      }
+    }
+    reducer_.columns(states, buffer, n, m, n, index);
   }
 
   void store(const Unit& unit, const char* states) const {
     alignas(64) char buffers[kMaxResults][kReduceTile * 16];
     void* outs[kMaxResults] = {};
     for (size_t k = 0; k < results_.size(); k++) outs[k] = buffers[k];
-    finish_(outs, states, unit.n, count_, params_);
-    for (size_t k = 0; k < results_.size(); k++) {
-      const View& v = *results_[k].view;
-      convert_row(at(v, unit.out[k]), v.dtype, run_.out[k], buffers[k], results_[k].type, 1,
-                  unit.n);
+    for (int64_t j = 0; j < unit.n; j += kReduceTile) {
+      const int64_t n = std::min(kReduceTile, unit.n - j);
+      finish_(outs, states + j * reducer_.state_size, n, count_, params_);
+      for (size_t k = 0; k < results_.size(); k++) {
+        const View& v = *results_[k].view;
+        convert_row(at(v, unit.out[k] + j * run_.out[k]), v.dtype, run_.out[k], buffers[k],
+                    results_[k].type, 1, n);
+      }
     }
   }
 

@@ -31,7 +31,7 @@ struct Reducer {
 };
 inline constexpr int64_t kMaxStateSize = 32;
 inline constexpr int64_t kReduceBlock = 2048;  // values handed to `row` at once, at most
-inline constexpr int64_t kReduceTile = 256;    // states of one unit of work, at most
+inline constexpr int64_t kReduceTile = 256;    // states handed to `columns` at once, at most
 
 // Where results go: `finish` writes dense values of `type`, the engine stores them to `view`.
 struct ReduceResult {

@@ -89,16 +89,17 @@ struct ArgExtreme {
   }
   static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
                       int64_t index) {
-    const T* x = static_cast<const T*>(data);
+    const OrderTable<T>& t = order_table<T>();
     State* s = static_cast<State*>(states);
     T best[kReduceTile];
-    std::memcpy(best, x, static_cast<size_t>(n) * sizeof(T));
-    if (rows > 1) Extreme<T, kMax>::of_columns(best, x + stride, n, rows - 1, stride);
-    for (int64_t j = 0; j < n; j++) {
-      if (s[j].index >= 0 && !beats<kMax>(best[j], s[j].value)) continue;
-      int64_t i = 0;
-      while (x[i * stride + j] != best[j] && !(is_nan(best[j]) && is_nan(x[i * stride + j]))) i++;
-      s[j] = {best[j], index + i};
+    OrderPlace<T> place[kReduceTile];
+    for (int64_t i = 0; i < rows; i += kMaxPlaces) {
+      (kMax ? t.place_max : t.place_min)(best, place, static_cast<const T*>(data) + i * stride, n,
+                                         std::min(kMaxPlaces, rows - i), stride);
+      for (int64_t j = 0; j < n; j++) {
+        if (s[j].index < 0 || beats<kMax>(best[j], s[j].value))
+          s[j] = {best[j], index + i + place[j]};
+      }
     }
   }
   static void merge(void* states, const void* others, int64_t n) {

@@ -101,7 +101,7 @@ struct ColumnSums {
 
   static constexpr int64_t kBlock = 8192;             // columns whose sums stay in the cache
   static constexpr int64_t kRows = 64;                // added in float before the rest is in double
-  static constexpr int64_t kPart = int64_t{1} << 17;  // elements that are worth a task
+  static constexpr int64_t kPart = int64_t{1} << 16;  // elements that are worth a task
   static constexpr int64_t kMaxParts = 16;            // of the rows
 
   // Adds rows [begin, end) of some columns.

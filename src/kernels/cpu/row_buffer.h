@@ -5,14 +5,17 @@
 #include <memory>
 
 #include "kernels/cpu/row_io.h"
+#include "kernels/cpu/stream.h"
 
 namespace taeda::cpu {
 
 template <class T>
 class RowBuffer {
  public:
-  // Rows of at most `length` elements.
-  RowBuffer(const View& v, int64_t length) : v_(v), direct_(v.dtype == kDTypeOf<T>) {
+  // Rows of at most `length` elements. `streamed` rows are written past the cache.
+  RowBuffer(const View& v, int64_t length, bool streamed = false)
+      : v_(v), direct_(v.dtype == kDTypeOf<T> && !streamed) {
+    fence_.pending = streamed && v.dtype == kDTypeOf<T>;
     if (!direct_) buffer_.reset(new T[static_cast<size_t>(length)]);
   }
   // n elements from `offset` on.
@@ -24,14 +27,26 @@ class RowBuffer {
   // Where to write them; `close` with the same arguments stores them.
   T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.get(); }
   void close(int64_t offset, int64_t n) {
-    if (!direct_) convert_row(at(v_, offset), v_.dtype, 1, buffer_.get(), kDTypeOf<T>, 1, n);
+    if (direct_) return;
+    if (fence_.pending)
+      stream(at(v_, offset), buffer_.get(), n * static_cast<int64_t>(sizeof(T)));
+    else
+      convert_row(at(v_, offset), v_.dtype, 1, buffer_.get(), kDTypeOf<T>, 1, n);
   }
 
  private:
   const View& v_;
   const bool direct_;
   std::unique_ptr<T[]> buffer_;
+  StreamFence fence_;
 };
+
+// Whether rows of n elements of T are to be streamed by a kernel that touches `bytes`: they fit the
+// second-level cache until then.
+template <class T>
+bool stream_rows(int64_t bytes, int64_t n) {
+  return worth_streaming(bytes) && n * static_cast<int64_t>(sizeof(T)) <= 1 << 17;
+}
 
 // A whole small tensor (a weight, a bias, statistics) as T; `fill` where it is absent.
 template <class T>

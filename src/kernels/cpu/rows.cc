@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rows.cc"
 #include "kernels/cpu/simd.h"
@@ -96,6 +98,49 @@ struct WideSum {
 
 template <class T>
 struct Rows {
+  // In double: long scans of floats stay exact to the last bit. Within eight floats in a logarithm
+  // of steps; a running sum of doubles is taken one by one, so that an overflow shows as in C.
+  static double scan(T* out, const T* x, double total, int64_t n) {
+    int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (std::is_same_v<T, float>) {
+      const __m512i one = _mm512_setr_epi64(0, 0, 1, 2, 3, 4, 5, 6),
+                    two = _mm512_setr_epi64(0, 0, 0, 1, 2, 3, 4, 5),
+                    four = _mm512_setr_epi64(0, 0, 0, 0, 0, 1, 2, 3), last = _mm512_set1_epi64(7);
+      __m512d before = _mm512_set1_pd(total);
+      for (; i + 8 <= n; i += 8) {
+        __m512d v = _mm512_cvtps_pd(_mm256_loadu_ps(x + i));
+        v = _mm512_add_pd(v, _mm512_maskz_permutexvar_pd(0xfe, one, v));
+        v = _mm512_add_pd(v, _mm512_maskz_permutexvar_pd(0xfc, two, v));
+        v = _mm512_add_pd(v, _mm512_maskz_permutexvar_pd(0xf0, four, v));
+        _mm256_storeu_ps(out + i, _mm512_cvtpd_ps(_mm512_add_pd(before, v)));
+        before = _mm512_add_pd(before, _mm512_permutexvar_pd(last, v));
+      }
+      total = _mm512_cvtsd_f64(before);
+    }
+#endif
+    for (; i < n; i++) out[i] = static_cast<T>(total += static_cast<double>(x[i]));
+    return total;
+  }
+  static void scan_columns(T* out, const T* x, double* totals, int64_t n) {
+    const hn::ScalableTag<double> wide;
+    const hn::Rebind<T, decltype(wide)> narrow;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(wide));
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      const auto v = hn::LoadU(narrow, x + i), sums = hn::LoadU(wide, totals + i);
+      if constexpr (std::is_same_v<T, float>) {
+        const auto sum = hn::Add(sums, hn::PromoteTo(wide, v));
+        hn::StoreU(sum, wide, totals + i);
+        hn::StoreU(hn::DemoteTo(narrow, sum), narrow, out + i);
+      } else {
+        const auto sum = hn::Add(sums, v);
+        hn::StoreU(sum, wide, totals + i);
+        hn::StoreU(sum, narrow, out + i);
+      }
+    }
+    for (; i < n; i++) out[i] = static_cast<T>(totals[i] += static_cast<double>(x[i]));
+  }
   static double sum(const T* x, int64_t n) {
     const Tag<T> d;
     const auto add = [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, v); };
@@ -125,23 +170,28 @@ struct Rows {
     const Tag<T> d;
     const V<T> c = hn::Set(d, center);
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    V<T> s = hn::Zero(d), t = s, q = s, r = s;
-    int64_t i = 0;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      const V<T> u = hn::Sub(hn::LoadU(d, x + i), c), v = hn::Sub(hn::LoadU(d, x + i + lanes), c);
+    V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, q0 = s0, q1 = s0, q2 = s0, q3 = s0;
+    const auto take = [&](V<T>& s, V<T>& q, int64_t at) HWY_ATTR {
+      const V<T> u = hn::Sub(hn::LoadU(d, x + at), c);
       s = hn::Add(s, u);
-      t = hn::Add(t, v);
       q = hn::MulAdd(u, u, q);
-      r = hn::MulAdd(v, v, r);
+    };
+    int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      take(s0, q0, i);
+      take(s1, q1, i + lanes);
+      take(s2, q2, i + 2 * lanes);
+      take(s3, q3, i + 3 * lanes);
     }
-    T s1 = total<T>(hn::Add(s, t)), s2 = total<T>(hn::Add(q, r));
+    T sum = total<T>(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+    T squares = total<T>(hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)));
     for (; i < n; i++) {
       const T u = x[i] - center;
-      s1 += u;
-      s2 += u * u;
+      sum += u;
+      squares += u * u;
     }
-    *first = s1;
-    *second = s2;
+    *first = sum;
+    *second = squares;
   }
   static T dot(const T* x, const T* y, int64_t n) { return dot_centered(x, T(0), y, n); }
   static T dot_centered(const T* x, T center, const T* y, int64_t n) {
@@ -248,10 +298,13 @@ struct Rows {
     each(acc, n, [&](auto load) HWY_ATTR { return hn::Add(load(acc), load(x)); });
   }
   static void add_rows(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
-    for (; rows >= 4; rows -= 4, x += 4 * stride) {
+    for (; rows >= 8; rows -= 8, x += 8 * stride) {
       each(acc, n, [&](auto load) HWY_ATTR {
-        return hn::Add(load(acc), hn::Add(hn::Add(load(x), load(x + stride)),
-                                          hn::Add(load(x + 2 * stride), load(x + 3 * stride))));
+        const auto four = [&](const T* at) HWY_ATTR {
+          return hn::Add(hn::Add(load(at), load(at + stride)),
+                         hn::Add(load(at + 2 * stride), load(at + 3 * stride)));
+        };
+        return hn::Add(load(acc), hn::Add(four(x), four(x + 4 * stride)));
       });
     }
     for (; rows > 0; rows--, x += stride) add(acc, x, n);
@@ -447,10 +500,12 @@ struct Order {
     const D d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     int64_t j = 0;
-    for (; j + lanes <= n; j += lanes) {
-      V<T> a = hn::LoadU(d, acc + j);
-      for (int64_t i = 0; i < rows; i++) a = pick_nan<kMax>(a, hn::LoadU(d, x + i * stride + j));
-      hn::StoreU(a, d, acc + j);
+    for (int64_t i = 0; i < rows; i++) {  // row after row, as memory is fetched
+      for (j = 0; j + lanes <= n; j += lanes) {
+        hwy::Prefetch(x + i * stride + j + n);  // these rows' next columns
+        hn::StoreU(pick_nan<kMax>(hn::LoadU(d, acc + j), hn::LoadU(d, x + i * stride + j)), d,
+                   acc + j);
+      }
     }
     for (; j < n; j++) {
       for (int64_t i = 0; i < rows && acc[j] == acc[j]; i++) {
@@ -465,6 +520,14 @@ struct Order {
     const V<T> wanted = hn::Set(d, value);
     const bool nan = value != value;
     int64_t i = 0;
+    if (!nan) {  // four vectors a branch
+      const auto hits = [&](int64_t at) HWY_ATTR { return hn::Eq(hn::LoadU(d, x + at), wanted); };
+      for (; i + 4 * lanes <= n; i += 4 * lanes) {
+        const auto any = hn::Or(hn::Or(hits(i), hits(i + lanes)),
+                                hn::Or(hits(i + 2 * lanes), hits(i + 3 * lanes)));
+        if (!hn::AllFalse(d, any)) break;
+      }
+    }
     for (; i + lanes <= n; i += lanes) {
       const V<T> v = hn::LoadU(d, x + i);
       auto hit = hn::Eq(v, wanted);
@@ -479,9 +542,50 @@ struct Order {
     }
     return n;
   }
+  // Whether v replaces `best`: it is beyond it, or the first NaN.
+  template <bool kMax>
+  static HWY_INLINE auto beats(V<T> v, V<T> best) {
+    if constexpr (kFloat) {
+      const auto no = kMax ? hn::Le(v, best) : hn::Ge(v, best);
+      return hn::AndNot(no, hn::Eq(best, best));
+    } else {
+      return kMax ? hn::Lt(best, v) : hn::Lt(v, best);
+    }
+  }
+  template <bool kMax>
+  static void places(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
+                     int64_t stride) {
+    using P = OrderPlace<T>;
+    const D d;
+    const hn::Rebind<P, D> dp;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    std::copy_n(x, n, best);
+    std::fill_n(place, n, P(0));
+    int64_t j = 0;
+    for (int64_t i = 1; i < rows; i++) {
+      const auto here = hn::Set(dp, static_cast<P>(i));
+      for (j = 0; j + lanes <= n; j += lanes) {
+        hwy::Prefetch(x + i * stride + j + n);  // these rows' next columns
+        const V<T> v = hn::LoadU(d, x + i * stride + j), b = hn::LoadU(d, best + j);
+        const auto better = beats<kMax>(v, b);
+        hn::StoreU(hn::IfThenElse(better, v, b), d, best + j);
+        hn::StoreU(hn::IfThenElse(hn::RebindMask(dp, better), here, hn::LoadU(dp, place + j)), dp,
+                   place + j);
+      }
+    }
+    for (; j < n && rows > 1; j++) {
+      for (int64_t i = 1; i < rows; i++) {
+        const T v = x[i * stride + j], b = best[j];
+        if ((kMax ? v <= b : v >= b) || b != b) continue;
+        best[j] = v;
+        place[j] = static_cast<P>(i);
+      }
+    }
+  }
   static T max(const T* x, int64_t n) { return extreme<true>(x, n); }
   static T min(const T* x, int64_t n) { return extreme<false>(x, n); }
-  static constexpr OrderTable<T> kTable{max, min, columns<true>, columns<false>, find};
+  static constexpr OrderTable<T> kTable{max,  min,          columns<true>, columns<false>,
+                                        find, places<true>, places<false>};
 };
 
 template <class T>
@@ -502,15 +606,37 @@ T row_max_abs(const T* x, int64_t n) {
 template <class T>
 const RowTable<T>* rows() {
   using R = Rows<T>;
-  static constexpr RowTable<T> table{
-      R::sum,         R::sum_abs,      R::sum_squares,      R::moments,
-      R::dot,         R::dot_centered, row_max<T>,          row_min<T>,
-      row_max_abs<T>, R::exp_row,      R::exp_sum,          R::exp_columns,
-      R::subtract,    R::affine,       R::centered,         R::clamped,
-      R::masked,      R::affine_rows,  R::softmax_backward, R::log_softmax_backward,
-      R::combine,     R::add,          R::add_scaled,       R::multiply,
-      R::add_rows,    R::sum_columns,  R::add_columns,      R::moments_columns,
-      R::dots_columns};
+  static constexpr RowTable<T> table{R::scan,
+                                     R::scan_columns,
+                                     R::sum,
+                                     R::sum_abs,
+                                     R::sum_squares,
+                                     R::moments,
+                                     R::dot,
+                                     R::dot_centered,
+                                     row_max<T>,
+                                     row_min<T>,
+                                     row_max_abs<T>,
+                                     R::exp_row,
+                                     R::exp_sum,
+                                     R::exp_columns,
+                                     R::subtract,
+                                     R::affine,
+                                     R::centered,
+                                     R::clamped,
+                                     R::masked,
+                                     R::affine_rows,
+                                     R::softmax_backward,
+                                     R::log_softmax_backward,
+                                     R::combine,
+                                     R::add,
+                                     R::add_scaled,
+                                     R::multiply,
+                                     R::add_rows,
+                                     R::sum_columns,
+                                     R::add_columns,
+                                     R::moments_columns,
+                                     R::dots_columns};
   return &table;
 }
 const RowTable<float>* rows_f32() { return rows<float>(); }

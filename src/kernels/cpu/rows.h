@@ -7,12 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace taeda::cpu {
 
 template <class T>
 struct RowTable {
   // over x[0..n)
+  // Running sums: out[i] = total + x[0] + ... + x[i], returned for the last; by column, totals[i]
+  // += x[i] and out[i] = totals[i].
+  double (*scan)(T* out, const T* x, double total, int64_t n);
+  void (*scan_columns)(T* out, const T* x, double* totals, int64_t n);
   double (*sum)(const T* x,
                 int64_t n);  // float: at most 8 additions a lane before the rest is added in double
   T (*sum_abs)(const T* x, int64_t n);
@@ -69,6 +74,14 @@ struct RowTable {
 template <class T>
 const RowTable<T>& row_table();
 
+// A place among kMaxPlaces, as wide as T.
+template <class T>
+using OrderPlace =
+    std::conditional_t<sizeof(T) == 1, int8_t,
+                       std::conditional_t<sizeof(T) == 2, int16_t,
+                                          std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
+inline constexpr int64_t kMaxPlaces = 127;
+
 // Order on any real type: the vector parts of amax, amin, argmax and argmin.
 template <class T>
 struct OrderTable {
@@ -79,6 +92,12 @@ struct OrderTable {
   void (*min_columns)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
   // The first i with x[i] == value (both NaN count as equal); n when there is none.
   int64_t (*find)(const T* x, T value, int64_t n);
+  // best[j] = max over i < rows of x[i * stride + j], place[j] the first i where it stands; rows in
+  // 1 ... kMaxPlaces.
+  void (*place_max)(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
+                    int64_t stride);
+  void (*place_min)(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
+                    int64_t stride);
 };
 // T: float, double, uint8_t, int8_t, int16_t, int32_t, int64_t
 template <class T>

@@ -10,6 +10,8 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/row_io.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/stream.h"
 #include "taeda/tensor.h"
 
 // Vector code for lanes that lie side by side.
@@ -19,7 +21,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 14;
-constexpr int64_t kBundle = 256;
+constexpr int64_t kBundle = 1024;
 
 // Lanes of the first view along `dim`, with the offsets of each lane's first element in several
 // views of equal sizes.
@@ -179,6 +181,54 @@ void scan(const View& out, const View& x, int64_t dim) {
   });
 }
 
+// Running sums of float or double by vectors, where the scanned dimension or the one beside it is
+// dense in both views. False for others.
+template <class T>
+bool scan_sums(const View& out, const View& x, int64_t dim) {
+  if (out.dtype != kDTypeOf<T> || x.dtype != kDTypeOf<T>) return false;
+  const Lanes<2> lanes({&out, &x}, dim);
+  const bool streamed =
+      out.data != x.data && worth_streaming(2 * x.numel * static_cast<int64_t>(sizeof(T)));
+  constexpr int64_t kBlock = kStreamBytes / sizeof(T);
+  // f(block, i, n) computes n elements from i on.
+  const auto in_blocks = [=](T* y, int64_t n, StreamFence& fence, const auto& f) {
+    if (!streamed) return f(y, int64_t{0}, n);
+    alignas(64) T block[kBlock];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t m = std::min(kBlock, n - i);
+      f(block, i, m);
+      stream(y + i, block, m * static_cast<int64_t>(sizeof(T)));
+    }
+    fence.pending = true;
+  };
+  const RowTable<T>& t = row_table<T>();
+  if (lanes.stride(0) == 1 && lanes.stride(1) == 1) {
+    lanes.each([&](const int64_t* offset) {
+      StreamFence fence;
+      double total = 0;
+      const T* const p = x.as<T>() + offset[1];
+      in_blocks(out.as<T>() + offset[0], lanes.length(), fence,
+                [&](T* y, int64_t i, int64_t n) { total = t.scan(y, p + i, total, n); });
+    });
+    return true;
+  }
+  if (!lanes.side_by_side()) return false;
+  lanes.each_bundle([&](const int64_t* offset, int64_t width) {
+    StreamFence fence;
+    double totals[kBundle] = {};
+    for (int64_t row = 0; row < lanes.length(); row++) {
+      const T* const p = x.as<T>() + offset[1] + row * lanes.stride(1);
+      in_blocks(out.as<T>() + offset[0] + row * lanes.stride(0), width, fence,
+                [&](T* y, int64_t i, int64_t n) {
+                  for (int64_t k = 0; k < n; k += 16)
+                    __builtin_prefetch(p + lanes.stride(1) + i + k);
+                  t.scan_columns(y, p + i, totals + i, n);
+                });
+    }
+  });
+  return true;
+}
+
 template <template <class> class Op>
 void scan_numbers(const View& out, const View& x, int64_t dim) {
   with_dtype<ComputeNumbers>(compute_type(out.dtype),
@@ -249,6 +299,7 @@ void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t di
 }  // namespace
 
 void cumsum(const View& out, const View& self, int64_t dim, OptDType) {
+  if (scan_sums<float>(out, self, dim) || scan_sums<double>(out, self, dim)) return;
   scan_numbers<Add>(out, self, dim);
 }
 void cumprod(const View& out, const View& self, int64_t dim, OptDType) {

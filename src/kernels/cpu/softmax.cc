@@ -83,16 +83,14 @@ void softmax_columns(const View& out, const View& self, int64_t offset, int64_t 
   }
 }
 
-// f(offset, m): m columns from `offset` on; one column of rows when inner is 1.
+// f(begin, end): a range of rows.
+template <class F>
+void over_rows(const Shape& s, const F& f) {
+  parallel_for(0, s.outer, std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n)), f);
+}
+// f(offset, m): m columns from `offset` on.
 template <class F>
 void over_tiles(const Shape& s, const F& f) {
-  if (s.inner == 1) {
-    parallel_for(0, s.outer, std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; i++) f(i * s.n, 1);
-                 });
-    return;
-  }
   const int64_t tiles = (s.inner + kTile - 1) / kTile;
   parallel_for(0, s.outer * tiles, std::max<int64_t>(1, kWork / (s.n * std::min(kTile, s.inner))),
                [&](int64_t begin, int64_t end) {
@@ -110,15 +108,14 @@ void run(const View& out, const View& self, int64_t dim, bool log) {
     over_tiles(s, [&](int64_t offset, int64_t m) {
       softmax_columns<T>(out, self, offset, s.n, m, s.inner, log);
     });
-  } else if (out.dtype == kDTypeOf<T> && self.dtype == kDTypeOf<T>) {
-    over_tiles(s, [&](int64_t at, int64_t) {
-      softmax_row(out.as<T>() + at, self.as<T>() + at, s.n, log);
-    });
   } else {
-    over_tiles(s, [&](int64_t offset, int64_t) {
-      RowBuffer<T> x(self, s.n), y(out, s.n);
-      softmax_row(y.open(offset), x.read(offset, s.n), s.n, log);
-      y.close(offset, s.n);
+    const bool streamed = stream_rows<T>(2 * self.numel * item_size(out.dtype), s.n);
+    over_rows(s, [&](int64_t begin, int64_t end) {
+      RowBuffer<T> x(self, s.n), y(out, s.n, streamed);
+      for (int64_t i = begin * s.n; i < end * s.n; i += s.n) {
+        softmax_row(y.open(i), x.read(i, s.n), s.n, log);
+        y.close(i, s.n);
+      }
     });
   }
 }
@@ -156,18 +153,25 @@ void backward_columns(const View& out, const View& gy, const View& y, int64_t of
 template <class T>
 void run_backward(const View& out, const View& gy, const View& y, int64_t dim, bool log) {
   const Shape s = shape_of(y, dim);
-  over_tiles(s, [&](int64_t offset, int64_t m) {
-    if (s.inner > 1) return backward_columns<T>(out, gy, y, offset, s.n, m, s.inner, log);
-    RowBuffer<T> gs(gy, s.n), ys(y, s.n), os(out, s.n);
-    const T* g = gs.read(offset, s.n);
-    const T* v = ys.read(offset, s.n);
-    T* o = os.open(offset);
-    const RowTable<T>& t = row_table<T>();
-    if (log)
-      t.log_softmax_backward(o, g, v, t.sum(g, s.n), s.n);
-    else
-      t.softmax_backward(o, g, v, t.dot(g, v, s.n), s.n);
-    os.close(offset, s.n);
+  if (s.inner > 1) {
+    over_tiles(s, [&](int64_t offset, int64_t m) {
+      backward_columns<T>(out, gy, y, offset, s.n, m, s.inner, log);
+    });
+    return;
+  }
+  const RowTable<T>& t = row_table<T>();
+  const bool streamed = stream_rows<T>(3 * y.numel * item_size(out.dtype), s.n);
+  over_rows(s, [&](int64_t begin, int64_t end) {
+    RowBuffer<T> gs(gy, s.n), ys(y, s.n), os(out, s.n, streamed);
+    for (int64_t i = begin * s.n; i < end * s.n; i += s.n) {
+      const T* g = gs.read(i, s.n);
+      const T* v = ys.read(i, s.n);
+      if (log)
+        t.log_softmax_backward(os.open(i), g, v, t.sum(g, s.n), s.n);
+      else
+        t.softmax_backward(os.open(i), g, v, t.dot(g, v, s.n), s.n);
+      os.close(i, s.n);
+    }
   });
 }
 

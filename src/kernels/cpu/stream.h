@@ -1,0 +1,41 @@
+// Stores that pass by the cache.
+//
+// An ordinary store first fetches the line that it overwrites, and what it writes pushes other
+// memory out of the cache. A loop that touches more than the last cache holds loses a third of its
+// bandwidth to that: it computes blocks in a buffer in the first-level cache and streams them out.
+#pragma once
+
+#include <cstdint>
+
+namespace taeda::cpu {
+
+// What a block holds at most: small enough that the processor computes the next while this one
+// leaves.
+inline constexpr int64_t kStreamBytes = 2048;
+
+// Whether a loop that touches `bytes` of memory, its result included, should stream the result.
+inline bool worth_streaming(int64_t bytes) {
+  // What the cores of one chip share; virtual machines report anything.
+  constexpr int64_t kLastCache = int64_t{32} << 20;
+  return bytes >= kLastCache;
+}
+
+// dst[0..bytes) = src[0..bytes), past the cache as far as whole vectors go.
+void stream(void* dst, const void* src, int64_t bytes);
+
+// Makes the streamed stores of a task visible before those that follow: to be destroyed at its end.
+class StreamFence {
+ public:
+  StreamFence() = default;
+  StreamFence(const StreamFence&) = delete;
+  StreamFence& operator=(const StreamFence&) = delete;
+  ~StreamFence() {
+    if (pending) fence();
+  }
+  bool pending = false;
+
+ private:
+  static void fence();
+};
+
+}  // namespace taeda::cpu
