@@ -101,6 +101,25 @@ def bmm(torch: Any) -> Run:
     return lambda: torch.bmm(x, x)
 
 
+@kernel("x @ y in bf16, 1024 x 1024", flops=2 << 30)
+def half_product(torch: Any) -> Run:
+    x, y = (torch.randn(1024, 1024).to(torch.bfloat16) for _ in range(2))
+    return lambda: x @ y
+
+
+@kernel("bmm in bf16, 64 x 128 x 128", flops=2 * 64 * 128**3)
+def half_bmm(torch: Any) -> Run:
+    x = torch.randn(64, 128, 128).to(torch.bfloat16)
+    return lambda: torch.bmm(x, x)
+
+
+@kernel("linear in bf16, 512 x 768 to 3072", flops=2 * 512 * 768 * 3072)
+def half_linear(torch: Any) -> Run:
+    sizes = (512, 768), (3072, 768), (3072,)
+    x, w, b = (torch.randn(*size).to(torch.bfloat16) for size in sizes)
+    return lambda: torch.nn.functional.linear(x, w, b)
+
+
 @kernel("linear, 32 x 256 to 256", flops=2 * 32 * 256 * 256)
 def linear(torch: Any) -> Run:
     x, w, b = torch.randn(32, 256), torch.randn(256, 256), torch.randn(256)

@@ -179,3 +179,32 @@ def test_kron(shapes: tuple) -> None:
         (ours(a).transpose(0, -1), a.T if a.ndim == 2 else np.swapaxes(a, 0, -1)),
     ):
         np.testing.assert_allclose(taeda.kron(x, ours(b)).numpy(), np.kron(plain, b), rtol=1e-12)
+
+
+# (batch, rows, columns) of 20 x 48 x 64, as several memories hold it.
+BATCHES = {
+    "dense": lambda x: x,
+    "transposed": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
+    "interleaved": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+    "the same for all": lambda x: x[:1].expand(20, -1, -1),
+    "every second column": lambda x: x.repeat_interleave(2, 2)[:, :, ::2],
+}
+
+
+@pytest.mark.parametrize("dtype", [taeda.bfloat16, taeda.float16, taeda.float32])
+@pytest.mark.parametrize("left", BATCHES)
+@pytest.mark.parametrize("right", BATCHES)
+def test_batches_in_every_layout(left: str, right: str, dtype: taeda.dtype) -> None:
+    taeda.manual_seed(1)
+    x = BATCHES[left](taeda.randn(20, 48, 64).to(dtype))
+    y = BATCHES[right](taeda.randn(20, 48, 64).to(dtype)).transpose(1, 2)
+    z = taeda.bmm(x, y)
+    assert z.dtype == dtype
+    expected = np.matmul(x.double().numpy(), y.double().numpy())
+    np.testing.assert_allclose(z.double().numpy(), expected, rtol=1e-2, atol=1e-1)
+    special = x.clone()
+    special[3, 5, 7], special[4, 6, 8] = float("nan"), float("inf")
+    z = taeda.bmm(special, y).float()
+    assert bool(z[3, 5].isnan().all())
+    assert bool((z[4, 6].abs() == float("inf")).all())
+    assert int(z.isfinite().sum()) == z.numel() - 2 * 48

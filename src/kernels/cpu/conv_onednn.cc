@@ -428,15 +428,7 @@ class WeightGradient {
 }  // namespace
 
 bool onednn_convolves(DType dtype) {
-  if (dtype == DType::kFloat32) return true;
-  if (dtype != DType::kBFloat16) return false;
-  static const bool fast = [] {
-    using dnnl::cpu_isa;
-    const cpu_isa isa = dnnl::get_effective_cpu_isa();
-    return isa == cpu_isa::avx512_core_bf16 || isa == cpu_isa::avx512_core_fp16 ||
-           isa == cpu_isa::avx512_core_amx || isa == cpu_isa::avx512_core_amx_fp16;
-  }();
-  return fast;
+  return dtype == DType::kFloat32 || (dtype == DType::kBFloat16 && onednn::multiplies_bf16());
 }
 
 void onednn_conv_forward(const ConvProblem& p, const View& bias) {

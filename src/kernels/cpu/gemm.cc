@@ -8,6 +8,7 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/gemm_onednn.h"
 #include "kernels/cpu/gemv.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/sgemm.h"
@@ -256,32 +257,68 @@ void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
 
 // A product with few columns is bound by reading the matrix, which packing it would do twice.
 constexpr int64_t kFewColumns = 16;
+constexpr int64_t kFewerColumns = 7;                  // where the CPU multiplies half precision
 constexpr int64_t kStreamedSize = int64_t{1} << 15;   // of the matrix, from where on it pays
 constexpr int64_t kStreamedGrain = int64_t{1} << 17;  // multiplications a chunk
+// In f32, where columns lie as rows do, up to so many are multiplied without copying anything.
+// Adding up the lanes of a sum takes as long as some of its multiplications.
+constexpr int64_t kSomeColumns = 128;
+
+// Rows [begin, end) of C = alpha Y + beta D, Y column by column, y_step apart.
+template <class T>
+void finish_rows(const Typed<T>& c, const float* y, int64_t y_step, float alpha, float beta,
+                 const Typed<T>& d, int64_t begin, int64_t end) {
+  if (y == reinterpret_cast<const float*>(c.data) && alpha == 1 && beta == 0) return;
+  const bool lines = c.row_stride == 1 && (beta == 0 || d.row_stride == 1);
+  for (int64_t j = 0; j < c.cols; j++) {
+    const float* from = y + j * y_step;
+    const auto each = [&](auto to_stride, auto from_stride) {
+      T* to = c.at(0, j);
+      const T* old = beta == 0 ? nullptr : d.at(0, j);
+      if (beta == 0) {
+        for (int64_t i = begin; i < end; i++) to[i * to_stride] = T(alpha * from[i]);
+      } else {
+        for (int64_t i = begin; i < end; i++)
+          to[i * to_stride] = T(alpha * from[i] + beta * static_cast<float>(old[i * from_stride]));
+      }
+    };
+    if (lines)
+      each(std::integral_constant<int64_t, 1>(), std::integral_constant<int64_t, 1>());
+    else
+      each(c.row_stride, d.row_stride);
+  }
+}
 
 // C = alpha A B + beta D with few columns (or, flipped, rows), where the rows of A lie in memory
 // one after the other: no copy of A, no widened one. False where that is not the case.
 template <bool kParallel, class T>
 bool try_streamed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
                   const Typed<T>& d) {
-  if (c.cols > kFewColumns) {
-    return c.rows <= kFewColumns &&
-           try_streamed<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
-  }
+  if (c.cols > c.rows)
+    return try_streamed<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
   const int64_t m = c.rows, n = c.cols, k = a.cols;
-  if (a.col_stride != 1 || k < 32 || n == 0 || m * k < kStreamedSize) return false;
-  const Scratch<float> x(n * k), y(n * m);
-  pack(x.data(), flipped(b));
-  const DotRows dots{y.data(), a.data, a.row_stride, m, k, x.data(), n};
-  const Typed<T>& old = d.data ? d : c;
+  const bool as_it_lies = std::is_same_v<T, float> && b.row_stride == 1 && m >= 4;
+  if (a.col_stride != 1 || n == 0 || k < 32) return false;
+  const int64_t few = onednn_multiplies(kDTypeOf<T>) ? kFewerColumns : kFewColumns;
+  const bool reads_once = n <= few && m * k >= kStreamedSize;
+  if (!reads_once && !(as_it_lies && n <= std::min(k / 4, kSomeColumns))) return false;
+  // Sums stand in C where nothing is to be added to what is there.
+  const bool in_place = std::is_same_v<T, float> && c.row_stride == 1 && (beta == 0 || d.data);
+  const Scratch<float> room_x(as_it_lies ? 0 : n * k), room_y(in_place ? 0 : n * m);
+  if (!as_it_lies) pack(room_x.data(), flipped(b));
+  float* const y = in_place ? reinterpret_cast<float*>(c.data) : room_y.data();
+  const int64_t y_step = in_place ? c.col_stride : m;
+  const DotRows dots{y,
+                     y_step,
+                     a.data,
+                     a.row_stride,
+                     k,
+                     as_it_lies ? reinterpret_cast<const float*>(b.data) : room_x.data(),
+                     as_it_lies ? b.col_stride : k,
+                     n};
   const auto rows = [&](int64_t begin, int64_t end) {
     dot_rows(kDTypeOf<T>, dots, begin, end);
-    for (int64_t j = 0; j < n; j++) {
-      for (int64_t i = begin; i < end; i++) {
-        const float sum = alpha * y[j * m + i];
-        *c.at(i, j) = T(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, j)));
-      }
-    }
+    finish_rows(c, y, y_step, alpha, beta, d.data ? d : c, begin, end);
   };
   const int64_t grain = std::max<int64_t>(1, kStreamedGrain / (k * n) / 4) * 4;
   if (kParallel)
@@ -333,11 +370,11 @@ constexpr int64_t kTileWork = int64_t{1} << 20;  // multiplications that are wor
 struct Tiling {
   int64_t rows, cols;
 };
-Tiling choose_tiles(int64_t m, int64_t n, int64_t k) {
+Tiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t side = kTile) {
   Tiling t{m, n};
   const auto halve = [](int64_t v) { return ((v + 1) / 2 + 15) / 16 * 16; };
   while (t.rows * t.cols > 0 && static_cast<double>(t.rows) * t.cols * k >= 2.0 * kTileWork) {
-    const bool small = t.rows <= kTile && t.cols <= kTile;
+    const bool small = t.rows <= side && t.cols <= side;
     const bool enough = ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols) >= 8;
     if (small && enough) break;
     if (t.rows * t.cols <= 2 * kMinTile * kMinTile) break;
@@ -380,6 +417,70 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
   });
 }
 
+// A matrix as oneDNN takes it.
+Matrix described(const Typed<BFloat16>& m) {
+  const Operand<BFloat16> o = operand(m);
+  return {m.data, m.rows, m.cols, o.transpose ? 1 : o.ld, o.transpose ? o.ld : 1};
+}
+
+// A tile of C = alpha A B + beta D in bf16. What oneDNN does not add itself is added to f32 sums.
+void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
+                 float alpha, float beta, const Typed<BFloat16>& d) {
+  const int64_t m = c.rows, n = c.cols;
+  const bool has_bias = beta == 1 && d.data && d.row_stride == 0 && d.col_stride == 1;
+  if (row_major(c) && alpha == 1 && (beta == 0 || has_bias)) {
+    onednn_gemm({described(c), described(a), described(b), false, beta == 0 ? nullptr : d.data});
+    return;
+  }
+  const Scratch<float> sums(m * n);
+  onednn_gemm({{sums.data(), m, n, n, 1}, described(a), described(b), true});
+  const Typed<BFloat16>& old = d.data ? d : c;
+  for (int64_t i = 0; i < m; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      const float sum = alpha * sums[i * n + j];
+      *c.at(i, j) = BFloat16(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, j)));
+    }
+  }
+}
+
+// Compiling a kernel for a size takes longer than fewer multiplications than these do.
+constexpr int64_t kOnednnProduct = 32 * 32 * 32;
+constexpr int64_t kOnednnTile = 512;
+
+bool worth_onednn(int64_t count, int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(count) * static_cast<double>(m) * static_cast<double>(n) *
+                 static_cast<double>(k) >=
+             kOnednnProduct &&
+         onednn_multiplies(DType::kBFloat16);
+}
+
+// False where the CPU has no instructions for bf16, and for small products.
+template <bool kParallel>
+bool try_onednn(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
+                float alpha, float beta, const Typed<BFloat16>& d) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  if (!worth_onednn(1, m, n, k)) return false;
+  if (!row_major(c) && row_major(flipped(c)))
+    return try_onednn<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
+  const bool copy_a = !blas_layout(a), copy_b = !blas_layout(b);
+  const Scratch<BFloat16> room_a(copy_a ? m * k : 0), room_b(copy_b ? k * n : 0);
+  if (copy_a) parallel_pack(room_a.data(), a);
+  if (copy_b) parallel_pack(room_b.data(), b);
+  const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
+                        y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
+  const Tiling t = kParallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
+  const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
+  parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t row = i / across * t.rows, col = i % across * t.cols;
+      const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
+      onednn_tile(tile(c, row, rows, col, cols), tile(x, row, rows, 0, k), tile(y, 0, k, col, cols),
+                  alpha, beta, d.data ? tile(d, row, rows, col, cols) : d);
+    }
+  });
+  return true;
+}
+
 template <bool kParallel>
 void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha, const Scalar& beta, const Matrix& d) {
@@ -395,6 +496,11 @@ void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
                   std::is_same_v<T, float>) {
       if (try_streamed<kParallel>(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
                                   beta.to<float>(), typed<T>(d)))
+        return;
+    }
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      if (try_onednn<kParallel>(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
+                                beta.to<float>(), typed<T>(d)))
         return;
     }
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -416,6 +522,17 @@ void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const 
 void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha, const Scalar& beta, const Matrix& d) {
   dispatch_gemm<true>(dtype, c, a, b, alpha, beta, d);
+}
+
+bool try_gemm_batch(DType dtype, int64_t count, const Matrix& c, const Matrix& a, const Matrix& b,
+                    const BatchSteps& steps) {
+  const auto out = typed<BFloat16>(c), x = typed<BFloat16>(a), y = typed<BFloat16>(b);
+  if (dtype != DType::kBFloat16 || !worth_onednn(count, c.rows, c.cols, a.cols)) return false;
+  if (!row_major(out) || !blas_layout(x) || !blas_layout(y)) return false;
+  // A matrix that all share or that overlaps the next one has no description.
+  if (count > 1 && (steps.c < 1 || steps.a < 1 || steps.b < 1)) return false;
+  return onednn_gemm({described(out), described(x), described(y), false, nullptr, count, steps.c,
+                      steps.a, steps.b});
 }
 
 void sum_elements(DType dtype, void* sum, const void* values, int64_t count) {

@@ -1,9 +1,10 @@
 // Matrix products on strided memory: C = alpha A B + beta D, where D is C itself unless another
 // matrix is given.
 //
-// f32 goes to sgemm.h (small products to OpenBLAS), f64 and complex to OpenBLAS, f16 and bf16 are
-// computed in f32 and rounded once, integers wrap around. With beta = 0 D is not read. Either
-// stride of A, B and C may be the long one; matrices without a unit stride are packed first.
+// f32 goes to sgemm.h (small products to OpenBLAS), f64 and complex to OpenBLAS, bf16 to oneDNN
+// (gemm_onednn.h) where the CPU multiplies bf16; otherwise it is, like f16, computed in f32. Both
+// are rounded once. Integers wrap around. With beta = 0 D is not read. Either stride of A, B and C
+// may be the long one; matrices without a unit stride are packed first.
 #pragma once
 
 #include "kernels/view.h"
@@ -34,6 +35,14 @@ void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const 
 // C is cut into tiles whose shape depends on the sizes alone; the pool computes them.
 void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha = 1, const Scalar& beta = 0, const Matrix& d = {});
+
+// On the calling thread: C = A B for `count` products whose matrices lie these steps apart, in
+// elements. False where a loop over gemm is as good; then nothing was done.
+struct BatchSteps {
+  int64_t c, a, b;
+};
+bool try_gemm_batch(DType dtype, int64_t count, const Matrix& c, const Matrix& a, const Matrix& b,
+                    const BatchSteps& steps);
 
 // *sum = values[0] + ... + values[count - 1], in that order.
 void sum_elements(DType dtype, void* sum, const void* values, int64_t count);

@@ -1,5 +1,5 @@
-// Products of a matrix and one or a few vectors that read the matrix once, as it is stored: what
-// decoding token by token and recurrent layers spend their time on.
+// Products of a matrix and one or some vectors by dot products, which read the matrix once, as it
+// is stored: what decoding token by token and linear layers of short batches spend their time on.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace taeda::cpu {
 
-// y[c * rows + r] = sum over j < k of w[r * ld + j] * x[c * k + j].
+// y[c * y_step + r] = sum over j < k of w[r * ld + j] * x[c * x_step + j].
 struct DotRows {
   float* y;
+  int64_t y_step;
   const void* w;  // f32, f16 or bf16, which widen on the way; the sums are f32
-  int64_t ld, rows, k;
+  int64_t ld, k;
   const float* x;
-  int64_t columns;
+  int64_t x_step, columns;
 };
 
 // The rows from begin to end, on the calling thread.

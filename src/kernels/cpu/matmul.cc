@@ -2,6 +2,8 @@
 // contracts.
 #include "kernels/cpu/matmul.h"
 
+#include <algorithm>
+
 #include "base/parallel.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
@@ -30,6 +32,7 @@ Matrix offset(Matrix m, DType dtype, int64_t elements) {
 
 // Products that are worth a thread of their own.
 constexpr int64_t kBatchWork = int64_t{1} << 17;
+constexpr int64_t kCallWork = int64_t{1} << 22;  // and a call to a library
 
 // Batches of small products are dealt out to threads; large ones are split one after the other.
 void batched_gemm(const View& out, const View& a, const View& b, const Scalar& alpha,
@@ -38,18 +41,29 @@ void batched_gemm(const View& out, const View& a, const View& b, const Scalar& a
   const Matrix c0 = matrix_of(out), a0 = matrix_of(a), b0 = matrix_of(b);
   const Matrix d0 = d.present ? broadcast_matrix(d, c0.rows, c0.cols) : Matrix{};
   const int64_t d_step = d.present && d.ndim() == 3 && d.sizes[0] != 1 ? d.strides[0] : 0;
+  const BatchSteps steps{out.strides[0], a.strides[0], b.strides[0]};
+  const auto start = [&](const Matrix& m, int64_t step, int64_t i) {
+    return offset(m, out.dtype, i * step);
+  };
   const auto one = [&](int64_t i, auto product) {
-    product(out.dtype, offset(c0, out.dtype, i * out.strides[0]),
-            offset(a0, out.dtype, i * a.strides[0]), offset(b0, out.dtype, i * b.strides[0]), alpha,
-            beta, d.present ? offset(d0, out.dtype, i * d_step) : d0);
+    product(out.dtype, start(c0, steps.c, i), start(a0, steps.a, i), start(b0, steps.b, i), alpha,
+            beta, d.present ? start(d0, d_step, i) : d0);
   };
   const int64_t work = c0.rows * c0.cols * std::max<int64_t>(a0.cols, 1);
   if (batch < 4 && work >= 8 * kBatchWork) {
     for (int64_t i = 0; i < batch; i++) one(i, parallel_gemm);
     return;
   }
-  const int64_t grain = std::max<int64_t>(1, kBatchWork / std::max<int64_t>(work, 1));
+  const auto count = [&](int64_t total) {
+    return std::max<int64_t>(1, total / std::max<int64_t>(work, 1));
+  };
+  int64_t grain = count(kBatchWork);
+  if (out.dtype == DType::kBFloat16)  // computed in one call
+    grain = std::max(grain, std::min(count(kCallWork), (batch + 7) / 8));
   parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
+    if (!d.present && try_gemm_batch(out.dtype, end - begin, start(c0, steps.c, begin),
+                                     start(a0, steps.a, begin), start(b0, steps.b, begin), steps))
+      return;
     for (int64_t i = begin; i < end; i++) one(i, gemm);
   });
 }

@@ -1,5 +1,6 @@
 #include "kernels/cpu/onednn.h"
 
+#include "hwy/targets.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu::onednn {
@@ -13,6 +14,17 @@ dnnl::engine& engine() {
 dnnl::stream& stream() {
   static thread_local dnnl::stream instance(engine());
   return instance;
+}
+
+bool multiplies_bf16() {
+  static const bool does = [] {
+    using dnnl::cpu_isa;
+    if ((hwy::SupportedTargets() & HWY_AVX3) == 0) return false;
+    const cpu_isa isa = dnnl::get_effective_cpu_isa();
+    return isa == cpu_isa::avx512_core_bf16 || isa == cpu_isa::avx512_core_fp16 ||
+           isa == cpu_isa::avx512_core_amx || isa == cpu_isa::avx512_core_amx_fp16;
+  }();
+  return does;
 }
 
 dnnl::memory::data_type type_of(DType dtype) {

@@ -22,6 +22,10 @@ namespace taeda::cpu::onednn {
 dnnl::engine& engine();
 dnnl::stream& stream();  // this thread's
 
+// Whether it has kernels with instructions for bf16 here (AVX-512 BF16, AMX) and TAEDA_CPU allows
+// them.
+bool multiplies_bf16();
+
 dnnl::memory::data_type type_of(DType dtype);
 dnnl::memory::dims dims_of(IntSpan values);
 // A memory with the view's sizes and strides.

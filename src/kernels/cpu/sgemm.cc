@@ -24,8 +24,9 @@ constexpr int64_t kPanel = kTileVectors * kLanes;  // columns of a tile
 constexpr int64_t kBlockK = 384;
 constexpr int64_t kBlockColumns = 1024;
 constexpr int64_t kStripRows = 8 * kTileRows;
-constexpr int64_t kShort = 96;     // a k with which writing C takes longer than reading A and B
-constexpr int64_t kFewRows = 128;  // with which packing B is a large part of the work
+constexpr int64_t kShort = 96;  // a k with which writing C takes longer than reading A and B
+constexpr int64_t kLargeOperand = int64_t{1} << 20;  // more than the second-level cache holds
+constexpr int64_t kFewRows = 128;                // with which packing B is a large part of the work
 constexpr int64_t kTaskWork = int64_t{1} << 20;  // multiplications that are worth a task
 
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -65,11 +66,27 @@ TD_FN void pack(float* to, const float* from, int64_t lines, int64_t stride, int
       std::memcpy(to + j * kWidth, from + j * k_stride, kWidth * sizeof(float));
     return;
   }
+  if (stride == 1 && kWidth % kLanes == 0) {
+    for (int64_t j = 0; j < k; j++) {
+      for (int64_t i = 0; i < kWidth; i += kLanes)
+        store(to + j * kWidth + i,
+              load_n(from + j * k_stride + i, std::clamp<int64_t>(lines - i, 0, kLanes)));
+    }
+    return;
+  }
   int64_t j = 0;
-  if (kWidth % 4 == 0 && k_stride == 1 && lines == kWidth) {
-    for (; j + kLanes <= k; j += kLanes)
-      for (int64_t i = 0; i < kWidth; i += 4)
+  if (kWidth % 4 == 0 && k_stride == 1) {
+    const int64_t whole = lines / 4 * 4;
+    for (; j + kLanes <= k; j += kLanes) {
+      for (int64_t i = 0; i < whole; i += 4)
         transpose_four(to + j * kWidth + i, kWidth, from + i * stride + j, stride);
+      if (whole == kWidth) continue;
+      for (int64_t u = j; u < j + kLanes; u++) {
+        float* row = to + u * kWidth;
+        for (int64_t i = whole; i < lines; i++) row[i] = from[i * stride + u];
+        std::fill(row + lines, row + kWidth, 0.0f);
+      }
+    }
   }
   for (; j < k; j++) {
     float* row = to + j * kWidth;
@@ -96,6 +113,20 @@ void store_scattered(const Target& t, const float* tile, int64_t rows) {
       const float old = t.beta == 0 ? 0 : t.beta * t.d[i * t.d_row + j * t.d_col];
       t.c[i * t.c_row + j * t.c_col] = x + old;
     }
+  }
+}
+// The same where columns of C and D do.
+template <int kRows>
+void store_columns(const Target& t, const float* tile) {
+  float turned[kPanel * kRows];
+  for (int64_t i = 0; i < kRows; i += 4)
+    for (int64_t j = 0; j < t.columns; j += kLanes)
+      transpose_four(turned + j * kRows + i, kRows, tile + i * kPanel + j, kPanel);
+  for (int64_t j = 0; j < t.columns; j++) {
+    const float* from = turned + j * kRows;
+    float* to = t.c + j * t.c_col;
+    const float* old = t.d + j * t.d_col;
+    for (int i = 0; i < kRows; i++) to[i] = t.alpha * from[i] + (t.beta == 0 ? 0 : t.beta * old[i]);
   }
 }
 
@@ -130,6 +161,9 @@ void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
     for (int i = 0; i < kRows; i++)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; v++) store(tile + i * kPanel + v * kLanes, sums[i][v]);
+    if constexpr (kRows % 4 == 0) {
+      if (t.c_row == 1 && (t.d_row == 1 || t.beta == 0)) return store_columns<kRows>(t, tile);
+    }
     return store_scattered(t, tile, kRows);
   }
   const V alpha(t.alpha), beta(t.beta);
@@ -341,7 +375,8 @@ const SgemmTiles& tiles_of_target() {
 void sgemm_any(const Sgemm& p, bool parallel) {
   // A large B that lies column by column is packed strip by strip where it is used, by taking A's
   // place in the transposed product.
-  const bool stream_b = p.m <= kFewRows && p.m < p.n && p.b_row == 1 && p.c_col == 1;
+  const bool stream_b =
+      p.m <= kFewRows && p.m < p.n && p.b_row == 1 && p.c_col == 1 && p.n * p.k >= kLargeOperand;
   if (stream_b || (p.c_col != 1 && p.c_row == 1))
     multiply({p.n, p.m, p.k, p.c, p.c_col, p.c_row, p.b, p.b_col, p.b_row, p.a, p.a_col, p.a_row,
               p.alpha, p.beta, p.d, p.d_col, p.d_row},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -100,6 +101,46 @@ TEST(Gemm, LargeEnoughForTiles) {
   }
 }
 
+TEST(Gemm, DotProducts) {  // A and B^T as they lie, whole blocks of four rows and the rest
+  for (const int64_t few : {1, 3, 17, 40})
+    for (int layout = 0; layout < 8; layout++)
+      check_product<float>(few, 61, 203, layout & 1, layout & 2, layout & 4, 1e-4);
+}
+TEST(Gemm, HalfPrecisionInTiles) {
+  for (int layout = 0; layout < 8; layout++) {
+    check_product<BFloat16>(70, 600, 200, layout & 1, layout & 2, layout & 4, 2e-2);
+    check_product<BFloat16>(9, 1100, 70, layout & 1, layout & 2, layout & 4, 2e-2);
+    check_product<Half>(70, 600, 200, layout & 1, layout & 2, layout & 4, 4e-3);
+  }
+}
+
+// Small integers, whose products are exact: C = A B + D, where D is a row, a column or a matrix.
+TEST(Gemm, HalfPrecisionAddsWhatItIsGiven) {
+  constexpr int64_t kRows = 40, kCols = 72, kInner = 64;
+  const auto value = [](int64_t i) { return BFloat16(static_cast<float>(i % 5 - 2)); };
+  std::vector<BFloat16> a, b, d, c(kRows * kCols);
+  for (int64_t i = 0; i < kRows * kInner; i++) a.push_back(value(i * 7 + i / 3));
+  for (int64_t i = 0; i < kInner * kCols; i++) b.push_back(value(i * 3 + i / 11));
+  for (int64_t i = 0; i < kRows * kCols; i++) d.push_back(value(i * 13));
+  const Matrix x{a.data(), kRows, kInner, 1, kRows}, y{b.data(), kInner, kCols, 1, kInner};
+  const Matrix z{c.data(), kRows, kCols, kCols, 1};
+  const int64_t strides[][2] = {{0, 1}, {1, 0}, {kCols, 1}, {0, 0}};
+  for (const auto& s : strides) {
+    const Matrix old{d.data(), kRows, kCols, s[0], s[1]};
+    parallel_gemm(DType::kBFloat16, z, x, y, 1, 1, old);
+    for (int64_t i = 0; i < kRows; i++) {
+      for (int64_t j = 0; j < kCols; j++) {
+        float sum = static_cast<float>(at<BFloat16>(old, i, j));
+        for (int64_t p = 0; p < kInner; p++)
+          sum +=
+              static_cast<float>(at<BFloat16>(x, i, p)) * static_cast<float>(at<BFloat16>(y, p, j));
+        ASSERT_EQ(static_cast<float>(at<BFloat16>(z, i, j)), static_cast<float>(BFloat16(sum)))
+            << i << "," << j << " strides " << s[0] << "," << s[1];
+      }
+    }
+  }
+}
+
 TEST(Gemm, IntegersWrapAround) {
   std::vector<int8_t> a{100, 100}, b{2, 3}, c{0};
   gemm(DType::kInt8, {c.data(), 1, 1, 1, 1}, {a.data(), 1, 2, 2, 1}, {b.data(), 2, 1, 1, 1});
@@ -135,18 +176,25 @@ TEST(Gemm, LargeMatricesWithoutUnitStrides) {
   }
 }
 
-TEST(Gemm, SameBitsForAnyNumberOfThreads) {
+template <class T>
+void check_threads(int64_t m, int64_t n, int64_t k) {
   std::mt19937 rng(2);
-  const auto a = random_matrix<float>(333, 257, false, 0, rng),
-             b = random_matrix<float>(257, 401, false, 0, rng);
-  std::vector<float> one(333 * 401), two(333 * 401);
+  const auto a = random_matrix<T>(m, k, false, 0, rng), b = random_matrix<T>(k, n, true, 0, rng);
+  std::vector<T> results[2];
   const int threads = get_num_threads();
-  set_num_threads(1);
-  parallel_gemm(DType::kFloat32, {one.data(), 333, 401, 401, 1}, a.matrix, b.matrix);
-  set_num_threads(4);
-  parallel_gemm(DType::kFloat32, {two.data(), 333, 401, 401, 1}, a.matrix, b.matrix);
+  for (int i = 0; i < 2; i++) {
+    results[i].resize(static_cast<size_t>(m * n));
+    set_num_threads(i == 0 ? 1 : 4);
+    parallel_gemm(kDTypeOf<T>, {results[i].data(), m, n, n, 1}, a.matrix, b.matrix);
+  }
   set_num_threads(threads);
-  EXPECT_EQ(one, two);
+  EXPECT_EQ(std::memcmp(results[0].data(), results[1].data(), results[0].size() * sizeof(T)), 0);
+}
+TEST(Gemm, SameBitsForAnyNumberOfThreads) {
+  check_threads<float>(333, 401, 257);
+  check_threads<float>(40, 401, 257);
+  check_threads<BFloat16>(333, 1101, 257);
+  check_threads<BFloat16>(17, 1101, 257);
 }
 
 }  // namespace
