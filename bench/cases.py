@@ -1,6 +1,7 @@
 """What is measured inside a running process: each case makes a function of no arguments.
 
-The same lines run under taeda and under PyTorch: `make(name, torch)` gets the framework's module.
+The same lines run under taeda and under PyTorch: a case gets the framework's module. NumPy's are
+those of numpy_cases.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import kernel_cases
+import numpy_cases
 
 Run = Callable[[], Any]
 CASES: dict[str, dict[str, Callable[[Any], Run]]] = {
@@ -27,9 +29,18 @@ def case(suite: str, name: str) -> Callable[[Callable[[Any], Run]], Callable[[An
     return add
 
 
-def make(suite: str, name: str, torch: Any) -> Run:
+def make(suite: str, name: str, framework: str) -> Run:
+    if framework == "numpy":
+        return numpy_cases.CASES[name]()
+    torch = importlib.import_module(framework)
     torch.manual_seed(0)
     return CASES[suite][name](torch)
+
+
+def frameworks(suite: str, name: str) -> list[str]:
+    """Those that a case is measured in."""
+    numpy = ["numpy"] if suite == "kernels" and name in numpy_cases.CASES else []
+    return ["taeda", "torch", *numpy]
 
 
 # --- tiny tensors: what the language on top costs ----------------------------------------------

@@ -108,12 +108,13 @@ def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: An
 
 def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
     rows = []
+    names = [name for name in cases.CASES[suite] if re.search(only, name)]
+    used = {f for name in names for f in cases.frameworks(suite, name)}
     for threads in thread_counts():
-        workers = {name: Worker(name, threads) for name in FRAMEWORKS}
-        for name in cases.CASES[suite]:
-            if not re.search(only, name):
-                continue
-            loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in FRAMEWORKS}
+        workers = {f: Worker(f, threads) for f in used}
+        for name in names:
+            frameworks = cases.frameworks(suite, name)
+            loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in frameworks}
             errors = {f: n for f, n in loops.items() if isinstance(n, str)}
             if errors:
                 rows.append({"name": name, "threads": threads, "error": errors})
@@ -122,13 +123,16 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
                     if workers[framework].process.poll() is not None:
                         workers[framework] = Worker(framework, threads)
                 continue
-            times: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+            times: dict[str, list[float]] = {f: [] for f in frameworks}
             for _ in range(repetitions):
-                for f in FRAMEWORKS:
+                for f in frameworks:
                     took = workers[f].ask(suite, name, int(loops[f]))
                     assert isinstance(took, float), took
                     times[f].append(took / loops[f] * 1e6)
-            rows.append(row(name, "us", times["taeda"], times["torch"], threads=threads))
+            more: Row = {"threads": threads}
+            if "numpy" in times:
+                more["numpy"] = statistics.median(times["numpy"])
+            rows.append(row(name, "us", times["taeda"], times["torch"], **more))
             print(f"  {table.line(rows[-1])}", flush=True)
         for worker in workers.values():
             worker.close()

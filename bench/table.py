@@ -61,7 +61,8 @@ def line(row: Row) -> str:
     threads = f" ({row['threads']} threads)" if row.get("threads", 1) > 1 else ""
     ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
     ours, theirs = amount(row.get("taeda"), row["unit"]), amount(row.get("torch"), row["unit"])
-    return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}"
+    numpy = f", numpy {amount(row['numpy'], row['unit'])}" if "numpy" in row else ""
+    return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}{numpy}"
 
 
 def target_of(suite: str, row: Row) -> float | None:
@@ -69,7 +70,9 @@ def target_of(suite: str, row: Row) -> float | None:
 
 
 def too_slow(suite: str, row: Row) -> bool:
-    """Whether the ratio to PyTorch misses its target."""
+    """Whether the ratio to PyTorch misses its target, or NumPy's time is shorter."""
+    if round(row["taeda"] / row.get("numpy", math.inf), 2) > 1:
+        return True
     if "ratio" not in row:
         return False
     if suite == "models":
@@ -101,32 +104,35 @@ def mark(suite: str, row: Row) -> str:
         return ""
     if not too_slow(suite, row):
         return f"{row['ratio']:.2f}"
+    if row["taeda"] > row.get("numpy", math.inf):
+        return f"{row['ratio']:.2f} (**NumPy**)"
     return f"**{row['ratio']:.2f}** (target {target_of(suite, row):g})"
 
 
 def markdown(suite: str, rows: list[Row]) -> str:
     threads = any("threads" in row for row in rows)
     limits = suite == "kernels"
-    share = " of the limit |" if limits else ""
+    more = " NumPy | of the limit |" if limits else ""
     lines = [
-        f"| |{' threads |' if threads else ''} taeda | PyTorch | ratio |{share}",
-        f"|---|{'---:|' if threads else ''}---:|---:|---:|{'---:|' * limits}",
+        f"| |{' threads |' if threads else ''} taeda | PyTorch | ratio |{more}",
+        f"|---|{'---:|' if threads else ''}---:|---:|---:|{'---:|---:|' * limits}",
     ]
     for row in rows:
         count = f" {row['threads']} |" if threads else ""
         name = f"`{row['name']}`" if suite == "tiny" and "step" not in row["name"] else row["name"]
         if "error" in row:
             why = "; ".join(f"{who}: {what}" for who, what in row["error"].items())
-            lines.append(f"| {name} |{count} | | {why.replace('|', '/')} |")
+            lines.append(f"| {name} |{count} | | {why.replace('|', '/')} |{' |' * 2 * limits}")
             continue
         ours = amount(row["taeda"], row["unit"])
         theirs = amount(row.get("torch"), row["unit"])
         ratio = mark(suite, row)
+        numpy = f" {amount(row.get('numpy'), row['unit'])} |" if limits else ""
         limit = " |" * limits
         if "limit" in row:
             share = f"{row['limit']:.0%}"
             limit = f" **{share}** |" if below_limit(row) else f" {share} |"
-        lines.append(f"| {name} |{count} {ours} | {theirs} | {ratio} |{limit}")
+        lines.append(f"| {name} |{count} {ours} | {theirs} | {ratio} |{numpy}{limit}")
     return "\n".join(lines)
 
 

@@ -2,6 +2,8 @@
 
     python bench/worker.py taeda 2
 
+The frameworks are taeda, torch and, for what it has an equal for, numpy.
+
 A line `SUITE\\tCASE\\tLOOPS` is answered by the seconds that LOOPS calls took; LOOPS 0
 prepares the case and answers how many calls take about 40 ms. What cannot run answers `error WHY`.
 """
@@ -40,8 +42,8 @@ def loops_for(run: Callable[[], Any], target: float = 0.04) -> int:
 
 def main() -> None:
     framework = sys.argv[1]
-    torch = importlib.import_module(framework)
-    torch.set_num_threads(int(sys.argv[2]))
+    if framework != "numpy":  # which takes the cores that it is given, for products
+        importlib.import_module(framework).set_num_threads(int(sys.argv[2]))
     prepared: dict[tuple[str, str], Callable[[], Any]] = {}
     for line in sys.stdin:
         suite, name, loops_text = line.rstrip("\n").split("\t")
@@ -49,7 +51,7 @@ def main() -> None:
         try:
             if key not in prepared:
                 prepared.clear()
-                prepared[key] = cases.make(suite, name, torch)
+                prepared[key] = cases.make(suite, name, framework)
             answer: object = (
                 loops_for(prepared[key]) if loops == 0 else seconds(prepared[key], loops)
             )

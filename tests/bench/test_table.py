@@ -13,6 +13,7 @@ sys.path.insert(0, str(BENCH))
 import cases  # noqa: E402
 import kernel_cases  # noqa: E402
 import notes  # noqa: E402
+import numpy_cases  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
 
@@ -28,6 +29,8 @@ def test_rows_miss_by_their_ratio_or_by_their_share_of_the_limit() -> None:
     assert table.misses("kernels", row(COPY, 1.02, limit=1.0))
     assert table.misses("kernels", row(COPY, 0.5, limit=0.7))
     assert not table.misses("kernels", row(kernel_cases.PRODUCT, 0.9, limit=0.7))
+    assert table.misses("kernels", row(COPY, 0.9, limit=1.0, numpy=0.8))
+    assert not table.misses("kernels", row(COPY, 0.9, limit=1.0, numpy=1.0))
     assert table.misses("tiny", row("a + b", 0.36)) and not table.misses("tiny", row("a", 0.35))
     assert table.misses("models", row("gpt", 1.14)) and not table.misses("models", row("gpt", 1.15))
     assert table.misses("memory", {"taeda": 1.2, "most": 1.1})
@@ -51,6 +54,7 @@ def test_a_page_marks_and_explains_what_misses(monkeypatch: Any) -> None:
 
 def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
     assert set(run.MODELS) == set(table.MODEL_TARGETS) == set(table.MFLOP)
+    assert set(numpy_cases.CASES) <= set(kernel_cases.KERNELS)
     assert set(run.SUITES) == set(table.TITLES)
     rows = [*run.MODELS, *(name for suite in cases.CASES.values() for name in suite)]
     for pattern in notes.NOTES:
