@@ -1,7 +1,7 @@
 """What NumPy has an equal for among the cases of kernel_cases: the third column of that table.
 
-Sizes, contents and results are those of the case of the same name. NumPy computes on one thread, but for
-products.
+Sizes, contents and results are those of the case of the same name. NumPy computes on one thread,
+but for products.
 """
 
 from __future__ import annotations
