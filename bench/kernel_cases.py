@@ -171,6 +171,77 @@ recurrent("LSTM", 4)
 recurrent("GRU", 3)
 
 
+# --- convolutions --------------------------------------------------------------------------------
+
+
+def convolution(name: str, x: tuple[int, ...], w: tuple[int, ...], stride: int = 1) -> None:
+    """Forward and both gradients of a convolution that pads by half of its filter."""
+    n, channels, height, width = x
+    out = n * w[0] * -(-height // stride) * -(-width // stride)
+    # A depthwise one does little for each element that it moves.
+    limit = {"flops": 2 * out * math.prod(w[1:])} if w[1] > 1 else {"bytes": 8 * out}
+
+    def make(part: str) -> Make:
+        def start(torch: Any) -> Run:
+            images, filters = torch.randn(*x), torch.randn(*w)
+            options = {"stride": stride, "padding": w[2] // 2, "groups": channels // w[1]}
+            call = torch.nn.functional.conv2d
+            if part == "forward":
+                return lambda: call(images, filters, **options)
+            source = (images if part == "gradient of x" else filters).requires_grad_()
+            y = call(images, filters, **options)
+            gy = torch.randn(*y.shape)
+            return lambda: torch.autograd.grad(y, source, gy, retain_graph=True)
+
+        return start
+
+    for part in ("forward", "gradient of x", "gradient of w"):
+        # A first layer's images need no gradient.
+        if channels > 3 or part != "gradient of x":
+            kernel(f"{name}, {part}", **limit)(make(part))
+
+
+convolution("3x3, 64 channels, 56 x 56", (4, 64, 56, 56), (64, 64, 3, 3))
+convolution("3x3, 256 channels, 14 x 14", (8, 256, 14, 14), (256, 256, 3, 3))
+convolution("1x1, 256 to 1024 channels, 14 x 14", (8, 256, 14, 14), (1024, 256, 1, 1))
+convolution("1x1 stride 2, 512 to 1024, 28 x 28", (4, 512, 28, 28), (1024, 512, 1, 1), stride=2)
+convolution("depthwise 3x3, 512 channels, 14 x 14", (8, 512, 14, 14), (512, 1, 3, 3))
+convolution("7x7 stride 2, 3 to 64 channels, 224 x 224", (4, 3, 224, 224), (64, 3, 7, 7), stride=2)
+
+
+def training(name: str, bytes: int, call: Callable[[Any, Any], Any]) -> None:
+    """call(torch, x) on random images, and its gradient."""
+
+    def make(torch: Any) -> Run:
+        x = images(torch).requires_grad_()
+        gy = torch.randn(*call(torch, x).shape)
+        return lambda: torch.autograd.grad(call(torch, x), x, gy)
+
+    kernel(f"{name}, forward and backward", bytes=bytes)(make)
+
+
+IMAGES = 16 * 64 * 56 * 56 * 4
+
+
+def images(torch: Any) -> Any:
+    return torch.randn(16, 64, 56, 56)
+
+
+def normalize(torch: Any, x: Any) -> Any:
+    ones = torch.ones(64)
+    return torch.nn.functional.batch_norm(x, None, None, ones, ones, training=True)
+
+
+def pool(torch: Any, x: Any) -> Any:
+    return torch.nn.functional.max_pool2d(x, 3, 2, 1)
+
+
+unary("batch_norm, training", 2 * IMAGES, normalize, of=images)
+training("batch_norm, training", 5 * IMAGES, normalize)
+unary("max_pool2d, 3 x 3 stride 2", IMAGES * 5 // 4, pool, of=images)
+# Where the maxima were is found on either way.
+training("max_pool2d, 3 x 3 stride 2", IMAGES * 7 // 2, pool)
+
 # --- elements ----------------------------------------------------------------------------------
 
 unary("x + 1, fresh result", 32 * MEGA, lambda torch, x: x + 1)

@@ -110,29 +110,49 @@ TD_FN T window_max(const Windows& w, const T* row, int64_t o) {
   return most;
 }
 
-// Windows wholly inside, one or two elements apart, are computed a vector at a time.
+// Calls vector(o) for windows o, o + 1, ... of a row, as many as a vector has lanes, where they are
+// wholly inside and kStride elements apart, and scalar(o) for one window elsewhere. The last vector
+// may come to windows again.
+template <int kStride, class T, class Vector, class Scalar>
+void for_each_window(const Windows& w, const Vector& vector, const Scalar& scalar) {
+  constexpr int64_t kLanes = Vec<T>::size();
+  const int64_t room = w.in - (w.kernel - 1) * w.dilation - kStride * kLanes + w.padding,
+                first = (w.padding + kStride - 1) / kStride,
+                last = std::min(w.out - kLanes, room < 0 ? -1 : room / kStride);
+  int64_t o = 0;
+  for (; o < std::min(first, w.out); o++) scalar(o);
+  for (; o <= last; o += kLanes) vector(o);
+  if (last >= first && o < w.out && o < last + kLanes) vector(last), o = last + kLanes;
+  for (; o < w.out; o++) scalar(o);
+}
+template <class T, class Vector, class Scalar>
+void for_each_window(const Windows& w, const Vector& vector, const Scalar& scalar) {
+  if (w.stride == 1)
+    for_each_window<1, T>(w, vector, scalar);
+  else if (w.stride == 2)
+    for_each_window<2, T>(w, vector, scalar);
+  else
+    for (int64_t o = 0; o < w.out; o++) scalar(o);
+}
+
+// Elements 0, 1, ... or, where windows are two elements apart, 0, 2, ...
+template <class T>
+TD_FN Vec<T> load_starts(const Windows& w, const T* p) {
+  return w.stride == 1 ? load(p) : load_pairs(p).even;
+}
+
 template <class T>
 void along_row(const Windows& w, const T* row, T* y) {
-  constexpr int64_t kLanes = Vec<T>::size();
-  int64_t o = 0;
-  for (; o < w.out && w.start(o) < 0; o++) y[o] = window_max(w, row, o);
-  const int64_t reach = (w.kernel - 1) * w.dilation;
-  if (w.stride == 1) {
-    for (; o + kLanes <= w.out && w.start(o) + reach + kLanes <= w.in; o += kLanes) {
-      Vec<T> most = load(row + w.start(o));
-      for (int64_t k = 1; k < w.kernel; k++)
-        most = max(most, load(row + w.start(o) + k * w.dilation));
-      store(y + o, most);
-    }
-  } else if (w.stride == 2) {
-    for (; o + kLanes <= w.out && w.start(o) + reach + 2 * kLanes <= w.in; o += kLanes) {
-      Vec<T> most = load_pairs(row + w.start(o)).even;
-      for (int64_t k = 1; k < w.kernel; k++)
-        most = max(most, load_pairs(row + w.start(o) + k * w.dilation).even);
-      store(y + o, most);
-    }
-  }
-  for (; o < w.out; o++) y[o] = window_max(w, row, o);
+  for_each_window<T>(
+      w,
+      [&](int64_t o) HWY_ATTR {
+        const T* from = row + w.start(o);
+        Vec<T> most = load_starts(w, from);
+        for (int64_t k = 1; k < w.kernel; k++)
+          most = max(most, load_starts(w, from + k * w.dilation));
+        store(y + o, most);
+      },
+      [&](int64_t o) { y[o] = window_max(w, row, o); });
 }
 
 template <class T>
@@ -149,20 +169,14 @@ TD_FN T find_in_window(const Windows& w, const T* const* lines, int64_t line_cou
   return static_cast<T>(best);
 }
 
-template <int kStride, class T>
+template <class T>
 TD_FN void find_in_windows(const Windows& w, const T* const* lines, int64_t line_count, int64_t o,
                            T* best) {
-  const auto load_at = [](const T* p) {
-    if constexpr (kStride == 1)
-      return load(p);
-    else
-      return load_pairs(p).even;
-  };
   const int64_t start = w.start(o);
-  Vec<T> most = load_at(lines[0] + start), where(T(0));
+  Vec<T> most = load_starts(w, lines[0] + start), where(T(0));
   for (int64_t line = 0; line < line_count; line++) {
     for (int64_t k = 0; k < w.kernel; k++) {
-      const Vec<T> value = load_at(lines[line] + start + k * w.dilation);
+      const Vec<T> value = load_starts(w, lines[line] + start + k * w.dilation);
       const auto better = (value > most) | isnan(value);
       most = select(better, value, most);
       where = select(better, Vec<T>(static_cast<T>(line * w.kernel + k)), where);
@@ -173,18 +187,9 @@ TD_FN void find_in_windows(const Windows& w, const T* const* lines, int64_t line
 
 template <class T>
 void find_along_rows(const Windows& w, const T* const* lines, int64_t line_count, T* best) {
-  constexpr int64_t kLanes = Vec<T>::size();
-  int64_t o = 0;
-  for (; o < w.out && w.start(o) < 0; o++) best[o] = find_in_window(w, lines, line_count, o);
-  const int64_t reach = (w.kernel - 1) * w.dilation;
-  if (w.stride == 1) {
-    for (; o + kLanes <= w.out && w.start(o) + reach + kLanes <= w.in; o += kLanes)
-      find_in_windows<1>(w, lines, line_count, o, best);
-  } else if (w.stride == 2) {
-    for (; o + kLanes <= w.out && w.start(o) + reach + 2 * kLanes <= w.in; o += kLanes)
-      find_in_windows<2>(w, lines, line_count, o, best);
-  }
-  for (; o < w.out; o++) best[o] = find_in_window(w, lines, line_count, o);
+  for_each_window<T>(
+      w, [&](int64_t o) HWY_ATTR { find_in_windows(w, lines, line_count, o, best); },
+      [&](int64_t o) { best[o] = find_in_window(w, lines, line_count, o); });
 }
 
 void find_along_rows_f32(const Windows& w, const float* const* lines, int64_t count, float* best) {

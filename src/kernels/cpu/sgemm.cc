@@ -56,6 +56,57 @@ TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float
 #endif
 }
 
+// Sixteen columns of kGroups groups of four lines, for vectors of four blocks of four:
+// to[j * width + i] = from[i * stride + j]. Whole vectors are written in the order of columns, so
+// that what is beyond the lines is overwritten by the next column; `lines` ends the last one.
+template <int kGroups>
+void transpose_sixteen(float* to, int64_t width, const float* from, int64_t stride, bool last);
+#if HWY_TARGET != HWY_SCALAR
+template <int kGroups>
+TD_FN void transpose_sixteen(float* to, int64_t width, const float* from, int64_t stride,
+                             bool last) {
+  constexpr int64_t kAhead = 64;  // floats: lines are too many for the CPU's own prefetching
+  const hn::ScalableTag<float> d;
+  const hn::RepartitionToWide<decltype(d)> pairs;
+  V groups[4][4];  // [g][q]: of lines 4 g to 4 g + 3, columns q, 4 + q, 8 + q and 12 + q
+#pragma GCC unroll 4
+  for (int g = 0; g < kGroups; g++) {
+    const float* line = from + 4 * g * stride;
+    for (int64_t i = 0; i < 4; i++) __builtin_prefetch(line + i * stride + kAhead);
+    const auto a = hn::LoadU(d, line), b = hn::LoadU(d, line + stride),
+               c = hn::LoadU(d, line + 2 * stride), e = hn::LoadU(d, line + 3 * stride);
+    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
+               ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
+               ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
+               ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+    groups[g][0] = V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
+    groups[g][1] = V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
+    groups[g][2] = V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
+    groups[g][3] = V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
+  }
+  V columns[16];
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; q++) {
+    const auto a = groups[0][q].raw, b = groups[1][q].raw, c = groups[2][q].raw,
+               e = groups[kGroups == 4 ? 3 : 2][q].raw;
+    const auto ab_even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a),
+               ab_odd = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a)),
+               ce_even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(e), c),
+               ce_odd = hn::OddEvenBlocks(e, hn::SwapAdjacentBlocks(c));
+    columns[q] = V(hn::ConcatLowerLower(d, ce_even, ab_even));
+    columns[4 + q] = V(hn::ConcatLowerLower(d, ce_odd, ab_odd));
+    columns[8 + q] = V(hn::ConcatUpperUpper(d, ce_even, ab_even));
+    columns[12 + q] = V(hn::ConcatUpperUpper(d, ce_odd, ab_odd));
+  }
+#pragma GCC unroll 16
+  for (int j = 0; j < 15; j++) store(to + j * width, columns[j]);
+  if (last)
+    store_n(to + 15 * width, columns[15], 4 * kGroups);
+  else
+    store(to + 15 * width, columns[15]);
+}
+#endif
+
 // Lines of an operand, side by side for every k: to[j * kWidth + i] = line i at j, and 0 from
 // `lines` up to kWidth.
 template <int64_t kWidth>
@@ -78,12 +129,20 @@ TD_FN void pack(float* to, const float* from, int64_t lines, int64_t stride, int
   if (kWidth % 4 == 0 && k_stride == 1) {
     const int64_t whole = lines / 4 * 4;
     for (; j + kLanes <= k; j += kLanes) {
-      for (int64_t i = 0; i < whole; i += 4)
-        transpose_four(to + j * kWidth + i, kWidth, from + i * stride + j, stride);
+      float* column = to + j * kWidth;
+      int64_t i = 0;
+      if constexpr (kLanes == 16 && kWidth == 12) {
+        if (lines == 12)
+          transpose_sixteen<3>(column, 12, from + j, stride, j + kLanes == k), i = 12;
+      } else if constexpr (kLanes == 16) {
+        for (; i + 16 <= lines; i += 16)
+          transpose_sixteen<4>(column + i, kWidth, from + i * stride + j, stride, false);
+      }
+      for (; i < whole; i += 4) transpose_four(column + i, kWidth, from + i * stride + j, stride);
       if (whole == kWidth) continue;
       for (int64_t u = j; u < j + kLanes; u++) {
         float* row = to + u * kWidth;
-        for (int64_t i = whole; i < lines; i++) row[i] = from[i * stride + u];
+        for (i = whole; i < lines; i++) row[i] = from[i * stride + u];
         std::fill(row + lines, row + kWidth, 0.0f);
       }
     }
@@ -238,41 +297,60 @@ void multiply_one(const Block& block, const float* strip, int64_t row, int64_t r
 // memory.
 class Prefetch {
  public:
+  Prefetch() = default;
   Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t pieces)
-      : data_(data),
-        stride_(stride),
-        lines_of_cache_((length + kLine - 1) / kLine),
-        count_(lines * lines_of_cache_),
-        step_(blocks_of(count_, std::max<int64_t>(pieces, 1))) {}
+      : line_(data), stride_(stride), length_(length), left_(lines * blocks_of(length, kStep)) {
+    step_ = blocks_of(left_, std::max<int64_t>(pieces, 1));
+  }
   void advance() {
-    for (const int64_t end = std::min(count_, next_ + step_); next_ < end; next_++)
-      __builtin_prefetch(
-          data_ + next_ / lines_of_cache_ * stride_ + next_ % lines_of_cache_ * kLine, 0, 2);
+    const int64_t n = std::min(left_, step_);
+    left_ -= n;
+    for (int64_t i = 0; i < n; i++) {
+      __builtin_prefetch(line_ + at_, 0, 2);
+      if ((at_ += kStep) >= length_) at_ = 0, line_ += stride_;
+    }
   }
 
  private:
-  static constexpr int64_t kLine = 16;  // floats
-  const float* data_;
-  int64_t stride_, lines_of_cache_, count_, step_, next_ = 0;
+  static constexpr int64_t kStep = 16;  // floats: a line of the cache
+  const float* line_ = nullptr;
+  int64_t stride_ = 0, length_ = 0, left_ = 0, step_ = 0, at_ = 0;
 };
+
+// The strip of A that is packed next: the one at `row`, or the first one of the next block.
+Prefetch ahead_in_a(const Block& block, int64_t row, int64_t tiles) {
+  const Sgemm& p = block.p;
+  const int64_t k0 = row < p.m ? block.k0 : block.k0 + block.k, k = std::min(block.k, p.k - k0);
+  if (row >= p.m) row = 0;
+  if (k <= 0) return {};
+  const float* next = p.a + row * p.a_row + k0 * p.a_col;
+  const int64_t rows = std::min(kStripRows, p.m - row);
+  return p.a_col == 1 ? Prefetch(next, rows, p.a_row, k, tiles)
+                      : Prefetch(next, k, p.a_col, rows, tiles);
+}
 
 // Rows [row, row_end) and panels [panel, panel_end) of C.
 void multiply_block(const Block& block, int64_t row, int64_t row_end, int64_t panel,
                     int64_t panel_end) {
   const Sgemm& p = block.p;
+  const int64_t next_k = block.k0 + block.k;
   const Scratch<float> packed(
       std::min(kStripRows, blocks_of(row_end - row, kTileRows) * kTileRows) * block.k);
   for (; row < row_end; row += kStripRows) {
     const int64_t rows = std::min(kStripRows, row_end - row);
     pack_panels<kTileRows>(packed.data(), block.k, p.a + row * p.a_row + block.k0 * p.a_col, rows,
                            p.a_row, p.a_col, block.k);
-    const int64_t ahead = row + rows, more = std::clamp<int64_t>(p.m - ahead, 0, kStripRows);
-    const float* next = p.a + ahead * p.a_row + block.k0 * p.a_col;
     const int64_t tiles = blocks_of(rows, kTileRows) * (panel_end - panel);
-    Prefetch prefetch = p.a_col == 1 ? Prefetch(next, more, p.a_row, block.k, tiles)
-                                     : Prefetch(next, block.k, p.a_col, more, tiles);
+    Prefetch prefetch = ahead_in_a(block, row + rows, tiles), prefetch_b;
+    if (row == 0 && p.b_row == 1 && next_k < p.k) {
+      const int64_t column = panel * kPanel;
+      prefetch_b = Prefetch(p.b + next_k + (block.column + column) * p.b_col,
+                            std::min(block.columns, panel_end * kPanel) - column, p.b_col,
+                            std::min(block.k, p.k - next_k), tiles);
+    }
     const auto tile = [&](int64_t r, int64_t i) {
       prefetch.advance();
+      prefetch_b.advance();
       multiply_one(block, packed.data() + r * block.k, row + r,
                    std::min<int64_t>(kTileRows, rows - r), i);
     };
@@ -317,7 +395,9 @@ void multiply_parts(const Block& block, bool parallel) {
 }
 
 void multiply(const Sgemm& p, bool parallel) {
-  const int64_t block_k = blocks_of(p.k, blocks_of(p.k, kBlockK));
+  // Blocks of k end where vectors and lines of the cache do.
+  const int64_t parts_k = blocks_of(p.k, kBlockK),
+                block_k = parts_k == 1 ? p.k : blocks_of(blocks_of(p.k, parts_k), 16) * 16;
   const int64_t parts_n = blocks_of(p.n, p.m <= kFewRows ? kBlockColumns / 2 : kBlockColumns),
                 block_n = blocks_of(blocks_of(p.n, parts_n), kPanel) * kPanel;
   const Scratch<float> packed(block_k * block_n);

@@ -242,15 +242,23 @@ TEST(Convolution, Pointwise) {
   check<float>({3, 32, 50, 1, {23, 25}, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, 1e-5);
   check<float>({2, 32, 40, 1, {3, 4, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}}, 1e-5);
   check<float>({5, 40, 33, 1, {7, 7}, {1, 1}, {1, 1}, {0, 0}, {1, 1}, true}, 1e-5);
-  Array<float> x({19, 40, 7, 7}), w({33, 40, 1, 1}), y({19, 33, 7, 7}), gw = w;
-  std::mt19937 rng(6);
-  for (Array<float>* a : {&x, &y}) a->randomise(rng);
-  const std::vector<int64_t> ones{1, 1}, zeros{0, 0};
-  const ConvGeometry g{ones, zeros, ones, 1};
-  Array<double> xd = widened(x), yd = widened(y), gw_want = widened(w);
-  convolution_weight_gradient(gw.view(), {}, y.view(), x.view(), g);
-  convolution_weight_gradient(gw_want.view(), {}, yd.view(), xd.view(), g);
-  expect_near(gw.data, gw_want.data, 1e-6, "weight gradient");
+  // Strides leave out positions, after the last ones taken too.
+  check<float>({19, 40, 33, 1, {14, 14}, {1, 1}, {2, 2}, {0, 0}, {1, 1}}, 1e-5);
+  check<float>({3, 32, 50, 1, {47, 54}, {1, 1}, {2, 3}, {0, 0}, {1, 1}}, 1e-5);
+  check<float>({2, 32, 40, 1, {3, 4, 5}, {1, 1, 1}, {1, 3, 2}, {0, 0, 0}, {1, 1, 1}}, 1e-5);
+  check<float>({4, 32, 40, 1, {17}, {1}, {4}, {0}, {1}}, 1e-5);
+  for (const int64_t stride : {1, 2}) {  // without a bias
+    Array<float> x({19, 40, 6 * stride + 1, 7 * stride}), w({33, 40, 1, 1}), y({19, 33, 7, 7});
+    std::mt19937 rng(6);
+    for (Array<float>* a : {&x, &y}) a->randomise(rng);
+    const std::vector<int64_t> strides{stride, stride}, ones{1, 1}, zeros{0, 0};
+    const ConvGeometry g{strides, zeros, ones, 1};
+    Array<double> xd = widened(x), yd = widened(y), gw_want = widened(w);
+    Array<float> gw = w;
+    convolution_weight_gradient(gw.view(), {}, y.view(), x.view(), g);
+    convolution_weight_gradient(gw_want.view(), {}, yd.view(), xd.view(), g);
+    expect_near(gw.data, gw_want.data, 1e-6, "weight gradient");
+  }
 }
 
 TEST(Convolution, WinogradIsChosen) {
