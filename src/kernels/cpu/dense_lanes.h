@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/divide.h"
 #include "kernels/cpu/lane.h"
 #include "taeda/scalar.h"
 
@@ -56,9 +57,23 @@ TD_FN void dense_body(void* out, const void* const* in, int64_t n, const void* p
   }
 }
 
-// Integers and complex numbers are always computed here, floats only on machines without vectors.
+// Whether a functor divides; integers are then divided by vectors.
+template <class Load, class T>
+concept DividesIntegers = kIsInteger<T> && requires {
+  decltype(Load::template load<T>(nullptr))::kIntegers;
+};
 template <class Load, class T, int N>
-  requires(!std::is_floating_point_v<T>)
+  requires DividesIntegers<Load, T>
+[[gnu::visibility("hidden")]] void dense(void* out, const void* const* in, int64_t n,
+                                         const void* params, uint32_t repeated) {
+  divide_integers(decltype(Load::template load<T>(params))::kIntegers, kDTypeOf<T>, out, in[0],
+                  in[1], n, repeated);
+}
+
+// Other integers and complex numbers are always computed here, floats only on machines without
+// vectors.
+template <class Load, class T, int N>
+  requires(!std::is_floating_point_v<T> && !DividesIntegers<Load, T>)
 [[gnu::optimize("O3"), gnu::visibility("hidden")]] void dense(void* out, const void* const* in,
                                                               int64_t n, const void* params,
                                                               uint32_t repeated) {

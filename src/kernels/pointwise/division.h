@@ -1,7 +1,10 @@
 // Division that rounds, remainders, greatest common divisors. Integers divided by zero raise.
+//
+// kIntegers: how dense arrays of integers are divided (kernels/cpu/divide.h).
 
 // div(x, y, rounding_mode="trunc"): the quotient rounded towards zero
 struct DivTrunc {
+  static constexpr Division kIntegers = Division::kTrunc;
   template <class V>
   TD_FN V operator()(V x, V y) const {
     return trunc_divide(x, y);
@@ -10,6 +13,7 @@ struct DivTrunc {
 
 // floor_divide(x, y): the quotient rounded down, as Python's x // y
 struct FloorDivide {
+  static constexpr Division kIntegers = Division::kFloor;
   template <class V>
   TD_FN V operator()(V x, V y) const {
     return floor_divide(x, y);
@@ -18,6 +22,7 @@ struct FloorDivide {
 
 // remainder(x, y) = x - y floor(x / y): the sign of y, as Python's x % y
 struct Remainder {
+  static constexpr Division kIntegers = Division::kRemainder;
   template <class V>
   TD_FN V operator()(V x, V y) const {
     return remainder(x, y);
@@ -26,6 +31,7 @@ struct Remainder {
 
 // fmod(x, y) = x - y trunc(x / y): the sign of x, as C's fmod
 struct Fmod {
+  static constexpr Division kIntegers = Division::kFmod;
   template <class V>
   TD_FN V operator()(V x, V y) const {
     return fmod(x, y);
