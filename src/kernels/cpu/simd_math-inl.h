@@ -494,45 +494,57 @@ TD_FN Vec<T> erfc(Vec<T> x) {
   return any(near) ? select(near, Vec<T>(1) - erf_near(x), outer) : outer;
 }
 
-// y with erf(y) = x from w = -log(1 - x^2) [Giles 2010]: y / x is smooth in w up to 5, in its root
-// beyond. Relative error 7e-9 for floats, 3e-7 up to the doubles next to 1.
-template <class T>
-TD_FN Vec<T> erfinv_start(Vec<T> x) {
-  const Vec<T> w = -log((Vec<T>(1) - x) * (x + 1));
-  const Vec<T> central =
+// y / x with erf(y) = x as a function of w = -log(1 - x^2) [Giles 2010]: smooth in w near 0, in its
+// root beyond. Relative error 7e-9 for floats, 8e-17 for doubles up to those next to 1.
+TD_FN Vec<float> erfinv_ratio(Vec<float> w) {
+  using V = Vec<float>;
+  const V central =
       polynomial(w - 2.5, 1.50140936045032883, 0.246640279054636628, -0.00417739287520314867,
                  -0.00125272639177322908, 0.000218349386239766433, -4.9724196894547512e-6,
                  -3.46398526763337158e-6, 4.68131348055341217e-7, 2.33359671957081065e-8,
                  -8.93192597024422152e-9);
-  if (all(w < 5)) return x * central;
-  Vec<T> tail;
-  if constexpr (kIsFloat<T>) {
-    tail = polynomial(sqrt(w) - 3, 2.83297679447386325, 1.00167506584105178, 0.00944574382055980145,
-                      -0.0076391390344015252, 0.00568267852207812238, -0.00358781577010215431,
-                      0.00149722250882011085, -0.0000760479017080273459, -0.000319926672932599402,
-                      0.000129241754692669321);
-  } else {
-    tail = polynomial(sqrt(w) - 4, 3.8397840606873114, 1.00949571330887169, 0.00125383908727445799,
-                      -0.000883513646754823688, 0.00034339611997085052, -0.0000953289932274025648,
-                      0.0000248157236470872213, -0.0000444997133056301397, 0.0000377263024274583068,
-                      -8.24329461890731276e-6, -2.09316846570862888e-6, 7.61788953333331975e-7);
-  }
-  return x * select(w < 5, central, tail);
+  if (all(w < 5)) return central;
+  const V tail =
+      polynomial(sqrt(w) - 3, 2.83297679447386325, 1.00167506584105178, 0.00944574382055980145,
+                 -0.0076391390344015252, 0.00568267852207812238, -0.00358781577010215431,
+                 0.00149722250882011085, -0.0000760479017080273459, -0.000319926672932599402,
+                 0.000129241754692669321);
+  return select(w < 5, central, tail);
+}
+TD_FN Vec<double> erfinv_ratio(Vec<double> w) {
+  using V = Vec<double>;
+  const V central =
+      polynomial(w - 3, 1.62354200646482992, 0.241630404166158288, -0.00573813522100596771,
+                 -0.000836181776909316619, 0.000195061324413727972, -0.0000127164226387205847,
+                 -1.74800209670303417e-6, 4.49985425457183341e-7, -2.3688726264922951e-8,
+                 -5.46717898421890051e-9, 1.11079742320373048e-9, -3.14255512799493812e-11,
+                 -1.73285387319288365e-11, 2.69896523090908359e-12, 6.19078147940634838e-15,
+                 -5.29297204472101504e-14, 6.33900239440659068e-15, 2.74059375764936667e-16,
+                 -1.62547328079683997e-16, 1.28744044384650578e-17, 2.04112898747169221e-18,
+                 -3.91614741835486403e-19, -1.02085791840696433e-20, 4.33651087280765805e-21);
+  if (all(w < 6)) return central;
+  const V root = sqrt(w);
+  const V tail =
+      polynomial(root - 3.2, 3.03363657440923218, 1.0046924418689637, 0.00597316951505321948,
+                 -0.00429416503048799662, 0.00295082028626346129, -0.00199301245310832534,
+                 0.00107845396439079484, -0.000357769897080048734, -0.0000122681893939345356,
+                 0.0000935620304379092252, -0.0000535374669819602814, 9.86089176406441435e-6,
+                 5.84701639857637023e-6, -5.01057634289439618e-6, 1.44304529003922646e-6,
+                 2.1463903991191779e-7, -3.97428578351648178e-7, 1.43418892594085191e-7,
+                 2.21632067976342976e-8, -2.32720922312157151e-8);
+  const V far =
+      polynomial(root - 5, 4.84990640140858434, 1.01030046486454719, -0.000138719318380043739,
+                 -0.000215030119914496295, 0.0000759952780992312222, -0.0000196817695185703327,
+                 4.52605245924514653e-6, -9.93036592603527026e-7, 2.29053330348354723e-7,
+                 -6.75329402651751008e-8, 2.90167826823469157e-8, -1.52975532548252635e-8,
+                 7.82511499644089115e-9, -3.42719311595944305e-9, 1.3119682858504086e-9,
+                 -4.61861121323141734e-10, 7.18650171019905759e-11, 4.83720135609309431e-11,
+                 -2.09247177867822842e-11);
+  return select(w < 6, central, select(root < 4, tail, far));
 }
 template <class T>
 TD_FN Vec<T> erfinv(Vec<T> x) {
-  Vec<T> y;
-  if constexpr (kIsFloat<T>) {
-    y = erfinv_start(x);
-  } else {
-    // One step of Halley's method on erf(y) - x cubes the error.
-    const Vec<T> a = abs(x);
-    y = erfinv_start(a);
-    const Vec<T> e = exp_minus_square(y);
-    const Vec<T> far = (Vec<T>(1) - a) - e * erfc_scaled(y);
-    const Vec<T> step = select(a < 0.75, erf_near(y) - a, far) / (e * 1.1283791670955126);
-    y = copysign(y - step / fma(y, step, 1), x);
-  }
+  const Vec<T> y = x * erfinv_ratio(-log((Vec<T>(1) - x) * (x + 1)));
   return select(abs(x) == 1, copysign(Vec<T>(kInf<T>), x), y);
 }
 
@@ -540,43 +552,6 @@ TD_FN Vec<T> erfinv(Vec<T> x) {
 TD_FN Vec<double> log_reflection(Vec<double> x) {
   return log(Vec<double>(3.14159265358979324) / sin(abs(x - round(x)) * 3.14159265358979324));
 }
-// log|gamma(x)| to an absolute error of 4e-15, enough for floats: x (x+1) ... shifts the argument
-// to 10 and beyond, for Stirling's series [A&S 6.1.41]; around the zeros 1 and 2 Taylor's.
-TD_FN Vec<double> lgamma_double(Vec<double> x) {
-  using V = Vec<double>;
-  const Mask<double> negative = x < 0;
-  V r = select(negative, V(1) - x, x), product = 1;
-  for (Mask<double> small = r < 10; any(small); small = r < 10) {
-    product = select(small, product * r, product);
-    r = select(small, r + 1, r);
-  }
-  const V i = V(1) / r;
-  const V series =
-      i * polynomial(i * i, 1. / 12, -1. / 360, 1. / 1260, -1. / 1680, 1. / 1188, -691. / 360360);
-  V y = fma(r - 0.5, log(r), -r) + 0.918938533204672742 + series - log(product);
-  const V e = x - 1, f = x - 2;
-  const Mask<double> one = abs(e) < 0.01, two = abs(f) < 0.01;
-  if (any(one | two)) {
-    y = select(
-        one,  // 0 + makes lgamma(1) 0, not -0
-        V(0) + e * polynomial(e, -0.577215664901532861, 0.822467033424113218, -0.400685634386531428,
-                              0.270580808427784548, -0.207385551028673985, 0.16955717699740819),
-        y);
-    y = select(two,
-               f * polynomial(f, 0.422784335098467139, 0.322467033424113218, -0.0673523010531980951,
-                              0.0205808084277845479, -0.00738555102867398527),
-               y);
-  }
-  if (any(negative)) y = select(negative, log_reflection(x) - y, y);
-  return select(abs(x) == kInf<double>, abs(x), select(x == 0, V(kInf<double>), y));
-}
-TD_FN Vec<float> lgamma(Vec<float> x) {
-  return through_double([](Vec<double> v) HWY_ATTR { return lgamma_double(v); }, x);
-}
-TD_FN Vec<double> lgamma(Vec<double> x) {
-  return map_lanes([](double v) { return special::lgamma(v); }, x);
-}
-
 // As special::digamma; the shift's sum of 1/x, 1/(x+1), ... is kept as one fraction.
 TD_FN Vec<double> digamma(Vec<double> x) {
   using V = Vec<double>;
@@ -738,6 +713,69 @@ TD_FN TwoParts log_two_parts(Vec<double> x) {
   const V base = k * 0x1.62e42feep-1, high = base + log_m;  // k times these 31 bits is exact
   return {high, log_m - (high - base) + fma(k, 0x1.a39ef35793c76p-33, log_m_low)};
 }
+// log(gamma(x)) for positive x. From 8 on Stirling's series [A&S 6.1.41]. Below, x is moved to a t
+// in [0.75, 2.25] by x (x-1) (x-2) ..., and log(gamma(t)) = (t-1) (t-2) R(u), where u = (t - 1.3) /
+// (t + 1.3) puts R's singularities far from the interval; error of R 4e-10, 3e-17 if `exact`.
+template <bool exact>
+TD_FN Vec<double> lgamma_series(Vec<double> x) {
+  using V = Vec<double>;
+  const V i = V(1) / x, z = i * i;
+  if constexpr (!exact) {
+    const V series = i * polynomial(z, 1. / 12, -1. / 360, 1. / 1260);
+    return fma(x - 0.5, log(x) - 1, series + 0.418938533204672742);
+  } else {
+    const V series = i * polynomial(z, 1. / 12, -1. / 360, 1. / 1260, -1. / 1680, 1. / 1188,
+                                    -691. / 360360, 1. / 156, -3617. / 122400);
+    const TwoParts l = log_two_parts(x);
+    const V h = l.high - 1, h_low = (l.high - (h + 1)) + l.low;
+    const V p = (x - 0.5) * h, p_low = fma(x - 0.5, h, -p) + (x - 0.5) * h_low;
+    return select(p == kInf<double>, p, p + (series + 0.418938533204672742 + p_low));
+  }
+}
+template <bool exact>
+TD_FN Vec<double> lgamma_positive(Vec<double> x) {
+  using V = Vec<double>;
+  const Mask<double> large = x >= 8;
+  if (all(large)) return lgamma_series<exact>(x);
+  const Mask<double> below = x < 0.75;
+  V t = select(below, x + 1, x), product = select(below, x, V(1));
+  for (Mask<double> far = (t > 2.25) & !large; any(far); far = (t > 2.25) & !large) {
+    t = select(far, t - 1, t);
+    product = select(far, product * t, product);
+  }
+  const V u = (t - 1.3) / (t + 1.3);
+  V r;
+  if constexpr (exact)
+    r = polynomial(u, 0.515118140513621304, -0.456316928954700191, 0.129357479123339278,
+                   -0.156909213819962738, 0.0861598615831170839, -0.0961751705836422967,
+                   0.0642885756453304788, -0.0694187118736294364, 0.0511966975583544833,
+                   -0.0543220885102771149, 0.042511201642389217, -0.0446172439082889836,
+                   0.0364505822037001651, -0.0379700086132061354, 0.030335602856920242,
+                   -0.0314412097149386704, 0.0379810371561302665, -0.0391493223126929725);
+  else
+    r = polynomial(u, 0.515118140701522929, -0.456316929151679088, 0.129357348762789299,
+                   -0.156909077160663409, 0.0861742560072315513, -0.0961902612205303713,
+                   0.0637366412426520689, -0.0688400222187265475, 0.0596825769393126566,
+                   -0.0632214007187729522);
+  const V moved = log(product);
+  const V y = fma((t - 1) * (t - 2), r, select(below, -moved, moved));
+  return any(large) ? select(large, lgamma_series<exact>(x), y) : y;
+}
+TD_FN Vec<float> lgamma(Vec<float> x) {
+  const auto positive_or_not = [](Vec<double> v) HWY_ATTR {
+    const Mask<double> negative = v < 0;
+    Vec<double> y = lgamma_positive<false>(select(negative, Vec<double>(1) - v, v));
+    if (any(negative)) y = select(negative, log_reflection(v) - y, y);
+    return select(isinf(v), abs(v), y);
+  };
+  return through_double(positive_or_not, x);
+}
+// The C library's function is exact near the zeros between negative integers.
+TD_FN Vec<double> lgamma(Vec<double> x) {
+  if (any(x < 0)) return map_lanes([](double v) { return special::lgamma(v); }, x);
+  return select(isinf(x), x, lgamma_positive<true>(x));
+}
+
 TD_FN Vec<double> pow_positive(Vec<double> x, Vec<double> y) {
   using V = Vec<double>;
   const TwoParts l = log_two_parts(x);
