@@ -59,6 +59,22 @@ struct Prepared {
   int64_t count() const { return static_cast<int64_t>(indices.size()); }
 };
 
+// The coordinates of the elements that are not zero, a row each.
+Tensor places_of_true(const Tensor& x) {
+  const cpu::TrueElements elements(view_of(x));
+  const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64);
+  elements.coordinates(view_of(out), x.sizes());
+  return out;
+}
+
+// The elements of x where a mask of its sizes is true.
+Tensor select_true(const Tensor& x, const Tensor& mask) {
+  const cpu::TrueElements elements(view_of(mask));
+  const Tensor out = empty_tensor({elements.count()}, x.dtype());
+  elements.select(view_of(out), view_of(x));
+  return out;
+}
+
 // One entry a dimension: masks become index vectors, missing ones stay undefined.
 TensorList expand_masks(const Tensor& self, TensorSpan indices) {
   TensorList out;
@@ -79,10 +95,7 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
                        index.sizes(), d, self.sizes(), at + d);
       }
       check_has_data("index", index);
-      const std::vector<int64_t> positions = cpu::true_positions(view_of(index));
-      Tensor rows =
-          empty_tensor({static_cast<int64_t>(positions.size()), index.dim()}, DType::kInt64);
-      cpu::unravel(view_of(rows), positions, index.sizes());
+      const Tensor rows = places_of_true(index);
       for (int64_t d = 0; d < index.dim(); d++) out.push_back(op::select(rows, 1, d));
       continue;
     }
@@ -169,6 +182,12 @@ void warn_of_internal_overlap(std::string_view op, const Tensor& self) {
                op));
 }
 
+// Whether the only index is a mask over all of x.
+bool is_mask_of(const Tensor& x, TensorSpan indices) {
+  return indices.size() == 1 && indices[0].dtype() == DType::kBool && x.dim() > 0 &&
+         std::ranges::equal(indices[0].sizes(), x.sizes()) && !x.is_meta() && !indices[0].is_meta();
+}
+
 bool none_defined(TensorSpan indices) {
   return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
 }
@@ -177,6 +196,7 @@ bool none_defined(TensorSpan indices) {
 
 Tensor index(const Tensor& self, TensorSpan indices) {
   if (none_defined(indices)) return op::clone(self, {});
+  if (is_mask_of(self, indices)) return select_true(self, indices[0]);
   const Prepared p = prepare(self, indices);
   Tensor out = empty_tensor(p.result, self.dtype(), self.device());
   if (!self.is_meta())
@@ -238,29 +258,22 @@ Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
 
 Tensor nonzero(const Tensor& self) {
   check_has_data("nonzero", self);
-  const std::vector<int64_t> positions = cpu::true_positions(view_of(self));
-  Tensor out = empty_tensor({static_cast<int64_t>(positions.size()), self.dim()}, DType::kInt64);
-  cpu::unravel(view_of(out), positions, self.sizes());
-  return out;
+  return places_of_true(self);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());
   check_has_data("masked_select", self);
-  const std::vector<int64_t> positions =
-      cpu::true_positions(view_of(op::expand(mask, sizes, false)));
-  Tensor out = empty_tensor({static_cast<int64_t>(positions.size())}, self.dtype());
-  cpu::take_positions(view_of(out), view_of(op::expand(self, sizes, false)), positions);
-  return out;
+  return select_true(op::expand(self, sizes, false), op::expand(mask, sizes, false));
 }
 
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
   const Tensor full = op::expand(mask, self.sizes(), false);
   if (self.is_meta()) return self;
-  const std::vector<int64_t> positions = cpu::true_positions(view_of(full));
-  TD_CHECK(static_cast<int64_t>(positions.size()) <= source.numel(),
+  const cpu::TrueElements elements(view_of(full));
+  TD_CHECK(elements.count() <= source.numel(),
            "Number of elements of source < number of ones in mask");
-  cpu::put_positions(view_of(self), view_of(source), positions);
+  elements.scatter(view_of(self), view_of(source));
   return self;
 }
 Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan sizes) {

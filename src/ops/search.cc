@@ -234,19 +234,9 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   const DType common = promote_types(elements.dtype(), test_elements.dtype());
   Tensor out = empty_tensor(elements.sizes(), DType::kBool, elements.device());
   if (elements.is_meta()) return out;
-  const Tensor v = op::reshape(dense(elements, common), {1, elements.numel()});
   const Tensor sorted =
       std::get<0>(op::sort(op::reshape(dense(test_elements, common), {-1}), 0, false));
-  const int64_t m = sorted.numel(), n = elements.numel();
-  // An element is present where searching from the left and from the right differ.
-  Tensor left = empty_tensor({1, n}, DType::kInt64), right = empty_tensor({1, n}, DType::kInt64);
-  if (n > 0) {
-    cpu::searchsorted(view_of(left), view_of(op::reshape(sorted, {1, m})), view_of(v), false);
-    cpu::searchsorted(view_of(right), view_of(op::reshape(sorted, {1, m})), view_of(v), true);
-  }
-  for (int64_t i = 0; i < n; i++) {
-    out.data<bool>()[i] = (left.data<int64_t>()[i] != right.data<int64_t>()[i]) != invert;
-  }
+  cpu::is_among(view_of(out), view_of(dense(elements, common)), view_of(sorted), invert);
   return out;
 }
 

@@ -1,109 +1,184 @@
 #include "kernels/cpu/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
-#include "kernels/cpu/index_common.h"
+#include "kernels/cpu/scratch.h"
 
 namespace taeda::cpu {
 
-std::vector<int64_t> true_positions(const View& x) {
-  const DenseView flags(x, DType::kBool);
-  const uint8_t* f = flags.as<uint8_t>();
-  constexpr int64_t kBlock = 1 << 15;
-  const int64_t blocks = (x.numel + kBlock - 1) / kBlock;
-  std::vector<int64_t> starts(static_cast<size_t>(blocks) + 1);
-  parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; b++) {
-      int64_t count = 0;
-      for (int64_t i = b * kBlock; i < std::min(x.numel, (b + 1) * kBlock); i++) count += f[i] != 0;
-      starts[static_cast<size_t>(b) + 1] = count;
-    }
-  });
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  const int64_t total = starts.back();
-  std::vector<int64_t> out(static_cast<size_t>(total) +
-                           1);  // one more: the loop below writes before it knows
-  parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; b++) {
-      int64_t at = starts[static_cast<size_t>(b)];
-      const int64_t stop = starts[static_cast<size_t>(b) + 1];
-      for (int64_t i = b * kBlock; at < stop; i++) {
-        out[static_cast<size_t>(at)] = i;
-        at += f[i] != 0;
-      }
-    }
-  });
-  out.resize(static_cast<size_t>(total));
-  return out;
+namespace {
+
+constexpr int64_t kFlagBlock = 1 << 15;
+
+// 64 flags as bits, the first in the lowest; anything but 0 is true.
+uint64_t flag_bits(const uint8_t* flags) {
+  constexpr uint64_t kLow = 0x0101010101010101, kHigh = kLow << 7;
+  uint64_t bits = 0;
+  for (unsigned k = 0; k < 8; k++) {
+    uint64_t bytes;
+    std::memcpy(&bytes, flags + 8 * k, 8);
+    const uint64_t ones = (((bytes & ~kHigh) + ~kHigh) | bytes) >> 7 & kLow;
+    bits |= ones * 0x0102040810204080 >> 56 << 8 * k;  // the product gathers the lowest bits
+  }
+  return bits;
 }
 
-void unravel(const View& out, Span<const int64_t> positions, IntSpan sizes) {
-  const int64_t ndim = static_cast<int64_t>(sizes.size()),
-                count = static_cast<int64_t>(positions.size());
-  int64_t* const to = out.as<int64_t>();
-  if (ndim == 0 || count == 0) return;
-  parallel_for(0, count, 1 << 13, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      int64_t rest = positions[static_cast<size_t>(i)];
-      for (int64_t d = ndim; d-- > 1;) {
-        const int64_t size = sizes[static_cast<size_t>(d)], q = rest / size;
-        to[i * ndim + d] = rest - q * size;
-        rest = q;
+int64_t count_true(const uint8_t* flags, int64_t n) {
+  int64_t count = 0, i = 0;
+  for (; i + 64 <= n; i += 64) count += std::popcount(flag_bits(flags + i));
+  for (; i < n; i++) count += flags[i] != 0;
+  return count;
+}
+
+// put(k, i) for the k-th true flag, `at` <= k < `stop`, at place i. Where many flags are true no
+// branch depends on them: put() is then called for false ones too, with a k that comes again.
+template <class Put>
+void for_each_true(const uint8_t* flags, int64_t i, int64_t at, int64_t stop, const Put& put) {
+  constexpr int kFew = 12;  // of 64
+  for (; at + 64 <= stop; i += 64) {
+    const uint64_t bits = flag_bits(flags + i);
+    const int count = std::popcount(bits);
+    if (count <= kFew) {
+      for (uint64_t rest = bits; rest; rest &= rest - 1) put(at++, i + std::countr_zero(rest));
+    } else {
+      for (int64_t k = 0; k < 64; k++) {
+        put(at, i + k);
+        at += static_cast<int64_t>(bits >> k & 1);
       }
-      to[i * ndim] = rest;
     }
+  }
+  for (; at < stop; i++) {
+    put(at, i);
+    at += flags[i] != 0;
+  }
+}
+template <class Put>
+void for_each_true(const View& flags, const std::vector<int64_t>& starts, const Put& put) {
+  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
+    for_each_true(flags.as<uint8_t>(), begin * kFlagBlock, starts[static_cast<size_t>(begin)],
+                  starts[static_cast<size_t>(end)], put);
   });
 }
 
-void take_positions(const View& out, const View& x, Span<const int64_t> positions) {
+// Replaces the last of each row's coordinates, a position, by all of them. Positions ascend, so
+// that most lie in the same innermost row as the one before, whose other coordinates they share.
+void unravel(int64_t* rows, int64_t count, IntSpan sizes) {
+  const size_t ndim = sizes.size();
+  const auto inner = static_cast<uint64_t>(sizes[ndim - 1]);
+  int64_t* before = nullptr;
+  int64_t start = 0;
+  for (int64_t i = 0; i < count; i++, rows += ndim) {
+    int64_t rest = rows[ndim - 1];
+    if (before && static_cast<uint64_t>(rest - start) < inner) {
+      for (size_t d = 0; d + 1 < ndim; d++) rows[d] = before[d];
+      rows[ndim - 1] = rest - start;
+    } else {
+      for (size_t d = ndim; d-- > 0;) {
+        rows[d] = rest % sizes[d];
+        rest /= sizes[d];
+        if (d + 1 == ndim) start = rest * sizes[d];
+      }
+    }
+    before = rows;
+  }
+}
+
+}  // namespace
+
+TrueElements::TrueElements(const View& x) : flags_(x, DType::kBool) {
+  const int64_t blocks = (x.numel + kFlagBlock - 1) / kFlagBlock;
+  starts_.resize(static_cast<size_t>(blocks) + 1);
+  parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; b++) {
+      starts_[static_cast<size_t>(b) + 1] = count_true(
+          flags_.as<uint8_t>() + b * kFlagBlock, std::min(kFlagBlock, x.numel - b * kFlagBlock));
+    }
+  });
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+}
+
+void TrueElements::coordinates(const View& out, IntSpan sizes) const {
+  const auto ndim = static_cast<int64_t>(sizes.size());
+  if (ndim == 0) return;
+  int64_t* const last = out.as<int64_t>() + ndim - 1;
+  for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { last[k * ndim] = i; });
+  if (ndim == 1) return;
+  parallel_for(0, count(), 1 << 13, [&](int64_t begin, int64_t end) {
+    unravel(out.as<int64_t>() + begin * ndim, end - begin, sizes);
+  });
+}
+
+void TrueElements::select(const View& out, const View& x) const {
   const DenseView dense(x);
-  with_width(x.dtype, [&](auto zero) {
-    using T = decltype(zero);
+  with_width(x.dtype, [&]<class T>(T) {
     T* const to = out.as<T>();
     const T* const from = dense.as<T>();
-    parallel_for(0, static_cast<int64_t>(positions.size()), 1 << 14,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; i++)
-                     to[i] = from[positions[static_cast<size_t>(i)]];
-                 });
+    for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { to[k] = from[i]; });
   });
 }
 
-void put_positions(const View& x, const View& source, Span<const int64_t> positions) {
+void TrueElements::scatter(const View& x, const View& source) const {
   check_writable(x);
+  const Scratch<int64_t> positions(count());
+  int64_t* const at = positions.data();
+  for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { at[k] = i; });
   const DenseView dense(source, x);
-  with_width(x.dtype, [&](auto zero) {
-    using T = decltype(zero);
+  with_width(x.dtype, [&]<class T>(T) {
     const T* from = dense.as<T>();
-    for (int64_t p : positions) {
-      int64_t offset = 0;
+    for (int64_t k = 0; k < count(); k++) {
+      int64_t p = at[k], offset = 0;
       for (size_t d = x.sizes.size(); d-- > 0;) {
         offset += p % x.sizes[d] * x.strides[d];
         p /= x.sizes[d];
       }
-      x.as<T>()[offset] = *from++;
+      x.as<T>()[offset] = from[k];
     }
   });
 }
 
 namespace {
 
-// How many elements of the row, from its start, fulfil a condition that those after them do not.
-// No branch depends on data: a processor cannot guess the ways of a search.
+// For `kTogether` values at once, how many elements of the row, from its start, fulfil a condition
+// that those after them do not. No branch depends on data, since a processor cannot guess the ways
+// of a search, and it looks up one value's next element while it waits for another's.
+constexpr int64_t kTogether = 8;
 template <class T, class Condition>
-int64_t count_while(const T* row, int64_t n, const Condition& condition) {
-  const T* base = row;
-  while (n > 1) {
-    const int64_t half = n / 2;
-    base += half * static_cast<int64_t>(condition(base[half - 1]));
-    n -= half;
+void count_while(const T* row, int64_t n, const T* values, int64_t count, int64_t* out,
+                 const Condition& condition) {
+  for (int64_t first = 0; first < count; first += kTogether) {
+    const int64_t lanes = std::min(kTogether, count - first);
+    const T* base[kTogether];
+    T value[kTogether];
+    for (int64_t k = 0; k < kTogether; k++) {
+      base[k] = row;
+      value[k] = values[first + std::min(k, lanes - 1)];
+    }
+    int64_t rest = n;
+    for (; rest > 1; rest -= rest / 2) {
+      const int64_t half = rest / 2;
+      for (int64_t k = 0; k < kTogether; k++)
+        base[k] += half * static_cast<int64_t>(condition(base[k][half - 1], value[k]));
+    }
+    for (int64_t k = 0; k < lanes; k++)
+      out[first + k] = base[k] - row + (rest == 1 && condition(*base[k], value[k]));
   }
-  return base - row + (n == 1 && condition(*base));
+}
+
+// Whether x comes before y in a sorted tensor, which has NaN above every number.
+template <class T>
+bool is_before(const T& x, const T& y) {
+  if constexpr (is_reduced_floating(kDTypeOf<T>))
+    return is_before(static_cast<float>(x), static_cast<float>(y));
+  else if constexpr (std::is_floating_point_v<T>)
+    return (x < y) | ((y != y) & (x == x));
+  else
+    return x < y;
 }
 
 }  // namespace
@@ -117,22 +192,40 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
     if constexpr (!is_complex(kDTypeOf<T>)) {
       const T* const v = values.as<T>();
       const T* const b = boundaries.as<T>();
-      const auto less = [](const T& x, const T& y) {  // NaN above every number
-        if constexpr (is_floating(kDTypeOf<T>)) {
-          const auto p = static_cast<double>(x), q = static_cast<double>(y);
-          return (p < q) | ((q != q) & (p == p));
-        } else {
-          return x < y;
-        }
-      };
       parallel_for(0, values.numel, 1 << 10, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) {
-          const T* row = b + i / n * step;
-          to[i] = right ? count_while(row, m, [&](const T& x) { return !less(v[i], x); })
-                        : count_while(row, m, [&](const T& x) { return less(x, v[i]); });
+        for (int64_t i = begin; i < end;) {  // one row at a time
+          const int64_t row = i / n, count = std::min((row + 1) * n, end) - i;
+          if (right) {
+            count_while(b + row * step, m, v + i, count, to + i,
+                        [](const T& x, const T& y) { return !is_before(y, x); });
+          } else {
+            count_while(b + row * step, m, v + i, count, to + i,
+                        [](const T& x, const T& y) { return is_before(x, y); });
+          }
+          i += count;
         }
       });
     }
+  });
+}
+
+void is_among(const View& out, const View& values, const View& sorted, bool invert) {
+  constexpr int64_t kBlock = 1 << 10;
+  const int64_t m = sorted.numel;
+  bool* const to = out.as<bool>();
+  with_dtype<RealTypes>(values.dtype, [&]<class T>(T) {
+    const T* const v = values.as<T>();
+    const T* const s = sorted.as<T>();
+    parallel_for(0, values.numel, kBlock, [&](int64_t begin, int64_t end) {
+      int64_t found[kBlock];
+      for (int64_t first = begin; first < end; first += kBlock) {
+        const int64_t n = std::min(kBlock, end - first);
+        count_while(s, m, v + first, n, found,
+                    [](const T& x, const T& y) { return is_before(x, y); });
+        for (int64_t i = 0; i < n; i++)
+          to[first + i] = (found[i] < m && s[found[i]] == v[first + i]) != invert;
+      }
+    });
   });
 }
 
@@ -167,11 +260,40 @@ void histogram(const View& out, const View& x, double low, double high) {
   });
 }
 
+namespace {
+
+// Whether kGlance elements are each equal to the one before.
+constexpr int64_t kGlance = 16;
+template <class T>
+[[gnu::optimize("O3")]] bool all_repeat(const T* x) {
+  bool same = true;
+  for (int64_t i = 0; i < kGlance; i++) same &= x[i] == x[i - 1];
+  return same;
+}
+
+}  // namespace
+
 std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
   std::vector<int64_t> starts;
-  with_dtype<AllTypes>(rows.dtype, [&](auto zero) {
-    using T = decltype(zero);
+  with_dtype<AllTypes>(rows.dtype, [&]<class T>(T) {
     const T* x = rows.as<T>();
+    if (width == 1) {  // no branch depends on data
+      const Scratch<int64_t> found(n);
+      int64_t* const at = found.data();
+      int64_t count = 0;
+      for (int64_t i = 0; i < n;) {
+        if (i > 0 && i + kGlance <= n && all_repeat(x + i)) {
+          i += kGlance;
+          continue;
+        }
+        for (const int64_t end = std::min(n, i + kGlance); i < end; i++) {
+          at[count] = i;
+          count += i == 0 || !(x[i] == x[i - 1]);
+        }
+      }
+      starts.assign(at, at + count);
+      return;
+    }
     for (int64_t i = 0; i < n; i++) {
       bool same = i > 0;
       for (int64_t k = 0; same && k < width; k++) same = x[i * width + k] == x[(i - 1) * width + k];

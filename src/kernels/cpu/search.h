@@ -3,24 +3,34 @@
 
 #include <vector>
 
-#include "kernels/view.h"
+#include "kernels/cpu/index_common.h"
 
 namespace taeda::cpu {
 
-// Row-major positions of the elements that are not zero, ascending.
-std::vector<int64_t> true_positions(const View& x);
-// Writes positions of a tensor with sizes `sizes` as rows of coordinates: out is int64 [n, ndim],
-// dense.
-void unravel(const View& out, Span<const int64_t> positions, IntSpan sizes);
-// out[i] = x[positions[i]] in row-major order; out dense.
-void take_positions(const View& out, const View& x, Span<const int64_t> positions);
-// x[positions[i]] = source[i], source in row-major order; positions.size() elements of it are used.
-void put_positions(const View& x, const View& source, Span<const int64_t> positions);
+// The elements of a tensor that are not zero, in row-major order.
+class TrueElements {
+ public:
+  explicit TrueElements(const View& x);
+  int64_t count() const { return starts_.back(); }
+  // Their places as coordinates in a tensor with sizes `sizes`: out is int64 [count, ndim], dense.
+  void coordinates(const View& out, IntSpan sizes) const;
+  // out[k] = x at the k-th of them; x has the tensor's sizes, out is dense.
+  void select(const View& out, const View& x) const;
+  // x at the k-th of them = source[k], source in row-major order.
+  void scatter(const View& x, const View& source) const;
+
+ private:
+  DenseView flags_;
+  std::vector<int64_t> starts_;  // how many lie before each block of elements, and in all
+};
 
 // For each row of `values` [rows, n], the place in the matching row of `boundaries` ([rows, m], or
 // [1, m] for all) that keeps it sorted; after equal elements if `right`. All dense and of one
 // dtype; out int64.
 void searchsorted(const View& out, const View& boundaries, const View& values, bool right);
+
+// out[i] = whether values[i] is one of `sorted`, or is not if `invert`. All dense, of one dtype.
+void is_among(const View& out, const View& values, const View& sorted, bool invert);
 
 // out[x[i]] += weights[i], or 1 without weights. x int64, dense, in range; out int64 or float64.
 void bincount(const View& out, const View& x, const View& weights);

@@ -24,7 +24,9 @@ namespace {
 constexpr int64_t kWork = 1 << 12;
 constexpr size_t kRadixFrom = 512;
 constexpr int64_t kPackedFrom = 512;
-constexpr int64_t kFew = 16;  // up to this many smallest elements are found by insertion
+constexpr size_t kSmall = 32;   // a rank among so few is found by branches
+constexpr int kMaxRounds = 64;  // a bound for lines made to defeat the choice of pivots
+constexpr int64_t kFew = 16;    // up to this many smallest elements are found by insertion
 
 // A key and its place in one number, where the key has 32 bits; else side by side.
 struct Narrow {
@@ -180,6 +182,21 @@ class Lines {
   int64_t count_ = 1;
 };
 
+// Whether none of kGlance neighbours may come before `last` in the order: NaN always may, since it
+// has a place of its own.
+constexpr size_t kGlance = 32;
+template <class T>
+[[gnu::optimize("O3")]] bool none_before(const T* x, T last, bool descending) {
+  using Flag = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide: vectors of both
+  Flag found = 0;
+  if (descending) {
+    for (size_t i = 0; i < kGlance; i++) found |= -static_cast<Flag>(!(x[i] <= last));
+  } else {
+    for (size_t i = 0; i < kGlance; i++) found |= -static_cast<Flag>(!(x[i] >= last));
+  }
+  return found == 0;
+}
+
 template <class T>
 struct Work {
   explicit Work(int64_t n) : buffer(static_cast<size_t>(n)), pairs(buffer.size()) {}
@@ -244,10 +261,48 @@ struct Work {
       best[j] = p;
     };
     for (size_t i = 0; i < k; i++) sink(pair(i), i);
-    for (size_t i = k; i < n; i++) {
-      const Pair p = pair(i);
-      if (p < best[k - 1]) sink(p, k - 1);
+    for (size_t i = k; i < n;) {
+      // Most elements come after the k-th so far: they are passed over many at a time.
+      const T worst = values[best[k - 1].place()];
+      while (i + kGlance <= n && none_before(values + i, worst, descending)) i += kGlance;
+      for (const size_t end = std::min(n, i + kGlance); i < end; i++) {
+        const Pair p = pair(i);
+        if (p < best[k - 1]) sink(p, k - 1);
+      }
     }
+  }
+  // The pair of rank r; the order of the others is lost. Quickselect without a branch that depends
+  // on data: each pair is written to both ends of what is left, and one end moves on.
+  PairOf<T> at_rank(size_t r) {
+    using Pair = PairOf<T>;
+    other.resize(pairs.size());
+    Pair *from = pairs.data(), *to = other.data();
+    size_t n = pairs.size();
+    for (int rounds = 0; n > kSmall && rounds < kMaxRounds; rounds++) {
+      std::array<Pair, 5> sample;
+      for (size_t k = 0; k < 5; k++) sample[k] = from[(n - 1) / 4 * k];
+      std::nth_element(sample.begin(), sample.begin() + 2, sample.end());
+      const Pair pivot = sample[2];  // neither the least nor the most: pairs are distinct
+      size_t less = 0, more = n;
+      for (size_t i = 0; i < n; i++) {
+        const Pair p = from[i];
+        const bool before = p < pivot;
+        to[less] = to[more - 1] = p;
+        less += before;
+        more -= !before;
+      }
+      std::swap(from, to);
+      if (r < less) {
+        n = less;
+      } else {
+        from += less;
+        to += less;
+        r -= less;
+        n -= less;
+      }
+    }
+    std::nth_element(from, from + r, from + n);
+    return from[r];
   }
   void sort() {
     if (pairs.size() < kRadixFrom) {
@@ -404,8 +459,7 @@ void select(const View& values, const View& indices, const View& self, int64_t d
             const auto nan = std::find_if(line.begin(), line.end(), is_nan<T>);
             s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - line.begin()));
           } else {
-            std::nth_element(s.pairs.begin(), s.pairs.begin() + r, s.pairs.end());
-            s.pairs[0] = s.pairs[static_cast<size_t>(r)];
+            s.pairs[0] = s.at_rank(static_cast<size_t>(r));
           }
           s.store(v, w, offset[1], 1, offset[2], 1, 1, /*descending=*/false);
         });
