@@ -130,11 +130,30 @@ void tile(T* y, const char* src, int64_t stride, int64_t n, int64_t rows) {
   }
 }
 
+// The C library copies runs of some thousand bytes by `rep movsb`, which takes several times as
+// long where source and destination lie differently in their cache lines.
+void copy_bytes(char* dst, const char* src, int64_t n) {
+  constexpr int64_t kFrom = 1 << 10, kTo = 1 << 19, kLine = 64;
+  const auto apart = reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src);
+  int64_t i = 0;
+  if (n >= kFrom && n <= kTo && apart % kLine != 0) {
+    for (; i + kLine <= n; i += kLine) {
+      const auto a = load16<char>(src + i), b = load16<char>(src + i + 16),
+                 c = load16<char>(src + i + 32), d = load16<char>(src + i + 48);
+      store16(dst + i, a);
+      store16(dst + i + 16, b);
+      store16(dst + i + 32, c);
+      store16(dst + i + 48, d);
+    }
+  }
+  std::memcpy(dst + i, src + i, static_cast<size_t>(n - i));
+}
+
 }  // namespace
 
 void gather_items(void* dst, const char* src, int64_t itemsize, int64_t stride, int64_t n) {
   if (stride == itemsize) {
-    std::memcpy(dst, src, static_cast<size_t>(n * itemsize));
+    copy_bytes(static_cast<char*>(dst), src, n * itemsize);
     return;
   }
   with_item_type(itemsize, [&](auto t) { gather(static_cast<decltype(t)*>(dst), src, stride, n); });

@@ -3,9 +3,10 @@
 //   gather:  out[i][j][k] = self[index[i][j][k]][j][k]        (dim = 0)
 //   scatter: self[index[i][j][k]][j][k] op= src[i][j][k]
 //
-// All indices are checked before anything is written. Lines along `dim` never share a destination,
-// so they run in parallel; along a line order is kept: the last of several writes wins, and sums
-// are the same in every run.
+// All indices are checked before anything is written to a tensor that exists; gather checks them as
+// it goes, while they are in the cache. Lines along `dim` never share a destination, so they run in
+// parallel; along a line order is kept: the last of several writes wins, and sums are the same in
+// every run.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -60,11 +61,17 @@ void check_indices(const View& index, int64_t dim, int64_t size) {
   if (!inside) find_outside(index, dim, size);
 }
 
+int64_t size_along(const View& v, int64_t dim) {
+  return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1;
+}
+
 // The index space as (outer dimensions) x (a second one) x (dim).
 class Lines {
  public:
   // `self` is the tensor that is addressed; its own size along `dim` may differ from the index's.
-  Lines(const View& self, const View& other, const View& index, int64_t dim) {
+  // With `check`, each() raises IndexError where an index is outside.
+  Lines(const View& self, const View& other, const View& index, int64_t dim, bool check = false)
+      : check_(check), self_(self), index_(index), dim_(dim), self_size_(size_along(self, dim)) {
     const size_t n = index.sizes.size(), k = static_cast<size_t>(dim);
     for (size_t d = 0; d < n; d++) {
       const Axis a{index.sizes[d], self.strides[d], other.strides[d], index.strides[d]};
@@ -80,9 +87,9 @@ class Lines {
     for (const Axis& a : outer_) count_ *= a.size;
   }
 
-  // move(self offset, other offset, index value) for every element, in parallel over lines.
+  // move(self offset, other offset) for every element, in parallel over lines.
   template <class F>
-  void each(const int64_t* index, const F& move) const {
+  void each(const F& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
     const int64_t chunk = std::max<int64_t>(kRun, kWork / along_.size);
     const int64_t chunks = (second_.size + chunk - 1) / chunk;
@@ -91,7 +98,7 @@ class Lines {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t t = begin; t < end; t++) {
                      const int64_t first = t % chunks * chunk;
-                     block(t / chunks, first, std::min(second_.size, first + chunk), index, move);
+                     block(t / chunks, first, std::min(second_.size, first + chunk), move);
                    }
                  });
   }
@@ -101,7 +108,8 @@ class Lines {
     int64_t size, self, other, index;
   };
   template <class F>
-  void block(int64_t line, int64_t begin, int64_t end, const int64_t* index, const F& move) const {
+  void block(int64_t line, int64_t begin, int64_t end, const F& move) const {
+    const int64_t* const index = index_.as<int64_t>();
     int64_t s = 0, o = 0, x = 0;
     for (size_t i = outer_.size(); i-- > 0;) {
       const Axis& a = outer_[i];
@@ -112,17 +120,19 @@ class Lines {
       x += at * a.index;
     }
     const Axis &p = along_, &q = second_;
-    if (p.index <= q.index || q.size == 1) {
+    // Along the memory of indices, but for lines too short for a loop of their own.
+    const bool short_lines = p.size < kShort && q.size > p.size;
+    if ((p.index <= q.index && !short_lines) || q.size == 1) {
       for (int64_t j = begin; j < end; j++) {
         run(p.size, {s + j * q.self, o + j * q.other, index + x + j * q.index},
-            {0, p.other, p.index}, p.self, move);
+            {0, p.other, p.index}, p.self, move, j + 1 < end ? s + (j + 1) * q.self : -1);
       }
     } else {
       for (int64_t i = 0; i < p.size; i++) {
         run(end - begin,
             {s + begin * q.self, o + i * p.other + begin * q.other,
              index + x + i * p.index + begin * q.index},
-            {q.self, q.other, q.index}, p.self, move);
+            {q.self, q.other, q.index}, p.self, move, -1);
       }
     }
   }
@@ -134,10 +144,25 @@ class Lines {
   struct Steps {
     int64_t self, other, index;
   };
-  // n elements along one axis; an index counts `scale` elements of self. The dense cases keep
-  // products out of the loop.
+  // n elements along one axis; an index counts `scale` elements of self. The line of self that
+  // starts at `next` (-1: none) will be addressed in any order, so it is fetched meanwhile.
   template <class F>
-  static void run(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
+  void run(int64_t n, Place at, Steps by, int64_t scale, const F& move, int64_t next) const {
+    const bool ahead = next >= 0 && scale == 1 && n >= kChecked &&
+                       self_size_ * item_size(self_.dtype) <= kMaxAhead;
+    for (int64_t first = 0; first < n; first += kChecked) {
+      const int64_t m = std::min(kChecked, n - first);
+      const Place from{at.self + first * by.self, at.other + first * by.other,
+                       at.index + first * by.index};
+      if (ahead) fetch(next + self_size_ * first / n, next + self_size_ * (first + m) / n);
+      if (check_ && !all_inside(from.index, m, by.index, self_size_))
+        find_outside(index_, dim_, self_size_);
+      move_all(m, from, by, scale, move);
+    }
+  }
+  // The dense cases keep products out of the loop.
+  template <class F>
+  static void move_all(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
     if (by.index == 1 && by.other == 1 && by.self == 0 && scale == 1) {
       for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
     } else if (by.index == 1 && by.other == 1 && by.self == 1) {
@@ -147,15 +172,23 @@ class Lines {
         move(at.self + i * by.self + at.index[i * by.index] * scale, at.other + i * by.other);
     }
   }
+  // Elements [begin, end) of self.
+  void fetch(int64_t begin, int64_t end) const {
+    const char* last = at(self_, end);
+    for (const char* p = at(self_, begin); p < last; p += 64) __builtin_prefetch(p);
+  }
 
+  static constexpr int64_t kShort = 8;
+  static constexpr int64_t kChecked = 256;         // indices at a time
+  static constexpr int64_t kMaxAhead = 32 * 1024;  // bytes
+  const bool check_;
+  const View& self_;
+  const View& index_;
+  const int64_t dim_, self_size_;
   SmallVector<Axis, 5> outer_;
   Axis along_{1, 0, 0, 0}, second_{1, 0, 0, 0};
   int64_t count_ = 1;
 };
-
-int64_t size_along(const View& v, int64_t dim) {
-  return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1;
-}
 
 enum class Reduce { kSet, kSum, kProd, kMin, kMax };
 
@@ -216,7 +249,7 @@ void set(const View& self, int64_t dim, const View& index, const View& src) {
     using T = decltype(zero);
     T* to = self.as<T>();
     const T* from = src.as<T>();
-    lines.each(index.as<int64_t>(), [=](int64_t s, int64_t o) { to[s] = from[o]; });
+    lines.each([=](int64_t s, int64_t o) { to[s] = from[o]; });
   });
 }
 
@@ -228,14 +261,12 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
   const T* from = src.as<T>();
   if (!include_self) {
     const T start = identity<T>(how);
-    lines.each(index.as<int64_t>(), [=](int64_t s, int64_t) { to[s] = start; });
+    lines.each([=](int64_t s, int64_t) { to[s] = start; });
   }
   if (how == Reduce::kSum) {  // by itself: a constant keeps the choice out of the loop
-    lines.each(index.as<int64_t>(),
-               [=](int64_t s, int64_t o) { to[s] = combine(Reduce::kSum, to[s], from[o]); });
+    lines.each([=](int64_t s, int64_t o) { to[s] = combine(Reduce::kSum, to[s], from[o]); });
   } else {
-    lines.each(index.as<int64_t>(),
-               [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+    lines.each([=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
   }
   if (!mean) return;
   // Number of values in each destination, in a row-major tensor beside it.
@@ -243,7 +274,7 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
   const std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(self.numel)]());
   const View counter{counts.get(), DType::kInt64, self.sizes, strides, self.numel, true};
   int64_t* const c = counts.get();
-  Lines(counter, src, index, dim).each(index.as<int64_t>(), [=](int64_t s, int64_t) { c[s]++; });
+  Lines(counter, src, index, dim).each([=](int64_t s, int64_t) { c[s]++; });
   int64_t k = 0;
   for_each_offset(self, [&](int64_t s) {
     const int64_t n = c[k++];
@@ -268,15 +299,15 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
                  bool include_self = true, bool mean = false) {
   check_writable(self);
   if (index.numel == 0) return;
-  const IndexView checked(index);
-  check_indices(checked.view(), dim, size_along(self, dim));
+  const IndexView places(index);
+  check_indices(places.view(), dim, size_along(self, dim));
   // A source in the destination's memory is read from a copy.
   std::unique_ptr<DenseView> copy;
   if (may_overlap(self, src)) copy = std::make_unique<DenseView>(src, self);
   const View& values = copy ? copy->view() : src;
-  if (how == Reduce::kSet) return set(self, dim, checked.view(), values);
+  if (how == Reduce::kSet) return set(self, dim, places.view(), values);
   with_dtype<AllTypes>(self.dtype, [&](auto zero) {
-    reduce_into<decltype(zero)>(self, dim, checked.view(), values, how, include_self, mean);
+    reduce_into<decltype(zero)>(self, dim, places.view(), values, how, include_self, mean);
   });
 }
 
@@ -306,14 +337,13 @@ struct Repeated {
 
 void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
   if (out.numel == 0) return;
-  const IndexView checked(index);
-  check_indices(checked.view(), dim, size_along(self, dim));
-  const Lines lines(self, out, checked.view(), dim);
+  const IndexView places(index);
+  const Lines lines(self, out, places.view(), dim, /*check=*/true);
   with_width(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* from = self.as<T>();
     T* to = out.as<T>();
-    lines.each(checked.data(), [=](int64_t s, int64_t o) { to[o] = from[s]; });
+    lines.each([=](int64_t s, int64_t o) { to[o] = from[s]; });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/cpu/indexing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -69,6 +70,7 @@ struct Block {
 
 struct Layout {
   Block before, after;
+  int64_t span = 0;  // elements of the one indexed dimension, if they lie side by side
 };
 Layout layout_of(const View& self, int64_t first, int64_t count) {
   Layout l;
@@ -81,6 +83,8 @@ Layout layout_of(const View& self, int64_t first, int64_t count) {
   }
   l.before.finish();
   l.after.finish();
+  const auto k = static_cast<size_t>(first);
+  if (count == 1 && self.ndim() > 0 && self.strides[k] == 1) l.span = self.sizes[k];
   return l;
 }
 
@@ -96,27 +100,44 @@ void copy_block(T* to, const T* from, const Block& block) {
   }
 }
 
+// to[p] = from[at[p]]. Meanwhile the row of `span` elements at `next`, if any, is fetched: it will
+// be read in any order.
+template <class T>
+void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* next,
+                   int64_t span) {
+  constexpr int64_t kPart = 256;
+  constexpr int64_t kMaxAhead = 32 * 1024 / sizeof(T), kLine = 64 / sizeof(T);
+  const bool ahead = next && n >= kPart && span <= kMaxAhead;
+  for (int64_t first = 0; first < n; first += kPart) {
+    const int64_t last = std::min(n, first + kPart);
+    for (int64_t i = span * first / n; ahead && i < span * last / n; i += kLine)
+      __builtin_prefetch(next + i);
+    for (int64_t p = first; p < last; p++) to[p] = from[at[p]];
+  }
+}
+
 template <class T>
 void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
-  parallel_for(0, l.before.count() * positions,
-               std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end;) {  // one element of `before` at a time
-                   const int64_t b = i / positions, first = i % positions,
-                                 count = std::min(positions - first, end - i);
-                   const T* base =
-                       self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step;
-                   T* to = out + i * n;
-                   const int64_t* const at = offsets.data() + first;
-                   if (n == 1)
-                     for (int64_t p = 0; p < count; p++) to[p] = base[at[p]];
-                   else
-                     for (int64_t p = 0; p < count; p++)
-                       copy_block(to + p * n, base + at[p], l.after);
-                   i += count;
-                 }
-               });
+  parallel_for(
+      0, l.before.count() * positions, std::max<int64_t>(1, kWork / std::max<int64_t>(n, 1)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end;) {  // one element of `before` at a time
+          const int64_t b = i / positions, first = i % positions,
+                        count = std::min(positions - first, end - i);
+          const auto start = [&](int64_t row) {
+            return self + l.before.offset(row / l.before.run) + row % l.before.run * l.before.step;
+          };
+          const T* base = start(b);
+          T* to = out + i * n;
+          const int64_t* const at = offsets.data() + first;
+          if (n == 1)
+            read_elements(to, base, at, count, i + count < end ? start(b + 1) : nullptr, l.span);
+          else
+            for (int64_t p = 0; p < count; p++) copy_block(to + p * n, base + at[p], l.after);
+          i += count;
+        }
+      });
 }
 
 // move(destination, source) for every element; tasks own disjoint elements and go through positions
@@ -141,6 +162,11 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
           T* to = self + l.before.offset(b / l.before.run) + b % l.before.run * l.before.step +
                   l.after.offset(r) + first * l.after.step;
           const T* from = src + b * positions * n + r * l.after.run + first;
+          if (n == 1) {  // without a loop of one element each
+            for (int64_t p = 0; p < positions; p++)
+              move(to[offsets[static_cast<size_t>(p)]], from[p]);
+            continue;
+          }
           for (int64_t p = 0; p < positions; p++) {
             T* line = to + offsets[static_cast<size_t>(p)];
             const T* source = from + p * n;
@@ -197,6 +223,22 @@ void index_write(const View& self, const View& values, int64_t first, int64_t co
   }
 }
 
+// offsets[i] += index[i] * stride, negative ones counted from the end if `wrap`; returns whether
+// all are inside, which the sign bits say.
+static bool add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64_t size,
+                        int64_t stride, bool wrap) {
+  const auto count = static_cast<uint64_t>(size), step = static_cast<uint64_t>(stride),
+             wrapped = wrap ? count : 0;
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < n; i++) {
+    auto k = static_cast<uint64_t>(index[i]);  // unsigned: any index may stand here
+    k += static_cast<uint64_t>(index[i] >> 63) & wrapped;
+    outside |= k | (count - 1 - k);
+    offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(offsets[i]) + k * step);
+  }
+  return outside >> 63 == 0;
+}
+
 std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices,
                                    const char* message, bool wrap) {
   std::vector<int64_t> offsets;
@@ -204,16 +246,19 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
     const int64_t dim = first + static_cast<int64_t>(k);
     const int64_t size = self.ndim() ? self.sizes[static_cast<size_t>(dim)] : 1;
     const int64_t stride = self.ndim() ? self.strides[static_cast<size_t>(dim)] : 0;
-    const IndexView index(indices[k]);
-    if (offsets.empty()) offsets.resize(static_cast<size_t>(index.view().numel));
-    size_t i = 0;
-    for_each_offset(index.view(), [&](int64_t at) {
-      const int64_t given = index.data()[at];
-      const int64_t value = given < 0 && wrap ? given + size : given;
-      if (value < 0 || value >= size) [[unlikely]]
-        fail(ErrorKind::kIndex, message, given, dim, size);
-      offsets[i++] += value * stride;
+    const DenseView index(indices[k], DType::kInt64);
+    if (offsets.empty()) offsets.resize(static_cast<size_t>(indices[k].numel));
+    const int64_t* const given = index.as<int64_t>();
+    std::atomic<bool> inside = true;
+    parallel_for(0, indices[k].numel, 1 << 15, [&](int64_t begin, int64_t end) {
+      if (!add_offsets(offsets.data() + begin, given + begin, end - begin, size, stride, wrap))
+        inside.store(false, std::memory_order_relaxed);
     });
+    if (inside) continue;
+    for (int64_t i = 0; i < indices[k].numel; i++) {
+      const int64_t value = given[i] < 0 && wrap ? given[i] + size : given[i];
+      if (value < 0 || value >= size) fail(ErrorKind::kIndex, message, given[i], dim, size);
+    }
   }
   return offsets;
 }
