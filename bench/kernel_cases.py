@@ -346,6 +346,14 @@ binary(
     lambda torch, x, y: x + y,
     lambda torch: (torch.randn(2048, 2048), torch.randn(2048, 1)),
 )
+unary("tril", 24 * MEGA, lambda torch, x: x.tril())
+unary("roll(3, 1)", 32 * MEGA, lambda torch, x: x.roll(3, 1))
+unary(
+    "repeat_interleave(4, 1)",
+    40 * MEGA,
+    lambda torch, x: x.repeat_interleave(4, 1),
+    of=lambda torch: torch.randn(1024, 2048),
+)
 binary("cat, dim 0", 64 * MEGA, lambda torch, x, y: torch.cat([x, y]), matrices)
 binary("cat, dim 1", 64 * MEGA, lambda torch, x, y: torch.cat([x, y], 1), matrices)
 binary("stack, last dim", 64 * MEGA, lambda torch, x, y: torch.stack([x, y], -1), matrices)
@@ -510,6 +518,12 @@ unary(
     of=lambda torch: torch.randint(0, 10_000, (MEGA,)),
 )
 unary("nonzero", None, lambda torch, x: x.nonzero(), of=lambda torch: torch.rand(2048, 2048) > 0.9)
+unary(
+    "where(cond)",
+    None,
+    lambda torch, x: torch.where(x),
+    of=lambda torch: torch.rand(2048, 2048) > 0.9,
+)
 binary(
     "x[mask]",
     None,
@@ -527,6 +541,32 @@ unary(
     8 * MEGA,
     lambda torch, x: torch.bincount(x, minlength=1000),
     of=lambda torch: torch.randint(0, 1000, (MEGA,)),
+)
+
+unary("median(1)", None, lambda torch, x: x.median(1), of=lambda torch: torch.randn(1000, 1000))
+unary(
+    "kthvalue(100)",
+    None,
+    lambda torch, x: x.kthvalue(100, 1),
+    of=lambda torch: torch.randn(1000, 1000),
+)
+unary(
+    "unique_consecutive, 1M int64",
+    None,
+    lambda torch, x: x.unique_consecutive(),
+    of=lambda torch: torch.randint(0, 10_000, (MEGA,)).sort()[0],
+)
+binary(
+    "isin, 1M in 1000",
+    None,
+    lambda torch, x, y: torch.isin(x, y),
+    lambda torch: (torch.randint(0, 10_000, (MEGA,)), torch.randint(0, 10_000, (1000,))),
+)
+unary(
+    "histc, 1M in 100",
+    4 * MEGA,
+    lambda torch, x: torch.histc(x, 100, -3, 3),
+    of=lambda torch: torch.randn(MEGA),
 )
 
 # --- indexing ----------------------------------------------------------------------------------
@@ -603,6 +643,45 @@ binary(
     lambda torch, x, i, j, y: x.index_put_((i, j), y, accumulate=True),
     lambda torch: (*positions(torch, MEGA), torch.randint(0, 2048, (MEGA,)), torch.randn(MEGA)),
 )
+
+
+def grid_sample(name: str, *sizes: int, backward: bool = False) -> None:
+    """A bilinear warp of images [n, c, h, w]."""
+
+    def make(torch: Any) -> Run:
+        x, grid = torch.randn(*sizes), torch.rand(sizes[0], *sizes[2:], 2) * 2 - 1
+        sample = torch.nn.functional.grid_sample
+        if not backward:
+            return lambda: sample(x, grid, align_corners=False)
+        inputs, gy = [x.requires_grad_(), grid.requires_grad_()], torch.randn(*sizes)
+        return lambda: torch.autograd.grad(sample(x, grid, align_corners=False), inputs, gy)
+
+    kernel(name)(make)
+
+
+grid_sample("grid_sample, 8 x 3 x 224 x 224", 8, 3, 224, 224)
+grid_sample("grid_sample, 4 x 64 x 56 x 56", 4, 64, 56, 56)
+grid_sample("grid_sample, forward and backward", 4, 16, 56, 56, backward=True)
+
+
+def embedding_bag(name: str, width: int, backward: bool = False) -> None:
+    """2048 bags of 20 rows of a table with 100,000."""
+
+    def make(torch: Any) -> Run:
+        weight, rows = torch.randn(100_000, width), torch.randint(0, 100_000, (2048, 20))
+        bag = torch.nn.functional.embedding_bag
+        if not backward:
+            return lambda: bag(rows, weight, mode="sum")
+        weight.requires_grad_()
+        gy = torch.randn(2048, width)
+        return lambda: torch.autograd.grad(bag(rows, weight, mode="mean"), weight, gy)
+
+    kernel(name)(make)
+
+
+embedding_bag("embedding_bag, width 64", 64)
+embedding_bag("embedding_bag, width 16", 16)
+embedding_bag("embedding_bag, forward and backward", 64, backward=True)
 
 # --- random numbers ----------------------------------------------------------------------------
 

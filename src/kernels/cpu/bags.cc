@@ -10,13 +10,76 @@
 #include "kernels/cpu/scratch.h"
 #include "taeda/error.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/bags.cc"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+
+// Rows lie anywhere: those that come this much later are fetched ahead.
+constexpr int64_t kAhead = 16;
+
+// out[c] = sum over i < count of scales[i] * weight[indices[i]][c], kVectors vectors of columns;
+// `tail` columns of the last one, if it is not whole. `known` indices may be read ahead.
+template <int kVectors, class T>
+TD_FN void sum_strip(T* out, const T* weight, int64_t width, const int64_t* indices, int64_t count,
+                     int64_t known, const T* scales, int64_t tail = Vec<T>::size()) {
+  using V = Vec<T>;
+  V sums[kVectors];
+#pragma GCC unroll 4  // so that sums stay in registers
+  for (V& sum : sums) sum = V(0);
+  for (int64_t i = 0; i < count; i++) {
+    if (i + kAhead < known) {
+      const T* later = weight + indices[i + kAhead] * width;
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; k++) __builtin_prefetch(later + k * V::size());
+    }
+    const T* row = weight + indices[i] * width;
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; k++) {
+      const V x = kVectors == 1 && tail < V::size() ? load_n(row, tail) : load(row + k * V::size());
+      sums[k] = scales ? fma(x, V(scales[i]), sums[k]) : sums[k] + x;
+    }
+  }
+  if (kVectors == 1 && tail < V::size()) return store_n(out, sums[0], tail);
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; k++) store(out + k * V::size(), sums[k]);
+}
+
+template <class T>
+void sum_bag(T* out, const T* weight, int64_t width, const int64_t* indices, int64_t count,
+             int64_t known, const T* scales) {
+  constexpr int64_t kLanes = Vec<T>::size();
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= width; c += 4 * kLanes)
+    sum_strip<4>(out + c, weight + c, width, indices, count, known, scales);
+  for (; c + kLanes <= width; c += kLanes)
+    sum_strip<1>(out + c, weight + c, width, indices, count, known, scales);
+  if (c < width) sum_strip<1>(out + c, weight + c, width, indices, count, known, scales, width - c);
+}
+void sum_bag_float(float* out, const float* weight, int64_t width, const int64_t* indices,
+                   int64_t count, int64_t known, const float* scales) {
+  sum_bag(out, weight, width, indices, count, known, scales);
+}
+void sum_bag_double(double* out, const double* weight, int64_t width, const int64_t* indices,
+                    int64_t count, int64_t known, const double* scales) {
+  sum_bag(out, weight, width, indices, count, known, scales);
+}
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace taeda::cpu {
+HWY_EXPORT(sum_bag_float);
+HWY_EXPORT(sum_bag_double);
 namespace {
 
 constexpr int64_t kWork = 1 << 14;  // values worth a task
 
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+auto sum_bag_of(float) { return HWY_DYNAMIC_DISPATCH(sum_bag_float); }
+auto sum_bag_of(double) { return HWY_DYNAMIC_DISPATCH(sum_bag_double); }
 
 // Checked: ascending starts within the indices, indices within the weight.
 struct Bags {
@@ -33,7 +96,13 @@ struct Bags {
                "embedding_bag: offsets must ascend from 0 to at most {}, but offsets[{}] is {}",
                indices_view.numel, b, starts[b]);
     }
+    const auto last = static_cast<uint64_t>(rows - 1);  // unsigned: any index may stand here
+    uint64_t outside = 0;                               // has its sign bit set where one is outside
     for (int64_t i = 0; i < indices_view.numel; i++) {
+      const auto k = static_cast<uint64_t>(indices[i]);
+      outside |= k | (last - k);
+    }
+    for (int64_t i = 0; outside >> 63 && i < indices_view.numel; i++) {
       TD_CHECK_INDEX(indices[i] >= 0 && indices[i] < rows,
                      "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
                      "{}",
@@ -64,6 +133,18 @@ void bag_sum(const View& result, const View& weight, const View& indices, const 
   const Bags bags(indices, starts, weight.sizes[0], weight.sizes[1]);
   with_dtype<Floating>(weight.dtype, [&]<class T>(T) {
     using A = Wide<T>;
+    if constexpr (std::is_same_v<T, A>) {
+      const auto sum_bag = sum_bag_of(T());
+      const T* const scale = scales.present ? scales.as<T>() : nullptr;
+      parallel_for(0, bags.count, bags.grain(), [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; b++) {
+          const int64_t first = bags.starts[b];
+          sum_bag(result.as<T>() + b * bags.width, weight.as<T>(), bags.width, bags.indices + first,
+                  bags.starts[b + 1] - first, indices.numel - first, scale ? scale + first : scale);
+        }
+      });
+      return;
+    }
     parallel_for(0, bags.count, bags.grain(), [&](int64_t begin, int64_t end) {
       RowBuffer<A> rows(weight, bags.width), sums(result, bags.width);
       for (int64_t b = begin; b < end; b++) {
@@ -135,3 +216,4 @@ void bag_dots(const View& result, const View& x, const View& weight, const View&
 }
 
 }  // namespace taeda::cpu
+#endif

@@ -5,9 +5,11 @@
 // sum over all combinations of taps of the axes. A tap that lies outside counts as zero.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/grid_plane.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/view.h"
@@ -16,7 +18,7 @@ namespace taeda::cpu {
 namespace {
 
 enum class Mode : int64_t { kBilinear, kNearest, kBicubic };
-enum class Padding : int64_t { kZeros, kBorder, kReflection };
+using Padding = GridPadding;
 
 constexpr int kMaxTaps = 4;            // along an axis
 constexpr int64_t kBlock = 64;         // positions at a time
@@ -195,6 +197,45 @@ void for_each_block(const Shape& s, const Options& o, const View& grid, const F&
   });
 }
 
+// Whether vectors do it: images of float or double, sampled linearly or at the nearest place.
+template <class T>
+bool is_plane(const Shape& s, const Options& o) {
+  return std::is_same_v<T, Sum<T>> && s.axes == 2 && o.mode != Mode::kBicubic &&
+         s.plane < std::numeric_limits<int32_t>::max();
+}
+GridPlane plane_of(const Shape& s, const Options& o) {
+  return {s.size[0], s.size[1], o.mode == Mode::kNearest, o.padding, o.align_corners};
+}
+
+// for_each_block for planes.
+template <class T, class F>
+void for_each_plane_block(const Shape& s, const Options& o, const View& grid, const F& f) {
+  const GridPlane plane = plane_of(s, o);
+  const int64_t blocks = (s.points + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kWork / (kBlock * std::max<int64_t>(1, s.channels)));
+  parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    GridTaps<T> taps;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t b = i / blocks, first = i % blocks * kBlock;
+      const int64_t n = std::min(kBlock, s.points - first);
+      grid_table<T>().find(&taps, plane, grid.as<T>() + (b * s.points + first) * 2, n);
+      f(taps, b, first, n);
+    }
+  });
+}
+
+template <class T>
+void sample_plane(const Shape& s, const Options& o, const View& result, const View& input,
+                  const View& grid) {
+  for_each_plane_block<T>(s, o, grid,
+                          [&](const GridTaps<T>& taps, int64_t b, int64_t first, int64_t n) {
+                            for (int64_t c = b * s.channels; c < (b + 1) * s.channels; c++) {
+                              grid_table<T>().read(result.as<T>() + c * s.points + first,
+                                                   input.as<T>() + c * s.plane, taps, n);
+                            }
+                          });
+}
+
 }  // namespace
 
 void grid_sampler(const View& result, const View& input, const View& grid, int64_t mode,
@@ -203,6 +244,9 @@ void grid_sampler(const View& result, const View& input, const View& grid, int64
   const Options o = options_of(mode, padding, align_corners);
   with_dtype<Floating>(input.dtype, [&]<class T>(T) {
     using A = Sum<T>;
+    if constexpr (std::is_same_v<T, A>) {
+      if (is_plane<T>(s, o)) return sample_plane<T>(s, o, result, input, grid);
+    }
     for_each_block<A, T>(
         s, o, grid, [&](const Block<A, T>& block, int64_t b, int64_t first, int64_t n) {
           for (int64_t c = 0; c < s.channels; c++) {
@@ -253,6 +297,54 @@ void input_gradient(const Shape& s, const Options& o, const View& gx, const View
 }
 
 template <class T>
+void plane_input_gradient(const Shape& s, const Options& o, const View& gx, const View& gy,
+                          const View& grid) {
+  const GridPlane plane = plane_of(s, o);
+  const int64_t groups = (s.channels + kChannelGroup - 1) / kChannelGroup;
+  parallel_for(0, s.batch * groups, 1, [&](int64_t begin, int64_t end) {
+    GridTaps<T> taps;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t b = i / groups, from = i % groups * kChannelGroup;
+      const int64_t channels = std::min(kChannelGroup, s.channels - from);
+      T* const sums = gx.as<T>() + (b * s.channels + from) * s.plane;
+      std::fill_n(sums, channels * s.plane, T(0));
+      for (int64_t first = 0; first < s.points; first += kBlock) {
+        const int64_t n = std::min(kBlock, s.points - first);
+        grid_table<T>().find(&taps, plane, grid.as<T>() + (b * s.points + first) * 2, n);
+        for (int64_t c = 0; c < channels; c++) {
+          T* const sum = sums + c * s.plane;
+          const T* g = gy.as<T>() + (b * s.channels + from + c) * s.points + first;
+          for (int64_t p = 0; p < n; p++) {
+            for (int k = 0; k < taps.corners; k++) {
+              const auto place = taps.place[k][p];
+              if (place >= 0) sum[place] += taps.weight[k][p] * g[p];
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void plane_grid_gradient(const Shape& s, const Options& o, const View& ggrid, const View& gy,
+                         const View& input, const View& grid) {
+  for_each_plane_block<T>(s, o, grid,
+                          [&](const GridTaps<T>& taps, int64_t b, int64_t first, int64_t n) {
+                            alignas(64) T sums[2][kBlock] = {};
+                            for (int64_t c = b * s.channels; c < (b + 1) * s.channels; c++) {
+                              grid_table<T>().slopes(sums[0], sums[1], input.as<T>() + c * s.plane,
+                                                     gy.as<T>() + c * s.points + first, taps, n);
+                            }
+                            T* const to = ggrid.as<T>() + (b * s.points + first) * 2;
+                            for (int64_t p = 0; p < n; p++) {
+                              to[2 * p] = sums[0][p];
+                              to[2 * p + 1] = sums[1][p];
+                            }
+                          });
+}
+
+template <class T>
 void grid_gradient(const Shape& s, const Options& o, const View& ggrid, const View& gy,
                    const View& input, const View& grid) {
   using A = Sum<T>;
@@ -283,6 +375,12 @@ void grid_sampler_backward(const View& gx, const View& ggrid, const View& gy, co
   const Shape s(input, grid);
   const Options o = options_of(mode, padding, align_corners);
   with_dtype<Floating>(input.dtype, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, Sum<T>>) {
+      if (is_plane<T>(s, o)) {
+        plane_input_gradient<T>(s, o, gx, gy, grid);
+        return plane_grid_gradient<T>(s, o, ggrid, gy, input, grid);
+      }
+    }
     input_gradient<T>(s, o, gx, gy, grid);
     grid_gradient<T>(s, o, ggrid, gy, input, grid);
   });
