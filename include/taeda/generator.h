@@ -50,8 +50,15 @@ class Generator final : public RefCounted {
   // The same numbers as n calls of random(), several times as fast.
   void fill(uint32_t* out, int64_t n);
   // In [0, 1), with 24 random bits and one draw, or 53 random bits and two.
-  float uniform_float() { return static_cast<float>(random() & 0xffffff) * 0x1p-24f; }
-  double uniform() { return static_cast<double>(random64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
+  float uniform_float() { return unit(random()); }
+  double uniform() { return unit(random64()); }
+  // Random bits as a number in [0, 1). Signed on the way, as the processors' conversions are.
+  static float unit(uint32_t bits) {
+    return static_cast<float>(static_cast<int32_t>(bits & 0xffffff)) * 0x1p-24f;
+  }
+  static double unit(uint64_t bits) {
+    return static_cast<double>(static_cast<int64_t>(bits & ((uint64_t{1} << 53) - 1))) * 0x1p-53;
+  }
   // Standard normal by Box and Muller; every second value comes from the pair before.
   double normal();
 

@@ -45,10 +45,11 @@ TD_FN Coordinate<T> find_coordinate(Vec<T> g, int64_t size, const GridPlane& pla
   return clip(reflect(x, low, static_cast<T>(size - 1) - low), size);
 }
 
-// y * width + x as integers, -1 where they are outside (or NaN). Returns whether none is.
+// y * width + x as integers, -1 where they are outside (or NaN). Returns where
+// they are inside.
 template <class T>
-TD_FN bool store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
-                       const GridPlane& plane) {
+TD_FN Mask<T> store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
+                          const GridPlane& plane) {
   const typename Vec<T>::Bits bits;
   const Mask<T> inside = (x >= 0) & (x <= static_cast<T>(plane.width - 1)) & (y >= 0) &
                          (y <= static_cast<T>(plane.height - 1));
@@ -66,7 +67,7 @@ TD_FN bool store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
                 hn::BitCast(bits, rounder.raw));
   }
   hn::StoreU(hn::IfThenElse(hn::RebindMask(bits, inside.raw), place, hn::Set(bits, -1)), bits, to);
-  return all(inside);
+  return inside;
 }
 
 template <class T>
@@ -82,11 +83,12 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
   for (int64_t p = 0; p < n; p += V::size()) {
     const Coordinate<T> x = find_coordinate(load(axis[0] + p), plane.width, plane);
     const Coordinate<T> y = find_coordinate(load(axis[1] + p), plane.height, plane);
+    // What is outside weighs nothing, NaN neither.
+    const V zero = 0;
     if (plane.nearest) {
-      taps->inside[p] = store_place(taps->place[0] + p, round(x.value), round(y.value), plane);
-      store(taps->weight[0] + p, V(1));
-      store(taps->along_x[0] + p, V(0));
-      store(taps->along_y[0] + p, V(0));
+      const Mask<T> inside = store_place(taps->place[0] + p, round(x.value), round(y.value), plane);
+      taps->inside[p] = all(inside);
+      store(taps->weight[0] + p, select(inside, V(1), zero));
       continue;
     }
     const V left = floor(x.value), top = floor(y.value);
@@ -95,10 +97,11 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
     taps->inside[p] = true;
     for (int k = 0; k < 4; k++) {
       const int i = k & 1, j = k >> 1;
-      taps->inside[p] &= store_place(taps->place[k] + p, left + i, top + j, plane);
-      store(taps->weight[k] + p, wx[i] * wy[j]);
-      store(taps->along_x[k] + p, (i ? x.slope : -x.slope) * wy[j]);
-      store(taps->along_y[k] + p, wx[i] * (j ? y.slope : -y.slope));
+      const Mask<T> inside = store_place(taps->place[k] + p, left + i, top + j, plane);
+      taps->inside[p] &= all(inside);
+      store(taps->weight[k] + p, select(inside, wx[i] * wy[j], zero));
+      store(taps->along_x[k] + p, select(inside, (i ? x.slope : -x.slope) * wy[j], zero));
+      store(taps->along_y[k] + p, select(inside, wx[i] * (j ? y.slope : -y.slope), zero));
     }
   }
 }
@@ -114,12 +117,13 @@ TD_FN Vec<T> corner(const T* image, const GridTaps<T>& taps, int k, int64_t p) {
   return hn::IfThenZeroElse(outside, hn::GatherIndex(d, image, hn::Max(place, zero)));
 }
 
-template <class T>
-void read_taps(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
+template <int kCorners, class T>
+TD_FN void read_corners(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
   using V = Vec<T>;
   for (int64_t p = 0; p < n; p += V::size()) {
-    V sum = 0;
-    for (int k = 0; k < taps.corners; k++)
+    V sum = corner(image, taps, 0, p) * load(taps.weight[0] + p);
+#pragma GCC unroll 3
+    for (int k = 1; k < kCorners; k++)
       sum = fma(corner(image, taps, k, p), load(taps.weight[k] + p), sum);
     if (p + V::size() <= n)
       store(y + p, sum);
@@ -127,14 +131,20 @@ void read_taps(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
       store_n(y + p, sum, n - p);
   }
 }
+template <class T>
+void read_taps(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
+  taps.corners == 1 ? read_corners<1>(y, image, taps, n) : read_corners<4>(y, image, taps, n);
+}
 
+// The derivatives of a nearest place are 0.
 template <class T>
 void add_slopes(T* gx, T* gy, const T* image, const T* g, const GridTaps<T>& taps, int64_t n) {
   using V = Vec<T>;
-  for (int64_t p = 0; p < n; p += V::size()) {
+  for (int64_t p = 0; p < n && taps.corners == 4; p += V::size()) {
     const V scale = p + V::size() <= n ? load(g + p) : load_n(g + p, n - p);
     V x = load(gx + p), y = load(gy + p);
-    for (int k = 0; k < taps.corners; k++) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++) {
       const V product = corner(image, taps, k, p) * scale;
       x = fma(product, load(taps.along_x[k] + p), x);
       y = fma(product, load(taps.along_y[k] + p), y);

@@ -18,7 +18,6 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kBlock = 1024;
-constexpr uint64_t kMask53 = (uint64_t{1} << 53) - 1;
 
 bool is_row_major(const View& v) {
   int64_t expected = 1;
@@ -117,8 +116,7 @@ void uniforms(float* data, int64_t n, Generator& generator) {
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
     generator.fill(words, count);
-    for (int64_t k = 0; k < count; k++)
-      data[i + k] = static_cast<float>(static_cast<int32_t>(words[k] & 0xffffff)) * 0x1p-24f;
+    for (int64_t k = 0; k < count; k++) data[i + k] = Generator::unit(words[k]);
   }
 }
 
@@ -129,8 +127,7 @@ void uniforms(double* data, int64_t n, Generator& generator) {
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
     generator.fill(words, 2 * count);
-    for (int64_t k = 0; k < count; k++)
-      data[i + k] = static_cast<double>(two_words(words + 2 * k) & kMask53) * 0x1p-53;
+    for (int64_t k = 0; k < count; k++) data[i + k] = Generator::unit(two_words(words + 2 * k));
   }
 }
 

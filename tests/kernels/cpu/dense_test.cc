@@ -228,6 +228,25 @@ TEST_P(Dense, ElementaryFunctions) {
   expect_close<float>("lgamma", dense_lgamma, log_gamma, 0, 60, 2);
 }
 
+// lgamma and the inverse of erf where their ranges of approximation end.
+TEST_P(Dense, EdgesOfApproximations) {
+  std::vector<double> x = {5e-324, 1e-310, 1e-20, 7.99999, 8, 1e3, 1e10, 1e100, 2.55e305};
+  for (const double edge : {0.75, 1.0, 1.3, 2.0, 2.25, 3.25, 8.0}) {
+    for (const double d : {1e-15, 1e-9, 1e-4, 0.01}) x.insert(x.end(), {edge - d, edge, edge + d});
+  }
+  const std::vector<double> y = run<double>(dense_lgamma, {x});
+  for (size_t i = 0; i < x.size(); i++) EXPECT_LE(ulps(y[i], log_gamma(x[i])), 5) << x[i];
+  const std::vector<float> narrow(x.begin(), x.end() - 1), z = run<float>(dense_lgamma, {narrow});
+  for (size_t i = 0; i < narrow.size(); i++) {
+    if (narrow[i] == 0 || narrow[i] > 1e30f) continue;
+    EXPECT_LE(ulps(z[i], log_gamma(narrow[i])), 2) << narrow[i];
+  }
+  std::vector<double> u;
+  for (double tail = 0.5; tail > 1e-16; tail *= 0.71) u.insert(u.end(), {1 - tail, tail - 1, tail});
+  const std::vector<double> inverse = run<double>(dense_erfinv, {u});
+  for (size_t i = 0; i < u.size(); i++) EXPECT_LE(ulps(inverse[i], inverse_erf(u[i])), 3) << u[i];
+}
+
 // Huge angles leave the vector code's range.
 TEST_P(Dense, HugeAngles) {
   const std::vector<double> x = {1e7, -3e8, 1e15, 1e22, 12345678.9};
