@@ -42,8 +42,9 @@ void copy(const View& dst, const View& src) {
   const bool tiled = plan.crosses(1) && plan.strides[1][1] == from;
   const ConvertFn convert = dst.dtype == src.dtype ? nullptr : convert_fn(dst.dtype, src.dtype);
 
+  const int64_t bytes = plan.footprint(0, to) + plan.footprint(1, from);
   const bool streamed = dst_stride == to && dst.data != src.data &&
-                        worth_streaming(plan.footprint(0, to) + plan.footprint(1, from));
+                        (tiled ? worth_streaming_pieces(bytes) : worth_streaming(bytes));
 
   if (!convert && !tiled && !streamed) {
     for_each_run<char>(plan, kLoopGrain, [&](char&, char* const* at, int64_t n, int64_t) {

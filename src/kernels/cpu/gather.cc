@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/cpu/transpose.h"
+
 // These loops are nothing but loads and stores: vector code for broadcasting and for dense pieces
 // pays.
 #pragma GCC optimize("O3")
@@ -111,6 +113,9 @@ template <class T>
 void tile(T* y, const char* src, int64_t stride, int64_t n, int64_t rows) {
   constexpr int64_t kRows = 64 / sizeof(T);
   int64_t i = 0;
+  if constexpr (sizeof(T) == 4) {
+    if (rows == kRows) i = transpose_lines(y, src, stride, n);
+  }
   if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
     constexpr int64_t kSide = 16 / sizeof(T);
     for (; rows == kRows && i + kSide <= n; i += kSide) {

@@ -318,13 +318,14 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
     in_place &= op.direct || op.repeated;
   }
   kernel.tile_rows = kCacheLine / widest;
-  kernel.streamed = worth_streaming(bytes) && !overwrites &&
-                    kernel.operand[0].stride == kernel.operand[0].itemsize;
+  const bool crosses = plan.crosses_memory_order();
+  kernel.streamed = (crosses ? worth_streaming_pieces(bytes) : worth_streaming(bytes)) &&
+                    !overwrites && kernel.operand[0].stride == kernel.operand[0].itemsize;
   loop_by_runs(plan, kernel,
-               plan.crosses_memory_order() ? kTileLength
-               : kernel.streamed           ? kStreamBytes / widest
-               : in_place                  ? kLoopGrain
-                                           : block);
+               crosses           ? kTileLength
+               : kernel.streamed ? kStreamBytes / widest
+               : in_place        ? kLoopGrain
+                                 : block);
 }
 
 }  // namespace taeda

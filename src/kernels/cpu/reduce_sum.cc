@@ -111,7 +111,7 @@ struct ColumnSums {
       std::fill_n(block, width, 0.0f);
       row_table<float>().add_rows(block, x + row * n + column, width, std::min(kRows, end - row),
                                   n);
-      for (int64_t j = 0; j < width; j++) sums[j] += static_cast<double>(block[j]);
+      row_table<float>().add_columns(sums, block, width, 1, width);
     }
   }
   void run(float* out, double divisor) const {
@@ -129,8 +129,7 @@ struct ColumnSums {
       }
     });
     for (int64_t part = 1; part < parts; part++)
-      for (int64_t j = 0; j < n; j++)
-        sums[static_cast<size_t>(j)] += sums[static_cast<size_t>(part * n + j)];
+      row_table<double>().add(sums.data(), sums.data() + part * n, n);
     for (int64_t j = 0; j < n; j++)
       out[j] = static_cast<float>(sums[static_cast<size_t>(j)] / divisor);
   }

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "base/parallel.h"
+
 namespace taeda::cpu {
 
 // What a block holds at most: small enough that the processor computes the next while this one
@@ -15,9 +17,16 @@ inline constexpr int64_t kStreamBytes = 2048;
 
 // Whether a loop that touches `bytes` of memory, its result included, should stream the result.
 inline bool worth_streaming(int64_t bytes) {
-  // What the cores of one chip share; virtual machines report anything.
+  // What the cores of one chip share; virtual machines report anything. One thread gains already
+  // where the cache would just hold all; several are bound by main memory then.
   constexpr int64_t kLastCache = int64_t{32} << 20;
-  return bytes >= kLastCache;
+  return bytes >= (get_num_threads() == 1 ? kLastCache : kLastCache / 4 * 5);
+}
+// The same where operands are read across memory order: the result is then written in short pieces
+// that lie far apart, whose lines are not fetched ahead.
+inline bool worth_streaming_pieces(int64_t bytes) {
+  constexpr int64_t kMuch = int64_t{8} << 20;
+  return bytes >= kMuch;
 }
 
 // dst[0..bytes) = src[0..bytes), past the cache as far as whole vectors go.
