@@ -179,9 +179,14 @@ def gradient_groups(op: Op) -> list[tuple[list[str], str]]:
     ]
 
 
+def _flat(items: list) -> list:
+    """A list in the list, which a YAML alias makes, counts as its elements."""
+    return [x for item in items for x in (_flat(item) if isinstance(item, list) else [item])]
+
+
 def _checks(entry: dict, where: str) -> list[tuple[str, str]]:
     checks = []
-    for item in _plain(entry.get("check", [])):
+    for item in _flat(_plain(entry.get("check", []))):
         if isinstance(item, str):
             checks.append((item, f"expected {item.replace('{', '').replace('}', '')}"))
         elif isinstance(item, dict) and len(item) == 1:

@@ -108,10 +108,8 @@ Tensor heads_like(const Tensor& x, const Tensor& query, bool enable_gqa) {
 
 Tensor _attention_scores(const Tensor& query, const Tensor& key, const Tensor& attn_mask,
                          bool is_causal, double scale) {
-  const bool grouped = key.dim() == 4 && query.dim() == 4 && key.size(1) != query.size(1);
-  const Tensor k = heads_like(key, query, grouped);
   // Scaling the query costs a pass over it, scaling the scores one over something far larger.
-  Tensor scores = op::matmul(op::mul(query, Scalar(scale)), op::transpose(k, -2, -1));
+  Tensor scores = op::matmul(op::mul(query, Scalar(scale)), op::transpose(key, -2, -1));
   if (attn_mask.defined()) {
     const Tensor mask = attn_mask.dtype() == DType::kBool
                             ? op::masked_fill_Scalar(minus_infinity(attn_mask.sizes(), scores),

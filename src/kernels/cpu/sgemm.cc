@@ -31,6 +31,21 @@ constexpr int64_t kTaskWork = int64_t{1} << 20;  // multiplications that are wor
 
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
+#if HWY_TARGET != HWY_SCALAR
+// The blocks of four lanes of x, `step` elements apart.
+template <class D, class R>
+TD_FN void store_blocks(D d, R x, float* to, int64_t step) {
+  if constexpr (hn::MaxLanes(d) <= 4) {
+    hn::StoreU(x, d, to);
+  } else {
+    const hn::Half<D> half;
+    store_blocks(half, hn::LowerHalf(half, x), to, step);
+    store_blocks(half, hn::UpperHalf(half, x),
+                 to + static_cast<int64_t>(hn::MaxLanes(d)) / 8 * step, step);
+  }
+}
+#endif
+
 // Four lines of kLanes elements become columns: to[j * width + i] = from[i * stride + j].
 TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float* from,
                           int64_t stride) {
@@ -39,20 +54,19 @@ TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float
 #else
   const hn::ScalableTag<float> d;
   const hn::RepartitionToWide<decltype(d)> pairs;
-  alignas(64) float rows[4][kLanes];
   const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + stride),
              c = hn::LoadU(d, from + 2 * stride), e = hn::LoadU(d, from + 3 * stride);
   const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
              ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
              ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
              ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-  hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)), d, rows[0]);
-  hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)), d, rows[1]);
-  hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)), d, rows[2]);
-  hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)), d, rows[3]);
-  for (int64_t block = 0; block < kLanes; block += 4)
-    for (int64_t i = 0; i < 4; i++)
-      std::memcpy(to + (block + i) * width, &rows[i][block], 4 * sizeof(float));
+  const auto put = [&](int64_t i, auto x) {
+    store_blocks(d, hn::BitCast(d, x), to + i * width, 4 * width);
+  };
+  put(0, hn::InterleaveLower(pairs, ab_low, ce_low));
+  put(1, hn::InterleaveUpper(pairs, ab_low, ce_low));
+  put(2, hn::InterleaveLower(pairs, ab_high, ce_high));
+  put(3, hn::InterleaveUpper(pairs, ab_high, ce_high));
 #endif
 }
 
