@@ -11,6 +11,10 @@ set(package_dir ${lib_dir}/cmake/taeda)
 # The old kind of run path also serves the libraries that libtaeda loads: libdnnl finds our libgomp.
 set_target_properties(taeda PROPERTIES INSTALL_RPATH "$ORIGIN")
 target_link_options(taeda PRIVATE -Wl,--disable-new-dtags)
+if(SKBUILD)
+  target_link_options(taeda PRIVATE -Wl,--gc-sections
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/internal_symbols.map)
+endif()
 install(TARGETS taeda EXPORT taedaTargets COMPONENT wheel LIBRARY DESTINATION ${lib_dir}
   INCLUDES DESTINATION taeda/include)
 if(TARGET taeda_python)
