@@ -30,6 +30,30 @@ void copy_items(char* dst, int64_t dst_stride, const char* src, int64_t src_stri
   }
 }
 
+// Runs shorter than this of one repeated element are written in a loop of their own.
+constexpr int64_t kShortRun = 32;
+
+// Whether dimension 0 repeats each element of the source a few times, side by side.
+bool repeats_elements(const LoopPlan<2>& plan, int64_t itemsize) {
+  return plan.ndim > 1 && plan.sizes[0] < kShortRun && plan.strides[0][1] == 0 &&
+         plan.strides[0][0] == itemsize && plan.strides[1][0] == plan.sizes[0] * itemsize;
+}
+void copy_repeated(LoopPlan<2> plan, int64_t itemsize) {
+  const int64_t times = plan.sizes[0];
+  plan.drop_innermost();
+  const int64_t step = plan.strides[0][1];
+  with_item_type(itemsize, [&]<class T>(T) {
+    for_each_run<char>(plan, kLoopGrain / times, [&](char&, char* const* at, int64_t n, int64_t) {
+      T* to = reinterpret_cast<T*>(at[0]);
+      for (int64_t i = 0; i < n; i++, to += times) {
+        T value;
+        std::memcpy(&value, at[1] + i * step, sizeof value);
+        for (int64_t k = 0; k < times; k++) to[k] = value;
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void copy(const View& dst, const View& src) {
@@ -37,6 +61,8 @@ void copy(const View& dst, const View& src) {
   const View* views[] = {&dst, &src};
   LoopPlan<2> plan;
   plan.build(views, 2);
+  if (dst.dtype == src.dtype && repeats_elements(plan, item_size(dst.dtype)))
+    return copy_repeated(plan, item_size(dst.dtype));
   const int64_t to = item_size(dst.dtype), from = item_size(src.dtype), widest = std::max(to, from);
   const int64_t dst_stride = plan.strides[0][0], src_stride = plan.strides[0][1];
   const bool tiled = plan.crosses(1) && plan.strides[1][1] == from;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/grid_plane.h"
 
 #include <algorithm>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/grid_plane.cc"
@@ -73,16 +74,18 @@ TD_FN Mask<T> store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
 template <class T>
 void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, int64_t n) {
   using V = Vec<T>;
-  constexpr int64_t kPoints = GridTaps<T>::kPoints;
-  alignas(64) T axis[2][kPoints] = {};
-  for (int64_t p = 0; p < n; p++) {
-    axis[0][p] = positions[2 * p];
-    axis[1][p] = positions[2 * p + 1];
-  }
   taps->corners = plane.nearest ? 1 : 4;
   for (int64_t p = 0; p < n; p += V::size()) {
-    const Coordinate<T> x = find_coordinate(load(axis[0] + p), plane.width, plane);
-    const Coordinate<T> y = find_coordinate(load(axis[1] + p), plane.height, plane);
+    V gx, gy;
+    if (p + V::size() <= n) {
+      hn::LoadInterleaved2(typename V::Tag(), positions + 2 * p, gx.raw, gy.raw);
+    } else {  // a vector with zeros behind the last
+      T pairs[2 * V::size()] = {};
+      std::copy_n(positions + 2 * p, 2 * (n - p), pairs);
+      hn::LoadInterleaved2(typename V::Tag(), pairs, gx.raw, gy.raw);
+    }
+    const Coordinate<T> x = find_coordinate(gx, plane.width, plane);
+    const Coordinate<T> y = find_coordinate(gy, plane.height, plane);
     // What is outside weighs nothing, NaN neither.
     const V zero = 0;
     if (plane.nearest) {
@@ -121,6 +124,16 @@ template <int kCorners, class T>
 TD_FN void read_corners(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
   using V = Vec<T>;
   for (int64_t p = 0; p < n; p += V::size()) {
+    if (taps.inside[p]) {  // as the vectors do, but without gathering, at which processors are slow
+      for (int64_t i = p; i < std::min(n, p + V::size()); i++) {
+        T sum = image[taps.place[0][i]] * taps.weight[0][i];
+#pragma GCC unroll 3
+        for (int k = 1; k < kCorners; k++)
+          sum = std::fma(image[taps.place[k][i]], taps.weight[k][i], sum);
+        y[i] = sum;
+      }
+      continue;
+    }
     V sum = corner(image, taps, 0, p) * load(taps.weight[0] + p);
 #pragma GCC unroll 3
     for (int k = 1; k < kCorners; k++)

@@ -55,6 +55,16 @@ struct LoopPlan {
     return true;
   }
 
+  // Leaves one element of dimension 0; there are others.
+  void drop_innermost() {
+    numel /= sizes[0];
+    ndim--;
+    for (int d = 0; d < ndim; d++) {
+      sizes[d] = sizes[d + 1];
+      std::copy_n(strides[d + 1], operands, strides[d]);
+    }
+  }
+
   // Bytes that operand k's elements fill, those that are repeated counted once.
   int64_t footprint(int k, int64_t itemsize) const {
     for (int d = 0; d < ndim; d++) itemsize *= strides[d][k] == 0 ? 1 : sizes[d];
