@@ -118,7 +118,8 @@ struct ColumnSums {
     const int64_t blocks = (n + kBlock - 1) / kBlock;
     const int64_t width = ((n + blocks - 1) / blocks + 15) / 16 * 16;
     const int64_t parts = std::clamp<int64_t>(rows * width / kPart, 1, kMaxParts);
-    const int64_t length = (rows + parts - 1) / parts;
+    // Whole halves of kRows: few rows cost nearly as much as many.
+    const int64_t length = ((rows + parts - 1) / parts + kRows / 2 - 1) / (kRows / 2) * (kRows / 2);
     std::vector<double> sums(static_cast<size_t>(parts * n));
     parallel_for(0, blocks * parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {

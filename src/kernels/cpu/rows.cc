@@ -42,8 +42,8 @@ HWY_INLINE V<T> fold(const T* x, int64_t n, V<T> start, T fill, F f) {
   return hn::Add(hn::Add(a, b), hn::Add(c, e));
 }
 
-// out[i] = f(i, load) over n elements, where load(p) reads at p + i; the tail goes through a buffer
-// of one vector.
+// out[i] = f(i, load) over n elements, where load(p) reads at p + i; in the tail it
+// reads zeros beyond them.
 template <class T, class F>
 HWY_INLINE void each(T* out, int64_t n, F f) {
   const Tag<T> d;
@@ -53,14 +53,8 @@ HWY_INLINE void each(T* out, int64_t n, F f) {
     hn::StoreU(f([&](const T* p) HWY_ATTR { return hn::LoadU(d, p + i); }), d, out + i);
   }
   if (i < n) {
-    const auto load = [&](const T* p) HWY_ATTR {
-      alignas(64) T tail[HWY_MAX_BYTES / sizeof(T)] = {};
-      for (int64_t k = 0; i + k < n; k++) tail[k] = p[i + k];
-      return hn::Load(d, tail);
-    };
-    alignas(64) T tail[HWY_MAX_BYTES / sizeof(T)];
-    hn::Store(f(load), d, tail);
-    for (int64_t k = 0; i + k < n; k++) out[i + k] = tail[k];
+    const auto load = [&](const T* p) HWY_ATTR { return load_n(p + i, n - i).raw; };
+    store_n(out + i, Vec<T>(f(load)), n - i);
   }
 }
 
