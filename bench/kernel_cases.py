@@ -95,6 +95,12 @@ def product(torch: Any) -> Run:
     return lambda: x @ y
 
 
+@kernel("x @ x in double, 512 x 512")
+def double_product(torch: Any) -> Run:
+    x = torch.randn(512, 512, dtype=torch.float64)
+    return lambda: x @ x
+
+
 @kernel("bmm, 64 x 128 x 128", flops=2 * 64 * 128**3)
 def bmm(torch: Any) -> Run:
     x = torch.randn(64, 128, 128)
@@ -725,3 +731,14 @@ def arange(torch: Any) -> Run:
 @kernel("zeros, 16 MB", bytes=16 * MEGA)
 def zeros(torch: Any) -> Run:
     return lambda: torch.zeros(2048, 2048)
+
+
+# --- optimizers --------------------------------------------------------------------------------
+
+
+@kernel("AdamW step, 25 MB of weights", bytes=7 * 25 * MEGA)
+def adamw(torch: Any) -> Run:
+    weights = [torch.randn(512, 512, requires_grad=True) for _ in range(25)]
+    for w in weights:
+        w.grad = torch.randn(512, 512)
+    return torch.optim.AdamW(weights, lr=1e-4).step

@@ -36,7 +36,7 @@ import table
 ROOT = Path(__file__).resolve().parent.parent
 FRAMEWORKS = ("taeda", "torch")
 SUITES = [
-    "import", "tiny", "large", "kernels", "demo", "models", "company", "threads", "memory", "size",
+    "import", "tiny", "kernels", "demo", "models", "company", "threads", "memory", "size",
     "build",
 ]  # fmt: skip
 COMPANY = ["convnet", "gpt"]  # the models trained while another process computes
@@ -422,10 +422,10 @@ def main() -> int:
     args.out.mkdir(exist_ok=True)
     path = args.out / "benchmarks.json"
     results = json.loads(path.read_text()) if path.exists() else {}
+    results = {suite: results[suite] for suite in SUITES if suite in results}
     measures = {
         "import": measure_import,
         "tiny": lambda n: measure_cases("tiny", n, args.cases),
-        "large": lambda n: measure_cases("large", n, args.cases),
         "kernels": lambda n: measure_kernels(n, args.cases),
         "demo": measure_demo,
         "models": lambda n: measure_models(

@@ -15,7 +15,6 @@ Row = dict[str, Any]
 TITLES = {
     "import": "Importing",
     "tiny": "Tiny tensors (2 x 2): what a call costs",
-    "large": "Larger tensors: what the kernels cost",
     "kernels": "Kernels against the machine's limit",
     "demo": "Training the demo's network",
     "models": "Models in training: throughput",
