@@ -191,6 +191,34 @@ def test_bad_indices_raise_and_write_nothing(
     assert x.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("places", ["spread", "one", "two"])
+def test_long_lines_take_their_values_in_order(places: str) -> None:
+    """Whatever thread writes a line, it adds up, or keeps, what one thread does."""
+    random = np.random.default_rng(0)
+    lines, n = 200, 1500
+    index = {
+        "spread": random.integers(0, 90, lines),
+        "one": np.full(lines, 7),
+        "two": np.where(np.arange(lines) % 3, 4, 88),
+    }[places]
+    source = random.standard_normal((lines, n)).astype(np.float32)
+    added, kept = np.zeros((90, n), np.float32), np.zeros((90, n), np.float32)
+    for i, line in zip(index, source, strict=True):
+        added[i] += line
+        kept[i] = line
+    threads = torch.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            i, values = torch.from_numpy(index), torch.from_numpy(source)
+            got = torch.zeros(90, n).index_add_(0, i, values)
+            assert np.array_equal(got.numpy(), added)
+            got = torch.zeros(90, n).index_copy_(0, i, values)
+            assert np.array_equal(got.numpy(), kept)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_a_target_that_overlaps_itself() -> None:
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         torch.zeros(1).expand(3).scatter_(0, torch.tensor([0]), 1.0)

@@ -140,12 +140,52 @@ void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
       });
 }
 
+template <class T, class F>
+void write_line(T* to, int64_t step, const T* from, int64_t n, const F& move) {
+  if (step == 1) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < n; k++) move(to[k], from[k]);
+  } else {
+    for (int64_t k = 0; k < n; k++) move(to[k * step], from[k]);
+  }
+}
+
+constexpr int64_t kLongLine = 2048;  // bytes
+
+// Long lines are written whole, which memory does fastest: a task owns the lines of a range of
+// places, about as many as the others. False where lines are short, few, or cut into runs.
+template <class T, class F>
+bool write_long_lines(T* self, const T* src, const Layout& l, Span<const int64_t> offsets,
+                      const F& move) {
+  const int64_t tasks = get_num_threads(), n = l.after.count();
+  const size_t positions = offsets.size();
+  if (tasks == 1 || l.before.count() > 1 || l.after.runs > 1 || positions < 64 ||
+      n * static_cast<int64_t>(sizeof(T)) < kLongLine)
+    return false;
+  std::vector<int64_t> sorted(offsets.begin(), offsets.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto bound = [&](int64_t task) {
+    return task == tasks ? INT64_MAX : sorted[positions * static_cast<size_t>(task) / tasks];
+  };
+  // One place that many positions share would leave the others idle.
+  for (int64_t task = 1; task < tasks; task++)
+    if (bound(task) == bound(task - 1)) return false;
+  parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = bound(begin), last = bound(end);
+    for (size_t p = 0; p < positions; p++) {
+      if (offsets[p] >= first && offsets[p] < last)
+        write_line(self + offsets[p], l.after.step, src + static_cast<int64_t>(p) * n, n, move);
+    }
+  });
+  return true;
+}
+
 // move(destination, source) for every element; tasks own disjoint elements and go through positions
 // in order.
 template <class T, class F>
 void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, const F& move) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
-  if (positions == 0 || n == 0) return;
+  if (positions == 0 || n == 0 || write_long_lines(self, src, l, offsets, move)) return;
   // A task is a part of the runs of one `before` element.
   // Each element takes its values in the order of positions however runs are cut, so there are as
   // few parts as threads: whole runs are read and written fastest.
@@ -167,16 +207,8 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
               move(to[offsets[static_cast<size_t>(p)]], from[p]);
             continue;
           }
-          for (int64_t p = 0; p < positions; p++) {
-            T* line = to + offsets[static_cast<size_t>(p)];
-            const T* source = from + p * n;
-            if (l.after.step == 1) {
-#pragma GCC ivdep
-              for (int64_t k = 0; k < m; k++) move(line[k], source[k]);
-            } else {
-              for (int64_t k = 0; k < m; k++) move(line[k * l.after.step], source[k]);
-            }
-          }
+          for (int64_t p = 0; p < positions; p++)
+            write_line(to + offsets[static_cast<size_t>(p)], l.after.step, from + p * n, m, move);
         }
       });
 }
