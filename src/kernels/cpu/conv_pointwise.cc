@@ -110,7 +110,8 @@ class Samples {
 // Calls f(first, count) for groups of samples of about kWide positions.
 template <class F>
 void for_each_group(const ConvProblem& p, const F& f) {
-  const int64_t n = p.samples(), most = std::max<int64_t>(1, (strided(p) ? 2 : 1) * kWide / positions_of(p.y));
+  const int64_t n = p.samples(),
+                most = std::max<int64_t>(1, (strided(p) ? 2 : 1) * kWide / positions_of(p.y));
   const int64_t groups = (n + most - 1) / most, length = (n + groups - 1) / groups;
   for (int64_t i = 0; i < n; i += length) f(i, std::min(length, n - i));
 }
