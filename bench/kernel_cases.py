@@ -13,7 +13,8 @@ from typing import Any
 Run = Callable[[], Any]
 Make = Callable[[Any], Run]
 MEGA = 1 << 20
-PRODUCT = "x @ y, 1024 x 1024"  # the yardstick of arithmetic
+# The yardsticks of arithmetic.
+PRODUCT, HALF_PRODUCT = "x @ y, 1024 x 1024", "x @ y in bf16, 1024 x 1024"
 KERNELS: dict[str, Make] = {}
 BYTES: dict[str, int] = {}
 FLOPS: dict[str, int] = {}
@@ -83,7 +84,7 @@ def yardstick(name: str) -> str | None:
     """The case whose best rate is the limit of the case `name`: the copy that moves nearly as much,
     or the large product."""
     if name in FLOPS:
-        return PRODUCT
+        return HALF_PRODUCT if "bf16" in name else PRODUCT
     if name not in BYTES:
         return None
     return COPIES[min(COPIES, key=lambda moved: abs(math.log(moved / BYTES[name])))]
@@ -107,7 +108,7 @@ def bmm(torch: Any) -> Run:
     return lambda: torch.bmm(x, x)
 
 
-@kernel("x @ y in bf16, 1024 x 1024", flops=2 << 30)
+@kernel(HALF_PRODUCT, flops=2 << 30)
 def half_product(torch: Any) -> Run:
     x, y = (torch.randn(1024, 1024).to(torch.bfloat16) for _ in range(2))
     return lambda: x @ y
@@ -742,3 +743,19 @@ def adamw(torch: Any) -> Run:
     for w in weights:
         w.grad = torch.randn(512, 512)
     return torch.optim.AdamW(weights, lr=1e-4).step
+
+
+# --- pairs of cases ----------------------------------------------------------------------------
+
+# name: two cases and the most that the first may take of the second's time.
+PAIRS: dict[str, tuple[str, str, float]] = {
+    "causal attention over full": (
+        "causal attention, 12 x 512 x 64", "attention, 12 x 512 x 64", 0.6,
+    ),
+    "causal attention over full, forward and backward": (
+        "causal attention, forward and backward", "attention, forward and backward", 0.6,
+    ),
+    "GRU over LSTM": (
+        "GRU, 24 x 16 x 512, forward and backward", "LSTM, 24 x 16 x 512, forward and backward", 1,
+    ),
+}  # fmt: skip

@@ -10,7 +10,97 @@ import re
 
 NOTES: dict[str, str] = {
     r"a\.item\(\)": "half of it is Python's call of a method; what is left was not profiled.",
-    r"a\[i\]": "0.20 in other runs and at one thread; this one was disturbed by other work.",
+    # --- arithmetic -----------------------------------------------------------------------------
+    r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (
+        "bound by arithmetic, not by memory: an exponential is 16 instructions of 512 bits a "
+        "vector, 0.7 ms for 4M floats. Streaming the result past the cache changed nothing. "
+        "logsumexp and cross_entropy write exp(x - max) and read it again."
+    ),
+    r"erfc.*|erfinv.*|lgamma.*|digamma.*": (
+        "bound by arithmetic: long polynomials, in double for floats, keep the bounds of the "
+        "accuracy page."
+    ),
+    r"x \*\* 2\.5.*": (
+        "bound by arithmetic: a logarithm and an exponential in double (floats) or in two parts "
+        "(doubles), for at most 1 and 1.5 ulp. NumPy's tables are faster; a reciprocal with one "
+        "step of Newton's in the place of the division takes as many cycles here."
+    ),
+    r"x (//|%) .*": (
+        "bound by arithmetic where the numbers are in the cache: converted, multiplied, rounded, "
+        "subtracted and converted back (divide.cc)."
+    ),
+    r"bincount.*|histc.*|topk.*": (
+        "bound by work on each element that waits for the one before (counting, comparing), not by "
+        "memory. Tried for topk: passing over 32 elements at a time that come too late, which it "
+        "does now."
+    ),
+    r"dropout.*": "bound by the random numbers, one of Mersenne's an element as in PyTorch.",
+    r"interpolate.*": (
+        "bound by arithmetic: four (bilinear) or sixteen (bicubic) elements are weighed for each "
+        "result; was not worked on."
+    ),
+    # --- memory in another order ----------------------------------------------------------------
+    r"x\.t\(\).*|permute.*|x \+ y\.t\(\)|x\[::2\] \+ y\.t\(\).*": (
+        "each line of the source is another page, so that nothing is fetched ahead, and rows 8 KB "
+        "apart share few sets of the caches. Tried: tiles of 16 to 512 rows by 16 to 128 columns, "
+        "padded buffers, fetching the next tile ahead; squares of 16 x 16 in registers helped."
+    ),
+    r"stack, last dim|repeat_interleave.*": (
+        "writes each input's elements apart, once for each input; vectors that interleave were not "
+        "written."
+    ),
+    r"x\[::2\]\.clone\(\)|x\[:, ::2\].*|tril|roll.*|index_select\(0\)|embedding, .*": (
+        "reads rows, or parts of them, that memory cannot fetch far ahead."
+    ),
+    r"gather\(.\).*|scatter_.*|index_put_.*|index_add_.*": (
+        "waits for lines in any order. All indices are checked before the first element is "
+        "written, which takes a twentieth; lines are fetched while the one before is worked on. "
+        "index_add_ gives each thread the lines of a range of places; fetching lines ahead was "
+        "slower."
+    ),
+    r"grid_sample.*|embedding_bag.*": (
+        "waits for two lines of the cache a point and channel, or a row a bag; gathers of AVX-512 "
+        "and geometry without vectors were slower."
+    ),
+    # --- reductions -----------------------------------------------------------------------------
+    r"cumsum\(.\)|argmax\(0\)": (
+        "sums are in double: four shuffles, five additions and two conversions for 8 floats; along "
+        "dimension 0 both wait for pieces of 1 to 4 KB of each row."
+    ),
+    r"max|max\(1\)|argmax\(1\)|var\(1\)|count_nonzero|norm|mean\(1\)": (
+        "reads memory, then the block in the cache once more (for the place, the mean, or whole "
+        "vectors of counts)."
+    ),
+    r"sum.*": (
+        "sums of floats are taken in parts, and in double from there, which does not depend on the "
+        "number of threads: some more instructions than PyTorch's."
+    ),
+    r"any": "takes 30 us on one thread: starting a second costs half as much.",
+    # --- layers ---------------------------------------------------------------------------------
+    r"batch_norm.*|layer_norm.*": (
+        "goes over a row or channel several times (statistics, then the result; three passes "
+        "backward), from the cache after the first; the table counts one."
+    ),
+    r"depthwise.*|max_pool2d.*": (
+        "nine multiplications or comparisons an element from the first-level cache, after copying "
+        "strips there; the backward of max pooling finds the maxima again."
+    ),
+    r"AdamW.*": "seven streams of memory at once; was not worked on.",
+    # --- products -------------------------------------------------------------------------------
+    r".*bf16.*": (
+        "both frameworks call the same kernels of oneDNN; with two threads a product is cut into "
+        "tiles of 512 x 512, smaller ones were slower."
+    ),
+    # --- both threads ---------------------------------------------------------------------------
+    r"copy, .*|zeros.*|arange.*|x\.add_\(1\)": (
+        "with two threads, starting the second takes 15 us where it slept, a tenth of these cases; "
+        "an estimate of a job's time before it is shared was not tried."
+    ),
+    r"x \+ (1.*|row|column)|x > 0|relu.*|clamp.*|add\(.*|where|masked_fill|float to.*": (
+        "0.8 to 1 in quiet runs: results are stored past the cache, and what other work takes of "
+        "main memory changed by half from minute to minute."
+    ),
+    r"cat.*|x\.flip.*": "as copies of such size, and as dependent on other work.",
 }
 
 

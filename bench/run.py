@@ -143,7 +143,7 @@ def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
     """Each row also tells which share of the machine's limit taeda reaches: of the best rate that a
     plain copy of as many bytes, or a large matrix product, reached in this run, in either
     framework."""
-    names = [*kernel_cases.COPIES.values(), kernel_cases.PRODUCT]
+    names = [*kernel_cases.COPIES.values(), kernel_cases.PRODUCT, kernel_cases.HALF_PRODUCT]
     yardsticks = "^(" + "|".join(re.escape(name) for name in names) + ")$"
     rows = measure_cases("kernels", repetitions, f"{yardsticks}|{only}" if only else "")
     work = kernel_cases.BYTES | kernel_cases.FLOPS
@@ -158,7 +158,19 @@ def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
             rate = work[r["name"]] / r["taeda"]
             r["limit"] = rate / best[yardstick, r["threads"]]
             r["rate"] = rate / 1e3  # GB/s, GFLOP/s
-    return rows
+    return rows + compare_pairs(rows)
+
+
+def compare_pairs(rows: list[Row]) -> list[Row]:
+    """The time of one kernel over that of another, where one is to cost no more."""
+    found = {(r["name"], r["threads"]): r for r in rows if "error" not in r}
+    return [
+        {"name": name, "threads": n, "unit": "x", "most": most}
+        | {f: found[first, n][f] / found[second, n][f] for f in FRAMEWORKS}
+        for n in thread_counts()
+        for name, (first, second, most) in kernel_cases.PAIRS.items()
+        if (first, n) in found and (second, n) in found
+    ]
 
 
 def measure_import(repetitions: int) -> list[Row]:

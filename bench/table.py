@@ -24,6 +24,7 @@ TITLES = {
     "size": "Size",
     "build": "Building",
 }
+MOST_FAULTS = 100  # pages that a step of a model may bring in
 LIMIT = 0.8  # the share of the machine's limit that a kernel must reach
 # The largest ratio that this project accepts; a row above it is marked.
 TARGETS = {"import: time": 0.15, "tiny": 0.35, "kernels": 1.0, "demo": 1.0, "company": 1.0}
@@ -56,6 +57,10 @@ def amount(value: float | None, unit: str) -> str:
     return f"{value:,.{digits}f} {unit}".strip()
 
 
+def bold(text: str, wanted: bool) -> str:
+    return f"**{text}**" if wanted else text
+
+
 def line(row: Row) -> str:
     threads = f" ({row['threads']} threads)" if row.get("threads", 1) > 1 else ""
     ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
@@ -80,6 +85,14 @@ def too_slow(suite: str, row: Row) -> bool:
     return target is not None and bool(round(row["ratio"], 2) > target)
 
 
+def takes_more_memory(row: Row) -> bool:
+    return bool(round(row.get("memory_ratio", 0), 2) > 1)
+
+
+def faults_pages_in(row: Row) -> bool:
+    return bool(row.get("faults", {}).get("taeda", 0) > MOST_FAULTS)
+
+
 def below_limit(row: Row) -> bool:
     """Whether a kernel misses its share of what the machine can do; a product may be at PyTorch's
     figure instead."""
@@ -91,6 +104,8 @@ def below_limit(row: Row) -> bool:
 def misses(suite: str, row: Row) -> bool:
     if "most" in row or "least" in row:
         return not row.get("least", -math.inf) <= row["taeda"] <= row.get("most", math.inf)
+    if suite == "models" and (takes_more_memory(row) or faults_pages_in(row)):
+        return True
     return too_slow(suite, row) or below_limit(row)
 
 
@@ -172,7 +187,8 @@ def models_markdown(rows: list[Row], peaks: dict[int, float]) -> str:
             lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | | |")
             continue
         target = MODEL_TARGETS[name]
-        ratio = f"**{row['ratio']:.2f}**" if misses("models", row) else f"{row['ratio']:.2f}"
+        ratio = bold(f"{row['ratio']:.2f}", too_slow("models", row))
+        memory = bold(f"{row['memory_ratio']:.2f}", takes_more_memory(row))
         gain = ""
         if row["threads"] > 1 and name in alone:
             gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
@@ -182,15 +198,16 @@ def models_markdown(rows: list[Row], peaks: dict[int, float]) -> str:
                 f"{row[f] * MFLOP[name] * 1e6 / peak:.0%}" for f in ("taeda", "torch")
             )
         faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
+        faults = bold(faults, faults_pages_in(row))
         lines.append(
             f"| {name} | {row['threads']} | {row['taeda']:,.1f} {row['unit']} | "
             f"{row['torch']:,.1f} {row['unit']} | {ratio}"
-            f" | {target:g} | {row['memory_ratio']:.2f} | {gain} | {faults} | {share} |"
+            f" | {target:g} | {memory} | {gain} | {faults} | {share} |"
         )
     for threads in sorted({row["threads"] for row in rows}):
         ratios = [r["ratio"] for r in rows if r["threads"] == threads and "error" not in r]
         mean = statistics.geometric_mean(ratios)
-        shown = f"**{mean:.2f}**" if round(mean, 2) < MEAN_TARGET else f"{mean:.2f}"
+        shown = bold(f"{mean:.2f}", round(mean, 2) < MEAN_TARGET)
         lines.append(f"| geometric mean | {threads} | | | {shown} | {MEAN_TARGET} | | | | |")
     return "\n".join(lines)
 

@@ -33,6 +33,10 @@ def test_rows_miss_by_their_ratio_or_by_their_share_of_the_limit() -> None:
     assert not table.misses("kernels", row(COPY, 0.9, limit=1.0, numpy=1.0))
     assert table.misses("tiny", row("a + b", 0.36)) and not table.misses("tiny", row("a", 0.35))
     assert table.misses("models", row("gpt", 1.14)) and not table.misses("models", row("gpt", 1.15))
+    gpt = row("gpt", 1.2, memory_ratio=0.9, faults={"taeda": 9, "torch": 9})
+    assert not table.misses("models", gpt)
+    assert table.misses("models", gpt | {"memory_ratio": 1.1})
+    assert table.misses("models", gpt | {"faults": {"taeda": 900, "torch": 9}})
     assert table.misses("memory", {"taeda": 1.2, "most": 1.1})
     assert not table.misses("memory", {"taeda": 1.0, "most": 1.1})
     assert table.misses("threads", {"taeda": 20, "least": 21})
@@ -54,6 +58,8 @@ def test_a_page_marks_and_explains_what_misses(monkeypatch: Any) -> None:
 
 def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
     assert set(run.MODELS) == set(table.MODEL_TARGETS) == set(table.MFLOP)
+    for first, second, _ in kernel_cases.PAIRS.values():
+        assert first in kernel_cases.KERNELS and second in kernel_cases.KERNELS
     assert set(numpy_cases.CASES) <= set(kernel_cases.KERNELS)
     assert set(run.SUITES) == set(table.TITLES)
     rows = [*run.MODELS, *(name for suite in cases.CASES.values() for name in suite)]

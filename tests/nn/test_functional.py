@@ -285,3 +285,12 @@ def test_signatures_are_pytorchs(name):
 
     assert parameters(getattr(F, name)) == parameters(getattr(torch.nn.functional, name))
     assert not getattr(F, name).__doc__.startswith(f"{name}(input,")
+
+
+def test_grid_sample_of_a_side_that_floats_do_not_count() -> None:
+    width = (1 << 24) + 4
+    image = taeda.zeros(1, 1, 2, width)
+    image[0, 0, 1, 0] = 5.0
+    grid = taeda.tensor([[[[1.0, -1.0], [1.0, 1.0]]]])
+    got = taeda.nn.functional.grid_sample(image, grid, mode="nearest", align_corners=True)
+    assert got.flatten().tolist() == [0.0, 0.0]

@@ -60,7 +60,7 @@ ELEMENTARY: dict[str, Callable[[Any], Any]] = {
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "tanhshrink": lambda x: x - np.tanh(x),
-    "elu": elu, "softsign": lambda x: x / (1 + np.abs(x)),
+    "elu": elu, "celu": elu, "softsign": lambda x: x / (1 + np.abs(x)),
 }  # fmt: skip
 # In double, for floats.
 SPECIAL: dict[str, Callable[[Any], Any]] = {
@@ -69,17 +69,21 @@ SPECIAL: dict[str, Callable[[Any], Any]] = {
     "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "softplus": lambda x: np.where(x > 20, x, np.logaddexp(0, x)), "logsigmoid": special.log_expit,
     "gelu": lambda x: x * special.ndtr(x), "gelu_tanh": gelu_tanh, "selu": selu, "sinc": sinc,
-    "logit": special.logit,
+    "logit": special.logit, "polygamma": lambda x: special.polygamma(1, x),
 }  # fmt: skip
 PAIRS: dict[str, Callable[[Any, Any], Any]] = {
     "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot, "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2, "xlogy": special.xlogy, "xlog1py": special.xlog1py,
+    "zeta": special.zeta,
 }  # fmt: skip
 
 
 def function(name: str) -> Callable[..., Any]:
     if name == "gelu_tanh":
         return lambda x: F.gelu(x, approximate="tanh")
-    return getattr(torch, name, None) or getattr(F, name)
+    if name == "polygamma":  # the second derivative of log(gamma(x))
+        return lambda x: torch.polygamma(1, x)
+    return next(getattr(m, name) for m in (torch, torch.special, F) if hasattr(m, name))
 
 
 def numbers(kind: str, count: int, seed: int = 0) -> Any:
@@ -120,6 +124,8 @@ def test_every_function_has_a_bound() -> None:
 @pytest.mark.parametrize("name", [*ELEMENTARY, *SPECIAL])
 def test_floats_of_every_exponent(name: str) -> None:
     x = numbers("float", 300_000)
+    if name == "polygamma":  # SciPy's is for positive numbers
+        x = np.abs(x[np.abs(x) > 1e-18])
     with np.errstate(all="ignore"):
         want = (ELEMENTARY | SPECIAL)[name](x.astype(np.float64))
         check(name, "float", function(name)(torch.from_numpy(x)).numpy(), want, x)
@@ -140,7 +146,29 @@ def test_pairs_of_floats(name: str) -> None:
     y = np.random.default_rng(0).permutation(x)
     if name == "pow":
         x = np.abs(x)
+    if name == "zeta":
+        random = np.random.default_rng(0)
+        x, y = np.float32(1.001 + random.random((2, 20_000)) * 40)
     with np.errstate(all="ignore"):
         want = PAIRS[name](x.astype(np.float64), y.astype(np.float64))
         got = function(name)(torch.from_numpy(x), torch.from_numpy(y)).numpy()
         check(name, "float", got, want, np.maximum(np.abs(x), np.abs(y)))
+
+
+def test_zeta_in_double() -> None:
+    """Values from mpmath 1.3, with 50 digits."""
+    s = torch.tensor([30.75, 10.0, 2.0, 1.0078125, 120.5, 3.0], dtype=torch.float64)
+    q = torch.tensor([10.0625, 0.5, 1e6, 7.25, 95.0, 1.0], dtype=torch.float64)
+    want = torch.tensor(
+        [
+            1.5540458672027077e-31,
+            1024.0174503557579,
+            1.0000005000001667e-6,
+            126.10372597172849,
+            6.7573756467980221e-239,
+            1.2020569031595943,
+        ],
+        dtype=torch.float64,
+    )
+    ulps = (torch.special.zeta(s, q) / want - 1).abs().max().item() / 2**-52
+    assert ulps <= BOUNDS["zeta"]["double"]

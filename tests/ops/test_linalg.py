@@ -208,3 +208,17 @@ def test_batches_in_every_layout(left: str, right: str, dtype: taeda.dtype) -> N
     assert bool(z[3, 5].isnan().all())
     assert bool((z[4, 6].abs() == float("inf")).all())
     assert int(z.isfinite().sum()) == z.numel() - 2 * 48
+
+
+@pytest.mark.parametrize(
+    "strides", [(8, 32, 1), (1, 32, 1), (33, 1, 32), (0, 32, 1), (1024, 16, 1)]
+)
+def test_batches_of_bf16_that_overlap(strides):
+    x = taeda.arange(5000).float().div(5000).bfloat16().as_strided((4, 32, 32), strides)
+    y = taeda.randn(4, 32, 32).bfloat16()
+    want = (x.float() @ y.float()).numpy()
+    np.testing.assert_allclose(taeda.bmm(x, y).float().numpy(), want, rtol=1e-2, atol=1e-2)
+    interleaved = taeda.randn(32, 4, 32).bfloat16().transpose(0, 1)  # heads of one sample
+    want = (interleaved.float() @ y.float()).numpy()
+    got = taeda.bmm(interleaved, y).float().numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-2, atol=1e-1)

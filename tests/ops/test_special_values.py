@@ -99,3 +99,14 @@ def test_gradient_of_sinc_near_zero() -> None:
     expected = np.where(np.abs(x) < 0.2, near, far).astype(float)
     np.testing.assert_allclose(gradient(taeda.sinc, *x), expected, rtol=3e-6)
     np.testing.assert_allclose(gradient(taeda.sinc, *x, dtype=taeda.float64), expected, rtol=1e-11)
+
+
+def test_lgamma_does_not_depend_on_its_neighbours() -> None:
+    x = taeda.rand(3200, dtype=taeda.float64) * 50
+    alone = taeda.lgamma(x)
+    x[::8] = -0.5
+    mixed = taeda.lgamma(x)
+    assert taeda.equal(mixed[1:8], alone[1:8])
+    rest = taeda.arange(3200) % 8 != 0
+    assert taeda.equal(mixed[rest], alone[rest])
+    assert mixed[0].item() == pytest.approx(1.2655121234846454, rel=1e-15)

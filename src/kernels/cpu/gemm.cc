@@ -1,8 +1,10 @@
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <complex>
 #include <limits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
@@ -443,12 +445,14 @@ void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed
   }
 }
 
-// Compiling a kernel for a size takes longer than fewer multiplications than these do.
-constexpr int64_t kOnednnProduct = 32 * 32 * 32;
+// Compiling a kernel for a size takes as long as 30 million multiplications: not for small products
+// and single rows, whose sizes may be new each time (decoding with a cache that grows).
+constexpr int64_t kOnednnProduct = 64 * 64 * 64;
 constexpr int64_t kOnednnTile = 512;
 
 bool worth_onednn(int64_t count, int64_t m, int64_t n, int64_t k) {
-  return static_cast<double>(count) * static_cast<double>(m) * static_cast<double>(n) *
+  return std::min(m, n) > kFewerColumns &&
+         static_cast<double>(count) * static_cast<double>(m) * static_cast<double>(n) *
                  static_cast<double>(k) >=
              kOnednnProduct &&
          onednn_multiplies(DType::kBFloat16);
@@ -524,13 +528,26 @@ void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
   dispatch_gemm<true>(dtype, c, a, b, alpha, beta, d);
 }
 
+// Whether no element of `count` matrices that lie `step` apart is another one's, too, as far as
+// strides tell that are multiples of the next smaller extent: what oneDNN asks of a batch.
+static bool disjoint(const Typed<BFloat16>& m, int64_t count, int64_t step) {
+  if (count == 1) return true;
+  std::array<std::pair<int64_t, int64_t>, 3> axes = {
+      {{step, count}, {m.row_stride, m.rows}, {m.col_stride, m.cols}}};  // stride, size
+  std::sort(axes.begin(), axes.end());
+  for (size_t i = 0; i < 2; i++)
+    if (axes[i].first < 1 || axes[i + 1].first < axes[i].first * axes[i].second) return false;
+  return true;
+}
+
 bool try_gemm_batch(DType dtype, int64_t count, const Matrix& c, const Matrix& a, const Matrix& b,
                     const BatchSteps& steps) {
   const auto out = typed<BFloat16>(c), x = typed<BFloat16>(a), y = typed<BFloat16>(b);
   if (dtype != DType::kBFloat16 || !worth_onednn(count, c.rows, c.cols, a.cols)) return false;
   if (!row_major(out) || !blas_layout(x) || !blas_layout(y)) return false;
-  // A matrix that all share or that overlaps the next one has no description.
-  if (count > 1 && (steps.c < 1 || steps.a < 1 || steps.b < 1)) return false;
+  if (!disjoint(out, count, steps.c) || !disjoint(x, count, steps.a) ||
+      !disjoint(y, count, steps.b))
+    return false;
   return onednn_gemm({described(out), described(x), described(y), false, nullptr, count, steps.c,
                       steps.a, steps.b});
 }

@@ -14,8 +14,10 @@ class RowBuffer {
  public:
   // Rows of at most `length` elements. `streamed` rows are written past the cache.
   RowBuffer(const View& v, int64_t length, bool streamed = false)
-      : v_(v), direct_(v.dtype == kDTypeOf<T> && !streamed) {
-    fence_.pending = streamed && v.dtype == kDTypeOf<T>;
+      : v_(v),
+        streamed_(streamed && v.dtype == kDTypeOf<T>),
+        direct_(v.dtype == kDTypeOf<T> && !streamed) {
+    fence_.pending = streamed_;
     if (!direct_) buffer_.reset(new T[static_cast<size_t>(length)]);
   }
   // n elements from `offset` on.
@@ -28,7 +30,7 @@ class RowBuffer {
   T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.get(); }
   void close(int64_t offset, int64_t n) {
     if (direct_) return;
-    if (fence_.pending)
+    if (streamed_)
       stream(at(v_, offset), buffer_.get(), n * static_cast<int64_t>(sizeof(T)));
     else
       convert_row(at(v_, offset), v_.dtype, 1, buffer_.get(), kDTypeOf<T>, 1, n);
@@ -36,16 +38,18 @@ class RowBuffer {
 
  private:
   const View& v_;
+  const bool streamed_;
   const bool direct_;
   std::unique_ptr<T[]> buffer_;
   StreamFence fence_;
 };
 
 // Whether rows of n elements of T are to be streamed by a kernel that touches `bytes`: they fit the
-// second-level cache until then.
+// second-level cache until then and are not all beginnings and ends of lines.
 template <class T>
 bool stream_rows(int64_t bytes, int64_t n) {
-  return worth_streaming(bytes) && n * static_cast<int64_t>(sizeof(T)) <= 1 << 17;
+  const int64_t row = n * static_cast<int64_t>(sizeof(T));
+  return worth_streaming(bytes) && row >= kStreamedPiece && row <= 1 << 17;
 }
 
 // A whole small tensor (a weight, a bias, statistics) as T; `fill` where it is absent.

@@ -187,8 +187,9 @@ template <class T>
 bool scan_sums(const View& out, const View& x, int64_t dim) {
   if (out.dtype != kDTypeOf<T> || x.dtype != kDTypeOf<T>) return false;
   const Lanes<2> lanes({&out, &x}, dim);
-  const bool streamed =
-      out.data != x.data && worth_streaming(2 * x.numel * static_cast<int64_t>(sizeof(T)));
+  const int64_t item = sizeof(T);
+  const bool streamed = out.data != x.data && worth_streaming(2 * x.numel * item) &&
+                        (lanes.stride(0) != 1 || lanes.length() * item >= kStreamedPiece);
   constexpr int64_t kBlock = kStreamBytes / sizeof(T);
   // f(block, i, n) computes n elements from i on.
   const auto in_blocks = [=](T* y, int64_t n, StreamFence& fence, const auto& f) {

@@ -772,8 +772,12 @@ TD_FN Vec<float> lgamma(Vec<float> x) {
 }
 // The C library's function is exact near the zeros between negative integers.
 TD_FN Vec<double> lgamma(Vec<double> x) {
-  if (any(x < 0)) return map_lanes([](double v) { return special::lgamma(v); }, x);
-  return select(isinf(x), x, lgamma_positive<true>(x));
+  using V = Vec<double>;
+  const Mask<double> negative = x < 0;
+  const V y = select(isinf(x), x, lgamma_positive<true>(select(negative, V(1), x)));
+  if (!any(negative)) return y;
+  const auto one = [](double v) { return special::lgamma(v); };
+  return select(negative, map_lanes(one, select(negative, x, V(1))), y);
 }
 
 TD_FN Vec<double> pow_positive(Vec<double> x, Vec<double> y) {

@@ -15,6 +15,9 @@ namespace taeda::cpu {
 // leaves.
 inline constexpr int64_t kStreamBytes = 2048;
 
+// The shortest piece whose whole lines are worth storing apart from its ends.
+inline constexpr int64_t kStreamedPiece = 512;
+
 // Whether a loop that touches `bytes` of memory, its result included, should stream the result.
 inline bool worth_streaming(int64_t bytes) {
   // What the cores of one chip share; virtual machines report anything. One thread gains already
