@@ -91,6 +91,17 @@ NOTES: dict[str, str] = {
         "both frameworks call the same kernels of oneDNN; with two threads a product is cut into "
         "tiles of 512 x 512, smaller ones were slower."
     ),
+    r"LSTM, .*": (
+        "of a layer's forward on two threads half is the product with the inputs, the other half "
+        "24 steps that wait for each other: the cells take 9 %, packing 8 %, waiting 4 %."
+    ),
+    r"causal attention over full.*": (
+        "panels of 32 queries leave (1 + 32 / tokens) / 2 of the products, and packing stays."
+    ),
+    r"argsort.*": (
+        "four passes of 10 bits at 3.4 ns an element; digits of 8 bits and buffers that combine "
+        "writes were slower."
+    ),
     # --- both threads ---------------------------------------------------------------------------
     r"copy, .*|zeros.*|arange.*|x\.add_\(1\)": (
         "with two threads, starting the second takes 15 us where it slept, a tenth of these cases; "

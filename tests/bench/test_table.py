@@ -62,6 +62,10 @@ def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
         assert first in kernel_cases.KERNELS and second in kernel_cases.KERNELS
     assert set(numpy_cases.CASES) <= set(kernel_cases.KERNELS)
     assert set(run.SUITES) == set(table.TITLES)
-    rows = [*run.MODELS, *(name for suite in cases.CASES.values() for name in suite)]
+    rows = [
+        *run.MODELS,
+        *kernel_cases.PAIRS,
+        *(name for suite in cases.CASES.values() for name in suite),
+    ]
     for pattern in notes.NOTES:
         assert any(re.fullmatch(pattern, name) for name in rows), pattern
