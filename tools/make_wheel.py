@@ -52,7 +52,8 @@ def build(build_dir: str) -> Path:
         old.unlink()
     env = dict(os.environ, CMAKE_GENERATOR="Ninja")
     command = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation"]
-    command += ["--disable-pip-version-check", "-q", "-w", "dist", "-C", f"build-dir={build_dir}"]
+    command += ["--disable-pip-version-check", "-q", "-w", "dist"]
+    command += ["--config-settings", f"build-dir={build_dir}"]  # -C is newer than Debian 12's pip
     subprocess.run(command, cwd=ROOT, env=env, check=True)
     (wheel,) = dist.glob("taeda-*.whl")
     retag = [
