@@ -93,9 +93,9 @@ NOTES: dict[str, str] = {
         "tiles of 512 x 512, smaller ones were slower."
     ),
     r"3x3, .*": (
-        "Winograd's transforms and the packing of its filters come with each chunk of tiles; packing "
-        "them once gained 4 % on 28 x 28 images and nothing elsewhere. Two threads gain less than "
-        "they should, which was not profiled."
+        "Winograd's transforms and the packing of its filters come with each chunk of tiles; "
+        "packing them once gained 4 % on 28 x 28 images and nothing elsewhere. Two threads gain "
+        "less than they should, which was not profiled."
     ),
     r"LSTM, .*": (
         "of a layer's forward on two threads half is the product with the inputs, the other half "
