@@ -113,7 +113,7 @@ def mark(suite: str, row: Row) -> str:
     """The ratio, bold if it misses; a row with bounds of its own shows those."""
     bounds = [f"at {word} {row[word]:g}" for word in ("most", "least") if word in row]
     if bounds:
-        return f"**{bounds[0]}**" if misses(suite, row) else bounds[0]
+        return bold(bounds[0], misses(suite, row))
     if "ratio" not in row:
         return ""
     if not too_slow(suite, row):
@@ -144,8 +144,8 @@ def markdown(suite: str, rows: list[Row]) -> str:
         numpy = f" {amount(row.get('numpy'), row['unit'])} |" if limits else ""
         limit = " |" * limits
         if "limit" in row:
-            share = f"{row['limit']:.0%}"
-            limit = f" **{share}** |" if below_limit(row) else f" {share} |"
+            share = bold(f"{row['limit']:.0%}", below_limit(row))
+            limit = f" {share} |"
         lines.append(f"| {name} |{count} {ours} | {theirs} | {ratio} |{numpy}{limit}")
     return "\n".join(lines)
 

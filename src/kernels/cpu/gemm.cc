@@ -388,6 +388,22 @@ Tiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t side = kTile) {
   return t;
 }
 
+// product(C, A, B, D) for each tile of C = A B + D, on all threads.
+template <class T, class F>
+void for_each_tile(Tiling t, const Typed<T>& c, const Typed<T>& a, const Typed<T>& b,
+                   const Typed<T>& d, const F& product) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols;
+  const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
+  parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t row = i / across * t.rows, col = i % across * t.cols;
+      const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
+      product(tile(c, row, rows, col, cols), tile(a, row, rows, 0, k), tile(b, 0, k, col, cols),
+              d.data ? tile(d, row, rows, col, cols) : d);
+    }
+  });
+}
+
 template <class T>
 void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
                 const Typed<T>& d) {
@@ -395,8 +411,7 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
   if (m == 0 || n == 0) return;
   if (try_packed(c, a, b, alpha, beta, d, true)) return;
   const Tiling t = choose_tiles(m, n, k);
-  const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
-  if (across * down == 1) return typed_gemm(c, a, b, alpha, beta, d);
+  if (t.rows >= m && t.cols >= n) return typed_gemm(c, a, b, alpha, beta, d);
   if constexpr (!std::is_integral_v<T>) {  // pack once, not once a tile
     if (!blas_layout(a)) {
       const Scratch<T> packed(m * k);
@@ -409,13 +424,8 @@ void tiled_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
       return tiled_gemm(c, a, {packed.data(), k, n, n, 1}, alpha, beta, d);
     }
   }
-  parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t row = i / across * t.rows, col = i % across * t.cols;
-      const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
-      typed_gemm(tile(c, row, rows, col, cols), tile(a, row, rows, 0, k), tile(b, 0, k, col, cols),
-                 alpha, beta, d.data ? tile(d, row, rows, col, cols) : d);
-    }
+  for_each_tile(t, c, a, b, d, [&](const auto& out, const auto& x, const auto& y, const auto& z) {
+    typed_gemm(out, x, y, alpha, beta, z);
   });
 }
 
@@ -473,14 +483,8 @@ bool try_onednn(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<
   const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
                         y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
   const Tiling t = kParallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
-  const int64_t across = (n + t.cols - 1) / t.cols, down = (m + t.rows - 1) / t.rows;
-  parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t row = i / across * t.rows, col = i % across * t.cols;
-      const int64_t rows = std::min(t.rows, m - row), cols = std::min(t.cols, n - col);
-      onednn_tile(tile(c, row, rows, col, cols), tile(x, row, rows, 0, k), tile(y, 0, k, col, cols),
-                  alpha, beta, d.data ? tile(d, row, rows, col, cols) : d);
-    }
+  for_each_tile(t, c, x, y, d, [&](const auto& out, const auto& l, const auto& r, const auto& z) {
+    onednn_tile(out, l, r, alpha, beta, z);
   });
   return true;
 }

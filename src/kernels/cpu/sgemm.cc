@@ -46,12 +46,13 @@ TD_FN void store_blocks(D d, R x, float* to, int64_t step) {
 }
 #endif
 
-// Four lines of kLanes elements become columns: to[j * width + i] = from[i * stride + j].
-TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float* from,
-                          int64_t stride) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int64_t i = 0; i < 4; i++) to[i] = from[i * stride];
-#else
+#if HWY_TARGET != HWY_SCALAR
+// Four lines of kLanes elements by columns: the q-th vector's blocks are columns q, 4 + q, 8 + q
+// ...
+struct FourColumns {
+  V q[4];
+};
+TD_FN FourColumns four_columns(const float* from, int64_t stride) {
   const hn::ScalableTag<float> d;
   const hn::RepartitionToWide<decltype(d)> pairs;
   const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + stride),
@@ -60,13 +61,23 @@ TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float
              ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
              ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
              ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-  const auto put = [&](int64_t i, auto x) {
-    store_blocks(d, hn::BitCast(d, x), to + i * width, 4 * width);
-  };
-  put(0, hn::InterleaveLower(pairs, ab_low, ce_low));
-  put(1, hn::InterleaveUpper(pairs, ab_low, ce_low));
-  put(2, hn::InterleaveLower(pairs, ab_high, ce_high));
-  put(3, hn::InterleaveUpper(pairs, ab_high, ce_high));
+  return {{V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low))),
+           V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low))),
+           V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high))),
+           V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)))}};
+}
+#endif
+
+// Four lines of kLanes elements become columns: to[j * width + i] = from[i * stride + j].
+TD_FN void transpose_four(float* to, [[maybe_unused]] int64_t width, const float* from,
+                          int64_t stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < 4; i++) to[i] = from[i * stride];
+#else
+  const hn::ScalableTag<float> d;
+  const FourColumns columns = four_columns(from, stride);
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; q++) store_blocks(d, columns.q[q].raw, to + q * width, 4 * width);
 #endif
 }
 
@@ -81,22 +92,14 @@ TD_FN void transpose_sixteen(float* to, int64_t width, const float* from, int64_
                              bool last) {
   constexpr int64_t kAhead = 64;  // floats: lines are too many for the CPU's own prefetching
   const hn::ScalableTag<float> d;
-  const hn::RepartitionToWide<decltype(d)> pairs;
   V groups[4][4];  // [g][q]: of lines 4 g to 4 g + 3, columns q, 4 + q, 8 + q and 12 + q
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; g++) {
     const float* line = from + 4 * g * stride;
     for (int64_t i = 0; i < 4; i++) __builtin_prefetch(line + i * stride + kAhead);
-    const auto a = hn::LoadU(d, line), b = hn::LoadU(d, line + stride),
-               c = hn::LoadU(d, line + 2 * stride), e = hn::LoadU(d, line + 3 * stride);
-    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
-               ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
-               ce_low = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
-               ce_high = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-    groups[g][0] = V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, ce_low)));
-    groups[g][1] = V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, ce_low)));
-    groups[g][2] = V(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, ce_high)));
-    groups[g][3] = V(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, ce_high)));
+    const FourColumns columns = four_columns(line, stride);
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) groups[g][q] = columns.q[q];
   }
   V columns[16];
 #pragma GCC unroll 4
