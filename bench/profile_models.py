@@ -10,11 +10,10 @@ import argparse
 import collections
 import datetime
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
+import perf
 from run import MODELS, ROOT, machine, pinned
 from table import replace_between
 
@@ -57,22 +56,12 @@ def samples(model: str, seconds: int) -> dict[str, float]:
     process.stdout.readline()
     run(2)
     steps = max(1, round(seconds / run(1)))
-    with tempfile.TemporaryDirectory() as folder:
-        data = f"{folder}/perf.data"
-        record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-o", data]
-        recorder = subprocess.Popen([*record, "-p", str(process.pid)])
-        run(steps)
-        recorder.send_signal(2)
-        recorder.wait()
-        process.stdin.close()
-        process.wait()
-        report = ["perf", "report", "-i", data, "--no-children", "-g", "none", "-w", "0,0,0,0"]
-        report += ["--sort", "dso,symbol", "-t", "\t"]
-        text = subprocess.check_output(report, text=True, stderr=subprocess.DEVNULL)
+    taken = perf.profile(process.pid, lambda: run(steps))
+    process.stdin.close()
+    process.wait()
     shares: dict[str, float] = collections.defaultdict(float)
-    for line in text.splitlines():
-        if match := re.match(r"\s*([\d.]+)%\s+(.*?)\s+\[.\]\s*(.*)", line.replace("\t", "  ")):
-            shares[purpose(f"{match[2]}: {match[3]}")] += float(match[1])
+    for library, function, share in taken:
+        shares[purpose(f"{library}: {function}")] += share
     return shares
 
 
@@ -95,8 +84,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=MODELS, help="default: all, and write")
     parser.add_argument("--seconds", type=int, default=10)
     args = parser.parse_args()
-    if not shutil.which("perf"):
-        sys.exit("perf (linux-perf) is needed")
+    perf.require()
     found = {}
     for model in args.only or MODELS:
         found[model] = samples(model, args.seconds)

@@ -24,6 +24,7 @@ TITLES = {
     "size": "Size",
     "build": "Building",
 }
+PROFILES = "[Where the time of these rows goes](notes/kernel-profiles.md), function by function."
 MOST_FAULTS = 100  # pages that a step of a model may bring in
 LIMIT = 0.8  # the share of the machine's limit that a kernel must reach
 # The largest ratio that this project accepts; a row above it is marked.
@@ -241,6 +242,8 @@ OpenMP threads wait for each other) and the one-thread rows are the ones to beli
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
             f"PyTorch {names['torch']}{load}.\n\n{body}\n"
         ) + why
+        if why and suite == "kernels":
+            text += f"\n{PROFILES}\n"
     return text
 
 

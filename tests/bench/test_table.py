@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
@@ -14,6 +16,7 @@ import cases  # noqa: E402
 import kernel_cases  # noqa: E402
 import notes  # noqa: E402
 import numpy_cases  # noqa: E402
+import profile_kernels  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
 
@@ -69,3 +72,22 @@ def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
     ]
     for pattern in notes.NOTES:
         assert any(re.fullmatch(pattern, name) for name in rows), pattern
+
+
+@pytest.mark.parametrize(
+    ("library", "function", "shown"),
+    [
+        ("libtaeda.so", "void taeda::cpu::lanes::dense<taeda::Load_exp, float, 1>(long)", "`exp`"),
+        ("libtaeda.so", "cpu::(anonymous namespace)::add_rows(float*, long) [clone .cold]", "`add_rows`"),
+        ("libtaeda.so", "taeda::Sum<float, 4>::operator()(long) const", "`Sum::operator`"),
+        ("libc.so.6", "__memmove_avx512_unaligned_erms", "`__memmove_avx512_unaligned_erms`"),
+        ("[JIT] tid 12", "0x00007f", "oneDNN"),
+        ("libscipy_openblas.so", "sgemm_kernel", "OpenBLAS"),
+        ("[kernel.kallsyms]", "clear_page", "the system"),
+        ("libpython3.11.so", "_PyEval", "Python"),
+    ],
+)  # fmt: skip
+def test_profiles_name_functions_without_their_types(
+    library: str, function: str, shown: str
+) -> None:
+    assert profile_kernels.plain(library, function) == shown
