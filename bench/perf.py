@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-FIELDS = re.compile(r"\s*([\d.]+)%\s+(.*?)\s+\[.\]\s*(.*?)(\s+-)*\s*")
+FIELDS = re.compile(r"\s*(\d+)\s+(.*?)\s+\[.\]\s*(.*?)(\s+-)*\s*")
 
 
 def require() -> None:
@@ -30,8 +30,11 @@ def profile(pid: int, work: Callable[[], Any]) -> list[tuple[str, str, float]]:
         finally:
             recorder.send_signal(2)
             recorder.wait()
-        report = ["perf", "report", "-i", data, "--no-children", "-g", "none", "-w", "0,0,0,0"]
-        report += ["--sort", "dso,symbol", "-t", "\t"]
+        report = ["perf", "report", "-i", data, "--no-children", "-g", "none", "-w", "0,0,0"]
+        # Counts: percentages are rounded, and each address of generated code is a line.
+        report += ["-F", "sample,dso,symbol", "-t", "\t"]
         text = subprocess.check_output(report, text=True, stderr=subprocess.DEVNULL)
     lines = (FIELDS.fullmatch(line.replace("\t", "  ")) for line in text.splitlines())
-    return [(line[2], line[3], float(line[1])) for line in lines if line]
+    found = [(line[2], line[3], int(line[1])) for line in lines if line]
+    total = sum(count for *_, count in found)
+    return [(library, function, 100 * count / total) for library, function, count in found]

@@ -40,6 +40,8 @@ def plain(library: str, function: str) -> str:
         return "OpenBLAS"
     if library.startswith("[kernel"):
         return "the system"
+    if function.endswith("_M_run") or "_M_run()" in function:  # a thread of the pool
+        return "waiting for work"
     if library.startswith(("libpython", "python")):
         return "Python"
     if pointwise := re.search(r"\bLoad_(\w+)", function):  # the table's name of the operator

@@ -24,7 +24,7 @@ PURPOSES = {
     "packing": r"pack|gather_strided",
     "oneDNN": r"^\[JIT\]|libdnnl",
     "Winograd": r"transform_",
-    "direct convolution": r"sum_taps|convolve|WeightGradient|[Uu]nfold|columns",
+    "direct convolution": r"sum_taps|convolve|WeightGradient|[Uu]nfold|im2col",
     "pooling": r"pool|find_along_rows|max_plane",
     "optimizer": r"Rule>|foreach|fused_",
     "attention, softmax, loss": r"[Aa]ttention|softmax|exp_|scores|weigh|loss|extreme",

@@ -78,7 +78,7 @@ def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
     ("library", "function", "shown"),
     [
         ("libtaeda.so", "void taeda::cpu::lanes::dense<taeda::Load_exp, float, 1>(long)", "`exp`"),
-        ("libtaeda.so", "cpu::(anonymous namespace)::add_rows(float*, long) [clone .cold]", "`add_rows`"),
+        ("libtaeda.so", "cpu::(anonymous namespace)::add_rows(float*) [clone .cold]", "`add_rows`"),
         ("libtaeda.so", "taeda::Sum<float, 4>::operator()(long) const", "`Sum::operator`"),
         ("libc.so.6", "__memmove_avx512_unaligned_erms", "`__memmove_avx512_unaligned_erms`"),
         ("[JIT] tid 12", "0x00007f", "oneDNN"),
