@@ -108,12 +108,52 @@ def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: An
     return result | more
 
 
+class Yardsticks:
+    """What the machine can do while a kernel is timed: the yardstick of its case, in processes of
+    their own, between its repetitions. On a shared machine the limit itself changes within minutes.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.workers = {f: Worker(f, threads) for f in FRAMEWORKS}
+        self.name: str | None = None
+        self.loops: dict[str, int] = {}
+        self.times: dict[str, list[float]] = {}
+
+    def prepare(self, case: str) -> None:
+        name = kernel_cases.yardstick(case)
+        if name and name != self.name:
+            answers = {f: w.ask("kernels", name, 0) for f, w in self.workers.items()}
+            self.loops = {f: int(answer) for f, answer in answers.items()}
+        self.name = name
+        self.times = {f: [] for f in FRAMEWORKS}
+
+    def measure(self) -> None:
+        for f, worker in self.workers.items() if self.name else ():
+            took = worker.ask("kernels", str(self.name), self.loops[f])
+            assert isinstance(took, float), took
+            self.times[f].append(took / self.loops[f] * 1e6)
+
+    def limit(self, case: str, took: float) -> Row:
+        """The rate of a case that took so many microseconds, and its share of the yardstick's."""
+        if not self.name:
+            return {}
+        work = kernel_cases.BYTES | kernel_cases.FLOPS
+        best = work[self.name] / min(statistics.median(times) for times in self.times.values())
+        rate = work[case] / took
+        return {"limit": rate / best, "rate": rate / 1e3}  # GB/s, GFLOP/s
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
 def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
     rows = []
     names = [name for name in cases.CASES[suite] if re.search(only, name)]
     used = {f for name in names for f in cases.frameworks(suite, name)}
     for threads in thread_counts():
         workers = {f: Worker(f, threads) for f in used}
+        yardsticks = Yardsticks(threads) if suite == "kernels" else None
         for name in names:
             frameworks = cases.frameworks(suite, name)
             loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in frameworks}
@@ -126,7 +166,11 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
                         workers[framework] = Worker(framework, threads)
                 continue
             times: dict[str, list[float]] = {f: [] for f in frameworks}
+            if yardsticks:
+                yardsticks.prepare(name)
             for _ in range(repetitions):
+                if yardsticks:
+                    yardsticks.measure()
                 for f in frameworks:
                     took = workers[f].ask(suite, name, int(loops[f]))
                     assert isinstance(took, float), took
@@ -134,32 +178,19 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
             more: Row = {"threads": threads}
             if "numpy" in times:
                 more["numpy"] = statistics.median(times["numpy"])
+            if yardsticks:
+                more |= yardsticks.limit(name, statistics.median(times["taeda"]))
             rows.append(row(name, "us", times["taeda"], times["torch"], **more))
             print(f"  {table.line(rows[-1])}", flush=True)
         for worker in workers.values():
             worker.close()
+        if yardsticks:
+            yardsticks.close()
     return rows
 
 
 def measure_kernels(repetitions: int, only: str = "") -> list[Row]:
-    """Each row also tells which share of the machine's limit taeda reaches: of the best rate that a
-    plain copy of as many bytes, or a large matrix product, reached in this run, in either
-    framework."""
-    names = [*kernel_cases.COPIES.values(), kernel_cases.PRODUCT, kernel_cases.HALF_PRODUCT]
-    yardsticks = "^(" + "|".join(re.escape(name) for name in names) + ")$"
-    rows = measure_cases("kernels", repetitions, f"{yardsticks}|{only}" if only else "")
-    work = kernel_cases.BYTES | kernel_cases.FLOPS
-    best = {
-        (r["name"], r["threads"]): work[r["name"]] / min(r["taeda"], r["torch"])
-        for r in rows
-        if r["name"] in names
-    }
-    for r in rows:
-        yardstick = kernel_cases.yardstick(r["name"])
-        if yardstick and "error" not in r:
-            rate = work[r["name"]] / r["taeda"]
-            r["limit"] = rate / best[yardstick, r["threads"]]
-            r["rate"] = rate / 1e3  # GB/s, GFLOP/s
+    rows = measure_cases("kernels", repetitions, only)
     return rows + compare_pairs(rows)
 
 

@@ -65,9 +65,10 @@ def bold(text: str, wanted: bool) -> str:
 def line(row: Row) -> str:
     threads = f" ({row['threads']} threads)" if row.get("threads", 1) > 1 else ""
     ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
+    share = f", {row['limit']:.0%} of the limit" if "limit" in row else ""
     ours, theirs = amount(row.get("taeda"), row["unit"]), amount(row.get("torch"), row["unit"])
     numpy = f", numpy {amount(row['numpy'], row['unit'])}" if "numpy" in row else ""
-    return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}{numpy}"
+    return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}{numpy}{share}"
 
 
 def target_of(suite: str, row: Row) -> float | None:
@@ -224,6 +225,9 @@ figures are medians; a ratio below 1 means that taeda takes less. A ratio above 
 asks of itself is set in bold, with the target. The load is that of the minute before the suite, by
 other work; where it is not given, or above a few tenths, PyTorch's two-thread rows suffer most (its
 OpenMP threads wait for each other) and the one-thread rows are the ones to believe.
+
+A kernel's share of the limit is its rate over that of the better framework's copy of about as many
+bytes, or of its large matrix product, timed between the kernel's own repetitions.
 """
     for suite, title in TITLES.items():
         if suite not in results:
