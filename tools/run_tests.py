@@ -23,7 +23,7 @@ PYTEST_SUMMARY = re.compile(
     r"^=*\s*(\d+ (passed|failed|skipped|errors?)|no tests ran).* in [\d.]+s"
 )
 # What runs under the sanitizers, which make Python some five times slower.
-SANITIZED = ["tests/smoke", "tests/python", "tests/autograd", "tests/ops"]
+SANITIZED = ["tests/smoke", "tests/python", "tests/autograd", "tests/ops", "tests/nn"]
 
 
 @dataclass
