@@ -11,6 +11,7 @@
 #include "kernels/cpu/attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -30,11 +31,16 @@ namespace {
 using V = Vec<float>;
 constexpr int64_t kLanes = V::size();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kKeys = 256;          // a block's, at most
-constexpr int64_t kGroupPanels = 8;     // that meet a packed block of keys in forward
+constexpr int64_t kKeys = 256;  // a block's, at most
+// Panels that meet a packed block of keys in forward: what is kept of them stays in the
+// second-level cache, and there are enough groups for some threads.
+constexpr int64_t kGroupPanels = 16;
+constexpr int64_t kGroupFloats = int64_t{1} << 16;
+constexpr int64_t kEnoughTasks = 4;
 constexpr int64_t kBackwardPanels = 4;  // and in backward, where their weights are kept
 
-int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+int64_t rounded_up(int64_t n, int64_t to) { return blocks_of(n, to) * to; }
 
 // Working memory of one task, handed out piece by piece; each piece starts a line of the cache.
 // Without memory it only counts.
@@ -67,6 +73,7 @@ struct Sizes {
   int64_t heads, groups, queries, keys, features, values;  // values: features of a value
   int64_t block;                                           // keys
   int64_t panels;                                          // of queries
+  int64_t group;                                           // panels
 };
 Sizes sizes_of(const Attention& a) {
   const SgemmTiles& tiles = sgemm_tiles();
@@ -77,10 +84,15 @@ Sizes sizes_of(const Attention& a) {
           a.query.sizes[3],
           a.value.sizes[3],
           0,
-          0};
-  const int64_t blocks = std::max<int64_t>(1, (s.keys + kKeys - 1) / kKeys);
-  s.block = rounded_up((s.keys + blocks - 1) / blocks, tiles.rows);
-  s.panels = (s.queries + tiles.columns - 1) / tiles.columns;
+          0,
+          kGroupPanels};
+  const int64_t keys = std::max<int64_t>(s.keys, 1);
+  s.block = rounded_up(blocks_of(keys, blocks_of(keys, kKeys)), tiles.rows);
+  s.panels = blocks_of(s.queries, tiles.columns);
+  const int64_t heads = a.query.sizes[0] * s.heads, kept = tiles.columns * (s.features + s.values);
+  while (s.group > 2 &&
+         (s.group * kept > kGroupFloats || heads * blocks_of(s.panels, s.group) < kEnoughTasks))
+    s.group /= 2;
   return s;
 }
 
@@ -97,15 +109,27 @@ struct Panel {
   int64_t query, count, width;
 };
 
-// Keys of the block [key, key + n) that the panel sees.
+// Keys of the block [key, key + n) that the panel's columns [0, columns) see.
+int64_t visible(const Panel& p, bool causal, int64_t key, int64_t n, int64_t columns) {
+  return causal ? std::clamp<int64_t>(p.query + std::min(columns, p.count) - key, 0, n) : n;
+}
 int64_t visible(const Panel& p, bool causal, int64_t key, int64_t n) {
-  return causal ? std::clamp<int64_t>(p.query + p.count - key, 0, n) : n;
+  return visible(p, causal, key, n, p.count);
 }
 
-// -inf where a key stands behind the query.
+// -inf where a key stands behind the query, in the vectors of queries some of which see the key.
 void mask_future(float* scores, const Panel& p, int64_t key, int64_t keys) {
-  for (int64_t k = std::max<int64_t>(0, p.query + 1 - key); k < keys; k++)
-    std::fill_n(scores + k * p.width, std::min(p.width, key + k - p.query), -kInfinity);
+  for (int64_t k = std::max<int64_t>(0, p.query + 1 - key); k < keys; k++) {
+    const int64_t column = key + k - p.query, vector = column / kLanes * kLanes;
+    std::fill_n(scores + k * p.width + vector, column - vector, -kInfinity);
+  }
+}
+
+// 0 where no query of a vector sees the key.
+void clear_future(float* x, const Panel& p, int64_t key, int64_t keys) {
+  for (int64_t at = 0; at < p.count; at += kLanes)
+    for (int64_t k = visible(p, true, key, keys, at + kLanes); k < keys; k++)
+      store(x + k * p.width + at, V(0));
 }
 
 // The mask of one head.
@@ -165,11 +189,16 @@ TD_FN void weigh(float* scores, const RowState& state, int64_t at, int64_t width
   }
   for (int v = 0; v < kVectors; v++) store(state.sum + at + v * kLanes, sum[v]);
 }
-void weigh_panel(float* scores, const RowState& state, const Panel& p, int64_t keys) {
+void weigh_panel(float* scores, const RowState& state, const Panel& p, bool causal, int64_t key,
+                 int64_t keys) {
   int64_t at = 0;
   const int64_t used = rounded_up(p.count, kLanes);
-  for (; at + 2 * kLanes <= used; at += 2 * kLanes) weigh<2>(scores, state, at, p.width, keys);
-  for (; at < used; at += kLanes) weigh<1>(scores, state, at, p.width, keys);
+  const bool whole = visible(p, causal, key, keys, kLanes) == keys;
+  for (; whole && at + 2 * kLanes <= used; at += 2 * kLanes)
+    weigh<2>(scores, state, at, p.width, keys);
+  for (; at < used; at += kLanes)
+    weigh<1>(scores, state, at, p.width, visible(p, causal, key, keys, at + kLanes));
+  if (!whole) clear_future(scores, p, key, keys);
 }
 
 // rows of `width` elements times factors by column
@@ -180,6 +209,16 @@ void scale_columns(float* x, int64_t rows, const float* factor, const Panel& p) 
   }
 }
 
+// Lines of a head that a product of so many tiles fetches on the way.
+Prefetch rows_ahead(const Rows& r, int64_t row, int64_t rows, int64_t features, int64_t tiles) {
+  if (rows <= 0 || r.col != 1) return {};
+  return {r.at(row), rows, r.row, features, tiles};
+}
+
+// The i-th of n tasks of which the last are the longest: one of these and one of the shortest in
+// turn, so that equal shares of the tasks take as long.
+int64_t long_and_short(int64_t i, int64_t n) { return i % 2 == 0 ? n - 1 - i / 2 : i / 2; }
+
 // What both directions need: the operands, their sizes and the tiles.
 class Task {
  protected:
@@ -188,11 +227,24 @@ class Task {
   Panel panel(int64_t i) const {
     return {i * t_.columns, std::min(t_.columns, s_.queries - i * t_.columns), t_.columns};
   }
+  // Products of the first `seen` keys of a block with the panel's queries that see them: rows are
+  // packed along `features`, columns too.
+  void multiply_seen(float* c, const float* rows, const float* columns, int64_t features,
+                     float alpha, const Panel& p, int64_t key, int64_t seen,
+                     std::span<Prefetch> ahead) const {
+    int64_t done = 0;
+    for (int64_t at = 0; at < p.count; at += kLanes) {
+      const int64_t end = visible(p, a_.causal, key, seen, at + kLanes);
+      if (end > done)
+        t_.multiply({end - done, p.count - at, features, c + done * p.width + at, p.width, 1, rows,
+                     features, columns + at, features, alpha, 0, done, ahead});
+      done = std::max(done, end);
+    }
+  }
   // Scores of the first `seen` keys of a block.
   void score(float* scores, const float* keys, const float* queries, const Panel& p, int64_t key,
-             int64_t seen, const HeadMask& mask, float* room) const {
-    t_.multiply({seen, p.count, s_.features, scores, p.width, 1, keys, s_.features, queries,
-                 s_.features, a_.scale});
+             int64_t seen, const HeadMask& mask, float* room, std::span<Prefetch> ahead) const {
+    multiply_seen(scores, keys, queries, s_.features, a_.scale, p, key, seen, ahead);
     mask.add(scores, room, p, key, seen);
     if (a_.causal) mask_future(scores, p, key, seen);
   }
@@ -216,14 +268,15 @@ class Forward : Task {
       : Task(a), out_(out), lse_(logsumexp.as<float>()) {}
 
   void run() const {
-    const int64_t groups = (s_.panels + kGroupPanels - 1) / kGroupPanels;
+    const int64_t groups = blocks_of(s_.panels, s_.group);
     parallel_for(0, a_.query.sizes[0] * s_.heads * groups, 1, [&](int64_t begin, int64_t end) {
       Arena count;
       take(count);
       Arena arena(count.used());
       const Memory m = take(arena);
       for (int64_t i = begin; i < end; i++)
-        group(m, i / groups / s_.heads, i / groups % s_.heads, i % groups * kGroupPanels);
+        group(m, head_at(i / groups), long_and_short(i % groups, groups) * s_.group,
+              head_at(std::min(i + 1, end - 1) / groups));
     });
   }
 
@@ -234,7 +287,7 @@ class Forward : Task {
     float *queries, *results, *rows, *keys, *values, *scores, *mask;
   };
   Memory take(Arena& arena) const {
-    const int64_t panels = std::min(kGroupPanels, s_.panels) * t_.columns;
+    const int64_t panels = std::min(s_.group, s_.panels) * t_.columns;
     return {arena.take(panels * s_.features),
             arena.take(panels * s_.values),
             arena.take(panels * 3),
@@ -254,47 +307,73 @@ class Forward : Task {
     return {rows, rows + t_.columns, rows + 2 * t_.columns};
   }
 
-  void group(const Memory& m, int64_t b, int64_t h, int64_t first) const {
-    const Rows q = head_of(a_.query, b, h);
-    const Rows k = head_of(a_.key, b, h / (s_.heads / s_.groups));
-    const Rows v = head_of(a_.value, b, h / (s_.heads / s_.groups));
-    const HeadMask mask(a_.mask, b, h);
-    const int64_t count = std::min(kGroupPanels, s_.panels - first);
-    for (int64_t i = 0; i < count; i++) {
-      const Panel p = panel(first + i);
-      t_.pack_columns(queries(m, i), s_.features, q.at(p.query), p.count, q.row, q.col,
-                      s_.features);
-      std::fill_n(state(m, i).high, p.width, -kInfinity);
-      std::fill_n(state(m, i).sum, p.width, 0.0f);
-    }
+  struct Head {
+    int64_t b, h;
+    Rows q, k, v, out;
+    HeadMask mask;
+  };
+  Head head_at(int64_t i) const {
+    const int64_t b = i / s_.heads, h = i % s_.heads, g = h / (s_.heads / s_.groups);
+    return {b,
+            h,
+            head_of(a_.query, b, h),
+            head_of(a_.key, b, g),
+            head_of(a_.value, b, g),
+            head_of(out_, b, h),
+            HeadMask(a_.mask, b, h)};
+  }
+  // Panels from `first` on. What the group after it begins with is fetched meanwhile.
+  void group(const Memory& m, const Head& head, int64_t first, const Head& after) const {
+    const int64_t count = std::min(s_.group, s_.panels - first);
     const Panel last = panel(first + count - 1);
-    for (int64_t key = 0; key < s_.keys; key += s_.block) {
+    std::array<Prefetch, 4> ahead;
+    for (int64_t key = 0; key < std::max<int64_t>(s_.keys, 1); key += s_.block) {
       const int64_t n = visible(last, a_.causal, key, std::min(s_.block, s_.keys - key));
-      if (n == 0) break;
-      t_.pack_rows(m.keys, s_.features, k.at(key), n, k.row, k.col, s_.features);
-      t_.pack_rows(m.values, n, v.at(key), s_.values, v.col, v.row, n);
-      for (int64_t i = 0; i < count; i++) block(m, i, panel(first + i), key, n, mask);
+      if (n == 0 && key > 0) break;
+      t_.pack_rows(m.keys, s_.features, head.k.at(key), n, head.k.row, head.k.col, s_.features);
+      t_.pack_rows(m.values, n, head.v.at(key), s_.values, head.v.col, head.v.row, n);
+      const int64_t end = visible(last, a_.causal, 0, s_.keys), next = key + n;
+      const Head& then = next < end ? head : after;
+      const int64_t from = next < end ? next : 0, to = std::min(end, from + s_.block);
+      const int64_t tiles = tiles_of(n) * count / (a_.causal ? 2 : 1);
+      ahead[0] = rows_ahead(then.k, from, to - from, s_.features, tiles);
+      ahead[1] = rows_ahead(then.v, from, to - from, s_.values, tiles);
+      for (int64_t i = 0; i < count; i++) block(m, i, panel(first + i), key, n, head, ahead);
     }
-    for (int64_t i = 0; i < count; i++) finish(m, i, panel(first + i), b, h);
+  }
+  int64_t tiles_of(int64_t keys) const {
+    return blocks_of(keys, t_.rows) + blocks_of(s_.values, t_.rows);
   }
 
-  void block(const Memory& m, int64_t i, const Panel& p, int64_t key, int64_t n,
-             const HeadMask& mask) const {
+  // The block [key, key + n) meets a panel: its first one packs the queries, its last one ends it.
+  void block(const Memory& m, int64_t i, const Panel& p, int64_t key, int64_t n, const Head& head,
+             std::span<Prefetch, 4> ahead) const {
     const int64_t seen = visible(p, a_.causal, key, n);
-    if (seen == 0) return;
+    if (seen == 0 && key > 0) return;
     const RowState rows = state(m, i);
     float* const sums = results(m, i);
-    score(m.scores, m.keys, queries(m, i), p, key, seen, mask, m.mask);
-    weigh_panel(m.scores, rows, p, seen);
+    const int64_t left = visible(p, a_.causal, key + seen, s_.keys - key - seen);
+    if (key == 0) {
+      t_.pack_columns(queries(m, i), s_.features, head.q.at(p.query), p.count, head.q.row,
+                      head.q.col, s_.features);
+      std::fill_n(rows.high, p.width, -kInfinity);
+      std::fill_n(rows.sum, p.width, 0.0f);
+      const int64_t next = p.query + p.count, count = std::min(t_.columns, s_.queries - next);
+      ahead[2] = rows_ahead(head.q, next, count, s_.features, tiles_of(seen));
+    }
+    if (left == 0) ahead[3] = rows_ahead(head.out, p.query, p.count, s_.values, tiles_of(seen));
+    score(m.scores, m.keys, queries(m, i), p, key, seen, head.mask, m.mask, ahead);
+    weigh_panel(m.scores, rows, p, a_.causal, key, seen);
     if (key > 0) scale_columns(sums, s_.values, rows.factor, p);
     t_.multiply({s_.values, p.count, seen, sums, p.width, 1, m.values, n, m.scores, seen, 1,
-                 key > 0 ? 1.0f : 0.0f});
+                 key > 0 ? 1.0f : 0.0f, 0, ahead});
+    if (left == 0) finish(m, i, p, head);
   }
 
-  void finish(const Memory& m, int64_t i, const Panel& p, int64_t b, int64_t h) const {
+  void finish(const Memory& m, int64_t i, const Panel& p, const Head& head) const {
     const RowState rows = state(m, i);
     float* const sums = results(m, i);
-    float* const lse = lse_ + (b * s_.heads + h) * s_.queries + p.query;
+    float* const lse = lse_ + (head.b * s_.heads + head.h) * s_.queries + p.query;
     if (s_.keys == 0) std::fill_n(sums, s_.values * p.width, 0.0f);
     for (int64_t j = 0; j < p.count; j++) {
       const float sum = rows.sum[j];
@@ -302,7 +381,7 @@ class Forward : Task {
       rows.factor[j] = sum == 0 ? 0.0f : 1 / sum;
     }
     scale_columns(sums, s_.values, rows.factor, p);
-    store_turned(head_of(out_, b, h), p, sums, s_.values);
+    store_turned(head.out, p, sums, s_.values);
   }
 
   View out_;
@@ -311,15 +390,19 @@ class Forward : Task {
 
 // x becomes exp(x - logsumexp), the weights; gradients of weights become those of scores.
 void weigh_gradient(float* x, float* gradient, const float* logsumexp, const float* mean,
-                    const Panel& p, int64_t keys) {
+                    const Panel& p, bool causal, int64_t key, int64_t keys) {
   for (int64_t at = 0; at < p.count; at += kLanes) {
     const V shift = load(logsumexp + at), center = load(mean + at);
-    for (int64_t i = at; i < keys * p.width; i += p.width) {
+    const int64_t end = visible(p, causal, key, keys, at + kLanes) * p.width;
+    for (int64_t i = at; i < end; i += p.width) {
       const V weight = exp_falling(load(x + i) - shift);
       store(x + i, weight);
       store(gradient + i, weight * (load(gradient + i) - center));
     }
   }
+  if (!causal) return;
+  clear_future(x, p, key, keys);
+  clear_future(gradient, p, key, keys);
 }
 
 // A task is a head of keys with all heads of queries that read it: no two tasks add to the same
@@ -436,31 +519,28 @@ class Backward : Task {
       t_.pack_columns(m.panel_queries, s_.features, q.at(p.query), p.count, q.row, q.col,
                       s_.features);
       t_.pack_columns(m.panel_gy, s_.values, gy.at(p.query), p.count, gy.row, gy.col, s_.values);
-      score(m.panel_weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask);
-      t_.multiply({seen, p.count, s_.values, m.panel_gradients, p.width, 1, m.values, s_.values,
-                   m.panel_gy, s_.values});
+      score(m.panel_weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask, {});
+      multiply_seen(m.panel_gradients, m.values, m.panel_gy, s_.values, 1, p, key, seen, {});
       const int64_t row = r * padded_queries() + p.query;
-      weigh_gradient(m.panel_weights, m.panel_gradients, m.logsumexp + row, m.means + row, p, seen);
+      weigh_gradient(m.panel_weights, m.panel_gradients, m.logsumexp + row, m.means + row, p,
+                     a_.causal, key, seen);
       t_.multiply({s_.features, p.count, seen, panel_gq(m, r, first + i), p.width, 1, m.turned_keys,
                    n, m.panel_gradients, seen, a_.scale, 1});
       const int64_t at = i * t_.columns * t_.rows;
       t_.pack_rows(m.weights + at, queries, m.panel_weights, seen, p.width, 1, p.count);
       t_.pack_rows(m.gradients + at, queries, m.panel_gradients, seen, p.width, 1, p.count);
     }
-    add_to_keys(m, first, count, queries, key, n);
+    add_to_keys(m, start, queries, key, n);
   }
 
   // Strip by strip where a part of the queries does not see it.
-  void add_to_keys(const Memory& m, int64_t first, int64_t count, int64_t queries, int64_t key,
-                   int64_t n) const {
-    const bool whole = visible(panel(first), a_.causal, key, n) == n;
+  void add_to_keys(const Memory& m, int64_t start, int64_t queries, int64_t key, int64_t n) const {
+    const bool whole = !a_.causal || start >= key + n - 1;
     const int64_t step = whole ? n : t_.rows;
-    int64_t i = 0;
     for (int64_t row = 0; row < n; row += step) {
-      while (i < count && visible(panel(first + i), a_.causal, key, n) <= row) i++;
-      if (i == count) return;
-      const int64_t skip = i * t_.columns, rows = std::min(step, n - row);
-      const int64_t at = row * queries + skip * t_.rows;
+      const int64_t skip = whole ? 0 : std::max<int64_t>(0, key + row - start);
+      if (skip >= queries) return;
+      const int64_t at = row * queries + skip * t_.rows, rows = std::min(step, n - row);
       t_.multiply({rows, s_.values, queries - skip, m.gv + row * s_.values, s_.values, 1,
                    m.weights + at, queries, m.gy + skip * t_.columns, queries, 1, 1});
       t_.multiply({rows, s_.features, queries - skip, m.gk + row * s_.features, s_.features, 1,

@@ -310,30 +310,6 @@ void multiply_one(const Block& block, const float* strip, int64_t row, int64_t r
   tile_fn(rows, t.columns)(strip, block.packed_b + panel * kPanel * block.k, block.k, t);
 }
 
-// Fetches a matrix into the cache piece by piece, between tiles: packing alone would wait for
-// memory.
-class Prefetch {
- public:
-  Prefetch() = default;
-  Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t pieces)
-      : line_(data), stride_(stride), length_(length), left_(lines * blocks_of(length, kStep)) {
-    step_ = blocks_of(left_, std::max<int64_t>(pieces, 1));
-  }
-  void advance() {
-    const int64_t n = std::min(left_, step_);
-    left_ -= n;
-    for (int64_t i = 0; i < n; i++) {
-      __builtin_prefetch(line_ + at_, 0, 2);
-      if ((at_ += kStep) >= length_) at_ = 0, line_ += stride_;
-    }
-  }
-
- private:
-  static constexpr int64_t kStep = 16;  // floats: a line of the cache
-  const float* line_ = nullptr;
-  int64_t stride_ = 0, length_ = 0, left_ = 0, step_ = 0, at_ = 0;
-};
-
 // The strip of A that is packed next: the one at `row`, or the first one of the next block.
 Prefetch ahead_in_a(const Block& block, int64_t row, int64_t tiles) {
   const Sgemm& p = block.p;
@@ -437,19 +413,29 @@ void multiply(const Sgemm& p, bool parallel) {
 
 void multiply_packed(const PackedProduct& p) {
   for (int64_t j = 0; j < p.n; j += kPanel) {
-    for (int64_t i = 0; i < p.m; i += kTileRows) {
+    for (int64_t i = 0, rows = 0; i < p.m; i += rows) {
+      const int64_t line = p.a_first + i, above = line % kTileRows;
+      rows = std::min(kTileRows - above, p.m - i);
+      for (Prefetch& ahead : p.ahead) ahead.advance();
       float* c = p.c + i * p.c_row + j * p.c_col;
       const Target t{
           c, p.c_row, p.c_col, c, p.c_row, p.c_col, p.alpha, p.beta, std::min(kPanel, p.n - j)};
-      tile_fn(std::min<int64_t>(kTileRows, p.m - i), t.columns)(p.a + i * p.a_length,
-                                                                p.b + j * p.b_length, p.k, t);
+      tile_fn(rows, t.columns)(p.a + (line - above) * p.a_length + above, p.b + j * p.b_length, p.k,
+                               t);
     }
   }
 }
 
+template <int64_t kVector>
 void transpose(float* to, int64_t to_stride, const float* from, int64_t stride, int64_t lines,
                int64_t length) {
   int64_t i = 0;
+  if constexpr (kVector == 16) {
+    for (; i + 16 <= lines && length % 16 == 0; i += 16)
+      for (int64_t j = 0; j < length; j += 16)
+        transpose_sixteen<4>(to + j * to_stride + i, to_stride, from + i * stride + j, stride,
+                             false);
+  }
   for (; i + 4 <= lines; i += 4) {
     int64_t j = 0;
     for (; j + kLanes <= length; j += kLanes)
@@ -465,7 +451,7 @@ void transpose(float* to, int64_t to_stride, const float* from, int64_t stride, 
 
 const SgemmTiles& tiles_of_target() {
   static constexpr SgemmTiles tiles{kTileRows,           kPanel,          pack_panels<kTileRows>,
-                                    pack_panels<kPanel>, multiply_packed, transpose};
+                                    pack_panels<kPanel>, multiply_packed, transpose<kLanes>};
   return tiles;
 }
 

@@ -6,7 +6,9 @@
 // an element of C has the same bits whatever the number of threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 namespace taeda::cpu {
 
@@ -27,6 +29,34 @@ struct Sgemm {
 // On the calling thread, or on the pool.
 void sgemm(const Sgemm& p, bool parallel);
 
+// Fetches a matrix of `lines` rows into the cache in `pieces` steps, one between any two tiles:
+// packing it afterwards would wait for memory.
+class Prefetch {
+ public:
+  Prefetch() = default;
+  Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t pieces)
+      : line_(data),
+        stride_(stride),
+        length_(length),
+        left_(lines * ((length + kStep - 1) / kStep)) {
+    pieces = std::max<int64_t>(pieces, 1);
+    step_ = (left_ + pieces - 1) / pieces;
+  }
+  void advance() {
+    const int64_t n = std::min(left_, step_);
+    left_ -= n;
+    for (int64_t i = 0; i < n; i++) {
+      __builtin_prefetch(line_ + at_, 0, 2);
+      if ((at_ += kStep) >= length_) at_ = 0, line_ += stride_;
+    }
+  }
+
+ private:
+  static constexpr int64_t kStep = 16;  // floats: a line of the cache
+  const float* line_ = nullptr;
+  int64_t stride_ = 0, length_ = 0, left_ = 0, step_ = 0, at_ = 0;
+};
+
 // The parts of it, for kernels that pack an operand once and use it in several small products: C =
 // alpha A B + beta C on the calling thread.
 //
@@ -43,6 +73,8 @@ struct PackedProduct {
   int64_t b_length;
   float alpha = 1;
   float beta = 0;
+  int64_t a_first = 0;             // the row of A that meets the first of C
+  std::span<Prefetch> ahead = {};  // advance with each tile
 };
 struct SgemmTiles {
   int64_t rows, columns;
