@@ -459,6 +459,8 @@ void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed
 // and single rows, whose sizes may be new each time (decoding with a cache that grows).
 constexpr int64_t kOnednnProduct = 64 * 64 * 64;
 constexpr int64_t kOnednnTile = 512;
+constexpr int64_t kOnednnRows = 256;      // of a tile that is as wide as C,
+constexpr int64_t kOnednnColumns = 1024;  // where C is wider than a tile, but no wider than this
 
 bool worth_onednn(int64_t count, int64_t m, int64_t n, int64_t k) {
   return std::min(m, n) > kFewerColumns &&
@@ -482,7 +484,10 @@ bool try_onednn(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<
   if (copy_b) parallel_pack(room_b.data(), b);
   const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
                         y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
-  const Tiling t = kParallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
+  const bool by_rows = n > kOnednnTile && n <= kOnednnColumns && m >= 4 * kOnednnRows;
+  const Tiling t = !kParallel ? Tiling{m, n}
+                   : by_rows  ? Tiling{kOnednnRows, n}
+                              : choose_tiles(m, n, k, kOnednnTile);
   for_each_tile(t, c, x, y, d, [&](const auto& out, const auto& l, const auto& r, const auto& z) {
     onednn_tile(out, l, r, alpha, beta, z);
   });

@@ -32,7 +32,7 @@ Matrix offset(Matrix m, DType dtype, int64_t elements) {
 
 // Products that are worth a thread of their own.
 constexpr int64_t kBatchWork = int64_t{1} << 17;
-constexpr int64_t kCallWork = int64_t{1} << 22;  // and a call to a library
+constexpr int64_t kCallWork = int64_t{1} << 24;  // and a call to a library
 
 // Batches of small products are dealt out to threads; large ones are split one after the other.
 void batched_gemm(const View& out, const View& a, const View& b, const Scalar& alpha,
