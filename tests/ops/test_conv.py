@@ -114,6 +114,31 @@ def test_channels_last_stays() -> None:
         )
 
 
+@pytest.mark.parametrize("last", [(True, False), (False, True), (True, True)])
+def test_many_channels_last(last: tuple[bool, bool]) -> None:
+    """What Winograd's algorithm takes row-major gives the same from channels-last operands."""
+    taeda.manual_seed(0)
+    shapes = [(8, 64, 14, 15), (64, 64, 3, 3), (64,)]
+    operands = [taeda.randn(shape, dtype=taeda.float64) for shape in shapes]
+    gy = taeda.randn(8, 64, 14, 15, dtype=taeda.float64)
+
+    def run(dtype: taeda.dtype, last: tuple[bool, bool]) -> list[taeda.Tensor]:
+        x, w, b = (t.to(dtype, copy=True) for t in operands)
+        x = x.contiguous(memory_format=taeda.channels_last) if last[0] else x
+        w = w.contiguous(memory_format=taeda.channels_last) if last[1] else w
+        for t in (x, w, b):
+            t.requires_grad_()
+        y = F.conv2d(x, w, b, padding=1)
+        assert y.is_contiguous(memory_format=taeda.channels_last) or not any(last)
+        y.backward(gy.to(dtype))
+        return [y.detach(), x.grad, w.grad, b.grad]
+
+    exact, found = run(taeda.float64, (False, False)), run(taeda.float32, last)
+    for got, want in zip(found, exact, strict=True):
+        scale = want.abs().max().item()
+        assert (got.double() - want).abs().max().item() < 2e-5 * scale
+
+
 def test_expanded_gradient() -> None:
     """sum().backward() sends one number, expanded."""
     x = r(2, 1, 4, 4).requires_grad_()

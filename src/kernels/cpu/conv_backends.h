@@ -10,7 +10,8 @@ void onednn_conv_forward(const ConvProblem& p, const View& bias);
 void onednn_conv_input_gradient(const ConvProblem& p);
 void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
 
-// Winograd's algorithm for f32 images, 3x3 filters and stride 1, where use_winograd says so.
+// Winograd's algorithm for f32 images, 3x3 filters and stride 1, where use_winograd says so; all
+// arrays are row-major.
 bool use_winograd(const ConvProblem& p, bool weight_gradient);
 void winograd_conv_forward(const ConvProblem& p, const View& bias);
 void winograd_conv_input_gradient(const ConvProblem& p);

@@ -400,11 +400,6 @@ HWY_EXPORT(winograd_weight_gradient);
 
 namespace {
 // Planes are dense and row-major; samples and channels may have any strides.
-bool dense_planes(const ConvArray& a) { return a.strides[3] == 1 && a.strides[2] == a.sizes[3]; }
-bool dense(const ConvArray& w) {
-  return w.strides[3] == 1 && w.strides[2] == 3 && w.strides[1] == 9 &&
-         w.strides[0] == 9 * w.sizes[1];
-}
 }  // namespace
 
 bool use_winograd(const ConvProblem& p, bool weight_gradient) {
@@ -413,9 +408,7 @@ bool use_winograd(const ConvProblem& p, bool weight_gradient) {
     if (p.w.sizes[i + 2] != 3 || p.stride[i] != 1 || p.dilation[i] != 1 || p.padding[i] > 2)
       return false;
   }
-  if (!dense_planes(p.x) || !dense_planes(p.y) || !dense(p.w) ||
-      !HWY_DYNAMIC_DISPATCH(has_vectors)())
-    return false;
+  if (!HWY_DYNAMIC_DISPATCH(has_vectors)()) return false;
   // Cycles for a tile: of the products, of the transforms by channel, which work on rows of tiles,
   // and its share of those of the filters (measured with AVX-512).
   const double in = static_cast<double>(p.x.sizes[1]), out = static_cast<double>(p.y.sizes[1]);

@@ -2,6 +2,8 @@
 
 #include "kernels/cpu/conv_array.h"
 #include "kernels/cpu/conv_backends.h"
+#include "kernels/cpu/loop.h"
+#include "kernels/cpu/scratch.h"
 
 namespace taeda::cpu {
 
@@ -25,6 +27,55 @@ bool moderate(const ConvProblem& p) {
 
 bool use_onednn(const ConvProblem& p) {
   return onednn_convolves(p.x.dtype) && p.x.numel() > 0 && p.y.numel() > 0 && moderate(p);
+}
+
+bool row_major(const ConvArray& a) {
+  int64_t stride = 1;
+  for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) {
+    if (a.strides[d] != stride && a.sizes[d] != 1) return false;
+  }
+  return true;
+}
+
+// A row-major copy of an array whose channels follow each other, or the array itself.
+class Planes {
+ public:
+  explicit Planes(const ConvArray& a)
+      : given_(a), planes_(a), memory_(row_major(a) ? 0 : a.numel()) {
+    int64_t stride = 1;
+    for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) planes_.strides[d] = stride;
+    if (memory_.data()) planes_.data = reinterpret_cast<char*>(memory_.data());
+  }
+  const ConvArray& array() const { return planes_; }
+  void load() const {
+    if (memory_.data()) copy(planes_.view(), given_.view());
+  }
+  void store() const {
+    if (memory_.data()) copy(given_.view(), planes_.view());
+  }
+
+ private:
+  const ConvArray& given_;
+  ConvArray planes_;
+  Scratch<float> memory_;
+};
+
+// Calls convolve(problem) on row-major arrays, of which it writes `out`: copying channels-last ones
+// there and back takes less than Winograd's algorithm saves.
+template <class Convolve>
+void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve& convolve) {
+  ConvProblem q = p;
+  const Planes x(p.x), w(p.w), y(p.y);
+  using Part = std::pair<const Planes*, ConvArray ConvProblem::*>;
+  const Part parts[] = {{&x, &ConvProblem::x}, {&w, &ConvProblem::w}, {&y, &ConvProblem::y}};
+  for (const auto& [planes, array] : parts) {
+    q.*array = planes->array();
+    if (array != out) planes->load();
+  }
+  convolve(q);
+  for (const auto& [planes, array] : parts) {
+    if (array == out) planes->store();
+  }
 }
 
 }  // namespace
@@ -67,7 +118,7 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
   if (y.numel == 0) return;
   const ConvProblem p(x, w, y, g);
   if (use_onednn(p) && use_winograd(p, false))
-    winograd_conv_forward(p, b);
+    on_planes(p, &ConvProblem::y, [&](const auto& q) { winograd_conv_forward(q, b); });
   else if (use_onednn(p) && use_pointwise(p, false))
     pointwise_conv_forward(p, b);
   else if (use_onednn(p) && use_direct(p))
@@ -83,7 +134,7 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
   if (gx.numel == 0) return;
   const ConvProblem p(gx, w, gy, g);
   if (use_onednn(p) && use_winograd(p, false))
-    winograd_conv_input_gradient(p);
+    on_planes(p, &ConvProblem::x, winograd_conv_input_gradient);
   else if (use_onednn(p) && use_pointwise(p, false))
     pointwise_conv_input_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, false))
@@ -98,7 +149,7 @@ void convolution_weight_gradient(const View& gw, const View& gb, const View& gy,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
   if (use_onednn(p) && use_winograd(p, true))
-    winograd_conv_weight_gradient(p, gb);
+    on_planes(p, &ConvProblem::w, [&](const auto& q) { winograd_conv_weight_gradient(q, gb); });
   else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
