@@ -9,7 +9,7 @@ import pytest
 import taeda
 from taeda.nn import functional as F
 
-nan = float("nan")
+nan, inf = float("nan"), float("inf")
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +33,17 @@ CASES = [
     {"kernel_size": 3, "stride": 1},
     {"kernel_size": (2, 3), "stride": (1, 2), "dilation": (2, 1)},
     {"kernel_size": 2, "stride": 3, "ceil_mode": True},
+    {"kernel_size": 3, "stride": 1, "padding": 1},
+    {"kernel_size": (3, 5), "stride": (2, 3), "padding": (1, 2), "ceil_mode": True},
+    {"kernel_size": (5, 2), "stride": (1, 4), "padding": (2, 1), "dilation": (1, 2)},
 ]
 
 
 @pytest.mark.parametrize("options", CASES)
 @pytest.mark.parametrize("shape", [(2, 3, 9, 40), (1, 2, 6, 70), (2, 8, 8), (3, 1, 5, 3)])
-@pytest.mark.parametrize("values", [None, [0.0, 1.0, 2.0, nan], [0.0, -0.0, 1.0]])
+@pytest.mark.parametrize(
+    "values", [None, [0.0, 1.0, 2.0, nan], [0.0, -0.0, 1.0], [-inf, -inf, -inf, 1.0]]
+)
 def test_max_pool2d_values_and_gradient(
     torch: Any, options: dict, shape: tuple, values: list | None
 ) -> None:
@@ -53,6 +58,40 @@ def test_max_pool2d_values_and_gradient(
     _, index = F.max_pool2d(mine, **options, return_indices=True)
     _, expected = torch.nn.functional.max_pool2d(theirs, **options, return_indices=True)
     assert index.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kernel", [(3, 3, 3), (2, 1, 4), (7, 7, 7)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_max_pool3d_gradient(torch: Any, kernel: tuple, dtype: str) -> None:
+    """The last kernel has more elements than a byte can name."""
+    theirs = torch.randn(2, 2, 9, 12, 37, generator=torch.Generator().manual_seed(0))
+    theirs = theirs.to(getattr(torch, dtype))
+    mine = taeda.from_numpy(theirs.float().numpy()).to(getattr(taeda, dtype)).requires_grad_()
+    theirs.requires_grad_()
+    options = {"kernel_size": kernel, "stride": 2, "padding": [k // 2 for k in kernel]}
+    got, want = F.max_pool3d(mine, **options), torch.nn.functional.max_pool3d(theirs, **options)
+    got.backward(got.detach())
+    want.backward(want.detach())
+    assert got.tolist() == want.tolist()
+    got_grad = torch.tensor(mine.grad.tolist(), dtype=torch.float32)
+    rounding = 0.02 if dtype == "bfloat16" else 0  # PyTorch rounds after each addition
+    torch.testing.assert_close(got_grad, theirs.grad.float(), rtol=rounding, atol=0)
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_max_pool2d_keeps_a_byte_a_window(channels_last: bool) -> None:
+    """The graph holds where the maxima were, not the input, and no gradient no graph."""
+    x = taeda.randn(2, 8, 32, 32)
+    if channels_last:
+        x = x.to(memory_format=taeda.channels_last)
+    kept: list[Any] = []
+    with taeda.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        plain = F.max_pool2d(x, 3, 2, 1)
+        assert not kept
+        recorded = F.max_pool2d(x.clone().requires_grad_(), 3, 2, 1)
+    assert [(t.dtype, t.numel()) for t in kept] == [(taeda.uint8, recorded.numel())]
+    assert recorded.tolist() == plain.tolist()
+    assert recorded.is_contiguous(memory_format=taeda.channels_last) == channels_last
 
 
 @pytest.mark.parametrize(
@@ -103,6 +142,51 @@ def test_interpolate_matches(torch: Any, mode: str, size: tuple) -> None:
     )
 
 
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(18, 80), (23, 61), (9, 137), (4, 13), (40, 33)])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_interpolate_wide_images(
+    torch: Any, mode: str, size: tuple, antialias: bool, channels_last: bool
+) -> None:
+    """Rows of several vectors, whose sources lie close together or far apart."""
+    mine, theirs = pair(torch, (1, 20, 9, 40))
+    options = {"size": size, "mode": mode, "antialias": antialias}
+    x, y = mine, theirs
+    if channels_last:
+        x, y = x.to(memory_format=taeda.channels_last), y.to(memory_format=torch.channels_last)
+    got, want = F.interpolate(x, **options), torch.nn.functional.interpolate(y, **options)
+    got.square().sum().backward()
+    want.square().sum().backward()
+    close = {"rtol": 1e-4, "atol": 1e-4}
+    torch.testing.assert_close(torch.from_numpy(got.detach().numpy()), want.detach(), **close)
+    torch.testing.assert_close(torch.from_numpy(mine.grad.numpy()), theirs.grad, **close)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "uint8"])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("size", [(6, 5, 80), (3, 9, 61), (2, 2, 11)])
+def test_nearest_volumes(torch: Any, dtype: str, mode: str, size: tuple) -> None:
+    theirs = torch.arange(2 * 3 * 4 * 40).remainder(251).reshape(2, 1, 3, 4, 40)
+    mine = taeda.from_numpy(theirs.numpy()).to(getattr(taeda, dtype))
+    theirs = theirs.to(getattr(torch, dtype))
+    got = F.interpolate(mine, size=size, mode=mode)
+    assert got.tolist() == torch.nn.functional.interpolate(theirs, size=size, mode=mode).tolist()
+
+
+def test_interpolate_gives_an_infinite_gradient_to_its_own_inputs(torch: Any) -> None:
+    mine, theirs = pair(torch, (1, 1, 3, 40))
+    got = F.interpolate(mine, scale_factor=2, mode="bilinear")
+    want = torch.nn.functional.interpolate(theirs, scale_factor=2, mode="bilinear")
+    gy = torch.zeros(want.shape)
+    gy[0, 0, 3, 41] = inf
+    want.backward(gy)
+    got.backward(taeda.from_numpy(gy.numpy()))
+    mine_inf, theirs_inf = mine.grad.isinf().tolist(), theirs.grad.isinf().tolist()
+    assert mine_inf == theirs_inf
+    assert mine.grad.isnan().tolist() == theirs.grad.isnan().tolist()
+
+
 @pytest.mark.parametrize("scale", [0.3, 1.7, 2, 2.5])
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
 def test_interpolate_by_scale(torch: Any, mode: str, scale: float) -> None:
@@ -120,6 +204,8 @@ def test_pool_gradients_to_second_order() -> None:
     for f in (
         lambda x: F.max_pool2d(x, 2),
         lambda x: F.max_pool2d(x, 3, 1, 1),
+        lambda x: F.max_pool1d(x[0], 3, 2, 1),
+        lambda x: F.max_pool3d(x, 2, 1),
         lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
         lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
         lambda x: F.adaptive_max_pool2d(x, 2),

@@ -2,18 +2,11 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/pool_rows.cc"
 #include "kernels/cpu/simd.h"
 
-#include <cmath>
-
 #include "kernels/cpu/pool_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 namespace {
-
-template <class T>
-TD_FN T larger(T a, T b) {
-  return b > a || std::isnan(b) ? b : a;
-}
 
 // The even and the odd elements of 2 n values.
 template <class T>
@@ -25,10 +18,6 @@ TD_FN Pairs<T> load_pairs(const T* p) {
   Pairs<T> x;
   hn::LoadInterleaved2(typename Vec<T>::Tag(), p, x.even.raw, x.odd.raw);
   return x;
-}
-template <class T>
-TD_FN void store_pairs(T* p, Vec<T> even, Vec<T> odd) {
-  hn::StoreInterleaved2(even.raw, odd.raw, typename Vec<T>::Tag(), p);
 }
 
 template <class T>
@@ -55,166 +44,184 @@ void pairs_max(const T* upper, const T* lower, T* y, int64_t n) {
 }
 
 template <class T>
-TD_FN void pairs_gradient_block(const T* upper, const T* lower, const T* gy, T* g_upper,
-                                T* g_lower) {
-  const Pairs<T> a = load_pairs(upper), b = load_pairs(lower);
-  const Vec<T> most = max(max(a.even, a.odd), max(b.even, b.odd)), zero(T(0)), g = load(gy);
-  auto m0 = a.even == most, m1 = a.odd == most, m2 = b.even == most, m3 = b.odd == most;
-  const auto nan = isnan(most);
-  if (any(nan)) [[unlikely]] {  // the last NaN first
-    const auto n3 = isnan(b.odd), n2 = isnan(b.even) & !n3, n1 = isnan(a.odd) & !(n3 | n2);
-    m3 = m3 | n3, m2 = m2 | n2, m1 = m1 | n1, m0 = m0 | (isnan(a.even) & !(n3 | n2 | n1));
-  }
-  m1 = m1 & !m0, m2 = m2 & !(m0 | m1), m3 = m3 & !(m0 | m1 | m2);
-  store_pairs(g_upper, select(m0, g, zero), select(m1, g, zero));
-  store_pairs(g_lower, select(m2, g, zero), select(m3, g, zero));
+TD_FN void pairs_gradient_block(const uint8_t* place, const T* gy, T* g_upper, T* g_lower) {
+  using Unsigned = hn::RebindToUnsigned<typename Vec<T>::Tag>;
+  const typename Vec<T>::Tag d;
+  const Unsigned words;
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Unsigned>(), place);
+  const auto at = [&]() HWY_ATTR {
+    if constexpr (sizeof(T) == 4)
+      return hn::PromoteTo(words, bytes);
+    else
+      return hn::PromoteTo(words, hn::PromoteTo(hn::Rebind<uint32_t, Unsigned>(), bytes));
+  }();
+  const auto part = [&](int which) HWY_ATTR {
+    return hn::IfThenElseZero(hn::RebindMask(d, hn::Eq(at, hn::Set(words, which))), load(gy).raw);
+  };
+  hn::StoreInterleaved2(part(0), part(1), d, g_upper);
+  hn::StoreInterleaved2(part(2), part(3), d, g_lower);
 }
 
 template <class T>
-void pairs_gradient(const T* upper, const T* lower, const T* gy, T* g_upper, T* g_lower,
-                    int64_t n) {
+void pairs_gradient(const uint8_t* place, const T* gy, T* g_upper, T* g_lower, int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size();
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    pairs_gradient_block(upper + 2 * i, lower + 2 * i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
+    pairs_gradient_block(place + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
   if (i == n) return;
   if (n >= kLanes) {
     i = n - kLanes;
-    return pairs_gradient_block(upper + 2 * i, lower + 2 * i, gy + i, g_upper + 2 * i,
-                                g_lower + 2 * i);
+    return pairs_gradient_block(place + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
   }
-  T a[2 * kLanes] = {}, b[2 * kLanes] = {}, g[kLanes] = {}, ga[2 * kLanes], gb[2 * kLanes];
+  uint8_t at[kLanes] = {};
+  T g[kLanes] = {}, upper[2 * kLanes], lower[2 * kLanes];
   const size_t bytes = static_cast<size_t>(n) * sizeof(T);
-  std::memcpy(a, upper, 2 * bytes);
-  std::memcpy(b, lower, 2 * bytes);
+  std::memcpy(at, place, static_cast<size_t>(n));
   std::memcpy(g, gy, bytes);
-  pairs_gradient_block(a, b, g, ga, gb);
-  std::memcpy(g_upper, ga, 2 * bytes);
-  std::memcpy(g_lower, gb, 2 * bytes);
+  pairs_gradient_block(at, g, upper, lower);
+  std::memcpy(g_upper, upper, 2 * bytes);
+  std::memcpy(g_lower, lower, 2 * bytes);
+}
+
+// The elements of x and y, one after the other, as pairs.
+template <class T>
+TD_FN Pairs<T> separate(Vec<T> x, Vec<T> y) {
+#if HWY_TARGET == HWY_SCALAR
+  return {x, y};
+#else
+  const typename Vec<T>::Tag d;
+  return {hn::ConcatEven(d, y.raw, x.raw), hn::ConcatOdd(d, y.raw, x.raw)};
+#endif
+}
+
+// The first n lanes of p, minus infinity in the others.
+template <class T>
+TD_FN Vec<T> load_padded(const T* p, int64_t n) {
+  if (n >= Vec<T>::size()) return load(p);
+  const Vec<T> lowest(-std::numeric_limits<T>::infinity());
+  if (n <= 0) return lowest;
+  const Mask<T> inside{hn::FirstN(typename Vec<T>::Tag(), static_cast<size_t>(n))};
+  return select(inside, load_n(p, n), lowest);
 }
 
 template <class T>
-void rows_max(T* row, const T* other, int64_t n) {
+bool split(const Phases& p, const T* row, T* phases) {
   constexpr int64_t kLanes = Vec<T>::size();
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(row + i, max(load(row + i), load(other + i)));
-  if (i < n) store_n(row + i, max(load_n(row + i, n - i), load_n(other + i, n - i)), n - i);
+  const int64_t n = p.w.in, stride = p.w.stride;
+  T* const even = phases + p.w.padding % stride * p.pitch + p.w.padding / stride;
+  T* const odd = phases + (p.w.padding + 1) % stride * p.pitch + (p.w.padding + 1) / stride;
+  Mask<T> nan = Vec<T>(0) != Vec<T>(0);
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const Vec<T> x = load_padded(row + i, n - i);
+      nan = nan | isnan(x);
+      store(even + i, x);
+    }
+    return any(nan);
+  }
+  if (stride == 2) {
+    for (int64_t i = 0; i < n; i += 2 * kLanes) {
+      const Vec<T> x = load_padded(row + i, n - i),
+                   y = load_padded(row + i + kLanes, n - i - kLanes);
+      nan = nan | isnan(x) | isnan(y);
+      const Pairs<T> pairs = separate(x, y);
+      store(even + i / 2, pairs.even);
+      store(odd + i / 2, pairs.odd);
+    }
+    return any(nan);
+  }
+  bool found = false;
+  for (int64_t i = 0, j = p.w.padding % stride, to = p.w.padding / stride; i < n; i++) {
+    found |= row[i] != row[i];
+    phases[j * p.pitch + to] = row[i];
+    if (++j == stride) j = 0, to++;
+  }
+  return found;
 }
 
 template <class T>
-TD_FN T window_max(const Windows& w, const T* row, int64_t o) {
-  const int64_t start = w.start(o), last = w.last(o);
-  int64_t k = w.first(o);
-  T most = row[start + k * w.dilation];
-  for (k++; k < last; k++) most = larger(most, row[start + k * w.dilation]);
+TD_FN Vec<T> max_at(const T* const* taps, int64_t count, int64_t i, int64_t n) {
+  const bool whole = n - i >= Vec<T>::size();
+  Vec<T> most = whole ? load(taps[0] + i) : load_n(taps[0] + i, n - i);
+  for (int64_t t = 1; t < count; t++)
+    most = max(most, whole ? load(taps[t] + i) : load_n(taps[t] + i, n - i));
   return most;
 }
 
-// Calls vector(o) for windows o, o + 1, ... of a row, as many as a vector has lanes, where they are
-// wholly inside and kStride elements apart, and scalar(o) for one window elsewhere. The last vector
-// may come to windows again.
-template <int kStride, class T, class Vector, class Scalar>
-void for_each_window(const Windows& w, const Vector& vector, const Scalar& scalar) {
+template <class T>
+void taps_max(const T* const* taps, int64_t count, T* y, int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size();
-  const int64_t room = w.in - (w.kernel - 1) * w.dilation - kStride * kLanes + w.padding,
-                first = (w.padding + kStride - 1) / kStride,
-                last = std::min(w.out - kLanes, room < 0 ? -1 : room / kStride);
-  int64_t o = 0;
-  for (; o < std::min(first, w.out); o++) scalar(o);
-  for (; o <= last; o += kLanes) vector(o);
-  if (last >= first && o < w.out && o < last + kLanes) vector(last), o = last + kLanes;
-  for (; o < w.out; o++) scalar(o);
-}
-template <class T, class Vector, class Scalar>
-void for_each_window(const Windows& w, const Vector& vector, const Scalar& scalar) {
-  if (w.stride == 1)
-    for_each_window<1, T>(w, vector, scalar);
-  else if (w.stride == 2)
-    for_each_window<2, T>(w, vector, scalar);
-  else
-    for (int64_t o = 0; o < w.out; o++) scalar(o);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, max_at(taps, count, i, n));
+  if (i < n) store_n(y + i, max_at(taps, count, i, n), n - i);
 }
 
-// Elements 0, 1, ... or, where windows are two elements apart, 0, 2, ...
-template <class T>
-TD_FN Vec<T> load_starts(const Windows& w, const T* p) {
-  return w.stride == 1 ? load(p) : load_pairs(p).even;
-}
-
-template <class T>
-void along_row(const Windows& w, const T* row, T* y) {
-  for_each_window<T>(
-      w,
-      [&](int64_t o) HWY_ATTR {
-        const T* from = row + w.start(o);
-        Vec<T> most = load_starts(w, from);
-        for (int64_t k = 1; k < w.kernel; k++)
-          most = max(most, load_starts(w, from + k * w.dilation));
-        store(y + o, most);
-      },
-      [&](int64_t o) { y[o] = window_max(w, row, o); });
-}
-
-template <class T>
-TD_FN T find_in_window(const Windows& w, const T* const* lines, int64_t line_count, int64_t o) {
-  const int64_t start = w.start(o), first = w.first(o), last = w.last(o);
-  T most = lines[0][start + first * w.dilation];
-  int64_t best = first;
-  for (int64_t line = 0; line < line_count; line++) {
-    for (int64_t k = first; k < last; k++) {
-      const T value = lines[line][start + k * w.dilation];
-      if (value > most || std::isnan(value)) most = value, best = line * w.kernel + k;
-    }
-  }
-  return static_cast<T>(best);
-}
-
-template <class T>
-TD_FN void find_in_windows(const Windows& w, const T* const* lines, int64_t line_count, int64_t o,
-                           T* best) {
-  const int64_t start = w.start(o);
-  Vec<T> most = load_starts(w, lines[0] + start), where(T(0));
-  for (int64_t line = 0; line < line_count; line++) {
-    for (int64_t k = 0; k < w.kernel; k++) {
-      const Vec<T> value = load_starts(w, lines[line] + start + k * w.dilation);
-      const auto better = (value > most) | isnan(value);
+template <bool kNaN, class T>
+bool taps_find(const T* const* taps, const uint32_t* names, int64_t count, T* y, uint32_t* where,
+               int64_t n) {
+  constexpr int64_t kLanes = Vec<T>::size();
+  using Unsigned = hn::RebindToUnsigned<typename Vec<T>::Tag>;
+  using Word = hn::TFromD<Unsigned>;
+  const Unsigned words;
+  const hn::Rebind<uint32_t, Unsigned> narrow;
+  const auto none = hn::Set(words, static_cast<Word>(kNoTap));
+  bool some_none = false;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    Vec<T> most(-std::numeric_limits<T>::infinity());
+    auto best = none;
+    for (int64_t t = 0; t < count; t++) {
+      const Vec<T> value = load(taps[t] + i);
+      Mask<T> better = value > most;
+      if constexpr (kNaN) better = better | isnan(value);
       most = select(better, value, most);
-      where = select(better, Vec<T>(static_cast<T>(line * w.kernel + k)), where);
+      best = hn::IfThenElse(hn::RebindMask(words, better.raw),
+                            hn::Set(words, static_cast<Word>(names[t])), best);
     }
+    if constexpr (sizeof(T) == 4)
+      hn::StoreU(best, narrow, where + i);
+    else
+      hn::StoreU(hn::TruncateTo(narrow, best), narrow, where + i);
+    if (n - i >= kLanes)
+      store(y + i, most);
+    else
+      store_n(y + i, most, n - i);
+    some_none |= !hn::AllFalse(words, hn::Eq(best, none));
   }
-  store(best + o, where);
+  return some_none;
 }
-
 template <class T>
-void find_along_rows(const Windows& w, const T* const* lines, int64_t line_count, T* best) {
-  for_each_window<T>(
-      w, [&](int64_t o) HWY_ATTR { find_in_windows(w, lines, line_count, o, best); },
-      [&](int64_t o) { best[o] = find_in_window(w, lines, line_count, o); });
+bool find(const T* const* taps, const uint32_t* names, int64_t count, bool has_nan, T* y,
+          uint32_t* where, int64_t n) {
+  return has_nan ? taps_find<true>(taps, names, count, y, where, n)
+                 : taps_find<false>(taps, names, count, y, where, n);
 }
 
-void find_along_rows_f32(const Windows& w, const float* const* lines, int64_t count, float* best) {
-  find_along_rows(w, lines, count, best);
+bool split_f32(const Phases& p, const float* row, float* phases) { return split(p, row, phases); }
+bool split_f64(const Phases& p, const double* row, double* phases) { return split(p, row, phases); }
+void taps_max_f32(const float* const* taps, int64_t count, float* y, int64_t n) {
+  taps_max(taps, count, y, n);
 }
-void find_along_rows_f64(const Windows& w, const double* const* lines, int64_t count,
-                         double* best) {
-  find_along_rows(w, lines, count, best);
+void taps_max_f64(const double* const* taps, int64_t count, double* y, int64_t n) {
+  taps_max(taps, count, y, n);
+}
+bool find_f32(const float* const* taps, const uint32_t* names, int64_t count, bool nan, float* y,
+              uint32_t* where, int64_t n) {
+  return find(taps, names, count, nan, y, where, n);
+}
+bool find_f64(const double* const* taps, const uint32_t* names, int64_t count, bool nan, double* y,
+              uint32_t* where, int64_t n) {
+  return find(taps, names, count, nan, y, where, n);
 }
 void pairs_max_f32(const float* a, const float* b, float* y, int64_t n) { pairs_max(a, b, y, n); }
 void pairs_max_f64(const double* a, const double* b, double* y, int64_t n) {
   pairs_max(a, b, y, n);
 }
-void pairs_gradient_f32(const float* a, const float* b, const float* gy, float* ga, float* gb,
-                        int64_t n) {
-  pairs_gradient(a, b, gy, ga, gb, n);
+void pairs_gradient_f32(const uint8_t* place, const float* gy, float* ga, float* gb, int64_t n) {
+  pairs_gradient(place, gy, ga, gb, n);
 }
-void pairs_gradient_f64(const double* a, const double* b, const double* gy, double* ga, double* gb,
-                        int64_t n) {
-  pairs_gradient(a, b, gy, ga, gb, n);
+void pairs_gradient_f64(const uint8_t* place, const double* gy, double* ga, double* gb, int64_t n) {
+  pairs_gradient(place, gy, ga, gb, n);
 }
-void rows_max_f32(float* row, const float* other, int64_t n) { rows_max(row, other, n); }
-void rows_max_f64(double* row, const double* other, int64_t n) { rows_max(row, other, n); }
-void along_row_f32(const Windows& w, const float* row, float* y) { along_row(w, row, y); }
-void along_row_f64(const Windows& w, const double* row, double* y) { along_row(w, row, y); }
 
 }  // namespace
 }  // namespace taeda::cpu::HWY_NAMESPACE
@@ -223,51 +230,57 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace taeda::cpu {
 
+Phases::Phases(const Windows& w) : w(w) {
+  constexpr int64_t kWhole = 16;  // lanes of the widest vector
+  const int64_t windows = (w.out + kWhole - 1) / kWhole * kWhole,
+                row = (w.padding + w.in) / w.stride + kWhole;
+  pitch = std::max(windows + (w.kernel - 1) * w.dilation / w.stride, row) + 1;
+}
+
+HWY_EXPORT(split_f32);
+HWY_EXPORT(split_f64);
+HWY_EXPORT(taps_max_f32);
+HWY_EXPORT(taps_max_f64);
+HWY_EXPORT(find_f32);
+HWY_EXPORT(find_f64);
 HWY_EXPORT(pairs_max_f32);
 HWY_EXPORT(pairs_max_f64);
 HWY_EXPORT(pairs_gradient_f32);
 HWY_EXPORT(pairs_gradient_f64);
-HWY_EXPORT(rows_max_f32);
-HWY_EXPORT(rows_max_f64);
-HWY_EXPORT(along_row_f32);
-HWY_EXPORT(along_row_f64);
-HWY_EXPORT(find_along_rows_f32);
-HWY_EXPORT(find_along_rows_f64);
 
+bool split_phases(const Phases& p, const float* row, float* phases) {
+  return HWY_DYNAMIC_DISPATCH(split_f32)(p, row, phases);
+}
+bool split_phases(const Phases& p, const double* row, double* phases) {
+  return HWY_DYNAMIC_DISPATCH(split_f64)(p, row, phases);
+}
+void max_of_taps(const float* const* taps, int64_t count, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(taps_max_f32)(taps, count, y, n);
+}
+void max_of_taps(const double* const* taps, int64_t count, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(taps_max_f64)(taps, count, y, n);
+}
+bool find_max_of_taps(const float* const* taps, const uint32_t* names, int64_t count, bool has_nan,
+                      float* y, uint32_t* where, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(find_f32)(taps, names, count, has_nan, y, where, n);
+}
+bool find_max_of_taps(const double* const* taps, const uint32_t* names, int64_t count, bool has_nan,
+                      double* y, uint32_t* where, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(find_f64)(taps, names, count, has_nan, y, where, n);
+}
 void max_of_pairs(const float* a, const float* b, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(pairs_max_f32)(a, b, y, n);
 }
 void max_of_pairs(const double* a, const double* b, double* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(pairs_max_f64)(a, b, y, n);
 }
-void max_of_pairs_gradient(const float* a, const float* b, const float* gy, float* ga, float* gb,
+void max_of_pairs_gradient(const uint8_t* place, const float* gy, float* g_upper, float* g_lower,
                            int64_t n) {
-  HWY_DYNAMIC_DISPATCH(pairs_gradient_f32)(a, b, gy, ga, gb, n);
+  HWY_DYNAMIC_DISPATCH(pairs_gradient_f32)(place, gy, g_upper, g_lower, n);
 }
-void max_of_pairs_gradient(const double* a, const double* b, const double* gy, double* ga,
-                           double* gb, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(pairs_gradient_f64)(a, b, gy, ga, gb, n);
-}
-void max_of_rows(float* row, const float* other, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(rows_max_f32)(row, other, n);
-}
-void max_of_rows(double* row, const double* other, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(rows_max_f64)(row, other, n);
-}
-void max_along_row(const Windows& w, const float* row, float* y) {
-  HWY_DYNAMIC_DISPATCH(along_row_f32)(w, row, y);
-}
-void max_along_row(const Windows& w, const double* row, double* y) {
-  HWY_DYNAMIC_DISPATCH(along_row_f64)(w, row, y);
-}
-
-void find_max_along_rows(const Windows& w, const float* const* lines, int64_t line_count,
-                         float* best) {
-  HWY_DYNAMIC_DISPATCH(find_along_rows_f32)(w, lines, line_count, best);
-}
-void find_max_along_rows(const Windows& w, const double* const* lines, int64_t line_count,
-                         double* best) {
-  HWY_DYNAMIC_DISPATCH(find_along_rows_f64)(w, lines, line_count, best);
+void max_of_pairs_gradient(const uint8_t* place, const double* gy, double* g_upper, double* g_lower,
+                           int64_t n) {
+  HWY_DYNAMIC_DISPATCH(pairs_gradient_f64)(place, gy, g_upper, g_lower, n);
 }
 
 }  // namespace taeda::cpu
