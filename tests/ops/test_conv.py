@@ -177,3 +177,26 @@ def test_backward_operators_check_their_arguments() -> None:
     assert "convolution_backward_input" not in ops["torch"], "backward operators are not public"
     meta = F.conv2d(r(2, 3, 5, 5, device="meta"), r(4, 3, 3, 3, device="meta"))
     assert meta.shape == (2, 4, 3, 3)
+
+
+@pytest.mark.parametrize("width", [1, 5, 14, 16, 17, 40])
+@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"padding": (1, 2), "dilation": (1, 2)}])
+def test_depthwise_rows_of_any_width(width: int, options: dict) -> None:
+    """3x3 filters read images where they are: lanes beyond a row must not count."""
+    torch = pytest.importorskip("torch")
+    if width < 5 and options.get("padding") != 1:
+        pytest.skip("the filter is wider than the image")
+    x = torch.randn(2, 4, 70, width + 2, generator=torch.Generator().manual_seed(0))[..., :width]
+    x[0, 0, 3, 0], x[1, 2, 69, width - 1] = float("inf"), float("inf")
+    w, b = torch.randn(4, 1, 3, 3), torch.randn(4)
+    leaves = [t.contiguous().requires_grad_() for t in (x, w, b)]
+    mine = [taeda.from_numpy(t.detach().numpy().copy()).requires_grad_() for t in leaves]
+    want = torch.nn.functional.conv2d(*leaves, groups=4, **options)
+    got = F.conv2d(*mine, groups=4, **options)
+    gy = torch.randn(want.shape)
+    want.backward(gy)
+    got.backward(taeda.from_numpy(gy.numpy()))
+    close = {"rtol": 1e-4, "atol": 1e-4, "equal_nan": True}
+    torch.testing.assert_close(torch.from_numpy(got.detach().numpy()), want.detach(), **close)
+    for ours, theirs in zip(mine, leaves, strict=True):
+        torch.testing.assert_close(torch.from_numpy(ours.grad.numpy()), theirs.grad, **close)

@@ -177,6 +177,21 @@ TD_FN void for_each_of_3x3(const float* from, int64_t pitch, const int64_t* offs
   }
 }
 
+// Writes columns j, j + 1, ... of the target's rows.
+TD_FN void store_rows(const Target& target, int64_t j, const V* sums) {
+  const int64_t n = std::min(kLanes, target.columns - j);
+  float* to = target.data + j;
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; i++) {
+    if (i >= target.rows) break;
+    __builtin_prefetch(to + (i + 2 * kRows) * target.row_step, 1);
+    if (n == kLanes)
+      store(to + i * target.row_step, sums[i]);
+    else
+      store_n(to + i * target.row_step, sums[i], n);
+  }
+}
+
 // sum_taps for a 3x3 filter whose rows are neighbours.
 template <int kStride>
 void sum_3x3(const Target& target, const float* from, int64_t pitch, const int64_t* offsets,
@@ -191,17 +206,63 @@ void sum_3x3(const Target& target, const float* from, int64_t pitch, const int64
     for_each_of_3x3<kStride>(
         from + j, pitch, offsets, [](const float* at) HWY_ATTR { return load(at); },
         [&](V x, int k, int l, int i) HWY_ATTR { sums[i] = fma(factors[k][l], x, sums[i]); });
-    const int64_t n = std::min(kLanes, target.columns - j);
-    float* to = target.data + j;
-#pragma GCC unroll 4
-    for (int i = 0; i < kRows; i++) {
-      if (i >= target.rows) break;
-      __builtin_prefetch(to + (i + 2 * kRows) * target.row_step, 1);
-      if (n == kLanes)
-        store(to + i * target.row_step, sums[i]);
-      else
-        store_n(to + i * target.row_step, sums[i], n);
+    store_rows(target, j, sums);
+  }
+}
+
+// An image whose columns a 3x3 filter reads where they are: lanes that lie outside are not read.
+struct InPlace {
+  const float* data;
+  int64_t height, width, top, left, dilation;  // padding before rows and columns; of columns
+
+  // Calls f(vector of x, row k of the filter, its column l, row i of the result) for the terms of
+  // rows first, ..., first + kRows - 1 and columns j, j + 1, ... of the result.
+  template <class F>
+  TD_FN void for_each_term(int64_t first, int64_t j, const F& f) const {
+    const V::Tag d;
+    hn::Mask<V::Tag> inside[3];
+#pragma GCC unroll 3
+    for (int l = 0; l < 3; l++) {
+      const int64_t column = j + l * dilation - left;
+      inside[l] = hn::And(hn::FirstN(d, clamp_lanes(width - column)),
+                          hn::Not(hn::FirstN(d, clamp_lanes(-column))));
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows + 2; r++) {
+      const int64_t row = first + r - top;
+      if (row < 0 || row >= height) continue;
+      const float* from = data + row * width + j - left;
+      __builtin_prefetch(from + kAhead);
+#pragma GCC unroll 3
+      for (int l = 0; l < 3; l++) {
+        const V x = hn::MaskedLoad(inside[l], d, from + l * dilation);
+#pragma GCC unroll 3
+        for (int k = 0; k < 3; k++)
+          if (r >= k && r - k < kRows) f(x, k, l, r - k);
+      }
+    }
+  }
+
+ private:
+  static TD_FN size_t clamp_lanes(int64_t n) {
+    return static_cast<size_t>(std::clamp<int64_t>(n, 0, kLanes));
+  }
+};
+
+// sum_3x3 from an image: the target's rows begin at row `first` of the result.
+void sum_in_place(const Target& target, const InPlace& image, int64_t first, const float* w,
+                  float start) {
+  V factors[3][3];
+#pragma GCC unroll 16
+  for (int t = 0; t < 9; t++) factors[t / 3][t % 3] = V(w[t]);
+  for (int64_t j = 0; j < target.columns; j += kLanes) {
+    V sums[kRows];
+#pragma GCC unroll 4
+    for (V& sum : sums) sum = V(start);
+    image.for_each_term(first, j, [&](V x, int k, int l, int i) HWY_ATTR {
+      sums[i] = fma(factors[k][l], x, sums[i]);
+    });
+    store_rows(target, j, sums);
   }
 }
 
@@ -291,6 +352,13 @@ struct Direct {
   void copy(float* to, int64_t sample, int64_t group, int64_t first) const {
     copy_strip(padded, to, Images(p.x), sample, group * in, in, first * p.stride[0], padded.rows);
   }
+  // Whether images need not be copied: single 3x3 filters read them by unaligned vectors.
+  bool in_place() const { return taps.stride_3x3 == 1 && p.stride[1] == 1 && out < kChannels; }
+  InPlace image(int64_t sample, int64_t group) const {
+    const Images x(p.x);
+    return {x.at(sample, group), x.height, x.width, p.padding[0], p.padding[1], p.dilation[1]};
+  }
+  int64_t working_floats() const { return in_place() ? 0 : in * padded.size(); }
   // How many rows of working memory the first n rows of the result use.
   int64_t rows_for(int64_t n) const {
     return (n - 1) * p.stride[0] + (kernel[0] - 1) * p.dilation[0] + 1;
@@ -308,11 +376,25 @@ void for_each_unit(int64_t units, int64_t work, int64_t floats, const F& f) {
   });
 }
 
+// Some channels of a group from its image.
+void convolve_in_place(const Direct& d, int64_t sample, int64_t group, int64_t first,
+                       int64_t channels, const float* w, const float* start) {
+  const Images y(d.p.y);
+  const InPlace image = d.image(sample, group);
+  for (int64_t i = 0; i < y.height; i += kRows)
+    for (int64_t c = 0; c < channels; c++)
+      sum_in_place({y.at(sample, first + c) + i * y.width, y.channel_stride, y.width,
+                    std::min<int64_t>(kRows, y.height - i), y.width},
+                   image, i, w + c * d.count, start[c]);
+}
+
 // y from x: a forward convolution or an input gradient.
 void convolve(const Direct& d, const View& bias) {
   const ConvProblem& p = d.p;
   const Images y(p.y);
   std::vector<float> w, start;
+  w.reserve(static_cast<size_t>(p.y.sizes[1] * d.count));
+  start.reserve(static_cast<size_t>(p.y.sizes[1]));
   for (int64_t o = 0; o < p.y.sizes[1]; o++) {
     start.push_back(bias.present ? bias.as<float>()[o * bias.strides[0]] : 0.0f);
     d.for_each_tap([&](int64_t c, int64_t k, int64_t l) { w.push_back(d.filter(o, c, k, l)); });
@@ -323,11 +405,14 @@ void convolve(const Direct& d, const View& bias) {
                 length =
                     groups >= kFew ? d.out : round_up(ceil_div(d.out * groups, kFew), kChannels),
                 parts = ceil_div(d.out, length), row_step = p.stride[0] * d.padded.pitch;
-  for_each_unit(groups * parts, length * d.count * y.height * y.width, d.in * d.padded.size(),
+  for_each_unit(groups * parts, length * d.count * y.height * y.width, d.working_floats(),
                 [&](float* x, int64_t unit) {
                   const int64_t sample = unit / parts / d.groups, group = unit / parts % d.groups;
                   const int64_t first = group * d.out + unit % parts * length,
                                 channels = std::min(length, (group + 1) * d.out - first);
+                  if (d.in_place())
+                    return convolve_in_place(d, sample, group, first, channels,
+                                             w.data() + first * d.count, start.data() + first);
                   for (int64_t i = 0; i < y.height; i += kRows) {
                     if (i % d.strip == 0) d.copy(x, sample, group, i);
                     sum_all_taps({y.at(sample, first) + i * y.width, y.channel_stride, y.width,
@@ -401,6 +486,40 @@ void add_products_3x3(float* totals, const Target& gy, const float* x, int64_t p
   for (int t = 0; t < 9; t++) store(totals + t * kLanes, total[t / 3][t % 3]);
 }
 
+// The same from an image, for the rows of the gradient from `first` on.
+void add_products_in_place(float* totals, const Target& gy, const InPlace& image, int64_t first) {
+  V total[3][3];
+#pragma GCC unroll 16
+  for (int t = 0; t < 9; t++) total[t / 3][t % 3] = load(totals + t * kLanes);
+  for (int64_t j = 0; j < gy.columns; j += kLanes) {
+    const int64_t n = std::min(kLanes, gy.columns - j);
+    V g[kRows];
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; i++) {
+      const float* from = gy.data + i * gy.row_step + j;
+      __builtin_prefetch(from + 2 * kRows * gy.row_step);
+      g[i] = i >= gy.rows ? V(0.0f) : n == kLanes ? load(from) : load_n(from, n);
+    }
+    // Nothing times infinity is not nothing: lanes and rows without a result must not count.
+    const Mask<float> counts{hn::FirstN(V::Tag(), static_cast<size_t>(n))};
+    image.for_each_term(first, j, [&](V x, int k, int l, int i) HWY_ATTR {
+      if (i < gy.rows) total[k][l] = select(counts, fma(g[i], x, total[k][l]), total[k][l]);
+    });
+  }
+#pragma GCC unroll 16
+  for (int t = 0; t < 9; t++) store(totals + t * kLanes, total[t / 3][t % 3]);
+}
+
+void add_image_3x3(float* totals, const Direct& d, int64_t sample, int64_t group) {
+  const Images gy(d.p.y);
+  const InPlace image = d.image(sample, group);
+  for (int64_t i = 0; i < gy.height; i += kRows)
+    add_products_in_place(totals,
+                          {gy.at(sample, group) + i * gy.width, gy.channel_stride, gy.width,
+                           std::min<int64_t>(kRows, gy.height - i), gy.width},
+                          image, i);
+}
+
 void add_strip_3x3(float* totals, const Direct& d, Target gy, const float* x) {
   const auto add = d.taps.stride_3x3 == 1 ? add_products_3x3<1> : add_products_3x3<2>;
   for (; gy.rows > 0; gy.rows -= kRows) {
@@ -431,16 +550,17 @@ void weight_gradient(const ConvProblem& p) {
   // The list of taps goes on beyond its end, so that they can be taken by kGradientTaps or 9.
   std::vector<int64_t> offsets = d.taps.offsets;
   offsets.resize(offsets.size() + 9, 0);
-  const bool single_3x3 = d.taps.stride_3x3 && d.out == 1;
+  const bool single_3x3 = d.taps.stride_3x3 && d.out == 1, in_place = single_3x3 && d.in_place();
   std::vector<double> sums(static_cast<size_t>(parts * p.w.sizes[0] * d.count));
   for_each_unit(
-      parts * d.groups, length * d.out * d.count * gy.height * gy.width, d.in * d.padded.size(),
-      [&](float* x, int64_t unit) {
+      parts * d.groups, length * d.out * d.count * gy.height * gy.width,
+      in_place ? 0 : d.in * d.padded.size(), [&](float* x, int64_t unit) {
         const int64_t part = unit / d.groups, group = unit % d.groups;
         double* const mine = sums.data() + (part * p.w.sizes[0] + group * d.out) * d.count;
         for (int64_t s = part * length; s < std::min(p.samples(), (part + 1) * length); s++) {
           float totals[9 * kLanes] = {};
-          for (int64_t i = 0; i < gy.height; i += d.strip) {
+          if (in_place) add_image_3x3(totals, d, s, group);
+          for (int64_t i = 0; !in_place && i < gy.height; i += d.strip) {
             d.copy(x, s, group, i);
             const Target from{gy.at(s, group * d.out) + i * gy.width, gy.channel_stride, gy.width,
                               std::min(d.strip, gy.height - i), gy.width};
