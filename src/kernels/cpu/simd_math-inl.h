@@ -11,6 +11,7 @@
 #endif
 
 #include "hwy/contrib/math/math-inl.h"
+#include "kernels/cpu/power_tables.h"
 #include "kernels/cpu/special.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,6 +29,15 @@ TD_FN Vec<T> polynomial(Vec<T> x, double c0, C... rest) {
     return Vec<T>(c0);
   else
     return fma(polynomial(x, rest...), x, Vec<T>(c0));
+}
+
+// The same in pairs, with z = x^2: half as many steps that wait for each other.
+template <class T, class... C>
+TD_FN Vec<T> paired_polynomial(Vec<T> x, Vec<T> z, double c0, double c1, C... rest) {
+  if constexpr (sizeof...(rest) < 2)
+    return polynomial(x, c0, c1, rest...);
+  else
+    return fma(paired_polynomial(x, z, rest...), z, polynomial(x, c0, c1));
 }
 
 // Adding this to a number of modest size rounds it to an integer, which then stands in the lowest
@@ -658,60 +668,126 @@ template <class T>
 TD_FN Vec<T> nextafter(Vec<T> x, Vec<T> y) {
   return map_lanes([](T a, T b) { return std::nextafter(a, b); }, x, y);
 }
-// 2^(y log2 x) for positive finite x and finite y, in doubles with polynomials that leave a
-// relative error of 3e-9: a twentieth of what rounding to float adds.
-TD_FN Vec<float> pow_positive(Vec<float> x, Vec<float> y) {
-#if HWY_TARGET == HWY_SCALAR
-  return map_lanes([](float a, float b) { return std::pow(a, b); }, x, y);
+// --- powers
+// -----------------------------------------------------------------------------------------------------------
+
+// table[i] for the i in the lowest bits of `index`: of 32 floats or 16 doubles, or of integers as
+// large.
+template <class T, class E>
+TD_FN auto look_up(const E* table, hn::Vec<typename Vec<T>::Bits> index) {
+  const hn::ScalableTag<E> d;
+  const typename Vec<T>::Bits bits;
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  using Found = hn::Vec<decltype(bits)>;
+  const auto part = [&](int64_t i)
+                        HWY_ATTR { return hn::BitCast(bits, hn::Load(d, table + i)).raw; };
+#endif
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (kIsFloat<T>)
+    return hn::BitCast(d, Found{_mm512_permutex2var_epi32(part(0), index.raw, part(16))});
+  else
+    return hn::BitCast(d, Found{_mm512_permutex2var_epi64(part(0), index.raw, part(8))});
 #else
-  using V = Vec<double>;
-  const hn::ScalableTag<double> wide;
-  const hn::ScalableTag<float> narrow;
-  const hn::Half<decltype(narrow)> half;
-  const auto [k, m] = split_binary(x);
-  const auto power = [&](auto k_half, auto m_half, auto y_half) HWY_ATTR {
-    const V exponent = hn::PromoteTo(wide, k_half), f = V(hn::PromoteTo(wide, m_half)) - 1;
-    const V s = f / (f + 2), z = s * s;  // log(1 + f) is odd in s
-    const V log2_x = fma(s,
-                         polynomial(z, 2.885390081790086, 0.9617966733417398, 0.5770835849693148,
-                                    0.41167271894936724, 0.3407301053330643),
-                         exponent);
-    const V product = clamp_number(log2_x * hn::PromoteTo(wide, y_half), -200, 200);
-    const V bits = product + kRounder<double>, r = product - (bits - kRounder<double>);
-    const V power_of_r = polynomial(r, 1.0000000005550715, 0.6931472057670678, 0.2402264688592491,
-                                    0.05550328711915111, 0.009618489261185338,
-                                    0.0013399957592107733, 0.0001534578446024265);
-    return hn::DemoteTo(half, add_exponent(power_of_r, bits).raw);
-  };
-  return hn::Combine(
-      narrow,
-      power(hn::UpperHalf(half, k.raw), hn::UpperHalf(half, m.raw), hn::UpperHalf(half, y.raw)),
-      power(hn::LowerHalf(half, k.raw), hn::LowerHalf(half, m.raw), hn::LowerHalf(half, y.raw)));
+#if HWY_TARGET == HWY_AVX2
+  // Faster than gathering: of four parts, two bits of the index choose.
+  if constexpr (kIsFloat<T>) {
+    const auto choose = [&](__m256i low, __m256i high, __m256i bit) HWY_ATTR {
+      return _mm256_castps_si256(_mm256_blendv_ps(
+          _mm256_castsi256_ps(low), _mm256_castsi256_ps(high), _mm256_castsi256_ps(bit)));
+    };
+    const auto of = [&](int64_t i)
+                        HWY_ATTR { return _mm256_permutevar8x32_epi32(part(i), index.raw); };
+    const __m256i bit3 = _mm256_slli_epi32(index.raw, 28), bit4 = _mm256_slli_epi32(index.raw, 27);
+    return hn::BitCast(
+        d, Found{choose(choose(of(0), of(8), bit3), choose(of(16), of(24), bit3), bit4)});
+  } else
+#endif
+    return hn::GatherIndex(d, table, hn::And(index, hn::Set(bits, kIsFloat<T> ? 31 : 15)));
 #endif
 }
 
-// For doubles, y log(x) in two parts, so that its rounding does not show in the result.
-// With s = (m - 1) / (m + 1), log(m) = s (2 + 2/3 s^2 + s^4 R(s^2)); error of R 5e-18.
-struct TwoParts {
-  Vec<double> high, low;
+// x = 2^k m for normal positive x, as power_tables.h says; `index` is that of m.
+template <class T>
+struct TableParts {
+  hn::Vec<typename Vec<T>::Bits> index;
+  Vec<T> k, m;
 };
-TD_FN TwoParts log_two_parts(Vec<double> x) {
+template <class T>
+TD_FN TableParts<T> split_table(Vec<T> x) {
+  using I = std::conditional_t<kIsFloat<T>, int32_t, int64_t>;
+  const I first = kIsFloat<T> ? I(power_tables::kFirstFloat) : I(power_tables::kFirstDouble);
+  const typename Vec<T>::Tag d;
+  const typename Vec<T>::Bits bits;
+  const auto given = hn::BitCast(bits, x.raw), shifted = hn::Sub(given, hn::Set(bits, first));
+  const auto exponent = hn::ShiftRight<kMantissaBits<T>>(shifted);
+  const auto m = hn::Sub(given, hn::ShiftLeft<kMantissaBits<T>>(exponent));
+  const auto rounder = hn::BitCast(bits, Vec<T>(kRounder<T>).raw);
+  const Vec<T> k = Vec<T>(hn::BitCast(d, hn::Add(exponent, rounder))) - kRounder<T>;
+  return {hn::ShiftRight<kMantissaBits<T> - (kIsFloat<T> ? 5 : 4)>(shifted), k, hn::BitCast(d, m)};
+}
+
+// Adding this rounds to a multiple of 1/32 (float) or 1/16, whose count then stands in the lowest
+// bits; 2^(count/32) or 2^(count/16) of such bits, and what it was rounded by.
+template <class T>
+inline constexpr T kFineRounder = kIsFloat<T> ? T(0x1.8p18) : T(0x1.8p48);
+template <class T>
+struct Root {
+  Vec<T> high, low;
+};
+template <class T>
+TD_FN Root<T> root_of_two(Vec<T> rounded) {
+  const auto n = hn::BitCast(typename Vec<T>::Bits(), rounded.raw);
+  const auto exponent = hn::ShiftLeft<kMantissaBits<T> - (kIsFloat<T> ? 5 : 4)>(n);
+  const typename Vec<T>::Tag d;
+  if constexpr (kIsFloat<T>)
+    return {hn::BitCast(d, hn::Add(look_up<T>(power_tables::kShortRootBits, n), exponent)),
+            look_up<T>(power_tables::kShortRootLow, n)};
+  else
+    return {hn::BitCast(d, hn::Add(look_up<T>(power_tables::kRootBits, n), exponent)),
+            look_up<T>(power_tables::kRootLow, n)};
+}
+
+template <class T>
+struct TwoParts {
+  Vec<T> high, low;
+};
+
+// log2(x) of normal positive x: with r = m reciprocal - 1, log2(1 + r) = r (c1 + r (c2 + ...)); all
+// but the third term and those after it in two parts. Error 1e-10 relative to r.
+TD_FN TwoParts<float> log2_two_parts(Vec<float> x) {
+  using V = Vec<float>;
+  const auto [i, k, m] = split_table(x);
+  const V r = fma(m, look_up<float>(power_tables::kShortReciprocal, i), -1);  // exact
+  const V c1 = 1.44269502f, c1_low = 1.92617682e-08f, c2 = -0.721347511f, c2_low = 1.30655964e-08f;
+  const V t = fma(r, polynomial(r, 0.480898296291, -0.36083896811, 0.288737436109), c2_low);
+  const V u = c2 + t, u_low = t - (u - c2);
+  const V v = r * u, v_low = fma(r, u, -v) + fma(r, u_low, c1_low);
+  const V w = c1 + v, w_low = v - (w - c1) + v_low;
+  const V q = r * w, q_low = fma(r, w_low, fma(r, w, -q));
+  const V base = k + look_up<float>(power_tables::kLog2High, i), high = base + q;
+  return {high, q - (high - base) + (q_low + look_up<float>(power_tables::kLog2Low, i))};
+}
+
+// For doubles, log(x) of normal positive x in two parts, so that the rounding of y log(x) does not
+// show in the result. log(1 + r) = r - r^2/2 + r^3 P(r); error of P 2.5e-21 relative to r.
+TD_FN TwoParts<double> log_two_parts(Vec<double> x) {
   using V = Vec<double>;
-  const auto [k, m] = split_binary(x);
-  const V f = m - 1, d = m + 1, d_low = m - (d - 1);
-  const V s = f / d, s_low = (fma(-s, d, f) - s * d_low) / d;
-  const V z = s * s, z_low = fma(s, s, -z) + s * s_low * 2;
-  const V r = z * z *
-              polynomial(z, 0.399999999999999998, 0.285714285714293681, 0.222222222216547326,
-                         0.181818183356541595, 0.153845949345979167, 0.133348062121006037,
-                         0.117061956898813648, 0.117236036229054116);
-  const V third = 0.66666666666666663, third_low = 3.7007434154171884681e-17;
-  const V u = z * third, u_low = fma(z, third, -u) + (z * third_low + z_low * third);
-  const V w = u + r, w_low = r - (w - u) + u_low;
-  const V v = w + 2, v_low = w - (v - 2) + w_low;
-  const V log_m = s * v, log_m_low = fma(s, v, -log_m) + (s * v_low + s_low * v);
-  const V base = k * 0x1.62e42feep-1, high = base + log_m;  // k times these 31 bits is exact
-  return {high, log_m - (high - base) + fma(k, 0x1.a39ef35793c76p-33, log_m_low)};
+  const auto [i, k, m] = split_table(x);
+  const V reciprocal = look_up<double>(power_tables::kReciprocal, i);
+  const V one = m * reciprocal, r = one - 1, rounding = fma(m, reciprocal, -one);
+  const V half = r * 0.5, square = r * half, square_low = fma(r, half, -square), z = r * r;
+  const V r_low = fma(rounding, z - r, rounding);  // rounding / (1 + r)
+  const V rest =
+      z * r *
+      paired_polynomial(r, z, 0.333333333333333315, -0.2499999999999932, 0.199999999999975225,
+                        -0.166666666725920815, 0.142857142975262252, -0.124999828961647963,
+                        0.111110869422511832, -0.100201332989595354, 0.0911326871464595289);
+  const V base = fma(k, 0x1.62e42feep-1, look_up<double>(power_tables::kLogHigh, i));  // exact
+  const V sum = base + r, less = sum - square;
+  const V sum_low = base - sum + r, less_low = sum - less - square;
+  const V small = fma(k, 0x1.a39ef35793c76p-33, look_up<double>(power_tables::kLogLow, i));
+  const V low = sum_low + less_low + (small + r_low - square_low + rest), high = less + low;
+  return {high, less - high + low};
 }
 // log(gamma(x)) for positive x. From 8 on Stirling's series [A&S 6.1.41]. Below, x is moved to a t
 // in [0.75, 2.25] by x (x-1) (x-2) ..., and log(gamma(t)) = (t-1) (t-2) R(u), where u = (t - 1.3) /
@@ -726,7 +802,7 @@ TD_FN Vec<double> lgamma_series(Vec<double> x) {
   } else {
     const V series = i * polynomial(z, 1. / 12, -1. / 360, 1. / 1260, -1. / 1680, 1. / 1188,
                                     -691. / 360360, 1. / 156, -3617. / 122400);
-    const TwoParts l = log_two_parts(x);
+    const TwoParts<double> l = log_two_parts(x);
     const V h = l.high - 1, h_low = (l.high - (h + 1)) + l.low;
     const V p = (x - 0.5) * h, p_low = fma(x - 0.5, h, -p) + (x - 0.5) * h_low;
     return select(p == kInf<double>, p, p + (series + 0.418938533204672742 + p_low));
@@ -780,28 +856,87 @@ TD_FN Vec<double> lgamma(Vec<double> x) {
   return select(negative, map_lanes(one, select(negative, x, V(1))), y);
 }
 
-TD_FN Vec<double> pow_positive(Vec<double> x, Vec<double> y) {
+// 2^(p + p_low) and e^(p + p_low) where the result is normal. Less the multiple of 1/32, or of
+// log(2) / 16, what is left is within 0.0157 or 0.0217; error of the polynomials 1e-10 and 1e-17.
+TD_FN Vec<float> power_of_parts(Vec<float> p, Vec<float> p_low) {
+  using V = Vec<float>;
+  const V rounded = p + kFineRounder<float>, r = p - (rounded - kFineRounder<float>)+p_low;
+  const auto [root, root_low] = root_of_two(rounded);
+  const V q = fma(r, polynomial(r, 0.693147180527, 0.240228456147, 0.055504570542), root_low);
+  return fma(root, q, root);
+}
+TD_FN Vec<double> power_of_parts(Vec<double> p, Vec<double> p_low) {
   using V = Vec<double>;
-  const TwoParts l = log_two_parts(x);
-  const V p = y * l.high, p_low = fma(y, l.high, -p) + y * l.low;
-  if (all(abs(p) < 708)) {
-    const auto [bits, n, r] = split_exponent(p);
-    return add_exponent(expm1_reduced(r + p_low) + 1, bits);
-  }
-  const Mask<double> modest = abs(p) < 746;  // beyond, the result is 0 or infinite
-  const auto [bits, n, r] = split_exponent(clamp_number(p, -746, 710));
-  return scale(expm1_reduced(r + select(modest, p_low, V(0))) + 1, n);
+  const V rounded = fma(p, 1.4426950408889634, kFineRounder<double>);
+  const V n = rounded - kFineRounder<double>;
+  const auto [root, root_low] = root_of_two(rounded);
+  const V r = fma(n, -0x1.a39ef35793c76p-33, fma(n, -0x1.62e42feep-1, p)) + (p_low + root_low);
+  const V square = r * r;
+  const V q =
+      fma(square,
+          paired_polynomial(r, square, 0.500000000000000555, 0.166666666644133959,
+                            0.0416666666596413812, 0.00833347206153685176, 0.00138891293273224752),
+          r);
+  return fma(root, q, root);
 }
 
-// Square roots and reciprocals are what most fractional and negative exponents ask for.
+// The same where it may be 0, denormal or infinite.
 template <class T>
-TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) {
+HWY_NOINLINE Vec<T> power_extreme(Vec<T> p, Vec<T> p_low) {
+  const double most = kIsFloat<T> ? 160 : 760;  // beyond, the result is 0 or infinite
+  p_low = select(abs(p) < most, p_low, Vec<T>(0));
+  p = clamp_number(p, -most, most);
+  const double log_2 = kIsFloat<T> ? 1 : 0x1.62e42feep-1;
+  const Vec<T> n = round(p * (1 / log_2));
+  const Vec<T> rest = kIsFloat<T> ? p_low : fma(n, -0x1.a39ef35793c76p-33, p_low);
+  return scale(power_of_parts(fma(n, -log_2, p), rest), n);
+}
+// x^y for normal positive x and finite y.
+TD_FN Vec<float> pow_normal(Vec<float> x, Vec<float> y) {
+#if HWY_TARGET == HWY_SCALAR
+  return map_lanes([](float a, float b) { return std::pow(a, b); }, x, y);
+#else
+  const TwoParts<float> l = log2_two_parts(x);
+  const Vec<float> p = y * l.high, p_low = fma(y, l.low, fma(y, l.high, -p));
+  return all(abs(p) < 126) ? power_of_parts(p, p_low) : power_extreme(p, p_low);
+#endif
+}
+TD_FN Vec<double> pow_normal(Vec<double> x, Vec<double> y) {
+  const TwoParts<double> l = log_two_parts(x);
+  const Vec<double> p = y * l.high, p_low = fma(y, l.low, fma(y, l.high, -p));
+  return all(abs(p) < 708) ? power_of_parts(p, p_low) : power_extreme(p, p_low);
+}
+
+// Whether all x are normal and positive and all y finite.
+template <class T>
+TD_FN bool all_ordinary(Vec<T> x, Vec<T> y) {
+  const hn::RebindToUnsigned<hn::ScalableTag<T>> d;
+  const auto least = hn::BitCast(d, Vec<T>(std::numeric_limits<T>::min()).raw);
+  const auto infinite = hn::BitCast(d, Vec<T>(kInf<T>).raw);
+  const auto normal = hn::Lt(hn::Sub(hn::BitCast(d, x.raw), least), hn::Sub(infinite, least));
+  return all(Mask<T>{hn::RebindMask(hn::ScalableTag<T>(), normal)} & isfinite(y));
+}
+// Square roots and reciprocals are what most fractional and negative exponents ask for: signed
+// powers of two, which are looked for here.
+template <class T>
+HWY_NOINLINE Vec<T> pow_rare(Vec<T> x, Vec<T> y) {
   if (all((y == 0.5) & (x >= 0))) return sqrt(x);
   if (all((y == -0.5) & (x >= 0))) return rsqrt(x);
   if (all(y == -1)) return Vec<T>(1) / x;
   if (all(y == -2)) return Vec<T>(1) / (x * x);
-  if (all((x > 0) & (x < kInf<T>)&isfinite(y))) return pow_positive(x, y);
+  if (all_ordinary(x, y)) return pow_normal(x, y);
   return map_lanes([](T a, T b) { return std::pow(a, b); }, x, y);
+}
+template <class T>
+TD_FN bool is_power_of_two(T y) {
+  std::conditional_t<kIsFloat<T>, uint32_t, uint64_t> bits;
+  std::memcpy(&bits, &y, sizeof bits);
+  return bits << (sizeof(T) * 8 - kMantissaBits<T>) == 0;
+}
+template <class T>
+TD_FN Vec<T> pow(Vec<T> x, Vec<T> y) {
+  if (is_power_of_two(hn::GetLane(y.raw)) || !all_ordinary(x, y)) return pow_rare(x, y);
+  return pow_normal(x, y);
 }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
