@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/layout.h"
+#include "kernels/cpu/interleave.h"
 #include "op/all.h"
 #include "op/atleast_1d.h"
 #include "op/atleast_2d.h"
@@ -226,6 +227,21 @@ bool join_small(const Tensor& out, TensorSpan tensors, int64_t dim) {
   }
   return true;
 }
+
+// stack along the last dimension of a few row-major tensors of out's dtype. Returns whether it
+// applied.
+bool join_last(const Tensor& out, TensorSpan tensors, int64_t dim) {
+  constexpr size_t kFew = 16;
+  if (!out.device().is_cpu() || dim + 1 < out.dim() || tensors.size() > kFew) return false;
+  const void* parts[kFew];
+  for (size_t i = 0; i < tensors.size(); i++) {
+    if (!tensors[i].is_contiguous() || tensors[i].dtype() != out.dtype()) return false;
+    parts[i] = tensors[i].data_ptr();
+  }
+  cpu::interleave(out.data_ptr(), parts, static_cast<int64_t>(tensors.size()),
+                  item_size(out.dtype()), tensors[0].numel());
+  return true;
+}
 }  // namespace
 
 Tensor cat(TensorSpan tensors, int64_t dim) {
@@ -304,7 +320,7 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   DimVector sizes(first.sizes());
   sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
   const Tensor out = empty_tensor(sizes, promotion.result(), first.device());
-  if (join_small(out, tensors, dim)) return out;
+  if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
   for (size_t i = 0; i < tensors.size(); i++)
     impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
   return out;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/cpu/gather.h"
+#include "kernels/cpu/interleave.h"
 #include "kernels/cpu/loop.h"
 #include "kernels/cpu/loop_plan.h"
 #include "kernels/cpu/stream.h"
@@ -39,19 +40,24 @@ bool repeats_elements(const LoopPlan<2>& plan, int64_t itemsize) {
          plan.strides[0][0] == itemsize && plan.strides[1][0] == plan.sizes[0] * itemsize;
 }
 void copy_repeated(LoopPlan<2> plan, int64_t itemsize) {
+  struct Buffer {
+    StreamFence fence;
+    alignas(64) char gathered[kBlockBytes];
+  };
   const int64_t times = plan.sizes[0];
+  const bool streamed = worth_streaming(plan.footprint(0, itemsize) + plan.footprint(1, itemsize));
   plan.drop_innermost();
   const int64_t step = plan.strides[0][1];
-  with_item_type(itemsize, [&]<class T>(T) {
-    for_each_run<char>(plan, kLoopGrain / times, [&](char&, char* const* at, int64_t n, int64_t) {
-      T* to = reinterpret_cast<T*>(at[0]);
-      for (int64_t i = 0; i < n; i++, to += times) {
-        T value;
-        std::memcpy(&value, at[1] + i * step, sizeof value);
-        for (int64_t k = 0; k < times; k++) to[k] = value;
-      }
-    });
-  });
+  for_each_run<Buffer>(plan, step == itemsize ? kLoopGrain / times : kBlockBytes / itemsize,
+                       [&](Buffer& buffer, char* const* at, int64_t n, int64_t) {
+                         const char* from = at[1];
+                         if (step != itemsize) {
+                           gather_items(buffer.gathered, from, itemsize, step, n);
+                           from = buffer.gathered;
+                         }
+                         repeat_items(at[0], from, times, itemsize, n, streamed);
+                         buffer.fence.pending = streamed;
+                       });
 }
 
 }  // namespace
