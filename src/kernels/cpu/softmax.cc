@@ -1,7 +1,8 @@
-// softmax, log_softmax along one dimension, and their gradients.
+// softmax, log_softmax along one dimension, and their gradients; logsumexp.
 //
 //   softmax(x)_i = exp(x_i - max x) / sum_j exp(x_j - max x)         gx = y (gy - sum(gy y))
 //   log_softmax(x)_i = x_i - max x - log sum_j exp(x_j - max x)      gx = gy - exp(y) sum(gy)
+//   logsumexp(x) = max x + log sum_j exp(x_j - max x)
 //
 // Tensors arrive contiguous, seen as [outer, n, inner]. With inner = 1 a row is worked on at once;
 // otherwise kTile neighbouring columns are, so that memory is read along rows.
@@ -50,34 +51,47 @@ void softmax_row(T* y, const T* x, int64_t n, bool log) {
   }
 }
 
-// A tile of m columns with `stride` elements between their rows.
+// What softmax needs to know of a tile of m columns with `stride` elements between their rows.
+template <class T>
+struct ColumnSums {
+  T high[kTile], sum[kTile];
+};
+// The exponentials go to rows of `out`, if that is present.
+template <class T>
+void sum_columns(ColumnSums<T>& c, const View& out, const View& self, int64_t offset, int64_t n,
+                 int64_t m, int64_t stride) {
+  RowBuffer<T> xs(self, m), ys(out, m);
+  std::fill_n(c.sum, m, T(0));
+  std::fill_n(c.high, m, -std::numeric_limits<T>::infinity());
+  if (self.dtype == kDTypeOf<T>)
+    order_table<T>().max_columns(c.high, self.as<T>() + offset, m, n, stride);
+  else
+    for (int64_t i = 0; i < n; i++)
+      order_table<T>().max_columns(c.high, xs.read(offset + i * stride, m), m, 1, m);
+  T ignored[kTile];
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = offset + i * stride;
+    T* y = out.present ? ys.open(at) : ignored;
+    row_table<T>().exp_columns(y, xs.read(at, m), c.high, c.sum, m);
+    if (out.present) ys.close(at, m);
+  }
+}
+
 template <class T>
 void softmax_columns(const View& out, const View& self, int64_t offset, int64_t n, int64_t m,
                      int64_t stride, bool log) {
   const RowTable<T>& t = row_table<T>();
   RowBuffer<T> xs(self, m), ys(out, m);
-  T high[kTile], sum[kTile] = {};
-  std::fill_n(high, m, -std::numeric_limits<T>::infinity());
-  if (self.dtype == kDTypeOf<T>)
-    order_table<T>().max_columns(high, self.as<T>() + offset, m, n, stride);
-  else
-    for (int64_t i = 0; i < n; i++)
-      order_table<T>().max_columns(high, xs.read(offset + i * stride, m), m, 1, m);
-  T ignored[kTile];
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t at = offset + i * stride;
-    T* y = log ? ignored : ys.open(at);
-    t.exp_columns(y, xs.read(at, m), high, sum, m);
-    if (!log) ys.close(at, m);
-  }
-  for (int64_t j = 0; j < m; j++) sum[j] = log ? high[j] + std::log(sum[j]) : T(1) / sum[j];
+  ColumnSums<T> c;
+  sum_columns(c, log ? View{} : out, self, offset, n, m, stride);
+  for (int64_t j = 0; j < m; j++) c.sum[j] = log ? c.high[j] + std::log(c.sum[j]) : T(1) / c.sum[j];
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = offset + i * stride;
     if (log) {
-      t.subtract(ys.open(at), xs.read(at, m), sum, m);
+      t.subtract(ys.open(at), xs.read(at, m), c.sum, m);
     } else {
       T* y = ys.read(at, m);
-      t.multiply(y, y, sum, m);
+      t.multiply(y, y, c.sum, m);
     }
     ys.close(at, m);
   }
@@ -118,6 +132,38 @@ void run(const View& out, const View& self, int64_t dim, bool log) {
       }
     });
   }
+}
+
+// log(sum(exp)) of a row or column, given its maximum and the sum of exp(x - maximum).
+template <class T>
+T logarithm(T high, T sum) {
+  return std::isfinite(high) ? high + std::log(sum) : high;
+}
+template <class T>
+void run_logsumexp(const View& out, const View& self, int64_t dim) {
+  const Shape s = shape_of(self, dim);
+  const auto store = [&](int64_t i, const T* values, int64_t n) {
+    convert_row(at(out, i), out.dtype, 1, values, kDTypeOf<T>, 1, n);
+  };
+  if (s.inner > 1) {
+    over_tiles(s, [&](int64_t offset, int64_t m) {
+      ColumnSums<T> c;
+      sum_columns(c, View{}, self, offset, s.n, m, s.inner);
+      for (int64_t j = 0; j < m; j++) c.sum[j] = logarithm(c.high[j], c.sum[j]);
+      store(offset / (s.n * s.inner) * s.inner + offset % s.inner, c.sum, m);
+    });
+    return;
+  }
+  const RowTable<T>& t = row_table<T>();
+  over_rows(s, [&](int64_t begin, int64_t end) {
+    RowBuffer<T> rows(self, s.n);
+    for (int64_t i = begin; i < end; i++) {
+      const T* x = rows.read(i * s.n, s.n);
+      const T high = t.max(x, s.n);
+      const T value = logarithm(high, std::isfinite(high) ? t.exp_sum(x, high, s.n) : T(0));
+      store(i, &value, 1);
+    }
+  });
 }
 
 template <class T>
@@ -193,6 +239,10 @@ void softmax(const View& out, const View& self, int64_t dim, OptDType) {
 }
 void log_softmax(const View& out, const View& self, int64_t dim, OptDType) {
   forward(out, self, dim, /*log=*/true);
+}
+void logsumexp(const View& out, const View& self, int64_t dim, bool) {
+  if (out.numel == 0) return;
+  with_wide_floating(self.dtype, [&](auto zero) { run_logsumexp<decltype(zero)>(out, self, dim); });
 }
 void softmax_backward(const View& out, const View& gy, const View& result, int64_t dim, DType) {
   backward(out, gy, result, dim, /*log=*/false);
