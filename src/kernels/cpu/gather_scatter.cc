@@ -3,12 +3,11 @@
 //   gather:  out[i][j][k] = self[index[i][j][k]][j][k]        (dim = 0)
 //   scatter: self[index[i][j][k]][j][k] op= src[i][j][k]
 //
-// All indices are checked before anything is written to a tensor that exists; gather checks them as
-// it goes, while they are in the cache. Lines along `dim` never share a destination, so they run in
-// parallel; along a line order is kept: the last of several writes wins, and sums are the same in
-// every run.
+// Indices are checked some hundred at a time, while they are in the cache, before these are used:
+// as in PyTorch, one outside may leave a tensor that is written in place with part of the values.
+// Lines along `dim` never share a destination, so they run in parallel; along a line order is kept:
+// the last of several writes wins, and sums are the same in every run.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -51,16 +50,6 @@ void find_outside(const View& index, int64_t dim, int64_t size) {
   });
 }
 
-void check_indices(const View& index, int64_t dim, int64_t size) {
-  if (!is_dense(index)) return find_outside(index, dim, size);
-  std::atomic<bool> inside = true;
-  parallel_for(0, index.numel, 1 << 15, [&](int64_t begin, int64_t end) {
-    if (!all_inside(index.as<int64_t>() + begin, end - begin, 1, size))
-      inside.store(false, std::memory_order_relaxed);
-  });
-  if (!inside) find_outside(index, dim, size);
-}
-
 int64_t size_along(const View& v, int64_t dim) {
   return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1;
 }
@@ -69,9 +58,8 @@ int64_t size_along(const View& v, int64_t dim) {
 class Lines {
  public:
   // `self` is the tensor that is addressed; its own size along `dim` may differ from the index's.
-  // With `check`, each() raises IndexError where an index is outside.
-  Lines(const View& self, const View& other, const View& index, int64_t dim, bool check = false)
-      : check_(check), self_(self), index_(index), dim_(dim), self_size_(size_along(self, dim)) {
+  Lines(const View& self, const View& other, const View& index, int64_t dim)
+      : self_(self), index_(index), dim_(dim), self_size_(size_along(self, dim)) {
     const size_t n = index.sizes.size(), k = static_cast<size_t>(dim);
     for (size_t d = 0; d < n; d++) {
       const Axis a{index.sizes[d], self.strides[d], other.strides[d], index.strides[d]};
@@ -87,7 +75,8 @@ class Lines {
     for (const Axis& a : outer_) count_ *= a.size;
   }
 
-  // move(self offset, other offset) for every element, in parallel over lines.
+  // move(self offset, other offset) for every element, in parallel over lines. Raises IndexError
+  // where an index is outside.
   template <class F>
   void each(const F& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
@@ -155,8 +144,7 @@ class Lines {
       const Place from{at.self + first * by.self, at.other + first * by.other,
                        at.index + first * by.index};
       if (ahead) fetch(next + self_size_ * first / n, next + self_size_ * (first + m) / n);
-      if (check_ && !all_inside(from.index, m, by.index, self_size_))
-        find_outside(index_, dim_, self_size_);
+      if (!all_inside(from.index, m, by.index, self_size_)) find_outside(index_, dim_, self_size_);
       move_all(m, from, by, scale, move);
     }
   }
@@ -181,7 +169,6 @@ class Lines {
   static constexpr int64_t kShort = 8;
   static constexpr int64_t kChecked = 256;         // indices at a time
   static constexpr int64_t kMaxAhead = 32 * 1024;  // bytes
-  const bool check_;
   const View& self_;
   const View& index_;
   const int64_t dim_, self_size_;
@@ -299,15 +286,17 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
                  bool include_self = true, bool mean = false) {
   check_writable(self);
   if (index.numel == 0) return;
-  const IndexView places(index);
-  check_indices(places.view(), dim, size_along(self, dim));
-  // A source in the destination's memory is read from a copy.
-  std::unique_ptr<DenseView> copy;
-  if (may_overlap(self, src)) copy = std::make_unique<DenseView>(src, self);
-  const View& values = copy ? copy->view() : src;
-  if (how == Reduce::kSet) return set(self, dim, places.view(), values);
+  const IndexView given(index);
+  // A source in the destination's memory is read from a copy, and so is an index, which would
+  // change after it was checked.
+  std::unique_ptr<DenseView> source, indices;
+  if (may_overlap(self, src)) source = std::make_unique<DenseView>(src, self);
+  if (may_overlap(self, given.view())) indices = std::make_unique<DenseView>(given.view(), self);
+  const View &values = source ? source->view() : src,
+             &places = indices ? indices->view() : given.view();
+  if (how == Reduce::kSet) return set(self, dim, places, values);
   with_dtype<AllTypes>(self.dtype, [&](auto zero) {
-    reduce_into<decltype(zero)>(self, dim, places.view(), values, how, include_self, mean);
+    reduce_into<decltype(zero)>(self, dim, places, values, how, include_self, mean);
   });
 }
 
@@ -338,7 +327,7 @@ struct Repeated {
 void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
   if (out.numel == 0) return;
   const IndexView places(index);
-  const Lines lines(self, out, places.view(), dim, /*check=*/true);
+  const Lines lines(self, out, places.view(), dim);
   with_width(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T* from = self.as<T>();

@@ -162,16 +162,20 @@ bool write_long_lines(T* self, const T* src, const Layout& l, Span<const int64_t
   if (tasks == 1 || l.before.count() > 1 || l.after.runs > 1 || positions < 64 ||
       n * static_cast<int64_t>(sizeof(T)) < kLongLine)
     return false;
-  std::vector<int64_t> sorted(offsets.begin(), offsets.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto bound = [&](int64_t task) {
-    return task == tasks ? INT64_MAX : sorted[positions * static_cast<size_t>(task) / tasks];
-  };
+  std::vector<int64_t> order(offsets.begin(), offsets.end()),
+      bounds{*std::min_element(offsets.begin(), offsets.end())};
+  for (int64_t task = 1; task < tasks; task++) {
+    const auto at = order.begin() + static_cast<int64_t>(positions) * task / tasks;
+    std::nth_element(order.begin(), at, order.end());
+    bounds.push_back(*at);
+  }
+  bounds.push_back(INT64_MAX);
   // One place that many positions share would leave the others idle.
-  for (int64_t task = 1; task < tasks; task++)
-    if (bound(task) == bound(task - 1)) return false;
+  for (size_t task = 1; task < bounds.size(); task++)
+    if (bounds[task] == bounds[task - 1]) return false;
   parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
-    const int64_t first = bound(begin), last = bound(end);
+    const int64_t first = bounds[static_cast<size_t>(begin)],
+                  last = bounds[static_cast<size_t>(end)];
     for (size_t p = 0; p < positions; p++) {
       if (offsets[p] >= first && offsets[p] < last)
         write_line(self + offsets[p], l.after.step, src + static_cast<int64_t>(p) * n, n, move);
