@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/index_common.h"
 #include "kernels/cpu/loop.h"
+#include "kernels/cpu/stream.h"
 
 namespace taeda::cpu {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr int64_t kWork = 1 << 14;
 
 // f(row, offset): for each row along the last dimension of x, its number and the offset of its
-// first element.
+// first element. Rows may be streamed.
 template <class F>
 void over_rows(const View& x, const F& f) {
   const size_t n = x.sizes.size();
@@ -20,6 +21,8 @@ void over_rows(const View& x, const F& f) {
   if (x.numel == 0) return;
   parallel_for(0, x.numel / length, std::max<int64_t>(1, kWork / length),
                [&](int64_t begin, int64_t end) {
+                 StreamFence fence;
+                 fence.pending = true;
                  for (int64_t row = begin; row < end; row++) {
                    int64_t offset = 0, rest = row;
                    for (size_t d = n ? n - 1 : 0; d-- > 0;) {
@@ -48,18 +51,34 @@ void flip(const View& out, const View& self, IntSpan dims) {
 
 namespace {
 
+void write_zeros(char* dst, int64_t n, bool streamed) {
+  if (!streamed) {
+    std::memset(dst, 0, static_cast<size_t>(n));
+    return;
+  }
+  alignas(64) static constexpr char kZeros[kStreamBytes] = {};
+  for (int64_t i = 0; i < n; i += kStreamBytes)
+    stream(dst + i, kZeros, std::min(kStreamBytes, n - i));
+}
+
 // Keeps columns [first, last) of row i, given by keep(i, columns).
 template <class Keep>
 void triangle(const View& out, const View& self, const Keep& keep) {
   const size_t n = self.sizes.size();
   const int64_t rows = self.sizes[n - 2], columns = self.sizes[n - 1], item = item_size(self.dtype);
+  const int64_t step = self.strides[n - 1];
+  const bool streamed =
+      worth_streaming_pieces(self.numel * item) && columns * item >= kStreamedPiece;
   over_rows(self, [&](int64_t row, int64_t offset) {
     char* const to = at(out, row * columns);
     const auto [first, last] = keep(row % rows, columns);
-    std::memset(to, 0, static_cast<size_t>(first * item));
-    convert_row(to + first * item, out.dtype, 1, at(self, offset + first * self.strides[n - 1]),
-                self.dtype, self.strides[n - 1], last - first);
-    std::memset(to + last * item, 0, static_cast<size_t>((columns - last) * item));
+    const char* const from = at(self, offset + first * step);
+    write_zeros(to, first * item, streamed);
+    if (streamed && step == 1)
+      stream(to + first * item, from, (last - first) * item);
+    else
+      convert_row(to + first * item, out.dtype, 1, from, self.dtype, step, last - first);
+    write_zeros(to + last * item, (columns - last) * item, streamed);
   });
 }
 // row + diagonal + extra as a column number, without overflow.

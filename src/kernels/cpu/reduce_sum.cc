@@ -200,11 +200,12 @@ T product_of(const typename Product<T>::State& s, int64_t, const void*) {
   return static_cast<T>(s);
 }
 
-struct CountTrue {
-  using T = bool;
+template <class E>
+struct CountNonzero {
+  using T = E;
   using State = int64_t;
   static State identity() { return 0; }
-  static void take(State& s, bool x) { s += x; }
+  static void take(State& s, T x) { s += x != T(0); }
   static void merge(State& s, State other) { s += other; }
 };
 int64_t count_of(const int64_t& s, int64_t, const void*) { return s; }
@@ -225,6 +226,10 @@ void count_row(void* state, const void* data, int64_t n, int64_t) {
     total += static_cast<int64_t>(pairs * 0x0001000100010001 >> 48);
   }
   for (; i < n; i++) total += x[i];
+}
+template <class T>
+void count_numbers(void* state, const void* data, int64_t n, int64_t) {
+  *static_cast<int64_t*>(state) += row_table<T>().count_nonzero(static_cast<const T*>(data), n);
 }
 
 // any: the first true decides; all is any of the negation.
@@ -285,9 +290,14 @@ void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
 
 void count_nonzero(const View& out, const View& self, OptInts dim) {
   const ReduceResult result{&out, DType::kInt64};
-  Reducer reducer = PolicyReducer<CountTrue>::kReducer;
-  reducer.row = count_row;
-  reduce(reducer, self, dims_or_all(dim), {&result, 1}, finish_each<int64_t, int64_t, count_of>);
+  const auto count = [&](Reducer reducer, auto* row) {
+    reducer.row = row;
+    reduce(reducer, self, dims_or_all(dim), {&result, 1}, finish_each<int64_t, int64_t, count_of>);
+  };
+  if (self.dtype == DType::kFloat32)  // others are converted to truth values first
+    count(PolicyReducer<CountNonzero<float>>::kReducer, count_numbers<float>);
+  else
+    count(PolicyReducer<CountNonzero<bool>>::kReducer, count_row);
 }
 
 void any(const View& out, const View& self, OptInts dim, bool) { search<true>(out, self, dim); }

@@ -155,6 +155,16 @@ struct Rows {
     return total<T>(fold(x, n, hn::Zero(d), T(0),
                          [](V<T> a, V<T> v, int64_t) HWY_ATTR { return hn::Add(a, hn::Abs(v)); }));
   }
+  static int64_t count_nonzero(const T* x, int64_t n) {
+    const Tag<T> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
+    int64_t zeros = 0, i = 0;
+    for (; i + lanes <= n; i += lanes)
+      zeros += static_cast<int64_t>(hn::CountTrue(d, hn::Eq(hn::LoadU(d, x + i), zero)));
+    for (; i < n; i++) zeros += x[i] == T(0);
+    return n - zeros;
+  }
   static T sum_squares(const T* x, int64_t n) {
     const Tag<T> d;
     return total<T>(fold(x, n, hn::Zero(d), T(0),
@@ -604,6 +614,7 @@ const RowTable<T>* rows() {
                                      R::scan_columns,
                                      R::sum,
                                      R::sum_abs,
+                                     R::count_nonzero,
                                      R::sum_squares,
                                      R::moments,
                                      R::dot,

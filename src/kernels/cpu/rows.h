@@ -21,6 +21,7 @@ struct RowTable {
   double (*sum)(const T* x,
                 int64_t n);  // float: at most 8 additions a lane before the rest is added in double
   T (*sum_abs)(const T* x, int64_t n);
+  int64_t (*count_nonzero)(const T* x, int64_t n);
   T (*sum_squares)(const T* x, int64_t n);
   // sum and sum of squares of x - center
   void (*moments)(const T* x, T center, int64_t n, T* first, T* second);
