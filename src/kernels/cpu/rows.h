@@ -30,7 +30,8 @@ struct RowTable {
   T (*max)(const T* x, int64_t n);                                 // NaN if any is; -inf for none
   T (*min)(const T* x, int64_t n);                                 // NaN if any is; inf for none
   T (*max_abs)(const T* x, int64_t n);                             // NaN if any is; 0 for none
-  // out[i] = exp(x[i] - shift); returns their sum. exp_sum stores nothing.
+  // out[i] = exp(x[i] - shift); returns their sum. exp_sum stores nothing; its shift is the largest
+  // x.
   T (*exp_row)(T* out, const T* x, T shift, int64_t n);
   T (*exp_sum)(const T* x, T shift, int64_t n);
   // By column: out[i] = exp(x[i] - shift[i]), added to sum[i].
