@@ -319,7 +319,7 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   }
   DimVector sizes(first.sizes());
   sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
-  const Tensor out = empty_tensor(sizes, promotion.result(), first.device());
+  Tensor out = empty_tensor(sizes, promotion.result(), first.device());
   if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
   for (size_t i = 0; i < tensors.size(); i++)
     impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
