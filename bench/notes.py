@@ -101,10 +101,11 @@ NOTES: dict[str, str] = {
         "gradients at the bytes kept, 7 % zeros. Adding by vectors was not tried."
     ),
     r"depthwise.*": (
-        "forward, gradients of x and w take 0.53, 0.53 and 0.56 ms on one thread and as much on two "
-        "beside other work (0.87, 0.95 and 0.90 before, in the same runs). Images are read where "
-        "they are, by masked vectors, instead of being copied into strips; rows of 14 leave two "
-        "lanes of 16 empty and two rows of 16. Why a second thread gains little was not profiled."
+        "forward, gradients of x and w take 0.53, 0.53 and 0.56 ms on one thread, and as much on "
+        "two beside other work (0.87, 0.95 and 0.90 before, in the same runs). Images are read "
+        "where they are, by masked vectors, instead of being copied into strips; rows of 14 leave "
+        "two lanes of 16 empty and two rows of 16. Why a second thread gains little was not "
+        "profiled."
     ),
     r"AdamW.*": "seven streams of memory at once; was not worked on.",
     # --- products -------------------------------------------------------------------------------
