@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,9 +27,17 @@ namespace {
 constexpr int kSlots = 8;
 constexpr int kMaxRanges = 64;
 constexpr int kMaxHooks = 16;
+// All times are in nanoseconds.
 // How long an idle worker looks for work before it sleeps: longer than the gap between two
-// operators of a training step, short enough that an idle process burns nothing.
-constexpr auto kSpin = std::chrono::microseconds(50);
+// operators of a training step. Where work came in time it looks long, then for half as long each
+// time, so that an idle process burns nothing.
+constexpr int64_t kLongSpin = 200'000, kShortSpin = 25'000;
+// What a job must take on one thread for a worker to be of use: one that looks for work begins
+// after 1 us; waking one costs the caller 4 to 12 us, and it begins after 20.
+constexpr int64_t kWorthSharing = 5'000, kWorthWaking = 30'000;
+// A caller that waits longer than kStall for a worker asks whether that lost its core, and if it
+// lost more time than the worker's chunks were worth, does without for kRest times the difference.
+constexpr int64_t kStall = 200'000, kRest = 8, kLongestRest = 50'000'000;
 
 thread_local bool in_region = false;
 
@@ -38,6 +47,29 @@ void pause_cpu() {
 #else
   std::this_thread::yield();
 #endif
+}
+
+int64_t now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+// How often another thread or process took the core away from the calling thread.
+int64_t times_preempted() {
+  rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+// Moves the calling thread to another of the cores that it may use, if there is one. A kernel that
+// takes a halted virtual CPU for one in use wakes threads where they last ran, be it busy or not,
+// and moves short ones never.
+void leave_core(int cpu) {
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
+  cpu_set_t others = all;
+  CPU_CLR(static_cast<size_t>(cpu), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  sched_setaffinity(0, sizeof(all), &all);
 }
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
@@ -55,29 +87,33 @@ class Job {
   Job(int64_t begin, int64_t end, int64_t chunk, detail::ChunkFn fn, const void* context,
       int threads)
       : begin_(begin), end_(end), chunk_(chunk), fn_(fn), context_(context) {
-    const int64_t chunks = (end - begin + chunk - 1) / chunk;
-    ranges_ = static_cast<int>(std::min<int64_t>({chunks, threads, kMaxRanges}));
+    chunks_ = (end - begin + chunk - 1) / chunk;
+    ranges_ = static_cast<int>(std::min<int64_t>({chunks_, threads, kMaxRanges}));
     for (int r = 0; r < ranges_; r++) {
-      range_[r].next.store(chunks * r / ranges_, std::memory_order_relaxed);
-      range_[r].end = chunks * (r + 1) / ranges_;
+      range_[r].next.store(chunks_ * r / ranges_, std::memory_order_relaxed);
+      range_[r].end = chunks_ * (r + 1) / ranges_;
     }
-    max_workers_ = static_cast<int>(std::min<int64_t>(chunks, threads)) - 1;
+    max_workers_ = static_cast<int>(std::min<int64_t>(chunks_, threads)) - 1;
   }
 
+  int64_t chunks() const { return chunks_; }
   int max_workers() const { return max_workers_; }
   // Whether one more worker may take part.
   bool join() { return joined_.fetch_add(1, std::memory_order_relaxed) < max_workers_; }
 
-  // Participant 0 is the caller.
-  void work(int participant) {
+  // Participant 0 is the caller. The number of chunks that this one ran.
+  int64_t work(int participant) {
+    int64_t done = 0;
     for (int i = 0; i < ranges_; i++) {
       Range& range = range_[(participant + i) % ranges_];
       if (range.next.load(std::memory_order_relaxed) >= range.end) continue;
       for (int64_t c; (c = range.next.fetch_add(1, std::memory_order_relaxed)) < range.end;) {
-        if (failed_.load(std::memory_order_relaxed)) return;
+        if (failed_.load(std::memory_order_relaxed)) return done;
         run(c);
+        done++;
       }
     }
+    return done;
   }
 
   void rethrow() {
@@ -102,6 +138,7 @@ class Job {
   const int64_t begin_, end_, chunk_;
   const detail::ChunkFn fn_;
   const void* const context_;
+  int64_t chunks_;
   int ranges_, max_workers_;
   std::atomic<int> joined_{0};
   std::atomic<bool> failed_{false};
@@ -136,29 +173,57 @@ class RegionScope {
 
 class Pool {
  public:
-  // False when there is no free slot or no worker: the caller then runs alone.
-  bool run(Job& job) {
+  void run(Job& job, detail::ChunkTime& time) {
+    Slot* const slot = worth_sharing(job, time) ? take_slot() : nullptr;
+    if (slot) publish(*slot, job);
+    const int64_t begin = now(), done = job.work(0), end = now();
+    const int64_t one = done > 0 ? (end - begin) / done : 0;
+    if (done > 0) time.learn(one);
+    if (slot && wait_for_visitors(*slot)) {
+      const int64_t waited = now() - end, lost = waited - (job.chunks() - done) * one;
+      if (waited > kStall && lost > 0 && disturbed_.exchange(false))
+        rest_until_.store(now() + std::min(kRest * lost, kLongestRest));
+    }
+  }
+
+ private:
+  // Whether workers are likely to make the job end earlier.
+  bool worth_sharing(const Job& job, const detail::ChunkTime& time) {
     if (workers_.load(std::memory_order_acquire) < job.max_workers()) grow(job.max_workers());
-    if (workers_.load(std::memory_order_relaxed) == 0) return false;
-    Slot* slot = take_slot();
-    if (!slot) return false;
-    slot->job.store(
-        &job);  // sequentially consistent, as all that pairs with a worker's count or sleep
+    const int workers = workers_.load(std::memory_order_relaxed);
+    if (workers == 0) return false;
+    const int64_t expected = time.of(job.chunks());
+    const bool all_sleep = sleepers_.load(std::memory_order_relaxed) == workers;
+    if (expected > 0 && expected < (all_sleep ? kWorthWaking : kWorthSharing)) return false;
+    const int64_t rest = rest_until_.load(std::memory_order_relaxed);
+    if (rest == 0) return true;
+    if (now() < rest) return false;
+    rest_until_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+  void publish(Slot& slot, Job& job) {
+    caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    // Sequentially consistent, as all that pairs with a worker's count or sleep.
+    slot.job.store(&job);
     epoch_.fetch_add(1);
     if (sleepers_.load() > 0) futex_wake(epoch_, job.max_workers());
-    job.work(0);
-    slot->job.store(nullptr);
-    for (int spins = 0; slot->visitors.load() > 0; spins++) {
+  }
+
+  // Takes the job down. Whether it took long until no worker was at it.
+  bool wait_for_visitors(Slot& slot) {
+    slot.job.store(nullptr);
+    int spins = 0;
+    for (; slot.visitors.load() > 0; spins++) {
       if (spins < 2000)
         pause_cpu();
       else
         sched_yield();
     }
-    slot->taken.store(false, std::memory_order_release);
-    return true;
+    slot.taken.store(false, std::memory_order_release);
+    return spins > 2000;
   }
 
- private:
   Slot* take_slot() {
     for (Slot& slot : slots_) {
       if (!slot.taken.load(std::memory_order_relaxed) &&
@@ -186,37 +251,76 @@ class Pool {
     pthread_sigmask(SIG_SETMASK, &saved, nullptr);
   }
 
+  // What a worker knows of itself.
+  struct Worker {
+    int index;
+    int hooks_run = 0;
+    int64_t spin = kShortSpin;
+    int64_t preempted = 0;
+
+    bool was_preempted() {
+      const int64_t before = preempted;
+      preempted = times_preempted();
+      return preempted > before;
+    }
+  };
+
   // Worker threads are never joined: they sleep until the process ends.
   [[noreturn]] void live(int index) {
     in_region = true;
-    int hooks_run = 0;
+    Worker worker{index};
     while (true) {
       const uint32_t seen = epoch_.load();
-      for (Slot& slot : slots_) visit(slot, index, hooks_run);
-      wait_for_work(seen);
+      if (beside_caller() && has_jobs()) step_aside(worker);
+      for (Slot& slot : slots_) visit(slot, worker);
+      wait_for_work(seen, worker);
     }
   }
 
-  void visit(Slot& slot, int index, int& hooks_run) {
+  bool beside_caller() const {
+    return sched_getcpu() == caller_cpu_.load(std::memory_order_relaxed);
+  }
+  bool has_jobs() const {
+    return std::any_of(std::begin(slots_), std::end(slots_), [](const Slot& slot) {
+      return slot.job.load(std::memory_order_relaxed) != nullptr;
+    });
+  }
+
+  void visit(Slot& slot, Worker& worker) {
     if (!slot.job.load(std::memory_order_relaxed)) return;
     slot.visitors.fetch_add(1);
     // Whoever wakes may join: a wake-up reaches any of the sleepers, not those with low indices.
     if (Job* job = slot.job.load(); job && job->join()) {
-      for (; hooks_run < hooks.count.load(std::memory_order_acquire); hooks_run++)
-        hooks.hook[hooks_run]();
-      job->work(index + 1);
+      for (; worker.hooks_run < hooks.count.load(std::memory_order_acquire); worker.hooks_run++)
+        hooks.hook[worker.hooks_run]();
+      const int64_t begin = now();
+      job->work(worker.index + 1);
+      if (now() - begin > kStall && worker.was_preempted()) disturbed_.store(true);
     }
     slot.visitors.fetch_sub(1);
   }
 
-  void wait_for_work(uint32_t seen) {
-    const auto deadline = std::chrono::steady_clock::now() + kSpin;
-    do {
-      for (int i = 0; i < 64; i++) {
-        if (epoch_.load(std::memory_order_relaxed) != seen) return;
-        pause_cpu();
-      }
-    } while (std::chrono::steady_clock::now() < deadline);
+  // A worker on its caller's core only interrupts it.
+  void step_aside(Worker& worker) {
+    leave_core(sched_getcpu());
+    worker.was_preempted();  // moving counts as that
+  }
+
+  void wait_for_work(uint32_t seen, Worker& worker) {
+    if (beside_caller()) step_aside(worker);
+    if (!beside_caller()) {
+      const int64_t deadline = now() + worker.spin;
+      do {
+        for (int i = 0; i < 64; i++) {
+          if (epoch_.load(std::memory_order_relaxed) != seen) {
+            worker.spin = kLongSpin;
+            return;
+          }
+          pause_cpu();
+        }
+      } while (now() < deadline);
+    }
+    worker.spin = worker.was_preempted() ? 0 : std::max(worker.spin / 2, kShortSpin);
     sleepers_.fetch_add(1);
     while (epoch_.load() == seen) futex_wait(epoch_, seen);
     sleepers_.fetch_sub(1);
@@ -226,6 +330,9 @@ class Pool {
   alignas(64) std::atomic<uint32_t> epoch_{0};  // counts published jobs
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<int> workers_{0};
+  std::atomic<int> caller_cpu_{-1};     // of the last job
+  std::atomic<bool> disturbed_{false};  // a worker lost its core in the middle of a job
+  std::atomic<int64_t> rest_until_{0};  // no job is shared before; 0: none is held back
   std::mutex grow_mutex_;
 };
 
@@ -288,17 +395,16 @@ void add_worker_start_hook(void (*hook)()) {
   hooks.count.store(count + 1, std::memory_order_release);
 }
 
-void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn,
-                        const void* context) {
+void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, const void* context,
+                        ChunkTime& time) {
   const int threads = in_region ? 1 : get_num_threads();
   if (threads > 1) {
     Job job(begin, end, chunk, fn, context, threads);
-    bool done;
     {
       RegionScope scope;
-      done = pool().run(job);
+      pool().run(job, time);
     }
-    if (done) return job.rethrow();
+    return job.rethrow();
   }
   for (int64_t at = begin; at < end; at += chunk) fn(context, at, std::min(end, at + chunk));
 }

@@ -11,9 +11,11 @@
 //
 // May be called from several threads at once, and in a forked child (which builds its own workers
 // when it needs them). An empty region costs well under a microsecond while the workers are awake:
-// they spin briefly before they sleep.
+// they spin briefly before they sleep. Each call remembers how long its chunks took, and runs alone
+// what would be done before a worker could help: chunks must not wait for each other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace taeda {
@@ -46,7 +48,25 @@ void add_worker_start_hook(void (*hook)());
 
 namespace detail {
 using ChunkFn = void (*)(const void* context, int64_t begin, int64_t end);
-void run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, const void* context);
+
+// How long the chunks of one parallel_for in the program take, in nanoseconds. The longest of late
+// counts: what is taken for short by mistake does without the other threads.
+class ChunkTime {
+ public:
+  // Of so many chunks on one thread; 0 if nothing is known.
+  int64_t of(int64_t chunks) const { return chunks * one_.load(std::memory_order_relaxed); }
+  void learn(int64_t one) {
+    const int64_t before = one_.load(std::memory_order_relaxed), faded = before - before / 8;
+    one = one > faded ? one : faded;
+    if (one != before) one_.store(one > 0 ? one : 1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> one_{0};
+};
+
+void run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, const void* context,
+                ChunkTime& time);
 }  // namespace detail
 
 template <class F>
@@ -58,12 +78,13 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const F& fn) {
     fn(begin, end);
     return;
   }
+  static constinit detail::ChunkTime time;
   detail::run_chunks(
       begin, end, chunk,
       [](const void* context, int64_t from, int64_t to) {
         (*static_cast<const F*>(context))(from, to);
       },
-      &fn);
+      &fn, time);
 }
 
 }  // namespace taeda

@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -63,20 +65,58 @@ TEST(Parallel, EveryIndexOnceAndTheSameSplitsForAnyThreadCount) {
   }
 }
 
-TEST(Parallel, WorkersTakePart) {
-  Threads scope(3);
-  std::mutex mutex;
-  std::set<std::thread::id> ids;
+// Two threads inside of one region at the same time, within 20 ms.
+bool is_shared() {
   std::atomic<int> inside{0};
-  // Every chunk waits until two threads are inside at once, which one thread alone could not
-  // achieve.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   parallel_for(0, 2, 1, [&](int64_t, int64_t) {
     inside++;
-    while (inside.load() < 2) std::this_thread::yield();
-    std::lock_guard<std::mutex> lock(mutex);
-    ids.insert(std::this_thread::get_id());
+    while (inside.load() < 2 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    inside.fetch_add(inside.load() >= 2 ? 10 : -1);
   });
-  EXPECT_EQ(ids.size(), 2u);
+  return inside.load() >= 20;
+}
+
+// A region is shared where a core is free for a worker: for a while on a busy machine, none is.
+TEST(Parallel, WorkersTakePart) {
+  Threads scope(3);
+  bool awake = false, asleep = false;
+  for (int round = 0; round < 500 && !awake; round++) awake = is_shared();
+  for (int round = 0; round < 500 && !asleep; round++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    asleep = is_shared();
+  }
+  EXPECT_TRUE(awake);
+  EXPECT_TRUE(asleep);
+}
+
+TEST(Parallel, ShortAndLongRegionsBetweenPauses) {
+  Threads scope(2);
+  for (int round = 0; round < 400; round++) {
+    const int64_t n = 1 + round * 37 % 1000, spins = round % 5 == 0 ? 20000 : 10;
+    std::vector<int> hits(static_cast<size_t>(n));
+    parallel_for(0, n, 1 + round % 7, [&](int64_t begin, int64_t end) {
+      for (volatile int64_t i = 0; i < spins;) i = i + 1;
+      for (int64_t i = begin; i < end; i++) hits[static_cast<size_t>(i)]++;
+    });
+    EXPECT_EQ(std::count(hits.begin(), hits.end(), 1), n);
+    if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(round));
+  }
+}
+
+TEST(Parallel, ChunkTimesRememberTheLongestOfLate) {
+  detail::ChunkTime time;
+  EXPECT_EQ(time.of(5), 0);
+  time.learn(1000);
+  EXPECT_EQ(time.of(5), 5000);
+  time.learn(1);  // one short job says little about the next
+  EXPECT_EQ(time.of(1), 875);
+  for (int i = 0; i < 100; i++) time.learn(0);
+  EXPECT_LE(time.of(1), 8);
+  EXPECT_GT(time.of(1), 0);  // known, though too short for the clock
+  time.learn(500);
+  EXPECT_EQ(time.of(2), 1000);
 }
 
 TEST(Parallel, NestedRunsInline) {
