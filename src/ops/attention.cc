@@ -32,8 +32,12 @@
 namespace taeda::impl {
 namespace {
 
-// With fewer queries packing the keys costs more than the products.
+// With fewer queries packing the keys costs more than the products: a kernel of its own reads them
+// as they are, and gradients are those of the definition.
 constexpr int64_t kFewQueries = 8;
+bool few_queries(const Tensor& q, const Tensor& k, const Tensor& v) {
+  return q.size(2) < kFewQueries && k.stride(3) == 1 && v.stride(3) == 1;
+}
 
 Tensor one_head(const Tensor& x) { return op::unsqueeze(x, 1); }
 
@@ -72,8 +76,9 @@ bool sizes_fit(const Tensor& q, const Tensor& k, const Tensor& v, bool enable_gq
 bool by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                double dropout_p, bool enable_gqa) {
   return q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() != DType::kFloat64 &&
-         dropout_p == 0 && q.size(2) >= kFewQueries && q.size(1) > 0 &&
-         sizes_fit(q, k, v, enable_gqa) &&
+         dropout_p == 0 && q.size(1) > 0 && sizes_fit(q, k, v, enable_gqa) &&
+         (q.size(2) >= kFewQueries || (few_queries(q, k, v) && !q.requires_grad() &&
+                                       !k.requires_grad() && !v.requires_grad())) &&
          !(mask.defined() && (mask.requires_grad() || mask.dim() > 4));
 }
 
@@ -156,10 +161,14 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
   Tensor logsumexp =
       empty_tensor({query.size(0), query.size(1), query.size(2)}, DType::kFloat32, query.device());
   if (query.is_meta()) return {empty_heads(query, value.size(3), query.dtype()), logsumexp};
-  const Tensor q = widened(query), k = widened(key), v = widened(value);
-  cpu::attention(view_of(out), view_of(logsumexp),
-                 {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
-                  static_cast<float>(scale)});
+  const bool few = few_queries(query, key, value);
+  const bool as_they_are = few && key.dtype() == DType::kBFloat16;
+  const Tensor q = widened(query), k = as_they_are ? key : widened(key),
+               v = as_they_are ? value : widened(value);
+  const auto compute = few ? cpu::attention_few_queries : cpu::attention;
+  compute(view_of(out), view_of(logsumexp),
+          {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
+           static_cast<float>(scale)});
   return {narrowed(out, query.dtype()), logsumexp};
 }
 

@@ -125,6 +125,72 @@ def test_empty(size):
         assert not out.any()
 
 
+FEW = [
+    (1, 12, 12, 1, 1024, 64, 64),
+    (2, 4, 2, 3, 300, 16, 20),
+    (1, 1, 1, 7, 2100, 33, 65),
+    (1, 2, 1, 5, 600, 64, 32),
+    (3, 6, 2, 1, 513, 128, 128),
+    (2, 8, 8, 2, 24, 1, 3),
+]
+
+
+def rows_of_heads(size):
+    """As `operands`, but with the features of keys and values side by side, as caches have them."""
+    q, k, v, gy = operands(size)
+    wide = torch.zeros(*v.shape[:2], 2 * v.shape[2], v.shape[3])  # a cache with room for more
+    wide[:, :, : v.shape[2]] = v
+    return q, k.transpose(1, 2).contiguous().transpose(1, 2), wide[:, :, : v.shape[2]], gy
+
+
+@pytest.mark.parametrize("kind", ["none", "bool", "no keys in some rows", "padding", "float"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("size", FEW, ids=str)
+def test_few_queries(size, dtype, causal, kind):
+    operands = [x.to(dtype) for x in rows_of_heads(size)]
+    mask = mask_of(kind, size)
+    expected = definition(*(x.float() for x in operands), mask, causal)
+    mask = mask.to(dtype) if kind == "float" else mask
+    if kind == "float":
+        expected = definition(*(x.float() for x in operands), mask.float(), causal)
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            q, k, v, _ = operands
+            results.append(attention(q, k, v, mask, is_causal=causal, enable_gqa=True))
+    finally:
+        torch.set_num_threads(before)
+    assert results[0].dtype == dtype
+    tolerance = {torch.float32: 3e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}[dtype]
+    assert_near(results[0], expected[0], tolerance)
+    assert torch.equal(*results)
+
+
+def test_tangents_and_gradients_of_few_queries():
+    q, k, v, gy = (x.contiguous() for x in operands(FEW[3]))
+    direction = torch.randn(q.shape)
+
+    def run(dtype):
+        x = [t.detach().to(dtype) for t in (q, k, v)]
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x[0], direction.to(dtype))
+            tangent = forward_ad.unpack_dual(attention(dual, *x[1:])).tangent
+        inputs = [t.requires_grad_() for t in x]
+        (gq,) = torch.autograd.grad(attention(*inputs), inputs[0], gy.to(dtype), create_graph=True)
+        return (tangent, gq, *torch.autograd.grad((gq * direction.to(dtype)).sum(), inputs))
+
+    for actual, expected in zip(run(torch.float32), run(torch.float64), strict=True):
+        assert_near(actual, expected.detach().numpy(), 1e-5)
+
+
+def test_few_queries_of_nothing():
+    q, k, v, gy = operands((2, 2, 2, 3, 0, 4, 4))
+    assert torch.equal(attention(q, k, v.contiguous()), torch.zeros_like(gy))
+
+
 def test_an_expanded_gradient_and_every_seventh_feature():
     q, k, v, gy = operands((2, 2, 2, 40, 50, 21, 21))
     q, k, v = (x[..., ::7] for x in (q, k, v))
@@ -151,12 +217,14 @@ def test_large_scores_do_not_overflow():
     assert_near(attention(q, k, v), expected[0], 1e-4)
 
 
+@pytest.mark.parametrize("queries", [40, 3])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_nan_and_inf_as_in_pytorch(value):
+def test_nan_and_inf_as_in_pytorch(value, queries):
     pytorch = pytest.importorskip("torch")
-    q, k, v, _ = operands((1, 2, 2, 40, 40, 8, 8))
+    q, k, v, _ = operands((1, 2, 2, queries, 40, 8, 8))
+    v = v.contiguous()
     k[0, 0, 20, 3] = value
-    mask = torch.ones(40, 40, dtype=torch.bool)
+    mask = torch.ones(queries, 40, dtype=torch.bool)
     mask[:, 20] = False
     for options in ({}, {"is_causal": True}, {"attn_mask": mask}):
         theirs = {

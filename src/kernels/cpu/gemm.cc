@@ -293,11 +293,11 @@ void finish_rows(const Typed<T>& c, const float* y, int64_t y_step, float alpha,
 
 // C = alpha A B + beta D with few columns (or, flipped, rows), where the rows of A lie in memory
 // one after the other: no copy of A, no widened one. False where that is not the case.
-template <bool kParallel, class T>
-bool try_streamed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float alpha, float beta,
-                  const Typed<T>& d) {
+template <class T>
+bool try_streamed(bool parallel, const Typed<T>& c, const Typed<T>& a, const Typed<T>& b,
+                  float alpha, float beta, const Typed<T>& d) {
   if (c.cols > c.rows)
-    return try_streamed<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
+    return try_streamed(parallel, flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const bool as_it_lies = std::is_same_v<T, float> && b.row_stride == 1 && m >= 4;
   if (a.col_stride != 1 || n == 0 || k < 32) return false;
@@ -323,7 +323,7 @@ bool try_streamed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float
     finish_rows(c, y, y_step, alpha, beta, d.data ? d : c, begin, end);
   };
   const int64_t grain = std::max<int64_t>(1, kStreamedGrain / (k * n) / 4) * 4;
-  if (kParallel)
+  if (parallel)
     parallel_for(0, m, grain, rows);
   else
     rows(0, m);
@@ -471,13 +471,12 @@ bool worth_onednn(int64_t count, int64_t m, int64_t n, int64_t k) {
 }
 
 // False where the CPU has no instructions for bf16, and for small products.
-template <bool kParallel>
-bool try_onednn(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
-                float alpha, float beta, const Typed<BFloat16>& d) {
+bool try_onednn(bool parallel, const Typed<BFloat16>& c, const Typed<BFloat16>& a,
+                const Typed<BFloat16>& b, float alpha, float beta, const Typed<BFloat16>& d) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   if (!worth_onednn(1, m, n, k)) return false;
   if (!row_major(c) && row_major(flipped(c)))
-    return try_onednn<kParallel>(flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
+    return try_onednn(parallel, flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
   const bool copy_a = !blas_layout(a), copy_b = !blas_layout(b);
   const Scratch<BFloat16> room_a(copy_a ? m * k : 0), room_b(copy_b ? k * n : 0);
   if (copy_a) parallel_pack(room_a.data(), a);
@@ -485,35 +484,34 @@ bool try_onednn(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<
   const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
                         y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
   const bool by_rows = n > kOnednnTile && n <= kOnednnColumns && m >= 4 * kOnednnRows;
-  const Tiling t = !kParallel ? Tiling{m, n}
-                   : by_rows  ? Tiling{kOnednnRows, n}
-                              : choose_tiles(m, n, k, kOnednnTile);
+  const Tiling t = !parallel ? Tiling{m, n}
+                   : by_rows ? Tiling{kOnednnRows, n}
+                             : choose_tiles(m, n, k, kOnednnTile);
   for_each_tile(t, c, x, y, d, [&](const auto& out, const auto& l, const auto& r, const auto& z) {
     onednn_tile(out, l, r, alpha, beta, z);
   });
   return true;
 }
 
-template <bool kParallel>
-void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
+void dispatch_gemm(bool parallel, DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha, const Scalar& beta, const Matrix& d) {
   with_dtype<Join<Numbers, ComplexTypes>>(dtype, [&]<class T>(T) {
-    const auto product = []<class U>(const Typed<U>& out, const Typed<U>& x, const Typed<U>& y, U s,
-                                     U t, const Typed<U>& z) {
-      if constexpr (kParallel)
+    const auto product = [parallel]<class U>(const Typed<U>& out, const Typed<U>& x,
+                                             const Typed<U>& y, U s, U t, const Typed<U>& z) {
+      if (parallel)
         tiled_gemm(out, x, y, s, t, z);
       else
         typed_gemm(out, x, y, s, t, z);
     };
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> ||
                   std::is_same_v<T, float>) {
-      if (try_streamed<kParallel>(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
-                                  beta.to<float>(), typed<T>(d)))
+      if (try_streamed(parallel, typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
+                       beta.to<float>(), typed<T>(d)))
         return;
     }
     if constexpr (std::is_same_v<T, BFloat16>) {
-      if (try_onednn<kParallel>(typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
-                                beta.to<float>(), typed<T>(d)))
+      if (try_onednn(parallel, typed<T>(c), typed<T>(a), typed<T>(b), alpha.to<float>(),
+                     beta.to<float>(), typed<T>(d)))
         return;
     }
     if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -529,12 +527,12 @@ void dispatch_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& 
 
 void gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b, const Scalar& alpha,
           const Scalar& beta, const Matrix& d) {
-  dispatch_gemm<false>(dtype, c, a, b, alpha, beta, d);
+  dispatch_gemm(false, dtype, c, a, b, alpha, beta, d);
 }
 
 void parallel_gemm(DType dtype, const Matrix& c, const Matrix& a, const Matrix& b,
                    const Scalar& alpha, const Scalar& beta, const Matrix& d) {
-  dispatch_gemm<true>(dtype, c, a, b, alpha, beta, d);
+  dispatch_gemm(true, dtype, c, a, b, alpha, beta, d);
 }
 
 // Whether no element of `count` matrices that lie `step` apart is another one's, too, as far as
