@@ -31,13 +31,13 @@ constexpr int kMaxHooks = 16;
 // How long an idle worker looks for work before it sleeps: longer than the gap between two
 // operators of a training step. Where work came in time it looks long, then for half as long each
 // time, so that an idle process burns nothing.
-constexpr int64_t kLongSpin = 200'000, kShortSpin = 25'000;
+constexpr int64_t kLongSpin = 50'000, kShortSpin = 25'000;
 // What a job must take on one thread for a worker to be of use: one that looks for work begins
 // after 1 us; waking one costs the caller 4 to 12 us, and it begins after 20.
 constexpr int64_t kWorthSharing = 5'000, kWorthWaking = 30'000;
 // A caller that waits longer than kStall for a worker asks whether that lost its core, and if it
 // lost more time than the worker's chunks were worth, does without for kRest times the difference.
-constexpr int64_t kStall = 200'000, kRest = 8, kLongestRest = 50'000'000;
+constexpr int64_t kStall = 200'000, kRest = 2, kLongestRest = 50'000'000;
 
 thread_local bool in_region = false;
 
