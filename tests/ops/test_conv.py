@@ -139,6 +139,21 @@ def test_many_channels_last(last: tuple[bool, bool]) -> None:
         assert (got.double() - want).abs().max().item() < 2e-5 * scale
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_bf16_images_narrower_than_a_step(width: int) -> None:
+    """Taps that see padding alone have gradient 0, not what lay in memory before."""
+    for _ in range(3):  # leaves freed memory full of another value
+        [taeda.full((64,), 3e4, dtype=taeda.bfloat16) for _ in range(50)]
+    x = taeda.ones(1, 8, width)
+    w = taeda.zeros(8, 8, 3)
+    grads = []
+    for dtype in (taeda.float32, taeda.bfloat16):
+        v = w.to(dtype, copy=True).requires_grad_()
+        F.conv1d(x.to(dtype), v, stride=3, padding=2).sum().backward()
+        grads.append(v.grad.float())
+    assert taeda.equal(*grads)
+
+
 def test_expanded_gradient() -> None:
     """sum().backward() sends one number, expanded."""
     x = r(2, 1, 4, 4).requires_grad_()

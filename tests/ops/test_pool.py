@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -229,3 +230,22 @@ def test_values_and_indices_are_a_plain_tuple() -> None:
         assert type(framework.nn.MaxPool2d(2, return_indices=True)(x)) is tuple
         assert type(framework.var_mean(x)) is tuple
         assert type(framework.sort(x)) is not tuple
+
+
+@pytest.mark.parametrize("pool", [F.max_pool1d, F.avg_pool1d])
+@pytest.mark.parametrize(("length", "kernel", "stride"), [(2, 3, 2), (1, 3, 3), (2, 5, 4)])
+def test_one_window_larger_than_the_input_in_ceil_mode(
+    pool: Callable[..., taeda.Tensor], length: int, kernel: int, stride: int
+) -> None:
+    x = taeda.arange(5.0 * length).reshape(1, 5, length)
+    y = pool(x, kernel, stride, ceil_mode=True)
+    want = x.amax(2, True) if pool is F.max_pool1d else x.mean(2, keepdim=True)
+    assert taeda.equal(y, want)
+    with pytest.raises(RuntimeError, match="too small"):
+        pool(x, kernel, stride)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_interpolating_to_the_same_size_spreads_no_infinity(mode: str) -> None:
+    y = F.interpolate(taeda.tensor([[[1.0, float("inf"), 3.0]]]), size=3, mode=mode)
+    assert (y[0, 0, 0].item(), y[0, 0, 2].item()) == (1.0, 3.0)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import taeda
+from taeda.nn import functional as F
 
 UNARY = """
 abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2
@@ -110,3 +111,27 @@ def test_lgamma_does_not_depend_on_its_neighbours() -> None:
     rest = taeda.arange(3200) % 8 != 0
     assert taeda.equal(mixed[rest], alone[rest])
     assert mixed[0].item() == pytest.approx(1.2655121234846454, rel=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64])
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6, 2.0**40])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_log_softmax_beside_a_large_maximum(dtype: taeda.dtype, offset: float, dim: int) -> None:
+    """What is subtracted from all scores changes nothing: 2^40 and its multiples are exact."""
+    taeda.manual_seed(0)
+    x = (taeda.randn(40, 40, dtype=taeda.float64) * 4).to(dtype) + offset
+    exact = taeda.log_softmax(x.double() - offset, dim)
+    got = taeda.log_softmax(x, dim)
+    assert (got.double() - exact).abs().max().item() < 1e-5
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("offset", [1e6, 3e15])
+def test_cross_entropy_beside_a_large_maximum(offset: float, smoothing: float) -> None:
+    x = taeda.full((4, 6), offset, requires_grad=True)
+    loss = F.cross_entropy(x, taeda.tensor([0, 1, 2, 3]), label_smoothing=smoothing)
+    loss.backward()
+    assert loss.item() == pytest.approx(math.log(6), rel=1e-6)
+    row = [1 / 6 - smoothing / 6] * 6
+    row[0] -= 1 - smoothing
+    assert (x.grad[0] * 4).tolist() == pytest.approx(row, rel=1e-5)

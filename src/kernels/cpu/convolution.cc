@@ -29,6 +29,12 @@ bool use_onednn(const ConvProblem& p) {
   return onednn_convolves(p.x.dtype) && p.x.numel() > 0 && p.y.numel() > 0 && moderate(p);
 }
 
+// Beside images narrower than a step, oneDNN 3.2's gradients of bf16 filters contain whatever lay
+// in memory before.
+bool too_narrow_for_onednn(const ConvProblem& p) {
+  return p.x.dtype != DType::kFloat32 && p.x.sizes.back() < p.stride.back();
+}
+
 bool row_major(const ConvArray& a) {
   int64_t stride = 1;
   for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) {
@@ -37,13 +43,14 @@ bool row_major(const ConvArray& a) {
   return true;
 }
 
-// A row-major copy of an array whose channels follow each other, or the array itself.
+// A row-major f32 copy of an array, or the array itself where it is that.
 class Planes {
  public:
   explicit Planes(const ConvArray& a)
-      : given_(a), planes_(a), memory_(row_major(a) ? 0 : a.numel()) {
+      : given_(a), planes_(a), memory_(row_major(a) && a.dtype == DType::kFloat32 ? 0 : a.numel()) {
     int64_t stride = 1;
     for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) planes_.strides[d] = stride;
+    planes_.dtype = DType::kFloat32;
     if (memory_.data()) planes_.data = reinterpret_cast<char*>(memory_.data());
   }
   const ConvArray& array() const { return planes_; }
@@ -60,8 +67,8 @@ class Planes {
   Scratch<float> memory_;
 };
 
-// Calls convolve(problem) on row-major arrays, of which it writes `out`: copying channels-last ones
-// there and back takes less than Winograd's algorithm saves.
+// Calls convolve(problem) on row-major f32 arrays, of which it writes `out`. Copying channels-last
+// ones there and back takes less than Winograd's algorithm saves.
 template <class Convolve>
 void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve& convolve) {
   ConvProblem q = p;
@@ -154,6 +161,13 @@ void convolution_weight_gradient(const View& gw, const View& gb, const View& gy,
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
     direct_conv_weight_gradient(p, gb);
+  else if (use_onednn(p) && too_narrow_for_onednn(p))
+    on_planes(p, &ConvProblem::w, [&](const auto& q) {
+      const Scratch<float> bias(gb.present ? gb.numel : 0);
+      const View single{bias.data(), DType::kFloat32, gb.sizes, gb.strides, gb.numel, gb.present};
+      onednn_conv_weight_gradient(q, single);
+      if (gb.present) copy(gb, single);
+    });
   else if (use_onednn(p))
     onednn_conv_weight_gradient(p, gb);
   else

@@ -47,16 +47,17 @@ void forward(const View& loss, const View& lse, const View& total, const View& i
         for (int64_t i = begin; i < end; i++) {
           const T* x = rows.read(i * c, c);
           const T high = t.max(x, c);
+          // The maximum is kept apart: beside a large one the logarithm would be lost.
           const double log_sum = std::isfinite(high)
-                                     ? high + std::log(static_cast<double>(t.exp_sum(x, high, c)))
+                                     ? std::log(static_cast<double>(t.exp_sum(x, high, c)))
                                      : static_cast<double>(std::numeric_limits<T>::quiet_NaN());
-          store(lse, i, log_sum);
+          store(lse, i, high + log_sum);
           if (target[i] == ignore_index) continue;
           const double wt = w[target[i]];
-          double value = (1 - smoothing) * wt * (log_sum - x[target[i]]);
+          double value = (1 - smoothing) * wt * (static_cast<double>(high) - x[target[i]] + log_sum);
           if (smoothing > 0)
-            value +=
-                smoothing / static_cast<double>(c) * (weights * log_sum - t.dot(w.data(), x, c));
+            value += smoothing / static_cast<double>(c) *
+                     (weights * log_sum - t.dot_centered(x, high, w.data(), c));
           losses[static_cast<size_t>(i)] = value;
           scales[static_cast<size_t>(i)] = wt;
         }
@@ -95,8 +96,9 @@ void gradient(const View& gx, const View& gy, const View& input, const int64_t* 
                                  : reduction == "mean" ? grads[0] / sum[0]
                                                        : grads[0];
                      const T picked = (T(1) - s) * w[target[i]];
-                     t.exp_row(out, rows.read(i * c, c), log_sums[i], c);
-                     t.affine(out, out, g * (picked + share * weights), T(0), c);
+                     // The sum would be 1, had lse not been rounded.
+                     const T row_sum = t.exp_row(out, rows.read(i * c, c), log_sums[i], c);
+                     t.affine(out, out, g * (picked + share * weights) / row_sum, T(0), c);
                      if (s > 0) t.add_scaled(out, w.data(), T(0), -g * share, w.data(), c);
                      out[target[i]] -= g * picked;
                    }

@@ -82,7 +82,7 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
         "dilation={}",
         p, k, d);
     const int64_t size = in[leading + i], room = size + 2 * p - span - 1;
-    int64_t count = floor_div(room, s) + (ceil_mode && room % s > 0 ? 1 : 0) + 1;
+    int64_t count = (ceil_mode ? -floor_div(-room, s) : floor_div(room, s)) + 1;
     // The last window starts inside the input or its left padding.
     if (ceil_mode && (count - 1) > (size + p - 1) / s) count--;
     out[leading + i] = count;

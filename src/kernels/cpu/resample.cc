@@ -68,6 +68,11 @@ template <class A>
 void add_linear(Taps<A>& t, A step, bool align_corners) {
   t.count = 2;
   for (int64_t o = 0; o < t.out; o++) {
+    if (t.in == t.out) {  // whatever the scale; a neighbour's infinity times 0 would be NaN
+      t.add(o, 1);
+      t.add(o, 0);
+      continue;
+    }
     A at = align_corners ? step * static_cast<A>(o) : step * (static_cast<A>(o) + A(0.5)) - A(0.5);
     at = std::clamp<A>(at, 0, static_cast<A>(t.in - 1));
     const int64_t left = std::min(static_cast<int64_t>(at), t.in - 1);

@@ -44,7 +44,10 @@ void softmax_row(T* y, const T* x, int64_t n, bool log) {
     return;
   }
   if (log) {
-    t.affine(y, x, T(1), -high - std::log(t.exp_sum(x, high, n)), n);
+    // Not in one step: beside a large maximum the logarithm would be lost.
+    const T sum = t.exp_sum(x, high, n);
+    t.affine(y, x, T(1), -high, n);
+    t.affine(y, y, T(1), -std::log(sum), n);
   } else {
     const T sum = t.exp_row(y, x, high, n);
     t.affine(y, y, T(1) / sum, T(0), n);
@@ -84,11 +87,13 @@ void softmax_columns(const View& out, const View& self, int64_t offset, int64_t 
   RowBuffer<T> xs(self, m), ys(out, m);
   ColumnSums<T> c;
   sum_columns(c, log ? View{} : out, self, offset, n, m, stride);
-  for (int64_t j = 0; j < m; j++) c.sum[j] = log ? c.high[j] + std::log(c.sum[j]) : T(1) / c.sum[j];
+  for (int64_t j = 0; j < m; j++) c.sum[j] = log ? std::log(c.sum[j]) : T(1) / c.sum[j];
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = offset + i * stride;
     if (log) {
-      t.subtract(ys.open(at), xs.read(at, m), c.sum, m);
+      T* y = ys.open(at);
+      t.subtract(y, xs.read(at, m), c.high, m);
+      t.subtract(y, y, c.sum, m);
     } else {
       T* y = ys.read(at, m);
       t.multiply(y, y, c.sum, m);
