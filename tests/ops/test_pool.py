@@ -249,3 +249,15 @@ def test_one_window_larger_than_the_input_in_ceil_mode(
 def test_interpolating_to_the_same_size_spreads_no_infinity(mode: str) -> None:
     y = F.interpolate(taeda.tensor([[[1.0, float("inf"), 3.0]]]), size=3, mode=mode)
     assert (y[0, 0, 0].item(), y[0, 0, 2].item()) == (1.0, 3.0)
+
+
+def test_resizing_keeps_an_infinity_at_the_border() -> None:
+    y = F.interpolate(taeda.tensor([[[1.0, float("inf")]]]), scale_factor=2, mode="linear")
+    assert y[0, 0, 1:].tolist() == [float("inf")] * 3
+
+
+@pytest.mark.parametrize(("scale", "length"), [(1.2, 4), (2.2, 4)])
+def test_nearest_of_a_whole_ratio_does_not_follow_the_scale(scale: float, length: int) -> None:
+    y = F.interpolate(taeda.arange(4.0).reshape(1, 1, length), scale_factor=scale, mode="nearest")
+    each = y.shape[2] // length
+    assert y.flatten().tolist() == [float(i // each) for i in range(each * length)]

@@ -59,6 +59,10 @@ void add_nearest(Taps<A>& t, double scale, bool exact) {
   t.count = 1;
   t.copies = true;
   for (int64_t o = 0; o < t.out; o++) {
+    if (!exact && (t.out == t.in || t.out == 2 * t.in)) {  // whatever the scale, as in PyTorch
+      t.add(o * t.in / t.out, A(1));
+      continue;
+    }
     const float at = exact ? (static_cast<float>(o) + 0.5f) * step : static_cast<float>(o) * step;
     t.add(static_cast<int64_t>(std::min(std::floor(at), 9e18f)), A(1));
   }
@@ -74,7 +78,7 @@ void add_linear(Taps<A>& t, A step, bool align_corners) {
       continue;
     }
     A at = align_corners ? step * static_cast<A>(o) : step * (static_cast<A>(o) + A(0.5)) - A(0.5);
-    at = std::clamp<A>(at, 0, static_cast<A>(t.in - 1));
+    at = std::clamp<A>(at, 0, static_cast<A>(t.in));
     const int64_t left = std::min(static_cast<int64_t>(at), t.in - 1);
     const A right = std::clamp<A>(at - static_cast<A>(left), 0, 1);
     t.add(left, 1 - right);
