@@ -43,8 +43,9 @@ MEAN_TARGET = 1.4  # of all models
 MFLOP = {
     "alexnet": 4144, "vgg19": 117_600, "resnet18": 10_650, "resnet50": 24_300,
     "mobilenet_v1": 3412, "mobilenet_v2": 1805, "convnet": 33.8, "vit_tiny": 7464, "gpt": 70.9,
-    "gnmt": 82.7, "ncf": 0.64, "gpt2_decode": 247, "gpt2_decode_bf16": 247,
+    "gnmt": 82.7, "ncf": 0.64,
 }  # fmt: skip
+WEIGHTS = {"gpt2_decode": 498, "gpt2_decode_bf16": 249}  # megabytes that a token reads
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -172,14 +173,28 @@ def product_rate(results: dict[str, Any]) -> float:
     return max(rates, default=0.0)
 
 
-def models_markdown(rows: list[Row], rate: float) -> str:
+def copy_rate(results: dict[str, Any], threads: int) -> float:
+    """Bytes a second that the largest copy moves in the better framework, or 0."""
+    most = max(kernel_cases.COPIES)
+    rates = [
+        most / min(r["taeda"], r["torch"]) * 1e6
+        for r in results.get("kernels", {}).get("rows", [])
+        if r["name"] == kernel_cases.COPIES[most] and r["threads"] == threads and "error" not in r
+    ]
+    return max(rates, default=0.0)
+
+
+def models_markdown(results: dict[str, Any]) -> str:
+    rows = results["models"]["rows"]
+    rate = product_rate(results)
     lines = [
         "Steps of forward, loss, backward and optimizer in f32 (the decoders only read), programs",
         "and sizes of bench/models. Here a throughput above 1 means that taeda does more, and a",
         "memory ratio below 1 that its process needs less at its peak. The gain is what two",
         "threads give over one, the faults are pages that a step had the system bring in, and the",
         "share is that of the operations a second that a large product reaches on one thread, for",
-        "each thread, as if no algorithm saved any: each in taeda and in PyTorch.",
+        "each thread, as if no algorithm saved any: each in taeda and in PyTorch. A decoder's is",
+        "that of the bytes a second that a copy moves: it reads its weights once a token.",
         "",
         "| | threads | taeda | PyTorch | throughput | target | memory | gain | faults | share |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -196,11 +211,11 @@ def models_markdown(rows: list[Row], rate: float) -> str:
         gain = ""
         if row["threads"] > 1 and name in alone:
             gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
-        share, peak = "", rate * row["threads"]
+        share, unit, peak = "", MFLOP.get(name, 0.0) * 1e6, rate * row["threads"]
+        if name in WEIGHTS:
+            unit, peak = WEIGHTS[name] * 1e6, copy_rate(results, row["threads"])
         if peak:
-            share = ", ".join(
-                f"{row[f] * MFLOP[name] * 1e6 / peak:.0%}" for f in ("taeda", "torch")
-            )
+            share = ", ".join(f"{row[f] * unit / peak:.0%}" for f in ("taeda", "torch"))
         faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
         faults = bold(faults, faults_pages_in(row))
         lines.append(
@@ -236,11 +251,7 @@ bytes, or of its large matrix product, timed between the kernel's own repetition
         names = result["versions"]
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
-        body = (
-            models_markdown(rows, product_rate(results))
-            if suite == "models"
-            else markdown(suite, rows)
-        )
+        body = models_markdown(results) if suite == "models" else markdown(suite, rows)
         why = notes.below([r["name"] for r in rows if misses(suite, r)])
         text += (
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "

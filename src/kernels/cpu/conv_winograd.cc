@@ -1,4 +1,4 @@
-// 3x3 convolutions with stride 1 by F(2x2, 3x3)                              (Lavin and Gray 2016):
+// 3x3 convolutions with stride 1 by F(2x2, 3x3) (Lavin and Gray 2016):
 //
 //   y = A' [ (G w G') * (B' x B) ] A     for each tile of 2x2 results and its 4x4 inputs
 //
