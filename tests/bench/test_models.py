@@ -35,7 +35,13 @@ def test_models_start_and_train_as_in_pytorch(ours):
         # Small batches through many batch norms are chaotic: in five steps of the mobilenets
         # PyTorch moves up to 6e-3 away from its own losses in float64.
         tolerance = 1e-2 if name.startswith("mobilenet") else 1e-4 if "bf16" in name else 1e-5
-        assert ours[name]["losses"] == pytest.approx(expected["losses"], rel=tolerance), name
+        losses, found = expected["losses"], ours[name]["losses"]
+        if name.startswith("resnet"):
+            # Three steps agree to the last digits, gradients too; then an activation that is 0 but
+            # for its rounding lies on the other side of ReLU's kink.
+            assert found[:3] == pytest.approx(losses[:3], rel=1e-6), name
+            tolerance = 1e-3
+        assert found == pytest.approx(losses, rel=tolerance), name
         assert name.startswith("gpt2_decode") or len(set(expected["losses"])) == STEPS
 
 

@@ -60,7 +60,11 @@ def test_demo_trains_saves_and_reports(tmp_path):
 def test_demo_stops_and_goes_on(tmp_path):
     command = [EXAMPLES / "fashion_mnist.py", "--limit", 2560, "--epochs", 5, "--out", tmp_path]
     process = subprocess.Popen(
-        [sys.executable, "-u", *map(str, command)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-u", *map(str, command)],
+        stdout=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background may have them ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     for line in process.stdout:
         if line.startswith("epoch 2/5"):  # several to come: time enough on a busy machine
