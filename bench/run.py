@@ -65,6 +65,11 @@ def pinned(threads: int) -> list[str]:
     return ["taskset", "-c", ",".join(map(str, cpus)), sys.executable]
 
 
+# Threads of the process that was timed before (OpenMP's, above all) look for work for some
+# milliseconds, on the cores of the next one.
+PAUSE = 0.015
+
+
 class Worker:
     """A process on `threads` cores that times cases of one framework when asked."""
 
@@ -78,6 +83,7 @@ class Worker:
 
     def ask(self, suite: str, name: str, loops: int) -> float | str:
         assert self.process.stdin and self.process.stdout
+        time.sleep(PAUSE)
         self.process.stdin.write(f"{suite}\t{name}\t{loops}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()

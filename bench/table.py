@@ -241,6 +241,9 @@ asks of itself is set in bold, with the target. The load is that of the minute b
 other work; where it is not given, or above a few tenths, PyTorch's two-thread rows suffer most (its
 OpenMP threads wait for each other) and the one-thread rows are the ones to believe.
 
+Before each measurement there is a pause, so that threads of the process before (PyTorch's look for
+work for milliseconds) do not disturb it.
+
 A kernel's share of the limit is its rate over that of the better framework's copy of about as many
 bytes, or of its large matrix product, timed between the kernel's own repetitions.
 """

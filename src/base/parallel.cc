@@ -29,9 +29,8 @@ constexpr int kMaxRanges = 64;
 constexpr int kMaxHooks = 16;
 // All times are in nanoseconds.
 // How long an idle worker looks for work before it sleeps: longer than the gap between two
-// operators of a training step. Where work came in time it looks long, then for half as long each
-// time, so that an idle process burns nothing.
-constexpr int64_t kLongSpin = 50'000, kShortSpin = 25'000;
+// operators of a training step, short enough that an idle process burns nothing.
+constexpr int64_t kSpin = 50'000;
 // What a job must take on one thread for a worker to be of use: one that looks for work begins
 // after 1 us; waking one costs the caller 4 to 12 us, and it begins after 20.
 constexpr int64_t kWorthSharing = 5'000, kWorthWaking = 30'000;
@@ -255,7 +254,6 @@ class Pool {
   struct Worker {
     int index;
     int hooks_run = 0;
-    int64_t spin = kShortSpin;
     int64_t preempted = 0;
 
     bool was_preempted() {
@@ -309,18 +307,15 @@ class Pool {
   void wait_for_work(uint32_t seen, Worker& worker) {
     if (beside_caller()) step_aside(worker);
     if (!beside_caller()) {
-      const int64_t deadline = now() + worker.spin;
+      const int64_t deadline = now() + kSpin;
       do {
         for (int i = 0; i < 64; i++) {
-          if (epoch_.load(std::memory_order_relaxed) != seen) {
-            worker.spin = kLongSpin;
-            return;
-          }
+          if (epoch_.load(std::memory_order_relaxed) != seen) return;
           pause_cpu();
         }
       } while (now() < deadline);
     }
-    worker.spin = worker.was_preempted() ? 0 : std::max(worker.spin / 2, kShortSpin);
+    worker.was_preempted();  // what happens outside of jobs does not count
     sleepers_.fetch_add(1);
     while (epoch_.load() == seen) futex_wait(epoch_, seen);
     sleepers_.fetch_sub(1);
