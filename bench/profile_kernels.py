@@ -21,7 +21,7 @@ from run import ROOT, Worker, machine
 PAGE = ROOT / "docs" / "notes" / "kernel-profiles.md"
 MOST = 4  # functions of a row
 LEAST = 4.0  # percent that a function must take to be named
-SECONDS = 2.0
+SECONDS = 1.0
 
 
 def without_arguments(name: str) -> str:

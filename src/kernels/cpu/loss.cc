@@ -54,7 +54,8 @@ void forward(const View& loss, const View& lse, const View& total, const View& i
           store(lse, i, high + log_sum);
           if (target[i] == ignore_index) continue;
           const double wt = w[target[i]];
-          double value = (1 - smoothing) * wt * (static_cast<double>(high) - x[target[i]] + log_sum);
+          double value =
+              (1 - smoothing) * wt * (static_cast<double>(high) - x[target[i]] + log_sum);
           if (smoothing > 0)
             value += smoothing / static_cast<double>(c) *
                      (weights * log_sum - t.dot_centered(x, high, w.data(), c));

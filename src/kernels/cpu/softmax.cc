@@ -44,10 +44,8 @@ void softmax_row(T* y, const T* x, int64_t n, bool log) {
     return;
   }
   if (log) {
-    // Not in one step: beside a large maximum the logarithm would be lost.
-    const T sum = t.exp_sum(x, high, n);
-    t.affine(y, x, T(1), -high, n);
-    t.affine(y, y, T(1), -std::log(sum), n);
+    // The maximum first: beside a large one the logarithm would be lost.
+    t.centered(y, x, high, T(1), -std::log(t.exp_sum(x, high, n)), n);
   } else {
     const T sum = t.exp_row(y, x, high, n);
     t.affine(y, y, T(1) / sum, T(0), n);
