@@ -17,6 +17,7 @@ import cases
 import perf
 import table
 from run import ROOT, Worker, machine
+from worker import TARGET
 
 PAGE = ROOT / "docs" / "notes" / "kernel-profiles.md"
 MOST = 4  # functions of a row
@@ -57,7 +58,7 @@ def plain(library: str, function: str) -> str:
 def shares(worker: Worker, name: str) -> str:
     loops = worker.ask("kernels", name, 0)
     assert isinstance(loops, float), loops
-    loops = max(1, round(loops * SECONDS / 0.04))
+    loops = max(1, round(loops * SECONDS / TARGET))
     found: dict[str, float] = collections.defaultdict(float)
     taken = perf.profile(worker.process.pid, lambda: worker.ask("kernels", name, loops))
     for library, function, share in taken:

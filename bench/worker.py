@@ -30,13 +30,16 @@ def seconds(run: Callable[[], Any], loops: int) -> float:
     return took
 
 
-def loops_for(run: Callable[[], Any], target: float = 0.04) -> int:
+TARGET = 0.04  # seconds that a measurement takes
+
+
+def loops_for(run: Callable[[], Any]) -> int:
     run()  # opens libraries, compiles kernels: not to be counted
     loops = 1
     while True:
         took = seconds(run, loops)
-        if took > target / 4 or loops >= 1 << 22:
-            return max(1, round(loops * target / max(took, 1e-9)))
+        if took > TARGET / 4 or loops >= 1 << 22:
+            return max(1, round(loops * TARGET / max(took, 1e-9)))
         loops *= 4
 
 

@@ -192,10 +192,11 @@ TD_FN void store_rows(const Target& target, int64_t j, const V* sums) {
   }
 }
 
-// sum_taps for a 3x3 filter whose rows are neighbours.
-template <int kStride>
-void sum_3x3(const Target& target, const float* from, int64_t pitch, const int64_t* offsets,
-             const float* w, float start) {
+// sum_taps for a 3x3 filter whose rows are neighbours: for_each_term(j, f) calls f(vector of x, row
+// k of the filter, its column l, row i of the target) for the terms of columns j, j + 1, ...
+template <class ForEachTerm>
+TD_FN void sum_3x3(const Target& target, const float* w, float start,
+                   const ForEachTerm& for_each_term) {
   V factors[3][3];
 #pragma GCC unroll 16
   for (int t = 0; t < 9; t++) factors[t / 3][t % 3] = V(w[t]);
@@ -203,11 +204,20 @@ void sum_3x3(const Target& target, const float* from, int64_t pitch, const int64
     V sums[kRows];
 #pragma GCC unroll 4
     for (V& sum : sums) sum = V(start);
-    for_each_of_3x3<kStride>(
-        from + j, pitch, offsets, [](const float* at) HWY_ATTR { return load(at); },
-        [&](V x, int k, int l, int i) HWY_ATTR { sums[i] = fma(factors[k][l], x, sums[i]); });
+    for_each_term(
+        j, [&](V x, int k, int l, int i) HWY_ATTR { sums[i] = fma(factors[k][l], x, sums[i]); });
     store_rows(target, j, sums);
   }
+}
+
+// From working memory.
+template <int kStride>
+void sum_strip(const Target& target, const float* from, int64_t pitch, const int64_t* offsets,
+               const float* w, float start) {
+  sum_3x3(target, w, start, [=](int64_t j, const auto& f) HWY_ATTR {
+    for_each_of_3x3<kStride>(
+        from + j, pitch, offsets, [](const float* at) HWY_ATTR { return load(at); }, f);
+  });
 }
 
 // An image whose columns a 3x3 filter reads where they are: lanes that lie outside are not read.
@@ -249,21 +259,11 @@ struct InPlace {
   }
 };
 
-// sum_3x3 from an image: the target's rows begin at row `first` of the result.
+// From an image: the target's rows begin at row `first` of the result.
 void sum_in_place(const Target& target, const InPlace& image, int64_t first, const float* w,
                   float start) {
-  V factors[3][3];
-#pragma GCC unroll 16
-  for (int t = 0; t < 9; t++) factors[t / 3][t % 3] = V(w[t]);
-  for (int64_t j = 0; j < target.columns; j += kLanes) {
-    V sums[kRows];
-#pragma GCC unroll 4
-    for (V& sum : sums) sum = V(start);
-    image.for_each_term(first, j, [&](V x, int k, int l, int i) HWY_ATTR {
-      sums[i] = fma(factors[k][l], x, sums[i]);
-    });
-    store_rows(target, j, sums);
-  }
+  sum_3x3(target, w, start,
+          [&](int64_t j, const auto& f) HWY_ATTR { image.for_each_term(first, j, f); });
 }
 
 // Taps of a group: where they are in working memory.
@@ -285,9 +285,9 @@ void sum_all_taps(Target target, int64_t channels, const float* from, int64_t ro
     sum_taps<kChannels>(target, from, row_step, offsets, w, count, start);
   for (; channels > 0; step(1)) {
     if (taps.stride_3x3 == 1)
-      sum_3x3<1>(target, from, row_step, offsets, w, *start);
+      sum_strip<1>(target, from, row_step, offsets, w, *start);
     else if (taps.stride_3x3 == 2)
-      sum_3x3<2>(target, from, row_step / 2, offsets, w, *start);
+      sum_strip<2>(target, from, row_step / 2, offsets, w, *start);
     else
       sum_taps<1>(target, from, row_step, offsets, w, count, start);
   }

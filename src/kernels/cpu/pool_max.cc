@@ -373,6 +373,23 @@ void scatter_plane(const PoolShape& s, const std::array<int64_t, 256>& offsets,
   }
 }
 
+// The maxima of all planes; found(first window, start, taps) tells of each row of windows.
+template <class T, class Found>
+void find_maxima(const PoolShape& s, const View& values, const View& input, const Found& found) {
+  parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
+    const WidePlane<T> x(s.in_size()), y(s.out_size());
+    Finder<Sum<T>> finder(s);
+    for (int64_t p = begin; p < end; p++) {
+      T* const to = values.as<T>() + p * s.out_size();
+      finder.find(x.read(input.as<T>() + p * s.in_size()), y.open(to),
+                  [&](int64_t o, int64_t start, const uint32_t* taps) {
+                    found(p * s.out_size() + o, start, taps);
+                  });
+      y.close(to);
+    }
+  });
+}
+
 }  // namespace
 
 void max_pool(const View& result, const View& input, IntSpan kernel_size, IntSpan stride,
@@ -402,17 +419,8 @@ void max_pool_with_places(const View& values, const View& places, const View& in
                           bool) {
   const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
   with_dtype<Floating>(input.dtype, [&]<class T>(T) {
-    parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
-      const WidePlane<T> x(s.in_size()), y(s.out_size());
-      Finder<Sum<T>> finder(s);
-      for (int64_t p = begin; p < end; p++) {
-        T* const to = values.as<T>() + p * s.out_size();
-        uint8_t* const bytes = places.as<uint8_t>() + p * s.out_size();
-        finder.find(
-            x.read(input.as<T>() + p * s.in_size()), y.open(to),
-            [&](int64_t o, int64_t, const uint32_t* taps) { to_bytes(taps, bytes + o, s.w.out); });
-        y.close(to);
-      }
+    find_maxima<T>(s, values, input, [&](int64_t o, int64_t, const uint32_t* taps) {
+      to_bytes(taps, places.as<uint8_t>() + o, s.w.out);
     });
   });
 }
@@ -463,20 +471,10 @@ void max_pool_with_indices(const View& values, const View& indices, const View& 
     return tap < offsets.size() ? offsets[tap] : offset_of_tap(s, static_cast<int64_t>(tap));
   };
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
-    parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
-      const WidePlane<T> x(s.in_size()), y(s.out_size());
-      Finder<Sum<T>> finder(s);
-      for (int64_t p = begin; p < end; p++) {
-        T* const to = values.as<T>() + p * s.out_size();
-        int64_t* const positions = indices.as<int64_t>() + p * s.out_size();
-        finder.find(x.read(input.as<T>() + p * s.in_size()), y.open(to),
-                    [&](int64_t o, int64_t start, const uint32_t* taps) {
-                      for (int64_t i = 0; i < s.w.out; i++)
-                        positions[o + i] =
-                            taps[i] == kNoTap ? 0 : start + i * s.w.stride + offset(taps[i]);
-                    });
-        y.close(to);
-      }
+    find_maxima<T>(s, values, input, [&](int64_t o, int64_t start, const uint32_t* taps) {
+      int64_t* const positions = indices.as<int64_t>() + o;
+      for (int64_t i = 0; i < s.w.out; i++)
+        positions[i] = taps[i] == kNoTap ? 0 : start + i * s.w.stride + offset(taps[i]);
     });
   });
 }
