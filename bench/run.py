@@ -275,6 +275,7 @@ class Model:
 
     def seconds(self, steps: int) -> float:
         assert self.process.stdin
+        time.sleep(PAUSE)
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
         took, megabytes, faults = self.answer()
