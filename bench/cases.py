@@ -12,6 +12,7 @@ from typing import Any
 
 import kernel_cases
 import numpy_cases
+from part import Part
 
 Run = Callable[[], Any]
 CASES: dict[str, dict[str, Callable[[Any], Run]]] = {
@@ -28,12 +29,17 @@ def case(suite: str, name: str) -> Callable[[Callable[[Any], Run]], Callable[[An
     return add
 
 
-def make(suite: str, name: str, framework: str) -> Run:
+def make(suite: str, name: str, framework: str) -> tuple[Run, float]:
+    """What a case calls, and how many such calls are the whole case: one, but in the suite `part`,
+    kernels on a part of their data."""
     if framework == "numpy":
-        return numpy_cases.CASES[name]()
+        return numpy_cases.CASES[name](), 1.0
     torch = importlib.import_module(framework)
     torch.manual_seed(0)
-    return CASES[suite][name](torch)
+    if suite != "part":
+        return CASES[suite][name](torch), 1.0
+    part = Part(torch)
+    return kernel_cases.KERNELS[name](part), part.times
 
 
 def frameworks(suite: str, name: str) -> list[str]:

@@ -197,7 +197,7 @@ def convolution(name: str, x: tuple[int, ...], w: tuple[int, ...], stride: int =
                 return lambda: call(images, filters, **options)
             source = (images if part == "gradient of x" else filters).requires_grad_()
             y = call(images, filters, **options)
-            gy = torch.randn(*y.shape)
+            gy = torch.randn_like(y.detach())
             return lambda: torch.autograd.grad(y, source, gy, retain_graph=True)
 
         return start
@@ -221,7 +221,7 @@ def training(name: str, bytes: int, call: Callable[[Any, Any], Any]) -> None:
 
     def make(torch: Any) -> Run:
         x = images(torch).requires_grad_()
-        gy = torch.randn(*call(torch, x).shape)
+        gy = torch.randn_like(call(torch, x).detach())
         return lambda: torch.autograd.grad(call(torch, x), x, gy)
 
     kernel(f"{name}, forward and backward", bytes=bytes)(make)

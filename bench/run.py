@@ -31,6 +31,7 @@ from typing import Any
 import cases
 import kernel_cases
 import memory
+import part
 import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,17 +141,39 @@ class Yardsticks:
             self.times[f].append(took / self.loops[f] * 1e6)
 
     def limit(self, case: str, took: float) -> Row:
-        """The rate of a case that took so many microseconds, and its share of the yardstick's."""
+        """The share of the yardstick's rate that a case reaches which took so many microseconds."""
         if not self.name:
             return {}
         work = kernel_cases.BYTES | kernel_cases.FLOPS
         best = work[self.name] / min(statistics.median(times) for times in self.times.values())
-        rate = work[case] / took
-        return {"limit": rate / best, "rate": rate / 1e3}  # GB/s, GFLOP/s
+        return {"limit": work[case] / took / best}
 
     def close(self) -> None:
         for worker in self.workers.values():
             worker.close()
+
+
+class Arithmetic:
+    """What a kernel takes with its data in the caches: a part of it, on one thread."""
+
+    LEAST = 20e-6  # seconds of a call; calling itself would count in a shorter one
+
+    def __init__(self) -> None:
+        self.worker = Worker("taeda", 1)
+
+    def share(self, case: str, took: float, threads: int) -> Row:
+        """That time, on as many threads and all of the data, of the microseconds it took there."""
+        loops = self.worker.ask("part", case, 0)
+        if isinstance(loops, str):  # cut tensors do not fit together
+            return {}
+        times = [self.worker.ask("part", case, int(loops)) for _ in range(3)]
+        took_part = statistics.median(t for t in times if isinstance(t, float)) / int(loops)
+        if took_part < self.LEAST * part.PARTS:
+            return {}
+        return {"arithmetic": took_part * 1e6 / threads / took}
+
+    def close(self) -> None:
+        self.worker.close()
 
 
 def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
@@ -160,6 +183,7 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
     for threads in thread_counts():
         workers = {f: Worker(f, threads) for f in used}
         yardsticks = Yardsticks(threads) if suite == "kernels" else None
+        arithmetic = Arithmetic() if suite == "kernels" else None
         for name in names:
             frameworks = cases.frameworks(suite, name)
             loops: dict[str, Any] = {f: workers[f].ask(suite, name, 0) for f in frameworks}
@@ -185,13 +209,17 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
             if "numpy" in times:
                 more["numpy"] = statistics.median(times["numpy"])
             if yardsticks:
-                more |= yardsticks.limit(name, statistics.median(times["taeda"]))
+                took = statistics.median(times["taeda"])
+                more |= yardsticks.limit(name, took)
+                if arithmetic and name in kernel_cases.BYTES:
+                    more |= arithmetic.share(name, took, threads)
             rows.append(row(name, "us", times["taeda"], times["torch"], **more))
             print(f"  {table.line(rows[-1])}", flush=True)
         for worker in workers.values():
             worker.close()
-        if yardsticks:
-            yardsticks.close()
+        for helper in (yardsticks, arithmetic):
+            if helper:
+                helper.close()
     return rows
 
 

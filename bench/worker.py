@@ -4,8 +4,9 @@
 
 The frameworks are taeda, torch and, for what it has an equal for, numpy.
 
-A line `SUITE\\tCASE\\tLOOPS` is answered by the seconds that LOOPS calls took; LOOPS 0
-prepares the case and answers how many calls take about 40 ms. What cannot run answers `error WHY`.
+A line `SUITE\\tCASE\\tLOOPS` is answered by the seconds that LOOPS calls took (in the suite `part`
+would take, on all of the data); LOOPS 0 prepares the case and answers how many take about 40 ms.
+What cannot run answers `error WHY`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def main() -> None:
     framework = sys.argv[1]
     if framework != "numpy":  # which takes the cores that it is given, for products
         importlib.import_module(framework).set_num_threads(int(sys.argv[2]))
-    prepared: dict[tuple[str, str], Callable[[], Any]] = {}
+    prepared: dict[tuple[str, str], tuple[Callable[[], Any], float]] = {}
     for line in sys.stdin:
         suite, name, loops_text = line.rstrip("\n").split("\t")
         loops, key = int(loops_text), (suite, name)
@@ -55,9 +56,8 @@ def main() -> None:
             if key not in prepared:
                 prepared.clear()
                 prepared[key] = cases.make(suite, name, framework)
-            answer: object = (
-                loops_for(prepared[key]) if loops == 0 else seconds(prepared[key], loops)
-            )
+            call, times = prepared[key]
+            answer: object = loops_for(call) if loops == 0 else seconds(call, loops) * times
         except Exception as error:
             prepared.clear()
             answer = (
