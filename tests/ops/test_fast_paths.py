@@ -293,9 +293,12 @@ def test_results_past_the_cache() -> None:
     threads = torch.get_num_threads()
     a = numbers(np.float32, 2100, 2000)
     x = torch.from_numpy(a)
+    places = RANDOM.integers(0, 2000, (2100, 2003))
     try:
         for n in (1, 2):
             torch.set_num_threads(n)
+            gathered = x.gather(1, torch.from_numpy(places))
+            np.testing.assert_array_equal(gathered.numpy(), np.take_along_axis(a, places, 1))
             stacked, repeated = torch.stack([x, x + 1, x], -1), x.repeat_interleave(3, 1)
             np.testing.assert_array_equal(stacked.numpy(), np.stack([a, a + 1, a], -1))
             np.testing.assert_array_equal(repeated.numpy(), np.repeat(a, 3, 1))

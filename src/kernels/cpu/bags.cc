@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/index_common.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/scratch.h"
@@ -96,13 +97,8 @@ struct Bags {
                "embedding_bag: offsets must ascend from 0 to at most {}, but offsets[{}] is {}",
                indices_view.numel, b, starts[b]);
     }
-    const auto last = static_cast<uint64_t>(rows - 1);  // unsigned: any index may stand here
-    uint64_t outside = 0;                               // has its sign bit set where one is outside
+    if (all_inside(indices, indices_view.numel, rows)) return;
     for (int64_t i = 0; i < indices_view.numel; i++) {
-      const auto k = static_cast<uint64_t>(indices[i]);
-      outside |= k | (last - k);
-    }
-    for (int64_t i = 0; outside >> 63 && i < indices_view.numel; i++) {
       TD_CHECK_INDEX(indices[i] >= 0 && indices[i] < rows,
                      "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
                      "{}",

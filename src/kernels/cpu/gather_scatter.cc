@@ -14,6 +14,8 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
+#include "kernels/cpu/prefetch.h"
+#include "kernels/cpu/stream.h"
 #include "taeda/tensor.h"
 
 // Checking indices is a loop that vector code pays for.
@@ -23,20 +25,17 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWork = 1 << 13;
-constexpr int64_t kRun = 256;  // neighbouring lines of one task, at least
+constexpr int64_t kRun = 256;      // neighbouring lines of one task, at least
+constexpr int64_t kChecked = 256;  // indices at a time
 
-// Whether every one of n indices is in [0, size): the sign bits say it, with no branch in the loop.
-bool all_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
+// all_inside for indices `step` apart: the sign bits say it, with no branch in the loop.
+bool are_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
+  if (step == 1) return all_inside(index, n, size);
   const uint64_t last = static_cast<uint64_t>(size - 1);  // unsigned: any index may stand here
   uint64_t outside = 0;
-  const auto look = [&](int64_t i) {
-    const auto k = static_cast<uint64_t>(i);
+  for (int64_t i = 0; i < n; i++) {
+    const auto k = static_cast<uint64_t>(index[i * step]);
     outside |= k | (last - k);
-  };
-  if (step == 1) {
-    for (int64_t i = 0; i < n; i++) look(index[i]);
-  } else {
-    for (int64_t i = 0; i < n; i++) look(index[i * step]);
   }
   return outside >> 63 == 0;
 }
@@ -75,8 +74,8 @@ class Lines {
     for (const Axis& a : outer_) count_ *= a.size;
   }
 
-  // move(self offset, other offset) for every element, in parallel over lines. Raises IndexError
-  // where an index is outside.
+  // move(self offset, other offset) for every element, in parallel over lines; move.read(...), if
+  // there is one, for dense lines. Raises IndexError where an index is outside.
   template <class F>
   void each(const F& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
@@ -85,6 +84,8 @@ class Lines {
     parallel_for(0, count_ * chunks,
                  std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
                  [&](int64_t begin, int64_t end) {
+                   StreamFence fence;
+                   if constexpr (requires { move.streams; }) fence.pending = move.streams;
                    for (int64_t t = begin; t < end; t++) {
                      const int64_t first = t % chunks * chunk;
                      block(t / chunks, first, std::min(second_.size, first + chunk), move);
@@ -143,8 +144,9 @@ class Lines {
       const int64_t m = std::min(kChecked, n - first);
       const Place from{at.self + first * by.self, at.other + first * by.other,
                        at.index + first * by.index};
-      if (ahead) fetch(next + self_size_ * first / n, next + self_size_ * (first + m) / n);
-      if (!all_inside(from.index, m, by.index, self_size_)) find_outside(index_, dim_, self_size_);
+      const int64_t done = self_size_ * first / n, left = self_size_ * (first + m) / n - done;
+      if (ahead) fetch_lines(element(next + done), left * item_size(self_.dtype));
+      if (!are_inside(from.index, m, by.index, self_size_)) find_outside(index_, dim_, self_size_);
       move_all(m, from, by, scale, move);
     }
   }
@@ -152,7 +154,11 @@ class Lines {
   template <class F>
   static void move_all(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
     if (by.index == 1 && by.other == 1 && by.self == 0 && scale == 1) {
-      for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
+      if constexpr (requires { move.read(at.self, at.other, at.index, n); }) {
+        move.read(at.self, at.other, at.index, n);
+      } else {
+        for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
+      }
     } else if (by.index == 1 && by.other == 1 && by.self == 1) {
       for (int64_t i = 0; i < n; i++) move(at.self + i + at.index[i] * scale, at.other + i);
     } else {
@@ -160,14 +166,9 @@ class Lines {
         move(at.self + i * by.self + at.index[i * by.index] * scale, at.other + i * by.other);
     }
   }
-  // Elements [begin, end) of self.
-  void fetch(int64_t begin, int64_t end) const {
-    const char* last = at(self_, end);
-    for (const char* p = at(self_, begin); p < last; p += 64) __builtin_prefetch(p);
-  }
+  const char* element(int64_t i) const { return at(self_, i); }
 
   static constexpr int64_t kShort = 8;
-  static constexpr int64_t kChecked = 256;         // indices at a time
   static constexpr int64_t kMaxAhead = 32 * 1024;  // bytes
   const View& self_;
   const View& index_;
@@ -322,17 +323,31 @@ struct Repeated {
   View view;
 };
 
+// What gather does with an element, and with a line of them.
+template <class T>
+struct Read {
+  const T* from;
+  T* to;
+  bool streams;  // past the cache what `read` writes
+  void operator()(int64_t s, int64_t o) const { to[o] = from[s]; }
+  // Dense lines, at most kChecked elements.
+  void read(int64_t s, int64_t o, const int64_t* index, int64_t n) const {
+    T block[kChecked];
+    T* const target = streams ? block : to + o;
+    for (int64_t i = 0; i < n; i++) target[i] = from[s + index[i]];
+    if (streams) stream(to + o, block, n * static_cast<int64_t>(sizeof(T)));
+  }
+};
+
 }  // namespace
 
 void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
   if (out.numel == 0) return;
   const IndexView places(index);
   const Lines lines(self, out, places.view(), dim);
-  with_width(self.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    const T* from = self.as<T>();
-    T* to = out.as<T>();
-    lines.each([=](int64_t s, int64_t o) { to[o] = from[s]; });
+  with_width(self.dtype, [&]<class T>(T) {
+    const auto bytes = static_cast<int64_t>(sizeof(T)) * (out.numel + self.numel) + 8 * index.numel;
+    lines.each(Read<T>{self.as<T>(), out.as<T>(), worth_streaming(bytes)});
   });
 }
 

@@ -43,6 +43,9 @@ class DenseView {
   std::unique_ptr<char[]> copy_;
 };
 
+// Whether every one of n indices is in [0, size).
+bool all_inside(const int64_t* index, int64_t n, int64_t size);
+
 // Row-major strides.
 DimVector dense_strides(IntSpan sizes);
 bool is_dense(const View& v);

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop_plan.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/stream.h"
 #include "taeda/error.h"
 
@@ -103,9 +104,6 @@ const void* dense_input(const Kernel& kernel, Scratch& scratch, int k, const cha
 
 // Short runs that lie far apart are not fetched ahead by the processor itself.
 constexpr int64_t kRowsAhead = 8;
-void fetch(const char* from, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(from + i);
-}
 
 // Runs along dimension 0: operands that are dense there are used in place.
 void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
@@ -115,7 +113,7 @@ void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
         const void* in[kMaxOperands];
         for (int k = 1; k < kernel.operands; k++) {
           if (crosses && rows > kRowsAhead && kernel.operand[k].direct)
-            fetch(at[k] + kRowsAhead * plan.strides[1][k], n * kernel.operand[k].itemsize);
+            fetch_lines(at[k] + kRowsAhead * plan.strides[1][k], n * kernel.operand[k].itemsize);
           in[k - 1] =
               kernel.operand[k].direct ? at[k] : dense_input(kernel, scratch, k, at[k], n, rows);
         }

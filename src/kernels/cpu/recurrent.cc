@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "base/parallel.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/sgemm.h"
 #include "kernels/view.h"
@@ -208,10 +209,11 @@ class Layer {
   }
 
   // What the cell will read arrives while the products are computed.
-  void fetch(const float* from, int64_t parts, int64_t step, int64_t unit, int64_t units) const {
+  [[gnu::always_inline]] void fetch(const float* from, int64_t parts, int64_t step, int64_t unit,
+                                    int64_t units) const {
     const float* rows = from + place(step) * r_.batch * parts * r_.hidden + unit;
     for (int64_t i = 0; i < r_.batch * parts; i++, rows += r_.hidden)
-      for (int64_t j = 0; j < units; j += 16) __builtin_prefetch(rows + j);
+      fetch_lines(rows, units * static_cast<int64_t>(sizeof(float)));
   }
 
   void forward_row(int64_t step, const float* sums, int64_t i, int64_t unit, int64_t units) const {

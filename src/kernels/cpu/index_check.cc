@@ -1,0 +1,38 @@
+#include "kernels/cpu/index_common.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/index_check.cc"
+#include "kernels/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+
+// The sign bits say it: k of k < 0, size - 1 - k of k >= size.
+bool are_inside(const int64_t* index, int64_t n, int64_t size) {
+  const hn::ScalableTag<int64_t> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto last = hn::Set(d, size - 1);
+  auto outside = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto k = hn::LoadU(d, index + i);
+    outside = hn::Or(outside, hn::Or(k, hn::Sub(last, k)));
+  }
+  bool inside = hn::AllFalse(d, hn::Lt(outside, hn::Zero(d)));
+  for (; i < n; i++) inside &= index[i] >= 0 && index[i] < size;
+  return inside;
+}
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {
+
+HWY_EXPORT(are_inside);
+bool all_inside(const int64_t* index, int64_t n, int64_t size) {
+  return HWY_DYNAMIC_DISPATCH(are_inside)(index, n, size);
+}
+
+}  // namespace taeda::cpu
+#endif
