@@ -344,8 +344,12 @@ def test_meta():
     ]
 
 
-def test_threads_change_no_bit():
-    q, k, v, gy = operands((2, 4, 2, 600, 300, 32, 16))
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "size", [(2, 4, 2, 600, 300, 32, 16), (1, 1, 1, 530, 700, 32, 16), (1, 6, 3, 300, 530, 16, 33)]
+)
+def test_threads_change_no_bit(size, causal):
+    q, k, v, gy = operands(size)
     for x in (q, k, v):
         x.requires_grad_()
     before = torch.get_num_threads()
@@ -353,7 +357,7 @@ def test_threads_change_no_bit():
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            out = attention(q, k, v, is_causal=True, enable_gqa=True)
+            out = attention(q, k, v, is_causal=causal, enable_gqa=True)
             results.append((out, *torch.autograd.grad(out, (q, k, v), gy)))
     finally:
         torch.set_num_threads(before)

@@ -38,6 +38,7 @@ constexpr int64_t kGroupPanels = 16;
 constexpr int64_t kGroupFloats = int64_t{1} << 16;
 constexpr int64_t kEnoughTasks = 4;
 constexpr int64_t kBackwardPanels = 4;  // and in backward, where their weights are kept
+constexpr int64_t kRangeKeys = 128;     // at least so many keys make a task of backward
 
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 int64_t rounded_up(int64_t n, int64_t to) { return blocks_of(n, to) * to; }
@@ -104,9 +105,9 @@ TD_FN V exp_falling(V x) {
   return select(isnan(x), x, select(x < kLeast, V(0), y));
 }
 
-// One panel: its queries [query, query + count) in `width` columns.
+// One panel: its queries [query, query + count) in columns of matrices with so long rows.
 struct Panel {
-  int64_t query, count, width;
+  int64_t query, count, row;
 };
 
 // Keys of the block [key, key + n) that the panel's columns [0, columns) see.
@@ -121,7 +122,7 @@ int64_t visible(const Panel& p, bool causal, int64_t key, int64_t n) {
 void mask_future(float* scores, const Panel& p, int64_t key, int64_t keys) {
   for (int64_t k = std::max<int64_t>(0, p.query + 1 - key); k < keys; k++) {
     const int64_t column = key + k - p.query, vector = column / kLanes * kLanes;
-    std::fill_n(scores + k * p.width + vector, column - vector, -kInfinity);
+    std::fill_n(scores + k * p.row + vector, column - vector, -kInfinity);
   }
 }
 
@@ -129,7 +130,7 @@ void mask_future(float* scores, const Panel& p, int64_t key, int64_t keys) {
 void clear_future(float* x, const Panel& p, int64_t key, int64_t keys) {
   for (int64_t at = 0; at < p.count; at += kLanes)
     for (int64_t k = visible(p, true, key, keys, at + kLanes); k < keys; k++)
-      store(x + k * p.width + at, V(0));
+      store(x + k * p.row + at, V(0));
 }
 
 // The mask of one head.
@@ -139,12 +140,13 @@ struct HeadMask {
   HeadMask(const View& m, int64_t b, int64_t h)
       : mask(m), offset(m.present ? b * m.strides[0] + h * m.strides[1] : 0) {}
 
-  // Adds it to the scores. `room` has 2 * keys * width floats.
+  // Adds it to the scores. `room` has 2 * keys floats for each column of a panel.
   void add(float* scores, float* room, const Panel& p, int64_t key, int64_t keys) const {
     if (!mask.present) return;
     const int64_t row = mask.strides[2], col = mask.strides[3];
     const int64_t start = offset + p.query * row + key * col;
-    float* const turned = room + keys * p.width;
+    const int64_t width = sgemm_tiles().columns;
+    float* const turned = room + keys * width;
     if (mask.dtype == DType::kFloat32) {
       sgemm_tiles().pack_columns(turned, keys, mask.as<float>() + start, p.count, row, col, keys);
     } else {
@@ -154,8 +156,9 @@ struct HeadMask {
           room[q * keys + k] = from[q * row + k * col] ? 0.0f : -kInfinity;
       sgemm_tiles().pack_columns(turned, keys, room, p.count, keys, 1, keys);
     }
-    for (int64_t i = 0; i < keys * p.width; i += kLanes)
-      store(scores + i, load(scores + i) + load(turned + i));
+    for (int64_t k = 0; k < keys; k++, scores += p.row)
+      for (int64_t at = 0; at < p.count; at += kLanes)
+        store(scores + at, load(scores + at) + load(turned + k * width + at));
   }
 };
 
@@ -195,9 +198,9 @@ void weigh_panel(float* scores, const RowState& state, const Panel& p, bool caus
   const int64_t used = rounded_up(p.count, kLanes);
   const bool whole = visible(p, causal, key, keys, kLanes) == keys;
   for (; whole && at + 2 * kLanes <= used; at += 2 * kLanes)
-    weigh<2>(scores, state, at, p.width, keys);
+    weigh<2>(scores, state, at, p.row, keys);
   for (; at < used; at += kLanes)
-    weigh<1>(scores, state, at, p.width, visible(p, causal, key, keys, at + kLanes));
+    weigh<1>(scores, state, at, p.row, visible(p, causal, key, keys, at + kLanes));
   if (!whole) clear_future(scores, p, key, keys);
 }
 
@@ -205,7 +208,7 @@ void weigh_panel(float* scores, const RowState& state, const Panel& p, bool caus
 void scale_columns(float* x, int64_t rows, const float* factor, const Panel& p) {
   for (int64_t at = 0; at < p.count; at += kLanes) {
     const V f = load(factor + at);
-    for (int64_t i = 0; i < rows; i++) store(x + i * p.width + at, load(x + i * p.width + at) * f);
+    for (int64_t i = 0; i < rows; i++) store(x + i * p.row + at, load(x + i * p.row + at) * f);
   }
 }
 
@@ -236,7 +239,7 @@ class Task {
     for (int64_t at = 0; at < p.count; at += kLanes) {
       const int64_t end = visible(p, a_.causal, key, seen, at + kLanes);
       if (end > done)
-        t_.multiply({end - done, p.count - at, features, c + done * p.width + at, p.width, 1, rows,
+        t_.multiply({end - done, p.count - at, features, c + done * p.row + at, p.row, 1, rows,
                      features, columns + at, features, alpha, 0, done, ahead});
       done = std::max(done, end);
     }
@@ -250,11 +253,9 @@ class Task {
   }
   // A panel of results, (features, width), as rows of the panel's queries.
   void store_turned(const Rows& out, const Panel& p, const float* from, int64_t features) const {
-    if (out.col == 1)
-      return t_.transpose(out.at(p.query), out.row, from, p.width, features, p.count);
+    if (out.col == 1) return t_.transpose(out.at(p.query), out.row, from, p.row, features, p.count);
     for (int64_t j = 0; j < p.count; j++)
-      for (int64_t d = 0; d < features; d++)
-        out.at(p.query + j)[d * out.col] = from[d * p.width + j];
+      for (int64_t d = 0; d < features; d++) out.at(p.query + j)[d * out.col] = from[d * p.row + j];
   }
 
   Attention a_;
@@ -268,15 +269,16 @@ class Forward : Task {
       : Task(a), out_(out), lse_(logsumexp.as<float>()) {}
 
   void run() const {
-    const int64_t groups = blocks_of(s_.panels, s_.group);
-    parallel_for(0, a_.query.sizes[0] * s_.heads * groups, 1, [&](int64_t begin, int64_t end) {
+    const int64_t groups = blocks_of(s_.panels, s_.group),
+                  tasks = a_.query.sizes[0] * s_.heads * groups;
+    parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
       Arena count;
       take(count);
       Arena arena(count.used());
       const Memory m = take(arena);
       for (int64_t i = begin; i < end; i++)
         group(m, head_at(i / groups), long_and_short(i % groups, groups) * s_.group,
-              head_at(std::min(i + 1, end - 1) / groups));
+              head_at(std::min(i + 1, tasks - 1) / groups));
     });
   }
 
@@ -356,8 +358,8 @@ class Forward : Task {
     if (key == 0) {
       t_.pack_columns(queries(m, i), s_.features, head.q.at(p.query), p.count, head.q.row,
                       head.q.col, s_.features);
-      std::fill_n(rows.high, p.width, -kInfinity);
-      std::fill_n(rows.sum, p.width, 0.0f);
+      std::fill_n(rows.high, p.row, -kInfinity);
+      std::fill_n(rows.sum, p.row, 0.0f);
       const int64_t next = p.query + p.count, count = std::min(t_.columns, s_.queries - next);
       ahead[2] = rows_ahead(head.q, next, count, s_.features, tiles_of(seen));
     }
@@ -365,7 +367,7 @@ class Forward : Task {
     score(m.scores, m.keys, queries(m, i), p, key, seen, head.mask, m.mask, ahead);
     weigh_panel(m.scores, rows, p, a_.causal, key, seen);
     if (key > 0) scale_columns(sums, s_.values, rows.factor, p);
-    t_.multiply({s_.values, p.count, seen, sums, p.width, 1, m.values, n, m.scores, seen, 1,
+    t_.multiply({s_.values, p.count, seen, sums, p.row, 1, m.values, n, m.scores, seen, 1,
                  key > 0 ? 1.0f : 0.0f, 0, ahead});
     if (left == 0) finish(m, i, p, head);
   }
@@ -374,7 +376,7 @@ class Forward : Task {
     const RowState rows = state(m, i);
     float* const sums = results(m, i);
     float* const lse = lse_ + (head.b * s_.heads + head.h) * s_.queries + p.query;
-    if (s_.keys == 0) std::fill_n(sums, s_.values * p.width, 0.0f);
+    if (s_.keys == 0) std::fill_n(sums, s_.values * p.row, 0.0f);
     for (int64_t j = 0; j < p.count; j++) {
       const float sum = rows.sum[j];
       lse[j] = sum == 0 ? kInfinity : rows.high[j] + std::log(sum);
@@ -393,8 +395,8 @@ void weigh_gradient(float* x, float* gradient, const float* logsumexp, const flo
                     const Panel& p, bool causal, int64_t key, int64_t keys) {
   for (int64_t at = 0; at < p.count; at += kLanes) {
     const V shift = load(logsumexp + at), center = load(mean + at);
-    const int64_t end = visible(p, causal, key, keys, at + kLanes) * p.width;
-    for (int64_t i = at; i < end; i += p.width) {
+    const int64_t end = visible(p, causal, key, keys, at + kLanes) * p.row;
+    for (int64_t i = at; i < end; i += p.row) {
       const V weight = exp_falling(load(x + i) - shift);
       store(x + i, weight);
       store(gradient + i, weight * (load(gradient + i) - center));
@@ -405,22 +407,40 @@ void weigh_gradient(float* x, float* gradient, const float* logsumexp, const flo
   clear_future(gradient, p, key, keys);
 }
 
-// A task is a head of keys with all heads of queries that read it: no two tasks add to the same
-// gradient.
+// A task is a range of keys of a head, with all heads of queries that read it: no two tasks add to
+// the same gradient of a key. Where heads are few, each has several ranges, whose gradients of
+// queries are added in order.
 class Backward : Task {
  public:
   Backward(const View& gq, const View& gk, const View& gv, const View& gy, const View& out,
            const View& logsumexp, const Attention& a)
-      : Task(a), gq_(gq), gk_(gk), gv_(gv), gy_(gy), out_(out), lse_(logsumexp.as<float>()) {}
+      : Task(a), gq_(gq), gk_(gk), gv_(gv), gy_(gy), out_(out), lse_(logsumexp.as<float>()) {
+    const int64_t heads = std::max<int64_t>(1, a.query.sizes[0] * s_.groups);
+    const int64_t ranges =
+        std::clamp<int64_t>(s_.keys / kRangeKeys, 1, blocks_of(kEnoughTasks, heads));
+    s_.block =
+        std::min(s_.block, rounded_up(std::max<int64_t>(1, blocks_of(s_.keys, ranges)), t_.rows));
+    blocks_ = blocks_of(s_.keys, s_.block);
+    ranges_ = std::clamp<int64_t>(blocks_, 1, ranges);
+  }
 
   void run() const {
-    parallel_for(0, a_.query.sizes[0] * s_.groups, 1, [&](int64_t begin, int64_t end) {
+    const int64_t heads = a_.query.sizes[0] * s_.groups;
+    const Scratch<float> partial(ranges_ > 1 ? heads * ranges_ * gq_size() : 0);
+    parallel_for(0, heads * ranges_, 1, [&](int64_t begin, int64_t end) {
       Arena count;
       take(count);
       Arena arena(count.used());
-      const Memory m = take(arena);
-      for (int64_t i = begin; i < end; i++) head(m, i / s_.groups, i % s_.groups);
+      Memory m = take(arena);
+      for (int64_t i = begin; i < end; i++) {
+        const int64_t head = i / ranges_, range = long_and_short(i % ranges_, ranges_);
+        if (ranges_ > 1) m.gq = partial.data() + (head * ranges_ + range) * gq_size();
+        keys_of(m, head / s_.groups, head % s_.groups, range);
+        if (ranges_ == 1)
+          for (int64_t j = 0; j < panels(); j++) store_gq(m.gq, head, j);
+      }
     });
+    if (ranges_ > 1) add_ranges(partial.data());
   }
 
  private:
@@ -429,15 +449,15 @@ class Backward : Task {
     float *gq, *logsumexp, *means;
     // Of a block of keys: rows of K, K^T and V, and the gradients.
     float *keys, *turned_keys, *values, *gk, *gv;
-    // Of some panels: columns of Q^T and gO^T, and rows of P and gS, packed along queries.
+    // Of some panels: columns of Q^T and gO^T, and P and gS, keys along rows.
     float *queries, *gy, *weights, *gradients;
-    // Of a panel: columns of Q and gO, and P and gS.
-    float *panel_queries, *panel_gy, *panel_weights, *panel_gradients, *mask;
+    // Of a panel: columns of Q and gO.
+    float *panel_queries, *panel_gy, *mask;
   };
   Memory take(Arena& arena) const {
     const int64_t d = s_.features, e = s_.values, w = t_.columns, some = kBackwardPanels * w;
-    const int64_t all = s_.panels * w * repeats();
-    return {arena.take(all * d),
+    const int64_t all = panels() * w;
+    return {arena.take(ranges_ > 1 ? 0 : gq_size()),
             arena.take(all),
             arena.take(all),
             arena.take(s_.block * d),
@@ -447,41 +467,63 @@ class Backward : Task {
             arena.take(s_.block * e),
             arena.take(some * rounded_up(d, w)),
             arena.take(some * rounded_up(e, w)),
-            arena.take(some * s_.block),
-            arena.take(some * s_.block),
+            arena.take(weights_row() * s_.block),
+            arena.take(weights_row() * s_.block),
             arena.take(w * d),
             arena.take(w * e),
-            arena.take(w * s_.block),
-            arena.take(w * s_.block),
             arena.take(mask_room())};
   }
   int64_t repeats() const { return s_.heads / s_.groups; }
+  int64_t panels() const { return s_.panels * repeats(); }  // of all heads of queries of a task
   int64_t padded_queries() const { return s_.panels * t_.columns; }
+  int64_t panel_size() const { return t_.columns * s_.features; }
+  int64_t gq_size() const { return panels() * panel_size(); }
+  // Rows of weights of some panels begin at lines of different sets of the cache.
+  int64_t weights_row() const { return kBackwardPanels * t_.columns + kLanes; }
 
-  void head(const Memory& m, int64_t b, int64_t g) const {
+  // What a range of keys of head g gives to all gradients. Ranges take blocks from both ends in
+  // turn, so that with a causal mask they have as much to do.
+  void keys_of(const Memory& m, int64_t b, int64_t g, int64_t range) const {
     const Rows k = head_of(a_.key, b, g), v = head_of(a_.value, b, g);
     const Rows gk = head_of(gk_, b, g), gv = head_of(gv_, b, g);
-    std::fill_n(m.gq, padded_queries() * repeats() * s_.features, 0.0f);
+    std::fill_n(m.gq, gq_size(), 0.0f);
     for (int64_t r = 0; r < repeats(); r++) start(m, b, g * repeats() + r, r);
-    for (int64_t key = 0; key < s_.keys; key += s_.block) {
-      const int64_t n = std::min(s_.block, s_.keys - key);
+    for (int64_t i = 0; i < blocks_; i++) {
+      const int64_t turn = i % (2 * ranges_);
+      if (std::min(turn, 2 * ranges_ - 1 - turn) != range) continue;
+      const int64_t key = i * s_.block, n = std::min(s_.block, s_.keys - key);
       t_.pack_rows(m.keys, s_.features, k.at(key), n, k.row, k.col, s_.features);
       t_.pack_rows(m.turned_keys, n, k.at(key), s_.features, k.col, k.row, n);
       t_.pack_rows(m.values, s_.values, v.at(key), n, v.row, v.col, s_.values);
       std::fill_n(m.gk, n * s_.features, 0.0f);
       std::fill_n(m.gv, n * s_.values, 0.0f);
       for (int64_t r = 0; r < repeats(); r++)
-        for (int64_t i = 0; i < s_.panels; i += kBackwardPanels)
-          some_panels(m, b, g * repeats() + r, r, i, key, n);
+        for (int64_t j = 0; j < s_.panels; j += kBackwardPanels)
+          some_panels(m, b, g * repeats() + r, r, j, key, n);
       store_rows(gk, key, n, m.gk, s_.features);
       store_rows(gv, key, n, m.gv, s_.values);
     }
-    for (int64_t r = 0; r < repeats(); r++)
-      for (int64_t i = 0; i < s_.panels; i++)
-        store_turned(head_of(gq_, b, g * repeats() + r), panel(i), panel_gq(m, r, i), s_.features);
   }
-  float* panel_gq(const Memory& m, int64_t r, int64_t i) const {
-    return m.gq + (r * s_.panels + i) * t_.columns * s_.features;
+
+  // Panel i of those of all heads of queries of a task.
+  void store_gq(const float* gq, int64_t head, int64_t i) const {
+    const int64_t h = head % s_.groups * repeats() + i / s_.panels;
+    store_turned(head_of(gq_, head / s_.groups, h), panel(i % s_.panels), gq + i * panel_size(),
+                 s_.features);
+  }
+  void add_ranges(float* partial) const {
+    const int64_t heads = a_.query.sizes[0] * s_.groups;
+    parallel_for(0, heads * panels(), kBackwardPanels, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const int64_t head = i / panels();
+        float* const gq = partial + head * ranges_ * gq_size();
+        float* const sum = gq + i % panels() * panel_size();
+        for (int64_t range = 1; range < ranges_; range++)
+          for (int64_t j = 0; j < panel_size(); j += kLanes)
+            store(sum + j, load(sum + j) + load(sum + range * gq_size() + j));
+        store_gq(gq, head, i % panels());
+      }
+    });
   }
 
   void start(const Memory& m, int64_t b, int64_t h, int64_t r) const {
@@ -512,23 +554,41 @@ class Backward : Task {
     const HeadMask mask(a_.mask, b, h);
     t_.pack_columns(m.queries, queries, q.at(start), s_.features, q.col, q.row, queries);
     t_.pack_columns(m.gy, queries, gy.at(start), s_.values, gy.col, gy.row, queries);
+    const int64_t next = start + queries, tiles = 2 * count * blocks_of(n, t_.rows),
+                  rows = std::min(kBackwardPanels * t_.columns, s_.queries - next);
+    std::array<Prefetch, 2> ahead = {rows_ahead(q, next, rows, s_.features, tiles),
+                                     rows_ahead(gy, next, rows, s_.values, tiles)};
     for (int64_t i = 0; i < count; i++) {
-      const Panel p = panel(first + i);
+      Panel p = panel(first + i);
+      p.row = weights_row();
       const int64_t seen = visible(p, a_.causal, key, n);
       if (seen == 0) continue;
       t_.pack_columns(m.panel_queries, s_.features, q.at(p.query), p.count, q.row, q.col,
                       s_.features);
       t_.pack_columns(m.panel_gy, s_.values, gy.at(p.query), p.count, gy.row, gy.col, s_.values);
-      score(m.panel_weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask, {});
-      multiply_seen(m.panel_gradients, m.values, m.panel_gy, s_.values, 1, p, key, seen, {});
+      float* const weights = m.weights + i * t_.columns;
+      float* const gradients = m.gradients + i * t_.columns;
+      score(weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask, ahead);
+      multiply_seen(gradients, m.values, m.panel_gy, s_.values, 1, p, key, seen, ahead);
       const int64_t row = r * padded_queries() + p.query;
-      weigh_gradient(m.panel_weights, m.panel_gradients, m.logsumexp + row, m.means + row, p,
-                     a_.causal, key, seen);
-      t_.multiply({s_.features, p.count, seen, panel_gq(m, r, first + i), p.width, 1, m.turned_keys,
-                   n, m.panel_gradients, seen, a_.scale, 1});
-      const int64_t at = i * t_.columns * t_.rows;
-      t_.pack_rows(m.weights + at, queries, m.panel_weights, seen, p.width, 1, p.count);
-      t_.pack_rows(m.gradients + at, queries, m.panel_gradients, seen, p.width, 1, p.count);
+      weigh_gradient(weights, gradients, m.logsumexp + row, m.means + row, p, a_.causal, key, seen);
+      for (int64_t k = seen; k % t_.rows != 0; k++) {  // the strip's other keys
+        std::fill_n(weights + k * p.row, t_.columns, 0.0f);
+        std::fill_n(gradients + k * p.row, t_.columns, 0.0f);
+      }
+      t_.multiply({.m = s_.features,
+                   .n = p.count,
+                   .k = seen,
+                   .c = m.gq + (r * s_.panels + first + i) * panel_size(),
+                   .c_row = t_.columns,
+                   .c_col = 1,
+                   .a = m.turned_keys,
+                   .a_length = n,
+                   .b = gradients,
+                   .b_length = 0,
+                   .alpha = a_.scale,
+                   .beta = 1,
+                   .b_row = p.row});
     }
     add_to_keys(m, start, queries, key, n);
   }
@@ -540,21 +600,39 @@ class Backward : Task {
     for (int64_t row = 0; row < n; row += step) {
       const int64_t skip = whole ? 0 : std::max<int64_t>(0, key + row - start);
       if (skip >= queries) return;
-      const int64_t at = row * queries + skip * t_.rows, rows = std::min(step, n - row);
-      t_.multiply({rows, s_.values, queries - skip, m.gv + row * s_.values, s_.values, 1,
-                   m.weights + at, queries, m.gy + skip * t_.columns, queries, 1, 1});
-      t_.multiply({rows, s_.features, queries - skip, m.gk + row * s_.features, s_.features, 1,
-                   m.gradients + at, queries, m.queries + skip * t_.columns, queries, a_.scale, 1});
+      const auto add = [&](float* sums, int64_t features, const float* weights,
+                           const float* columns, float scale) {
+        t_.multiply({.m = std::min(step, n - row),
+                     .n = features,
+                     .k = queries - skip,
+                     .c = sums + row * features,
+                     .c_row = features,
+                     .c_col = 1,
+                     .a = weights + row * weights_row() + skip,
+                     .a_length = 0,
+                     .b = columns + skip * t_.columns,
+                     .b_length = queries,
+                     .alpha = scale,
+                     .beta = 1,
+                     .a_row = weights_row()});
+      };
+      add(m.gv, s_.values, m.weights, m.gy, 1);
+      add(m.gk, s_.features, m.gradients, m.queries, a_.scale);
     }
   }
   static void store_rows(const Rows& to, int64_t at, int64_t n, const float* from,
                          int64_t features) {
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t d = 0; d < features; d++) to.at(at + i)[d * to.col] = from[i * features + d];
+    for (int64_t i = 0; i < n; i++) {
+      if (to.col == 1)
+        std::copy_n(from + i * features, features, to.at(at + i));
+      else
+        for (int64_t d = 0; d < features; d++) to.at(at + i)[d * to.col] = from[i * features + d];
+    }
   }
 
   View gq_, gk_, gv_, gy_, out_;
   const float* lse_;
+  int64_t blocks_, ranges_;
 };
 
 }  // namespace

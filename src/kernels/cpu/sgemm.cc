@@ -179,6 +179,8 @@ struct Target {
   int64_t d_row, d_col;
   float alpha, beta;
   int64_t columns;
+  int64_t b_row = kPanel;  // what lies between two rows of the panel of B
+  int64_t a_row = 0;       // and of A, where it is not packed
 };
 
 // A tile whose rows do not lie in one piece in C and D.
@@ -206,6 +208,19 @@ void store_columns(const Target& t, const float* tile) {
   }
 }
 
+// Rows of A at one place of k after the other: packed, or where they lie, `row` apart.
+struct PackedRows {
+  const float* a;
+  float at(int i) const { return a[i]; }
+  void advance() { a += kTileRows; }
+};
+struct LooseRows {
+  const float* a;
+  int64_t row;
+  float at(int i) const { return a[i * row]; }
+  void advance() { a++; }
+};
+
 template <int kRows, int kVectors>
 void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
   V sums[kRows][kVectors];
@@ -220,17 +235,23 @@ void multiply_tile(const float* a, const float* b, int64_t k, const Target& t) {
       if (kVectors > 1) __builtin_prefetch(t.c + i * t.c_row + kVectors * kLanes - 1, 1);
     }
   }
-  for (int64_t p = 0; p < k; p++, a += kTileRows, b += kPanel) {
-    V right[kVectors];
+  const auto add_up = [&](auto rows) {
+    for (int64_t p = 0; p < k; p++, rows.advance(), b += t.b_row) {
+      V right[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v++) right[v] = load(b + v * kLanes);
+      for (int v = 0; v < kVectors; v++) right[v] = load(b + v * kLanes);
 #pragma GCC unroll 16
-    for (int i = 0; i < kRows; i++) {
-      const V left(a[i]);
+      for (int i = 0; i < kRows; i++) {
+        const V left(rows.at(i));
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++) sums[i][v] = fma(left, right[v], sums[i][v]);
+        for (int v = 0; v < kVectors; v++) sums[i][v] = fma(left, right[v], sums[i][v]);
+      }
     }
-  }
+  };
+  if (kRows == kTileRows && t.a_row > 0)
+    add_up(LooseRows{a, t.a_row});
+  else
+    add_up(PackedRows{a});
   if (t.c_col != 1 || (t.d_col != 1 && t.beta != 0)) {
     float tile[kRows * kPanel];
 #pragma GCC unroll 16
@@ -412,16 +433,19 @@ void multiply(const Sgemm& p, bool parallel) {
 }
 
 void multiply_packed(const PackedProduct& p) {
+  const bool loose = p.a_row > 0;
+  const int64_t b_row = p.b_row > 0 ? p.b_row : kPanel;
   for (int64_t j = 0; j < p.n; j += kPanel) {
     for (int64_t i = 0, rows = 0; i < p.m; i += rows) {
-      const int64_t line = p.a_first + i, above = line % kTileRows;
-      rows = std::min(kTileRows - above, p.m - i);
+      const int64_t line = p.a_first + i, above = loose ? 0 : line % kTileRows;
+      rows = loose ? kTileRows : std::min(kTileRows - above, p.m - i);
       for (Prefetch& ahead : p.ahead) ahead.advance();
       float* c = p.c + i * p.c_row + j * p.c_col;
       const Target t{
-          c, p.c_row, p.c_col, c, p.c_row, p.c_col, p.alpha, p.beta, std::min(kPanel, p.n - j)};
-      tile_fn(rows, t.columns)(p.a + (line - above) * p.a_length + above, p.b + j * p.b_length, p.k,
-                               t);
+          c,     p.c_row, p.c_col, c, p.c_row, p.c_col, p.alpha, p.beta, std::min(kPanel, p.n - j),
+          b_row, p.a_row};
+      const float* a = loose ? p.a + line * p.a_row : p.a + (line - above) * p.a_length + above;
+      tile_fn(rows, t.columns)(a, p.b + j * p.b_length, p.k, t);
     }
   }
 }

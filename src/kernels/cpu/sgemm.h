@@ -75,6 +75,10 @@ struct PackedProduct {
   float beta = 0;
   int64_t a_first = 0;             // the row of A that meets the first of C
   std::span<Prefetch> ahead = {};  // advance with each tile
+  // Rows of A that are not packed, so far apart: then whole strips are read and written, whatever m
+  // is, and C's columns lie side by side.
+  int64_t a_row = 0;
+  int64_t b_row = 0;  // of a panel, where it is not `columns`
 };
 struct SgemmTiles {
   int64_t rows, columns;
