@@ -72,6 +72,11 @@ TD_FN Mask<T> store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
 }
 
 template <class T>
+TD_FN void store_weights(GridTaps<T>* taps, int64_t p, Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d) {
+  hn::StoreInterleaved4(a.raw, b.raw, c.raw, d.raw, typename Vec<T>::Tag(), taps->weight[p]);
+}
+
+template <class T>
 void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, int64_t n) {
   using V = Vec<T>;
   taps->corners = plane.nearest ? 1 : 4;
@@ -91,21 +96,23 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
     if (plane.nearest) {
       const Mask<T> inside = store_place(taps->place[0] + p, round(x.value), round(y.value), plane);
       taps->inside[p] = all(inside);
-      store(taps->weight[0] + p, select(inside, V(1), zero));
+      store_weights(taps, p, select(inside, V(1), zero), zero, zero, zero);
       continue;
     }
     const V left = floor(x.value), top = floor(y.value);
     const V wx[2] = {V(1) - (x.value - left), x.value - left};
     const V wy[2] = {V(1) - (y.value - top), y.value - top};
     taps->inside[p] = true;
+    V weight[4];
     for (int k = 0; k < 4; k++) {
       const int i = k & 1, j = k >> 1;
       const Mask<T> inside = store_place(taps->place[k] + p, left + i, top + j, plane);
       taps->inside[p] &= all(inside);
-      store(taps->weight[k] + p, select(inside, wx[i] * wy[j], zero));
+      weight[k] = select(inside, wx[i] * wy[j], zero);
       store(taps->along_x[k] + p, select(inside, (i ? x.slope : -x.slope) * wy[j], zero));
       store(taps->along_y[k] + p, select(inside, wx[i] * (j ? y.slope : -y.slope), zero));
     }
+    store_weights(taps, p, weight[0], weight[1], weight[2], weight[3]);
   }
 }
 
@@ -120,24 +127,38 @@ TD_FN Vec<T> corner(const T* image, const GridTaps<T>& taps, int k, int64_t p) {
   return hn::IfThenZeroElse(outside, hn::GatherIndex(d, image, hn::Max(place, zero)));
 }
 
+// The sum over four corners, all inside: two pairs of neighbours, each read at once.
+template <class T>
+TD_FN T sum_pairs(const T* upper, const T* lower, const T* weight) {
+#if HWY_TARGET == HWY_SCALAR
+  return (upper[0] * weight[0] + lower[0] * weight[2]) +
+         (upper[1] * weight[1] + lower[1] * weight[3]);
+#else
+  const hn::FixedTag<T, 2> pair;
+  const auto sum = hn::MulAdd(hn::LoadU(pair, lower), hn::LoadU(pair, weight + 2),
+                              hn::Mul(hn::LoadU(pair, upper), hn::LoadU(pair, weight)));
+  return hn::GetLane(sum) + hn::ExtractLane(sum, 1);
+#endif
+}
+
 template <int kCorners, class T>
 TD_FN void read_corners(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
   using V = Vec<T>;
   for (int64_t p = 0; p < n; p += V::size()) {
     if (taps.inside[p]) {  // as the vectors do, but without gathering, at which processors are slow
-      for (int64_t i = p; i < std::min(n, p + V::size()); i++) {
-        T sum = image[taps.place[0][i]] * taps.weight[0][i];
-#pragma GCC unroll 3
-        for (int k = 1; k < kCorners; k++)
-          sum = std::fma(image[taps.place[k][i]], taps.weight[k][i], sum);
-        y[i] = sum;
-      }
+      for (int64_t i = p; i < std::min(n, p + V::size()); i++)
+        y[i] = kCorners == 1
+                   ? image[taps.place[0][i]]
+                   : sum_pairs(image + taps.place[0][i], image + taps.place[2][i], taps.weight[i]);
       continue;
     }
-    V sum = corner(image, taps, 0, p) * load(taps.weight[0] + p);
-#pragma GCC unroll 3
-    for (int k = 1; k < kCorners; k++)
-      sum = fma(corner(image, taps, k, p), load(taps.weight[k] + p), sum);
+    V w[4];
+    hn::LoadInterleaved4(typename V::Tag(), taps.weight[p], w[0].raw, w[1].raw, w[2].raw, w[3].raw);
+    V sum = corner(image, taps, 0, p) * w[0];
+    if (kCorners == 4) {
+      sum = fma(corner(image, taps, 2, p), w[2], sum);
+      sum = sum + fma(corner(image, taps, 3, p), w[3], corner(image, taps, 1, p) * w[1]);
+    }
     if (p + V::size() <= n)
       store(y + p, sum);
     else

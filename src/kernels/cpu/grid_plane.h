@@ -17,7 +17,8 @@ struct GridPlane {
 };
 
 // What each position reads: `corners` (1 or 4) places of the image, negative where they lie outside
-// and count as zero, with their weights and the weights' derivatives along x and y.
+// and count as zero, with their weights and the weights' derivatives along x and y. The four are
+// upper left, upper right, lower left and lower right.
 template <class T>
 struct GridTaps {
   static constexpr int64_t kPoints = 64;
@@ -25,7 +26,7 @@ struct GridTaps {
   int corners;
   bool inside[kPoints];  // whether all places of the vector that starts at a position are
   alignas(64) Index place[4][kPoints];
-  alignas(64) T weight[4][kPoints], along_x[4][kPoints], along_y[4][kPoints];
+  alignas(64) T weight[kPoints][4], along_x[4][kPoints], along_y[4][kPoints];
 };
 
 template <class T>

@@ -321,7 +321,7 @@ void plane_input_gradient(const Shape& s, const Options& o, const View& gx, cons
           for (int64_t p = 0; p < n; p++) {
             for (int k = 0; k < taps.corners; k++) {
               const auto place = taps.place[k][p];
-              if (place >= 0) sum[place] += taps.weight[k][p] * g[p];
+              if (place >= 0) sum[place] += taps.weight[p][k] * g[p];
             }
           }
         }
