@@ -92,19 +92,22 @@ class PhaseRows {
         phases_(s.w),
         span_((s.h.kernel - 1) * s.h.dilation + 1),
         step_(windows_a_block()),
-        height_(std::min(s.h.in, span_ + (step_ - 1) * s.h.stride)),
+        height_(span_ + (step_ - 1) * s.h.stride),
         lines_(s.d.kernel * height_ * phases_.size()) {
     std::fill_n(lines_.data(), s.d.kernel * height_ * phases_.size(), lowest<T>());
-    for (int64_t kw = 0; kw < s.w.kernel; kw++) taps_of_row_.push_back(phases_.tap(kw));
+    for (int64_t kd = 0; kd < s.d.kernel; kd++)
+      for (int64_t kh = 0; kh < s.h.kernel; kh++)
+        for (int64_t kw = 0; kw < s.w.kernel; kw++)
+          taps_.push_back((kd * height_ + kh * s.h.dilation) * phases_.size() + phases_.tap(kw));
   }
 
   // The maxima of the row of windows (od, oh) and their taps; rows of windows come in order.
   void find(const T* plane, int64_t od, int64_t oh, T* y, uint32_t* where) {
     if (oh % step_ == 0) load(plane, od, oh);
-    collect_taps(od, oh);
-    if (find_max_of_taps(taps_.data(), names_.data(), static_cast<int64_t>(taps_.size()), has_nan_,
-                         y, where, s_.w.out))
-      name_first_taps(where);
+    const T* const from = lines_.data() + oh % step_ * s_.h.stride * phases_.size();
+    if (find_max_of_taps(from, taps_.data(), static_cast<int64_t>(taps_.size()), has_nan_, y, where,
+                         s_.w.out))
+      name_first_taps(od, oh, where);
   }
 
  private:
@@ -116,40 +119,31 @@ class PhaseRows {
     return span_ >= rows ? 1 : 1 + (rows - span_) / s_.h.stride;
   }
 
-  // The rows that the windows (od, oh) to (od, oh + step - 1) reach.
+  // The rows that the windows (od, oh) to (od, oh + step - 1) reach; those outside of the input are
+  // minus infinity.
   void load(const T* plane, int64_t od, int64_t oh) {
-    first_row_ = std::max<int64_t>(0, s_.h.start(oh));
-    const int64_t end = std::min(s_.h.in, s_.h.start(std::min(oh + step_, s_.h.out) - 1) + span_);
+    const int64_t count = (std::min(step_, s_.h.out - oh) - 1) * s_.h.stride + span_;
     has_nan_ = false;
-    for (int64_t kd = s_.d.first(od); kd < s_.d.last(od); kd++) {
-      const T* slice = plane + (s_.d.start(od) + kd * s_.d.dilation) * s_.h.in * s_.w.in;
-      for (int64_t row = first_row_; row < end; row++)
-        has_nan_ |= split_phases(phases_, slice + row * s_.w.in, line(kd, row));
-    }
-  }
-  T* line(int64_t kd, int64_t row) const {
-    return lines_.data() + (kd * height_ + row - first_row_) * phases_.size();
-  }
-
-  void collect_taps(int64_t od, int64_t oh) {
-    taps_.clear();
-    names_.clear();
-    for (int64_t kd = s_.d.first(od); kd < s_.d.last(od); kd++) {
-      for (int64_t kh = s_.h.first(oh); kh < s_.h.last(oh); kh++) {
-        const T* from = line(kd, s_.h.start(oh) + kh * s_.h.dilation);
-        uint32_t name = static_cast<uint32_t>((kd * s_.h.kernel + kh) * s_.w.kernel);
-        for (const int64_t tap : taps_of_row_) {
-          taps_.push_back(from + tap);
-          names_.push_back(name++);
-        }
+    for (int64_t kd = 0; kd < s_.d.kernel; kd++) {
+      const int64_t slice = s_.d.start(od) + kd * s_.d.dilation;
+      for (int64_t i = 0; i < count; i++) {
+        const int64_t row = s_.h.start(oh) + i;
+        T* const to = lines_.data() + (kd * height_ + i) * phases_.size();
+        if (slice >= 0 && slice < s_.d.in && row >= 0 && row < s_.h.in)
+          has_nan_ |= split_phases(phases_, plane + (slice * s_.h.in + row) * s_.w.in, to);
+        else
+          std::fill_n(to, phases_.size(), lowest<T>());
       }
     }
   }
   // Windows of minus infinity alone have it at their first element inside, if there is one.
-  void name_first_taps(uint32_t* where) const {
-    for (int64_t ow = 0; ow < s_.w.out && !taps_.empty(); ow++) {
-      if (where[ow] == kNoTap && s_.w.first(ow) < s_.w.last(ow))
-        where[ow] = names_[static_cast<size_t>(s_.w.first(ow))];
+  void name_first_taps(int64_t od, int64_t oh, uint32_t* where) const {
+    const int64_t kd = s_.d.first(od), kh = s_.h.first(oh);
+    if (kd >= s_.d.last(od) || kh >= s_.h.last(oh)) return;
+    for (int64_t ow = 0; ow < s_.w.out; ow++) {
+      const int64_t kw = s_.w.first(ow);
+      if (where[ow] == kNoTap && kw < s_.w.last(ow))
+        where[ow] = static_cast<uint32_t>((kd * s_.h.kernel + kh) * s_.w.kernel + kw);
     }
   }
 
@@ -157,10 +151,7 @@ class PhaseRows {
   const Phases phases_;
   const int64_t span_, step_, height_;  // rows that a window spans; rows of windows, rows a block
   const Scratch<T> lines_;
-  std::vector<int64_t> taps_of_row_;
-  std::vector<const T*> taps_;
-  std::vector<uint32_t> names_;
-  int64_t first_row_ = 0;
+  std::vector<int64_t> taps_;  // where they are, from the first line of a row of windows
   bool has_nan_ = false;
 };
 

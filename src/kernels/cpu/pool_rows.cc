@@ -157,7 +157,7 @@ void taps_max(const T* const* taps, int64_t count, T* y, int64_t n) {
 }
 
 template <bool kNaN, class T>
-bool taps_find(const T* const* taps, const uint32_t* names, int64_t count, T* y, uint32_t* where,
+bool taps_find(const T* from, const int64_t* taps, int64_t count, T* y, uint32_t* where,
                int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size();
   using Unsigned = hn::RebindToUnsigned<typename Vec<T>::Tag>;
@@ -170,12 +170,12 @@ bool taps_find(const T* const* taps, const uint32_t* names, int64_t count, T* y,
     Vec<T> most(-std::numeric_limits<T>::infinity());
     auto best = none;
     for (int64_t t = 0; t < count; t++) {
-      const Vec<T> value = load(taps[t] + i);
+      const Vec<T> value = load(from + taps[t] + i);
       Mask<T> better = value > most;
       if constexpr (kNaN) better = better | isnan(value);
       most = select(better, value, most);
-      best = hn::IfThenElse(hn::RebindMask(words, better.raw),
-                            hn::Set(words, static_cast<Word>(names[t])), best);
+      best = hn::IfThenElse(hn::RebindMask(words, better.raw), hn::Set(words, static_cast<Word>(t)),
+                            best);
     }
     if constexpr (sizeof(T) == 4)
       hn::StoreU(best, narrow, where + i);
@@ -190,10 +190,10 @@ bool taps_find(const T* const* taps, const uint32_t* names, int64_t count, T* y,
   return some_none;
 }
 template <class T>
-bool find(const T* const* taps, const uint32_t* names, int64_t count, bool has_nan, T* y,
-          uint32_t* where, int64_t n) {
-  return has_nan ? taps_find<true>(taps, names, count, y, where, n)
-                 : taps_find<false>(taps, names, count, y, where, n);
+bool find(const T* from, const int64_t* taps, int64_t count, bool has_nan, T* y, uint32_t* where,
+          int64_t n) {
+  return has_nan ? taps_find<true>(from, taps, count, y, where, n)
+                 : taps_find<false>(from, taps, count, y, where, n);
 }
 
 bool split_f32(const Phases& p, const float* row, float* phases) { return split(p, row, phases); }
@@ -204,13 +204,13 @@ void taps_max_f32(const float* const* taps, int64_t count, float* y, int64_t n) 
 void taps_max_f64(const double* const* taps, int64_t count, double* y, int64_t n) {
   taps_max(taps, count, y, n);
 }
-bool find_f32(const float* const* taps, const uint32_t* names, int64_t count, bool nan, float* y,
+bool find_f32(const float* from, const int64_t* taps, int64_t count, bool nan, float* y,
               uint32_t* where, int64_t n) {
-  return find(taps, names, count, nan, y, where, n);
+  return find(from, taps, count, nan, y, where, n);
 }
-bool find_f64(const double* const* taps, const uint32_t* names, int64_t count, bool nan, double* y,
+bool find_f64(const double* from, const int64_t* taps, int64_t count, bool nan, double* y,
               uint32_t* where, int64_t n) {
-  return find(taps, names, count, nan, y, where, n);
+  return find(from, taps, count, nan, y, where, n);
 }
 void pairs_max_f32(const float* a, const float* b, float* y, int64_t n) { pairs_max(a, b, y, n); }
 void pairs_max_f64(const double* a, const double* b, double* y, int64_t n) {
@@ -260,13 +260,13 @@ void max_of_taps(const float* const* taps, int64_t count, float* y, int64_t n) {
 void max_of_taps(const double* const* taps, int64_t count, double* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(taps_max_f64)(taps, count, y, n);
 }
-bool find_max_of_taps(const float* const* taps, const uint32_t* names, int64_t count, bool has_nan,
-                      float* y, uint32_t* where, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(find_f32)(taps, names, count, has_nan, y, where, n);
+bool find_max_of_taps(const float* from, const int64_t* taps, int64_t count, bool has_nan, float* y,
+                      uint32_t* where, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(find_f32)(from, taps, count, has_nan, y, where, n);
 }
-bool find_max_of_taps(const double* const* taps, const uint32_t* names, int64_t count, bool has_nan,
+bool find_max_of_taps(const double* from, const int64_t* taps, int64_t count, bool has_nan,
                       double* y, uint32_t* where, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(find_f64)(taps, names, count, has_nan, y, where, n);
+  return HWY_DYNAMIC_DISPATCH(find_f64)(from, taps, count, has_nan, y, where, n);
 }
 void max_of_pairs(const float* a, const float* b, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(pairs_max_f32)(a, b, y, n);

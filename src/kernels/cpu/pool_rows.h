@@ -38,12 +38,12 @@ void max_of_taps(const double* const* taps, int64_t count, double* y, int64_t n)
 
 inline constexpr uint32_t kNoTap = 0xffffffff;
 
-// The same maxima and the names of the taps that have them: of the first among equals, the last
-// among NaN, kNoTap where all are minus infinity. Reads whole vectors of taps and writes whole
+// y[i] = max over t < count of from[taps[t] + i] and which t it is: of the first among equals, the
+// last among NaN, kNoTap where all are minus infinity. Reads whole vectors of taps and writes whole
 // vectors of `where`; has_nan may be false only where no element is NaN. Whether there is a kNoTap.
-bool find_max_of_taps(const float* const* taps, const uint32_t* names, int64_t count, bool has_nan,
-                      float* y, uint32_t* where, int64_t n);
-bool find_max_of_taps(const double* const* taps, const uint32_t* names, int64_t count, bool has_nan,
+bool find_max_of_taps(const float* from, const int64_t* taps, int64_t count, bool has_nan, float* y,
+                      uint32_t* where, int64_t n);
+bool find_max_of_taps(const double* from, const int64_t* taps, int64_t count, bool has_nan,
                       double* y, uint32_t* where, int64_t n);
 
 // y[i] = max(upper[2 i], upper[2 i + 1], lower[2 i], lower[2 i + 1])
