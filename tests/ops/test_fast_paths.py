@@ -351,3 +351,44 @@ def test_scatter_by_an_index_in_the_same_memory() -> None:
     x = torch.arange(600)
     x.scatter_(0, x, torch.full((600,), 1 << 40))
     assert x.tolist() == [1 << 40] * 600
+
+
+def norm_in_double(x: np.ndarray, w: np.ndarray, gy: np.ndarray) -> list[np.ndarray]:
+    """layer_norm without a bias and its gradients of x, w and the bias."""
+    rstd = 1 / np.sqrt(x.var(1, keepdims=True, dtype=np.float64) + 1e-5)
+    u = (x - x.mean(1, keepdims=True, dtype=np.float64)) * rstd
+    g = gy.astype(np.float64) * w
+    gx = rstd * (g - g.mean(1, keepdims=True) - u * (g * u).mean(1, keepdims=True))
+    return [u * w, gx, (gy * u).sum(0), gy.sum(0, dtype=np.float64)]
+
+
+# The last is written past the cache.
+@pytest.mark.parametrize("shape", [(5, 1), (3, 7), (9, 63), (40, 1000), (3, 50_001), (2100, 2050)])
+def test_layer_norm(shape: tuple[int, int]) -> None:
+    x, gy = (RANDOM.standard_normal(shape).astype(np.float32) for _ in range(2))
+    x[-1] += 300
+    w = RANDOM.standard_normal(shape[1]).astype(np.float32)
+    want = norm_in_double(x, w, gy) if shape[1] > 1 else [0 * x, 0 * x, 0 * w, gy.sum(0)]
+    threads, first = torch.get_num_threads(), None
+    inputs = [torch.from_numpy(a).requires_grad_() for a in (x, w, 0 * w)]
+    try:
+        for n in (1, 2):
+            torch.set_num_threads(n)
+            y = torch.nn.functional.layer_norm(inputs[0], shape[1:], *inputs[1:])
+            grads = torch.autograd.grad(y, inputs, torch.from_numpy(gy))
+            got = [a.detach().numpy() for a in (y, *grads)]
+            first = first or got
+            for a, b, c in zip(got, want, first, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-4)
+                assert a.tobytes() == c.tobytes()
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("size", [2048, 4096, 100_000])
+def test_variance_where_the_first_elements_are_unlike_the_rest(size: int) -> None:
+    for jump, spread in ((1000.0, 1.0), (1.0, 0.0), (-1e4, 1.0)):
+        x = RANDOM.standard_normal((4, size)).astype(np.float32)
+        x[:, :70] = x[:, :70] * spread + jump
+        got = torch.from_numpy(x).var(1).numpy()
+        np.testing.assert_allclose(got, x.var(1, ddof=1, dtype=np.float64), rtol=1e-6)

@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/moments.h"
 #include "kernels/cpu/row_buffer.h"
 #include "kernels/cpu/rows.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 32;  // partial sums of weight gradients
+constexpr int64_t kPiece = 2048;      // elements whose sums are taken in T
 
 template <class T>
 struct Statistics {
@@ -27,35 +29,11 @@ struct Statistics {
 };
 template <class T>
 Statistics<T> statistics(const T* x, int64_t n, double eps) {
-  const RowTable<T>& t = row_table<T>();
-  const T center = t.sum(x, n) / static_cast<T>(n);
-  T first, second;
-  t.moments(x, center, n, &first, &second);
-  const double count = static_cast<double>(n), f = first,
-               variance = (second - f * f / count) / count;
-  return {static_cast<T>(center + f / count),
-          static_cast<T>(1.0 / std::sqrt(std::max(variance, 0.0) + eps))};
-}
-template <>
-Statistics<float> statistics(const float* x, int64_t n, double eps) {
-  // Blocks in cache, joined in double: long rows stay as exact as short ones.
-  constexpr int64_t kBlock = 4096;
-  const RowTable<float>& t = row_table<float>();
-  double count = 0, mean = 0, m2 = 0;
-  for (int64_t i = 0; i < n; i += kBlock) {
-    const int64_t m = std::min(kBlock, n - i);
-    const float center = t.sum(x + i, m) / static_cast<float>(m);
-    float first, second;
-    t.moments(x + i, center, m, &first, &second);
-    const double k = static_cast<double>(m), f = first, total = count + k,
-                 delta = center + f / k - mean;
-    m2 += second - f * f / k + delta * delta * (count * k / total);
-    mean += delta * (k / total);
-    count = total;
-  }
-  const double variance = m2 / count;  // NaN stays NaN below
-  return {static_cast<float>(mean),
-          static_cast<float>(1.0 / std::sqrt((variance < 0 ? 0 : variance) + eps))};
+  Moments s;
+  for (int64_t i = 0; i < n; i += kPiece) add_piece(s, x + i, std::min(kPiece, n - i));
+  const double variance = s.m2 / s.count;  // NaN stays NaN below
+  return {static_cast<T>(s.mean),
+          static_cast<T>(1.0 / std::sqrt((variance < 0 ? 0 : variance) + eps))};
 }
 
 template <class T>
@@ -94,13 +72,10 @@ void layer_norm_forward(const View& out, const View& mean, const View& rstd, con
     for (int64_t i = begin; i < end; i++) {
       const T* row = xs.read(i * n, n);
       const Statistics<T> s = statistics(row, n, eps);
-      T* y = ys.open(i * n);
-      if (weight.present || bias.present) {
-        row_table<T>().affine_rows(y, row, s.mean, s.rstd, w.data(), b.data(), n);
-      } else {
-        row_table<T>().centered(y, row, s.mean, s.rstd, T(0), n);
-      }
-      ys.close(i * n, n);
+      ys.write(i * n, n, [&](T* y, int64_t k, int64_t m) {
+        if (streamed) xs.fetch((i + 1) * n + k, m);
+        row_table<T>().affine_rows(y, row + k, s.mean, s.rstd, w.data() + k, b.data() + k, m);
+      });
       set(mean, i, s.mean);
       set(rstd, i, s.rstd);
     }
@@ -125,24 +100,21 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
   const bool streamed = stream_rows<T>(3 * x.numel * item_size(gx.dtype), n);
   over_parts(rows, parts, [&](int64_t p, int64_t begin, int64_t end) {
     RowBuffer<T> gs(gy, n), xs(x, n), os(gx, n, streamed);
-    std::unique_ptr<T[]> scaled(new T[static_cast<size_t>(n)]);
     T* const part_w = sums.get() + 2 * p * n;
     T* const part_b = part_w + n;
     for (int64_t i = begin; i < end; i++) {
       const T* grad = gs.read(i * n, n);
       const T* row = xs.read(i * n, n);
       const T m = get<T>(mean, i), r = get<T>(rstd, i), count = static_cast<T>(n);
-      t.add_scaled(part_w, row, r, -m * r, grad, n);
-      t.add(part_b, grad, n);
-      const T* g = grad;
-      if (weight.present) {
-        t.multiply(scaled.get(), grad, w.data(), n);
-        g = scaled.get();
-      }
-      const T b = -r * r * r * t.dot_centered(row, m, g, n) / count;
-      T* o = os.open(i * n);
-      t.combine(o, g, row, r, b, -r * t.sum(g, n) / count - m * b, n);
-      os.close(i * n, n);
+      double first = 0, second = 0;
+      for (int64_t k = 0; k < n; k += kPiece)
+        t.norm_sums(grad + k, row + k, m, r, w.data() + k, std::min(kPiece, n - k), part_w + k,
+                    part_b + k, &first, &second);
+      const T b = -r * r * static_cast<T>(second) / count,
+              c = -r * static_cast<T>(first) / count - m * b;
+      os.write(i * n, n, [&](T* o, int64_t k, int64_t size) {
+        t.combine_rows(o, grad + k, w.data() + k, row + k, r, b, c, size);
+      });
     }
   });
   store_sums(gw, sums.get(), parts, 2 * n, n);

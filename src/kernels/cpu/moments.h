@@ -1,6 +1,12 @@
-// Mean and variance of a row in pieces: two passes over each piece in the cache, pieces joined by
-// Chan's formula (Chan, Golub and LeVeque 1979): as exact as two passes over the whole.
+// Mean and variance of a row in pieces, joined by Chan's formula (Chan, Golub and LeVeque 1979): as
+// exact as two passes over the whole.
+//
+// A piece mostly takes one pass: squares of distances from the mean of its first elements lose
+// nothing to speak of to cancellation where these are like the others. Where they are not, a second
+// pass over the piece in the cache takes distances from the mean that the first one found.
 #pragma once
+
+#include <algorithm>
 
 #include "kernels/cpu/rows.h"
 
@@ -22,9 +28,14 @@ inline void join(Moments& a, double count, double mean, double m2) {
 template <class T>
 void add_piece(Moments& a, const T* x, int64_t n) {
   const double count = static_cast<double>(n);
-  const T center = row_table<T>().sum(x, n) / static_cast<T>(n);
+  const int64_t k = std::min<int64_t>(64, n);
+  T center = static_cast<T>(row_table<T>().sum(x, k) / static_cast<double>(k));
   T first, second;
   row_table<T>().moments(x, center, n, &first, &second);
+  if (4 * first * first > second * static_cast<T>(n)) {
+    center += first / static_cast<T>(n);
+    row_table<T>().moments(x, center, n, &first, &second);
+  }
   join(a, count, center + static_cast<double>(first) / count,
        static_cast<double>(second) -
            static_cast<double>(first) * static_cast<double>(first) / count);

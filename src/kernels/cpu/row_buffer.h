@@ -2,9 +2,12 @@
 // converted in and out.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
+#include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/row_io.h"
+#include "kernels/cpu/scratch.h"
 #include "kernels/cpu/stream.h"
 
 namespace taeda::cpu {
@@ -16,31 +19,48 @@ class RowBuffer {
   RowBuffer(const View& v, int64_t length, bool streamed = false)
       : v_(v),
         streamed_(streamed && v.dtype == kDTypeOf<T>),
-        direct_(v.dtype == kDTypeOf<T> && !streamed) {
+        direct_(v.dtype == kDTypeOf<T> && !streamed),
+        buffer_(direct_ ? 0 : length) {
     fence_.pending = streamed_;
-    if (!direct_) buffer_.reset(new T[static_cast<size_t>(length)]);
   }
   // n elements from `offset` on.
   T* read(int64_t offset, int64_t n) {
     if (direct_) return v_.as<T>() + offset;
-    convert_row(buffer_.get(), kDTypeOf<T>, 1, at(v_, offset), v_.dtype, 1, n);
-    return buffer_.get();
+    convert_row(buffer_.data(), kDTypeOf<T>, 1, at(v_, offset), v_.dtype, 1, n);
+    return buffer_.data();
+  }
+  // Elements that will be read soon.
+  [[gnu::always_inline]] void fetch(int64_t offset, int64_t n) const {
+    fetch_block(at(v_, offset), n * item_size(v_.dtype));
   }
   // Where to write them; `close` with the same arguments stores them.
-  T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.get(); }
+  T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.data(); }
   void close(int64_t offset, int64_t n) {
     if (direct_) return;
     if (streamed_)
-      stream(at(v_, offset), buffer_.get(), n * static_cast<int64_t>(sizeof(T)));
+      stream(at(v_, offset), buffer_.data(), n * static_cast<int64_t>(sizeof(T)));
     else
-      convert_row(at(v_, offset), v_.dtype, 1, buffer_.get(), kDTypeOf<T>, 1, n);
+      convert_row(at(v_, offset), v_.dtype, 1, buffer_.data(), kDTypeOf<T>, 1, n);
+  }
+  // Writes n elements from `offset` on, of which fill(to, i, m) gives elements i ... i + m.
+  // Streamed ones leave in pieces, so that the next is computed, and what it calls for fetched,
+  // meanwhile.
+  template <class F>
+  void write(int64_t offset, int64_t n, const F& fill) {
+    constexpr int64_t kPiece = kStreamBytes / static_cast<int64_t>(sizeof(T));
+    const int64_t piece = streamed_ ? kPiece : std::max<int64_t>(1, n);
+    for (int64_t i = 0; i < n; i += piece) {
+      const int64_t m = std::min(piece, n - i);
+      fill(open(offset + i), i, m);
+      close(offset + i, m);
+    }
   }
 
  private:
   const View& v_;
   const bool streamed_;
   const bool direct_;
-  std::unique_ptr<T[]> buffer_;
+  const Scratch<T> buffer_;
   StreamFence fence_;
 };
 

@@ -175,27 +175,25 @@ struct Rows {
     const V<T> c = hn::Set(d, center);
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, q0 = s0, q1 = s0, q2 = s0, q3 = s0;
-    const auto take = [&](V<T>& s, V<T>& q, int64_t at) HWY_ATTR {
-      const V<T> u = hn::Sub(hn::LoadU(d, x + at), c);
+    const auto take = [](V<T>& s, V<T>& q, V<T> u) HWY_ATTR {
       s = hn::Add(s, u);
       q = hn::MulAdd(u, u, q);
     };
+    const auto at = [=](int64_t i) HWY_ATTR { return hn::Sub(hn::LoadU(d, x + i), c); };
     int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      take(s0, q0, i);
-      take(s1, q1, i + lanes);
-      take(s2, q2, i + 2 * lanes);
-      take(s3, q3, i + 3 * lanes);
+      take(s0, q0, at(i));
+      take(s1, q1, at(i + lanes));
+      take(s2, q2, at(i + 2 * lanes));
+      take(s3, q3, at(i + 3 * lanes));
     }
-    T sum = total<T>(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
-    T squares = total<T>(hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)));
-    for (; i < n; i++) {
-      const T u = x[i] - center;
-      sum += u;
-      squares += u * u;
+    for (; i + lanes <= n; i += lanes) take(s1, q1, at(i));
+    if (i < n) {
+      const V<T> u = hn::Sub(load_n(x + i, n - i).raw, c);
+      take(s2, q2, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), u));
     }
-    *first = sum;
-    *second = squares;
+    *first = total<T>(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
+    *second = total<T>(hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)));
   }
   static T dot(const T* x, const T* y, int64_t n) { return dot_centered(x, T(0), y, n); }
   static T dot_centered(const T* x, T center, const T* y, int64_t n) {
@@ -208,6 +206,45 @@ struct Rows {
     T rest = 0;
     for (int64_t i = whole; i < n; i++) rest += (x[i] - center) * y[i];
     return total<T>(v) + rest;
+  }
+
+  static void norm_sums(const T* gy, const T* x, T center, T scale, const T* weight, int64_t n,
+                        T* sum_w, T* sum_b, double* first, double* second) {
+    const Tag<T> d;
+    const V<T> c = hn::Set(d, center), r = hn::Set(d, scale);
+    V<T> s0 = hn::Zero(d), s1 = s0, q0 = s0, q1 = s0;
+    const auto take = [&](V<T>& s, V<T>& q, int64_t i, auto load, auto store) HWY_ATTR {
+      const V<T> u = hn::Mul(hn::Sub(load(x + i), c), r), gy_i = load(gy + i),
+                 g = hn::Mul(gy_i, load(weight + i));
+      s = hn::Add(s, g);
+      q = hn::MulAdd(g, u, q);
+      store(sum_w + i, hn::MulAdd(gy_i, u, load(sum_w + i)));
+      store(sum_b + i, hn::Add(load(sum_b + i), gy_i));
+    };
+    const auto load = [&](const T* p) HWY_ATTR { return hn::LoadU(d, p); };
+    const auto store = [&](T* p, V<T> v) HWY_ATTR { hn::StoreU(v, d, p); };
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      for (const T* next : {gy + n + i, x + n + i}) {
+        __builtin_prefetch(next, 0, 2);  // into the second-level cache
+        __builtin_prefetch(next + lanes, 0, 2);
+      }
+      take(s0, q0, i, load, store);
+      take(s1, q1, i + lanes, load, store);
+    }
+    for (; i < n; i += lanes) {
+      const int64_t m = std::min(lanes, n - i);
+      if (m == lanes) {
+        take(s0, q0, i, load, store);
+      } else {
+        take(
+            s0, q0, i, [=](const T* p) HWY_ATTR { return load_n(p, m).raw; },
+            [=](T* p, V<T> v) HWY_ATTR { store_n(p, Vec<T>(v), m); });
+      }
+    }
+    *first += static_cast<double>(total<T>(hn::Add(s0, s1)));
+    *second += static_cast<double>(total<T>(hn::Add(q0, q1)));
   }
 
   static T exp_row(T* out, const T* x, T shift, int64_t n) {
@@ -301,6 +338,14 @@ struct Rows {
     each(out, n,
          [&](auto load) HWY_ATTR { return hn::MulAdd(load(gy), va, hn::MulAdd(load(x), vb, vc)); });
   }
+  static void combine_rows(T* out, const T* gy, const T* weight, const T* x, T a, T b, T c,
+                           int64_t n) {
+    const Tag<T> d;
+    const V<T> va = hn::Set(d, a), vb = hn::Set(d, b), vc = hn::Set(d, c);
+    each(out, n, [&](auto load) HWY_ATTR {
+      return hn::MulAdd(hn::Mul(load(gy), load(weight)), va, hn::MulAdd(load(x), vb, vc));
+    });
+  }
   static void add(T* acc, const T* x, int64_t n) {
     each(acc, n, [&](auto load) HWY_ATTR { return hn::Add(load(acc), load(x)); });
   }
@@ -331,8 +376,10 @@ struct Rows {
   static HWY_INLINE void column_sums(V<T> (&sums)[N], const T* x, int64_t rows, int64_t stride) {
     const Tag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+#pragma GCC unroll 8  // so that sums stay in registers
     for (int k = 0; k < N; k++) sums[k] = hn::Zero(d);
     for (int64_t i = 0; i < rows; i++) {
+#pragma GCC unroll 8
       for (int k = 0; k < N; k++)
         sums[k] = hn::Add(sums[k], hn::LoadU(d, x + i * stride + k * lanes));
     }
@@ -360,6 +407,7 @@ struct Rows {
     for (; j + N * lanes <= n; j += N * lanes) {
       V<T> sums[N];
       column_sums(sums, x + j, rows, stride);
+#pragma GCC unroll 8
       for (int k = 0; k < N; k++) take(sums[k], j + k * lanes);
     }
     return j;
@@ -495,12 +543,14 @@ struct Order {
     if constexpr (kFloat) {
       if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
     }
-    alignas(64) T lane[HWY_MAX_BYTES / sizeof(T)];
-    hn::Store(pick<kMax>(pick<kMax>(a, b), pick<kMax>(c, e)), d, lane);
-    T best = lane[0];
-    for (int64_t k = 1; k < lanes; k++)
-      best = (kMax ? lane[k] > best : lane[k] < best) ? lane[k] : best;
-    return best;
+    const V<T> best = pick<kMax>(pick<kMax>(a, b), pick<kMax>(c, e));
+    if constexpr (sizeof(T) >= 4) {
+      return hn::GetLane(kMax ? hn::MaxOfLanes(d, best) : hn::MinOfLanes(d, best));
+    } else {
+      alignas(64) T lane[HWY_MAX_BYTES / sizeof(T)];
+      hn::Store(best, d, lane);
+      return kMax ? *std::max_element(lane, lane + lanes) : *std::min_element(lane, lane + lanes);
+    }
   }
   template <bool kMax>
   static void columns(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride) {
@@ -622,6 +672,7 @@ const RowTable<T>* rows() {
                                      R::moments,
                                      R::dot,
                                      R::dot_centered,
+                                     R::norm_sums,
                                      row_max<T>,
                                      row_min<T>,
                                      row_max_abs<T>,
@@ -637,6 +688,7 @@ const RowTable<T>* rows() {
                                      R::softmax_backward,
                                      R::log_softmax_backward,
                                      R::combine,
+                                     R::combine_rows,
                                      R::add,
                                      R::add_scaled,
                                      R::multiply,

@@ -27,9 +27,13 @@ struct RowTable {
   void (*moments)(const T* x, T center, int64_t n, T* first, T* second);
   T (*dot)(const T* x, const T* y, int64_t n);
   T (*dot_centered)(const T* x, T center, const T* y, int64_t n);  // of x - center and y
-  T (*max)(const T* x, int64_t n);                                 // NaN if any is; -inf for none
-  T (*min)(const T* x, int64_t n);                                 // NaN if any is; inf for none
-  T (*max_abs)(const T* x, int64_t n);                             // NaN if any is; 0 for none
+  // With u = (x - center) * scale and g = gy * weight: sum_w[i] += gy u, sum_b[i] += gy, first +=
+  // sum of g, second += sum of g u. What follows gy and x is fetched.
+  void (*norm_sums)(const T* gy, const T* x, T center, T scale, const T* weight, int64_t n,
+                    T* sum_w, T* sum_b, double* first, double* second);
+  T (*max)(const T* x, int64_t n);      // NaN if any is; -inf for none
+  T (*min)(const T* x, int64_t n);      // NaN if any is; inf for none
+  T (*max_abs)(const T* x, int64_t n);  // NaN if any is; 0 for none
   // out[i] = exp(x[i] - shift); returns their sum. exp_sum stores nothing; its shift is the largest
   // x.
   T (*exp_row)(T* out, const T* x, T shift, int64_t n);
@@ -55,6 +59,8 @@ struct RowTable {
   void (*log_softmax_backward)(T* out, const T* gy, const T* y, T s, int64_t n);
   // out[i] = a * gy[i] + b * x[i] + c
   void (*combine)(T* out, const T* gy, const T* x, T a, T b, T c, int64_t n);
+  // out[i] = a * gy[i] * weight[i] + b * x[i] + c
+  void (*combine_rows)(T* out, const T* gy, const T* weight, const T* x, T a, T b, T c, int64_t n);
   // acc[i] += x[i]; acc[i] += x[i] * y[i]; acc[i] += (x[i] * scale + offset) * y[i]
   void (*add)(T* acc, const T* x, int64_t n);
   void (*add_scaled)(T* acc, const T* x, T scale, T offset, const T* y, int64_t n);
