@@ -49,6 +49,17 @@ class Generator final : public RefCounted {
   }
   // The same numbers as n calls of random(), several times as fast.
   void fill(uint32_t* out, int64_t n);
+  // The next n words of the stream before temper(), for who tempers what it needs: somewhere in
+  // `buffer`, which has room for room(n) words and is best aligned to 64 bytes.
+  const uint32_t* draw(int64_t n, uint32_t* buffer);
+  static constexpr int kWords = 624;  // of the twister's state
+  static constexpr int64_t room(int64_t n) { return ((n + kWords - 1) / kWords + 1) * kWords; }
+  static uint32_t temper(uint32_t y) {
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+    return y ^ (y >> 18);
+  }
   // In [0, 1), with 24 random bits and one draw, or 53 random bits and two.
   float uniform_float() { return unit(random()); }
   double uniform() { return unit(random64()); }
@@ -63,15 +74,11 @@ class Generator final : public RefCounted {
   double normal();
 
  private:
-  static constexpr int kWords = 624;
-
-  static uint32_t temper(uint32_t y) {
-    y ^= y >> 11;
-    y ^= (y << 7) & 0x9d2c5680u;
-    y ^= (y << 15) & 0xefc60000u;
-    return y ^ (y >> 18);
-  }
   void twist();
+  void advance(int64_t n) {
+    next_ += static_cast<uint32_t>(n);
+    left_ -= static_cast<int32_t>(n);
+  }
 
   uint64_t seed_;
   int32_t left_ = 1;   // draws until the next twist, plus one

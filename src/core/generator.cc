@@ -7,12 +7,11 @@
 #include <random>
 
 #include "base/fork.h"
+#include "core/mersenne.h"
 #include "taeda/storage.h"
 
 namespace taeda {
 namespace {
-
-constexpr int kN = 624, kM = 397;  // Matsumoto & Nishimura, "Mersenne Twister", ACM TOMACS 8 (1998)
 
 // PyTorch's serialized state: its legacy form, whose words took 64 bits, and a cached float that
 // the CPU never uses.
@@ -21,7 +20,7 @@ struct SavedState {
   int32_t left;
   int32_t seeded;
   uint64_t next;
-  uint64_t words[kN];
+  uint64_t words[Generator::kWords];
   double normal_x, normal_y, normal_rho;
   int32_t has_normal;
   float next_float_normal;
@@ -31,51 +30,6 @@ constexpr int64_t kLegacyBytes = 5048, kStateBytes = 5056;
 // has_normal ends the legacy form, which is padded to eight bytes; the float follows the padding.
 constexpr size_t kFloatOffset = kLegacyBytes;
 static_assert(offsetof(SavedState, has_normal) == kLegacyBytes - 8);
-
-// Eight words at a time, lowered by the compiler to what the machine has.
-typedef uint32_t Words __attribute__((vector_size(32)));
-typedef uint32_t UnalignedWords __attribute__((vector_size(32), aligned(4)));
-
-inline Words load(const uint32_t* p) { return *reinterpret_cast<const UnalignedWords*>(p); }
-inline void store(uint32_t* p, Words w) { *reinterpret_cast<UnalignedWords*>(p) = w; }
-
-inline uint32_t twist_word(uint32_t here, uint32_t after, uint32_t far) {
-  const uint32_t mixed = (here & 0x80000000u) | (after & 0x7fffffffu);
-  return far ^ (mixed >> 1) ^ (after & 1 ? 0x9908b0dfu : 0u);
-}
-inline Words twist_words(Words here, Words after, Words far) {
-  const Words mixed = (here & 0x80000000u) | (after & 0x7fffffffu);
-  return far ^ (mixed >> 1) ^ ((0 - (after & 1)) & 0x9908b0dfu);
-}
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TD_VECTOR_CLONES __attribute__((target_clones("default", "avx2")))
-#else
-#define TD_VECTOR_CLONES
-#endif
-
-TD_VECTOR_CLONES void twist_state(uint32_t* s) {
-  int k = 0;
-  for (; k + 8 <= kN - kM; k += 8)
-    store(s + k, twist_words(load(s + k), load(s + k + 1), load(s + k + kM)));
-  for (; k < kN - kM; k++) s[k] = twist_word(s[k], s[k + 1], s[k + kM]);
-  for (; k + 8 < kN; k += 8)
-    store(s + k, twist_words(load(s + k), load(s + k + 1), load(s + k + kM - kN)));
-  for (; k < kN - 1; k++) s[k] = twist_word(s[k], s[k + 1], s[k + kM - kN]);
-  s[kN - 1] = twist_word(s[kN - 1], s[0], s[kM - 1]);
-}
-
-TD_VECTOR_CLONES void temper_words(const uint32_t* in, uint32_t* out, int n) {
-  const auto temper = [](auto y) {
-    y ^= y >> 11;
-    y ^= (y << 7) & 0x9d2c5680u;
-    y ^= (y << 15) & 0xefc60000u;
-    return y ^ (y >> 18);
-  };
-  int i = 0;
-  for (; i + 8 <= n; i += 8) store(out + i, temper(load(in + i)));
-  for (; i < n; i++) out[i] = temper(in[i]);
-}
 
 }  // namespace
 
@@ -100,23 +54,43 @@ uint64_t Generator::seed() {
 }
 
 void Generator::twist() {
-  twist_state(state_);
+  alignas(64) uint32_t words[2 * kWords];
+  std::copy(state_, state_ + kWords, words);
+  mersenne::twist(words, 1);
+  std::copy(words + kWords, words + 2 * kWords, state_);
   left_ = kWords;
   next_ = 0;
 }
 
+const uint32_t* Generator::draw(int64_t n, uint32_t* buffer) {
+  const int64_t have = left_ - 1, blocks = (n - have + kWords - 1) / kWords;
+  if (n <= have) {
+    std::copy(state_ + next_, state_ + next_ + n, buffer);
+    advance(n);
+    return buffer;
+  }
+  std::copy(state_, state_ + kWords, buffer);
+  mersenne::twist(buffer, blocks);
+  uint32_t* const first = buffer + kWords - have;
+  // Where they are already, but for a state that ends early.
+  std::copy(state_ + next_, state_ + next_ + have, first);
+  const uint32_t* const last = buffer + blocks * kWords;
+  std::copy(last, last + kWords, state_);
+  left_ = kWords + 1;
+  next_ = 0;
+  advance(n - have - (blocks - 1) * kWords);
+  return first;
+}
+
 void Generator::fill(uint32_t* out, int64_t n) {
-  while (n > 0) {
-    if (left_ == 1) {
-      twist();
-      left_++;  // random() counts down before it looks
-    }
-    const int count = static_cast<int>(std::min<int64_t>(n, left_ - 1));
-    temper_words(state_ + next_, out, count);
-    next_ += static_cast<uint32_t>(count);
-    left_ -= count;
-    out += count;
-    n -= count;
+  const int64_t have = std::min<int64_t>(n, left_ - 1);
+  mersenne::temper(state_ + next_, out, have);
+  advance(have);
+  constexpr int64_t kBlocks = 4;
+  alignas(64) uint32_t buffer[room(kBlocks * kWords)];
+  for (int64_t i = have; i < n; i += kBlocks * kWords) {
+    const int64_t count = std::min(kBlocks * kWords, n - i);
+    mersenne::temper(draw(count, buffer), out + i, count);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 #include "taeda/error.h"
 
@@ -30,6 +31,33 @@ TEST(Generator, FillDrawsTheSameNumbers) {
     for (int64_t i = 0; i < n; i++) ASSERT_EQ(words[i], one.random());
     ASSERT_EQ(block.random(), one.random());
   }
+}
+
+void expect_drawn(Generator& drawn, Generator& one, int64_t n) {
+  std::vector<uint32_t> buffer(static_cast<size_t>(Generator::room(n)));
+  const uint32_t* words = drawn.draw(n, buffer.data());
+  for (int64_t i = 0; i < n; i++) ASSERT_EQ(Generator::temper(words[i]), one.random());
+}
+
+TEST(Generator, DrawGivesTheSameWordsBeforeTempering) {
+  Generator one(3), drawn(3);
+  std::mt19937 lengths(1);
+  for (const int64_t n : {0, 1, 623, 624, 625, 1248}) expect_drawn(drawn, one, n);
+  for (int round = 0; round < 50; round++) {
+    expect_drawn(drawn, one, lengths() % 5000);
+    ASSERT_EQ(drawn.random(), one.random());
+  }
+}
+
+TEST(Generator, DrawsFromAStateThatEndsEarly) {
+  Generator one(3), drawn(3);
+  one.random();
+  Tensor state = one.get_state();
+  static_cast<uint8_t*>(state.data_ptr())[8] = 5;  // four draws until the next twist
+  static_cast<uint8_t*>(state.data_ptr())[9] = 0;
+  one.set_state(state);
+  drawn.set_state(state);
+  expect_drawn(drawn, one, 3000);
 }
 
 TEST(Generator, StateComesBack) {

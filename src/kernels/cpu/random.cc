@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <numbers>
 #include <numeric>
 
 #include "base/parallel.h"
+#include "core/mersenne.h"
 #include "core/with_dtype.h"
-#include "kernels/cpu/random_mask.h"
+#include "kernels/cpu/random_draws.h"
+#include "kernels/cpu/random_words.h"
 #include "kernels/cpu/row_io.h"
 #include "kernels/cpu/scratch.h"
 #include "taeda/error.h"
@@ -110,34 +113,55 @@ void fill(const View& out, const Draw& draw) {
   }
 }
 
-// In [0, 1): 24 random bits and one draw each, or 53 bits and two draws.
-void uniforms(float* data, int64_t n, Generator& generator) {
-  alignas(64) uint32_t words[kBlock];
-  for (int64_t i = 0; i < n; i += kBlock) {
-    const int64_t count = std::min(kBlock, n - i);
-    generator.fill(words, count);
-    for (int64_t k = 0; k < count; k++) data[i + k] = Generator::unit(words[k]);
+// The same from `each` words an element, by several threads: make(words, to, n).
+template <class Value>
+void fill_from_words(const View& out, int64_t each, Generator& generator,
+                     const std::function<void(const uint32_t* words, Value* to, int64_t n)>& make) {
+  for (Runs runs(out); runs.next();) {
+    const int64_t stride = runs.run.stride;
+    const bool direct = out.dtype == kDTypeOf<Value> && stride == 1;
+    const auto make_piece = [&](const uint32_t* words, int64_t begin, int64_t n) {
+      const int64_t offset = runs.offset + begin * stride;
+      if (direct) return make(words, out.as<Value>() + offset, n);
+      alignas(64) Value block[kBlock];
+      for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t count = std::min(kBlock, n - i);
+        make(words + i * each, block, count);
+        convert_row(at(out, offset + i * stride), out.dtype, stride, block, kDTypeOf<Value>, 1,
+                    count);
+      }
+    };
+    draw_words(generator, runs.run.size, each, make_piece);
   }
 }
 
-uint64_t two_words(const uint32_t* words) { return uint64_t{words[0]} << 32 | words[1]; }
-
-void uniforms(double* data, int64_t n, Generator& generator) {
-  alignas(64) uint32_t words[2 * kBlock];
+// f(i, the first and the second word of element i as one number).
+template <class F>
+void for_each_pair(const uint32_t* words, int64_t n, const F& f) {
+  alignas(64) uint32_t tempered[2 * kBlock];
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = std::min(kBlock, n - i);
-    generator.fill(words, 2 * count);
-    for (int64_t k = 0; k < count; k++) data[i + k] = Generator::unit(two_words(words + 2 * k));
+    mersenne::temper(words + 2 * i, tempered, 2 * count);
+    for (int64_t k = 0; k < count; k++)
+      f(i + k, uint64_t{tempered[2 * k]} << 32 | tempered[2 * k + 1]);
   }
 }
+
+// In [0, 1): 24 random bits and one word each, or 53 bits and two.
+void uniforms(const uint32_t* words, float* out, int64_t n) { uniform_floats(words, 0, 1, out, n); }
+void uniforms(const uint32_t* words, double* out, int64_t n) {
+  for_each_pair(words, n, [=](int64_t i, uint64_t bits) { out[i] = Generator::unit(bits); });
+}
+template <class T>
+constexpr int64_t kWordsOf = sizeof(T) / sizeof(uint32_t);  // of a uniform float or double
 
 // Elements whose value is a function of one uniform double.
 template <class F>
 void fill_from_uniform(const View& out, std::string_view op, Generator& generator, const F& f) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   require_dtype<RealTypes>(out, op);
-  fill<double>(out, [&](double* to, int64_t n) {
-    uniforms(to, n, generator);
+  fill_from_words<double>(out, 2, generator, [&](const uint32_t* words, double* to, int64_t n) {
+    uniforms(words, to, n);
     for (int64_t i = 0; i < n; i++) to[i] = f(to[i]);
   });
 }
@@ -156,20 +180,15 @@ void random_uniform(const View& out, double from, double to, Generator& generato
   require_dtype<Floating>(out, "uniform_");
   if (out.dtype == DType::kFloat64) {
     const double range = to - from;
-    fill<double>(out, [&](double* data, int64_t n) {
-      uniforms(data, n, generator);
+    fill_from_words<double>(out, 2, generator, [&](const uint32_t* words, double* data, int64_t n) {
+      uniforms(words, data, n);
       for (int64_t i = 0; i < n; i++) data[i] = std::fma(data[i], range, from);
     });
     return;
   }
   const float low = rounded_to(out.dtype, from), range = rounded_to(out.dtype, to) - low;
-  fill<float>(out, [&](float* data, int64_t n) {
-    uniforms(data, n, generator);
-    if (low == 0) {  // spares the call of fma, which rounds the same then
-      for (int64_t i = 0; i < n; i++) data[i] *= range;
-    } else {
-      for (int64_t i = 0; i < n; i++) data[i] = std::fma(data[i], range, low);
-    }
+  fill_from_words<float>(out, 1, generator, [&](const uint32_t* words, float* data, int64_t n) {
+    uniform_floats(words, low, range, data, n);
   });
 }
 
@@ -199,24 +218,25 @@ namespace {
 // than a block is covered by drawing the last 16 anew.
 template <class T>
 void normal_fill(T* data, int64_t n, T mean, T std, Generator& generator) {
-  uniforms(data, n, generator);
-  box_muller(data, n / 16 * 16, mean, std);
-  if (n % 16 == 0) return;
-  uniforms(data + n - 16, 16, generator);
-  box_muller(data + n - 16, 16, mean, std);
+  draw_words(generator, n, kWordsOf<T>, [&](const uint32_t* words, int64_t begin, int64_t count) {
+    uniforms(words, data + begin, count);
+    box_muller(data + begin, count / 16 * 16, mean, std);
+  });
+  if (n % 16 != 0) normal_fill(data + n - 16, 16, mean, std, generator);
 }
 
-// Half and bfloat16 through a float buffer.
-void normal_fill_reduced(const View& out, float mean, float std, Generator& generator) {
-  const auto put = [&](int64_t offset, int64_t n) {
-    float block[kBlock];
-    uniforms(block, n, generator);
-    box_muller(block, n, mean, std);
-    convert_row(at(out, offset), out.dtype, 1, block, DType::kFloat32, 1, n);
-  };
-  const int64_t whole = out.numel / 16 * 16;
-  for (int64_t i = 0; i < whole; i += kBlock) put(i, std::min(kBlock, whole - i));
-  if (whole != out.numel) put(out.numel - 16, 16);
+// Half and bfloat16 through a float buffer; those of the rest are drawn once.
+void normal_fill_reduced(const View& out, int64_t begin, int64_t n, float mean, float std,
+                         Generator& generator) {
+  draw_words(generator, n, 1, [&](const uint32_t* words, int64_t at_word, int64_t count) {
+    alignas(64) float block[kBlock];
+    for (int64_t i = 0; i < count; i += kBlock) {
+      const int64_t size = std::min(kBlock, count - i);
+      uniforms(words + i, block, size);
+      box_muller(block, size, mean, std);
+      convert_row(at(out, begin + at_word + i), out.dtype, 1, block, DType::kFloat32, 1, size);
+    }
+  });
 }
 
 }  // namespace
@@ -234,7 +254,9 @@ void random_normal(const View& out, double mean, double std, Generator& generato
   } else if (out.dtype == DType::kFloat32) {
     normal_fill(out.as<float>(), out.numel, mean32, std32, generator);
   } else {
-    normal_fill_reduced(out, mean32, std32, generator);
+    const int64_t whole = out.numel / 16 * 16;
+    normal_fill_reduced(out, 0, whole, mean32, std32, generator);
+    if (whole != out.numel) normal_fill_reduced(out, out.numel - 16, 16, mean32, std32, generator);
   }
 }
 
@@ -242,66 +264,106 @@ void random_bernoulli(const View& out, double p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   require_dtype<RealTypes>(out, "bernoulli_scalar_cpu_");
   const uint64_t threshold = flip_threshold(p);
-  alignas(64) uint32_t words[2 * kBlock];
-  fill<uint8_t>(out, [&](uint8_t* to, int64_t n) {
-    generator.fill(words, 2 * n);
+  fill_from_words<uint8_t>(out, 2, generator, [&](const uint32_t* words, uint8_t* to, int64_t n) {
     flip_coins(words, threshold, to, n);
   });
 }
+
+// As those of floats in random_words.h.
+static void flip_coins(const uint32_t* words, const double* p, float* out, int64_t n) {
+  for_each_pair(words, n,
+                [=](int64_t i, uint64_t bits) { out[i] = Generator::unit(bits) < p[i] ? 1 : 0; });
+}
+static bool are_chances(const double* p, int64_t n) {
+  return std::all_of(p, p + n, [](double x) { return x >= 0 && x <= 1; });
+}
+
+namespace {
+
+// Coins from probabilities that are read as T: float, with one word a flip, or double, with two.
+template <class T>
+class ChanceRows {
+ public:
+  ChanceRows(const View& out, const View& p) : out_(out), p_(p) {}
+
+  void check() const {
+    for (Runs runs(out_, p_); runs.next();) {
+      for_each_block(runs, 0, runs.run.size, [](const T* chance, int64_t, int64_t n) {
+        if (are_chances(chance, n)) return;
+        for (int64_t i = 0; i < n; i++) {
+          TD_CHECK(chance[i] >= 0 && chance[i] <= 1,
+                   "bernoulli: expected probabilities in [0, 1], got {}", chance[i]);
+        }
+      });
+    }
+  }
+
+  void flip(Generator& generator) const {
+    for (Runs runs(out_, p_); runs.next();) {
+      draw_words(generator, runs.run.size, kWordsOf<T>,
+                 [&](const uint32_t* words, int64_t begin, int64_t n) {
+                   for_each_block(runs, begin, n, [&](const T* chance, int64_t i, int64_t count) {
+                     put(runs, words + (i - begin) * kWordsOf<T>, chance, i, count);
+                   });
+                 });
+    }
+  }
+
+ private:
+  // f(probabilities, place in the run, number) for blocks of a run's elements begin .. begin + n.
+  template <class F>
+  void for_each_block(const Runs& runs, int64_t begin, int64_t n, const F& f) const {
+    const int64_t stride = runs.run.other_stride;
+    alignas(64) T chance[kBlock];
+    for (int64_t i = begin; i < begin + n; i += kBlock) {
+      const int64_t count = std::min(kBlock, begin + n - i),
+                    offset = runs.other_offset + i * stride;
+      const bool direct = p_.dtype == kDTypeOf<T> && stride == 1;
+      if (!direct) convert_row(chance, kDTypeOf<T>, 1, at(p_, offset), p_.dtype, stride, count);
+      f(direct ? p_.as<T>() + offset : chance, i, count);
+    }
+  }
+
+  void put(const Runs& runs, const uint32_t* words, const T* chance, int64_t i, int64_t n) const {
+    const int64_t stride = runs.run.stride, offset = runs.offset + i * stride;
+    if (out_.dtype == DType::kFloat32 && stride == 1)
+      return flip_coins(words, chance, out_.as<float>() + offset, n);
+    alignas(64) float coins[kBlock];
+    flip_coins(words, chance, coins, n);
+    convert_row(at(out_, offset), out_.dtype, stride, coins, DType::kFloat32, 1, n);
+  }
+
+  const View &out_, &p_;
+};
+
+}  // namespace
 
 void random_bernoulli(const View& out, const View& p, Generator& generator) {
   std::lock_guard<std::mutex> lock(generator.mutex());
   require_dtype<Floating>(p, "bernoulli_tensor_cpu_p_");
   require_dtype<RealTypes>(out, "bernoulli_tensor_cpu_self_");
-  double chance[kBlock];
-  uint8_t coins[kBlock];
-  // Calls f(offset in out, its stride, n) with the next n probabilities in `chance`.
-  const auto for_each_block = [&](const auto& f) {
-    for (Runs runs(out, p); runs.next();) {
-      const auto& run = runs.run;
-      for (int64_t i = 0; i < run.size; i += kBlock) {
-        const int64_t n = std::min(kBlock, run.size - i);
-        convert_row(chance, DType::kFloat64, 1, at(p, runs.other_offset + i * run.other_stride),
-                    p.dtype, run.other_stride, n);
-        f(runs.offset + i * run.stride, run.stride, n);
-      }
-    }
+  const auto flip = [&](const auto& rows) {
+    rows.check();
+    rows.flip(generator);
   };
-  for_each_block([&](int64_t, int64_t, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-      TD_CHECK(chance[i] >= 0 && chance[i] <= 1,
-               "bernoulli: expected probabilities in [0, 1], got {}", chance[i]);
-    }
-  });
-  for_each_block([&](int64_t offset, int64_t stride, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-      const double u = p.dtype == DType::kFloat64 ? generator.uniform()
-                                                  : static_cast<double>(generator.uniform_float());
-      coins[i] = u < chance[i];
-    }
-    convert_row(at(out, offset), out.dtype, stride, coins, DType::kUInt8, 1, n);
-  });
+  if (p.dtype == DType::kFloat64)
+    flip(ChanceRows<double>(out, p));
+  else
+    flip(ChanceRows<float>(out, p));
 }
 
 namespace {
 
 // base + word % range, of one 32-bit draw an element or, where `wide`, of two. Range 0: 2^64.
 void fill_integers(const View& out, uint64_t range, int64_t base, bool wide, Generator& generator) {
-  alignas(64) uint32_t words[2 * kBlock];
-  const auto narrow_range = static_cast<uint32_t>(range);
-  fill<int64_t>(out, [&](int64_t* to, int64_t n) {
-    generator.fill(words, wide ? 2 * n : n);
-    for (int64_t i = 0; i < n; i++) {
-      uint64_t value = 0;
-      if (!wide)
-        value = words[i] % narrow_range;
-      else if (range == 0)
-        value = two_words(words + 2 * i);
-      else
-        value = two_words(words + 2 * i) % range;
-      to[i] = static_cast<int64_t>(value + static_cast<uint64_t>(base));
-    }
-  });
+  fill_from_words<int64_t>(
+      out, wide ? 2 : 1, generator, [&](const uint32_t* words, int64_t* to, int64_t n) {
+        if (!wide) return small_integers(words, static_cast<uint32_t>(range), base, to, n);
+        for_each_pair(words, n, [=](int64_t i, uint64_t bits) {
+          to[i] = static_cast<int64_t>((range == 0 ? bits : bits % range) +
+                                       static_cast<uint64_t>(base));
+        });
+      });
 }
 
 // How many integers, from 0 on, random_() draws from: for floating dtypes, those that the format

@@ -1,0 +1,43 @@
+#include "kernels/cpu/random_draws.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/parallel.h"
+#include "hwy/cache_control.h"
+
+namespace taeda::cpu {
+namespace {
+
+constexpr int64_t kWordsDrawn = 1 << 14;
+
+// Locks, without going to sleep for what another thread does in a microsecond.
+void take_turn(std::mutex& turn) {
+  for (int tries = 0; tries < 1000; tries++) {
+    if (turn.try_lock()) return;
+    hwy::Pause();
+  }
+  turn.lock();
+}
+
+}  // namespace
+
+void draw_words(Generator& generator, int64_t count, int64_t each,
+                const std::function<void(const uint32_t*, int64_t, int64_t)>& f) {
+  const int64_t piece = kWordsDrawn / each;
+  std::mutex turn;
+  int64_t next = 0;
+  parallel_for(0, (count + piece - 1) / piece, 1, [&](int64_t i, int64_t end) {
+    alignas(64) uint32_t buffer[Generator::room(kWordsDrawn)];
+    for (; i < end; i++) {
+      take_turn(turn);
+      const int64_t begin = next, n = std::min(piece, count - begin);
+      next += n;
+      const uint32_t* const words = generator.draw(n * each, buffer);
+      turn.unlock();
+      f(words, begin, n);
+    }
+  });
+}
+
+}  // namespace taeda::cpu

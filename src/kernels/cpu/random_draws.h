@@ -1,0 +1,21 @@
+// draw_words: random words for many elements, made into numbers by several threads.
+//
+// The order of the stream is that of the elements, and only one thread at a time can continue it;
+// but that is the smaller part of the work. Each thread takes the next piece of the elements
+// together with its words, which are the same ones whoever takes it, and leaves the generator to
+// the others while it makes numbers of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "taeda/generator.h"
+
+namespace taeda::cpu {
+
+// f(words, begin, n) for pieces that cover 0 .. count: `words`, as Generator::draw gives them, has
+// `each` for each of the n elements from `begin` on. The caller holds the generator's mutex.
+void draw_words(Generator& generator, int64_t count, int64_t each,
+                const std::function<void(const uint32_t* words, int64_t begin, int64_t n)>& f);
+
+}  // namespace taeda::cpu
