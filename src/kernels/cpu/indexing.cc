@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
+#include "kernels/cpu/prefetch.h"
 
 // Vector code where slices are dense.
 #pragma GCC optimize("O3")
@@ -116,6 +117,19 @@ void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* 
   }
 }
 
+// to[p][a] = from[at[p] + a]. The beginnings of slices to come are fetched; the processor follows
+// them from there by itself.
+template <class T>
+void read_slices(T* to, const T* from, const int64_t* at, int64_t count, const Block& slice) {
+  constexpr int64_t kAhead = 4, kBeginning = 512;  // slices, bytes
+  const int64_t n = slice.count(),
+                bytes = std::min(kBeginning, slice.run * static_cast<int64_t>(sizeof(T)));
+  for (int64_t p = 0; p < count; p++, to += n) {
+    if (slice.step == 1 && p + kAhead < count) fetch_lines(from + at[p + kAhead], bytes);
+    copy_block(to, from + at[p], slice);
+  }
+}
+
 template <class T>
 void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
   const int64_t positions = static_cast<int64_t>(offsets.size()), n = l.after.count();
@@ -134,7 +148,7 @@ void read(T* out, const T* self, const Layout& l, Span<const int64_t> offsets) {
           if (n == 1)
             read_elements(to, base, at, count, i + count < end ? start(b + 1) : nullptr, l.span);
           else
-            for (int64_t p = 0; p < count; p++) copy_block(to + p * n, base + at[p], l.after);
+            read_slices(to, base, at, count, l.after);
           i += count;
         }
       });
