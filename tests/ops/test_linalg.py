@@ -222,3 +222,36 @@ def test_batches_of_bf16_that_overlap(strides):
     want = (interleaved.float() @ y.float()).numpy()
     got = taeda.bmm(interleaved, y).float().numpy()
     np.testing.assert_allclose(got, want, rtol=1e-2, atol=1e-1)
+
+
+# Rows, sums and columns: several tiles of a result, the last ones smaller; many rows and few.
+@pytest.mark.parametrize(
+    "size", [(1100, 70, 1000), (1024, 33, 530), (40, 300, 2100), (600, 64, 513)]
+)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_products_of_bf16_in_tiles(size, by_columns):
+    m, k, n = size
+    taeda.manual_seed(2)
+    x, y, bias = (taeda.randn(*s).bfloat16() for s in ((m, k), (k, n), (n,)))
+    if by_columns:
+        y = y.t().contiguous().t()
+    want = x.double().numpy() @ y.double().numpy()
+    added = want + bias.double().numpy()
+    before = taeda.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2):
+            taeda.set_num_threads(threads)
+            wide = taeda.zeros(m, n + 8).bfloat16()
+            taeda.mm(x, y, out=wide[:, :n])
+            assert not wide[:, n:].any()
+            halved = taeda.addmm(bias, x, y, alpha=0.5, beta=2)
+            results.append((wide[:, :n], taeda.addmm(bias, x, y), halved))
+    finally:
+        taeda.set_num_threads(before)
+    for actual, expected in zip(
+        results[0], (want, added, want / 2 + 2 * bias.double().numpy()), strict=True
+    ):
+        np.testing.assert_allclose(actual.double().numpy(), expected, rtol=8e-3, atol=5e-2)
+    for a, b in zip(*results, strict=True):
+        assert taeda.equal(a, b)

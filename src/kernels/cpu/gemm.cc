@@ -436,16 +436,28 @@ Matrix described(const Typed<BFloat16>& m) {
 }
 
 // A tile of C = alpha A B + beta D in bf16. What oneDNN does not add itself is added to f32 sums.
+// B's columns may be `packed`.
 void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
-                 float alpha, float beta, const Typed<BFloat16>& d) {
+                 float alpha, float beta, const Typed<BFloat16>& d, void* packed) {
   const int64_t m = c.rows, n = c.cols;
   const bool has_bias = beta == 1 && d.data && d.row_stride == 0 && d.col_stride == 1;
+  OnednnProduct p{described(c), described(a), described(b)};
+  p.packed = packed != nullptr;
+  if (packed) p.b.data = packed;
   if (row_major(c) && alpha == 1 && (beta == 0 || has_bias)) {
-    onednn_gemm({described(c), described(a), described(b), false, beta == 0 ? nullptr : d.data});
+    if (has_bias) p.bias = d.data;
+    // oneDNN's fast kernels write whole matrices, and want B packed or column by column.
+    const bool apart = c.row_stride > n && (packed || b.row_stride == 1);
+    const Scratch<BFloat16> whole(apart ? m * n : 0);
+    if (apart) p.c = {whole.data(), m, n, n, 1};
+    onednn_gemm(p);
+    for (int64_t i = 0; apart && i < m; i++) std::copy_n(whole.data() + i * n, n, c.at(i, 0));
     return;
   }
   const Scratch<float> sums(m * n);
-  onednn_gemm({{sums.data(), m, n, n, 1}, described(a), described(b), true});
+  p.c = {sums.data(), m, n, n, 1};
+  p.wide = true;
+  onednn_gemm(p);
   const Typed<BFloat16>& old = d.data ? d : c;
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < n; j++) {
@@ -459,8 +471,7 @@ void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed
 // and single rows, whose sizes may be new each time (decoding with a cache that grows).
 constexpr int64_t kOnednnProduct = 64 * 64 * 64;
 constexpr int64_t kOnednnTile = 512;
-constexpr int64_t kOnednnRows = 256;      // of a tile that is as wide as C,
-constexpr int64_t kOnednnColumns = 1024;  // where C is wider than a tile, but no wider than this
+constexpr int64_t kOnednnPacked = 1024;  // rows with which laying out B once pays
 
 bool worth_onednn(int64_t count, int64_t m, int64_t n, int64_t k) {
   return std::min(m, n) > kFewerColumns &&
@@ -483,12 +494,19 @@ bool try_onednn(bool parallel, const Typed<BFloat16>& c, const Typed<BFloat16>& 
   if (copy_b) parallel_pack(room_b.data(), b);
   const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
                         y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
-  const bool by_rows = n > kOnednnTile && n <= kOnednnColumns && m >= 4 * kOnednnRows;
-  const Tiling t = !parallel ? Tiling{m, n}
-                   : by_rows ? Tiling{kOnednnRows, n}
-                             : choose_tiles(m, n, k, kOnednnTile);
+  const Tiling t = parallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
+  const bool pack_b = m >= kOnednnPacked && t.rows < m && y.col_stride == 1;
+  const int64_t strip = pack_b ? onednn_packed_bytes(k, t.cols) : 0,
+                strips = (n + t.cols - 1) / t.cols;
+  const Scratch<char> packed(strip * strips);
+  parallel_for(0, pack_b ? strips : 0, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++)
+      onednn_pack(described(tile(y, 0, k, i * t.cols, std::min(t.cols, n - i * t.cols))),
+                  packed.data() + i * strip);
+  });
   for_each_tile(t, c, x, y, d, [&](const auto& out, const auto& l, const auto& r, const auto& z) {
-    onednn_tile(out, l, r, alpha, beta, z);
+    onednn_tile(out, l, r, alpha, beta, z,
+                pack_b ? packed.data() + (r.data - y.data) / t.cols * strip : nullptr);
   });
   return true;
 }

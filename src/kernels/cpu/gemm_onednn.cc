@@ -22,18 +22,37 @@ memory::desc describe(const OnednnProduct& p, const Matrix& m, int64_t step,
   return {{p.count, m.rows, m.cols}, type, {step, m.row_stride, m.col_stride}};
 }
 
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+// What oneDNN takes for the best layout of B.
+std::shared_ptr<const memory::desc> packed_layout(int64_t k, int64_t columns) {
+  static onednn::Cache<memory::desc> cache(1024);
+  return cache.get({k, columns}, [&] {
+    constexpr int64_t kRows = 512;  // of a product that B is packed for
+    const OneThread one_thread;
+    const auto bf16 = memory::data_type::bf16;
+    const auto row_major = memory::format_tag::ab;
+    const dnnl::matmul::primitive_desc pd(onednn::engine(), {{kRows, k}, bf16, row_major},
+                                          {{k, columns}, bf16, memory::format_tag::any},
+                                          {{kRows, columns}, bf16, row_major}, own_scratchpad());
+    return std::make_shared<const memory::desc>(pd.weights_desc());
+  });
+}
+
 std::shared_ptr<Plan> build_plan(const OnednnProduct& p) {
   const OneThread one_thread;
   const auto bf16 = memory::data_type::bf16;
   auto plan = std::make_shared<Plan>();
   plan->a = describe(p, p.a, p.a_step, bf16);
-  plan->b = describe(p, p.b, p.b_step, bf16);
+  plan->b = p.packed ? *packed_layout(p.b.rows, p.b.cols) : describe(p, p.b, p.b_step, bf16);
   plan->c = describe(p, p.c, p.c_step, p.wide ? memory::data_type::f32 : bf16);
   if (p.bias) plan->bias = {{1, p.c.cols}, bf16, memory::format_tag::ab};
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::matmul::primitive_desc pd(onednn::engine(), plan->a, plan->b, plan->bias, plan->c,
-                                        attributes);
+                                        own_scratchpad());
   plan->fast = std::string_view(pd.impl_info_str()).starts_with("brg");
   plan->kernel = {dnnl::matmul(pd), pd.scratchpad_desc().get_size()};
   return plan;
@@ -41,8 +60,8 @@ std::shared_ptr<Plan> build_plan(const OnednnProduct& p) {
 
 std::shared_ptr<const Plan> find_plan(const OnednnProduct& p) {
   static onednn::Cache<Plan> cache(1024);
-  onednn::Cache<Plan>::Key key{p.c.rows, p.c.cols, p.a.cols, p.wide,  p.bias != nullptr,
-                               p.count,  p.c_step, p.a_step, p.b_step};
+  onednn::Cache<Plan>::Key key{p.c.rows, p.c.cols, p.a.cols, p.wide,   p.bias != nullptr,
+                               p.count,  p.c_step, p.a_step, p.b_step, p.packed};
   for (const Matrix* m : {&p.a, &p.b, &p.c}) key.insert(key.end(), {m->row_stride, m->col_stride});
   return cache.get(key, [&] { return build_plan(p); });
 }
@@ -64,6 +83,15 @@ bool onednn_gemm(const OnednnProduct& p) {
     arguments.emplace(DNNL_ARG_BIAS, onednn::memory_at(plan->bias, const_cast<void*>(p.bias)));
   plan->kernel.run(std::move(arguments));
   return true;
+}
+
+int64_t onednn_packed_bytes(int64_t k, int64_t columns) {
+  return static_cast<int64_t>(packed_layout(k, columns)->get_size());
+}
+
+void onednn_pack(const Matrix& b, void* to) {
+  const memory::desc lies({b.rows, b.cols}, memory::data_type::bf16, {b.row_stride, b.col_stride});
+  onednn::reorder(lies, b.data, *packed_layout(b.rows, b.cols), to);
 }
 
 }  // namespace taeda::cpu

@@ -15,11 +15,17 @@ struct OnednnProduct {
   const void* bias = nullptr;  // bf16, a row that is added to each row of C
   // Several such products, `count` of them: what lies between their matrices, in elements.
   int64_t count = 1, c_step = 0, a_step = 0, b_step = 0;
+  bool packed = false;  // b.data is what onednn_pack wrote
 };
 
 bool onednn_multiplies(DType dtype);
 // C = A B + bias. False, with nothing done, where oneDNN has no fast kernel for it (it has one for
 // a single product).
 bool onednn_gemm(const OnednnProduct& p);
+
+// B laid out for any number of products with the same columns, which otherwise copy it each: so
+// many bytes.
+int64_t onednn_packed_bytes(int64_t k, int64_t columns);
+void onednn_pack(const Matrix& b, void* to);
 
 }  // namespace taeda::cpu
