@@ -192,32 +192,37 @@ TD_FN void store_rows(const Target& target, int64_t j, const V* sums) {
   }
 }
 
-// sum_taps for a 3x3 filter whose rows are neighbours: for_each_term(j, f) calls f(vector of x, row
-// k of the filter, its column l, row i of the target) for the terms of columns j, j + 1, ...
-template <class ForEachTerm>
-TD_FN void sum_3x3(const Target& target, const float* w, float start,
-                   const ForEachTerm& for_each_term) {
+// A 3x3 filter in registers.
+struct Filter {
   V factors[3][3];
+  TD_FN explicit Filter(const float* w) {
 #pragma GCC unroll 16
-  for (int t = 0; t < 9; t++) factors[t / 3][t % 3] = V(w[t]);
-  for (int64_t j = 0; j < target.columns; j += kLanes) {
+    for (int t = 0; t < 9; t++) factors[t / 3][t % 3] = V(w[t]);
+  }
+  // sum_taps for columns j, j + 1, ...: for_each_term(f) calls f(vector of x, row k of the filter,
+  // its column l, row i of the target) for all terms.
+  template <class ForEachTerm>
+  TD_FN void sum(const Target& target, int64_t j, float start,
+                 const ForEachTerm& for_each_term) const {
     V sums[kRows];
 #pragma GCC unroll 4
     for (V& sum : sums) sum = V(start);
-    for_each_term(
-        j, [&](V x, int k, int l, int i) HWY_ATTR { sums[i] = fma(factors[k][l], x, sums[i]); });
+    for_each_term([&](V x, int k, int l, int i)
+                      HWY_ATTR { sums[i] = fma(factors[k][l], x, sums[i]); });
     store_rows(target, j, sums);
   }
-}
+};
 
 // From working memory.
 template <int kStride>
 void sum_strip(const Target& target, const float* from, int64_t pitch, const int64_t* offsets,
                const float* w, float start) {
-  sum_3x3(target, w, start, [=](int64_t j, const auto& f) HWY_ATTR {
-    for_each_of_3x3<kStride>(
-        from + j, pitch, offsets, [](const float* at) HWY_ATTR { return load(at); }, f);
-  });
+  const Filter filter(w);
+  for (int64_t j = 0; j < target.columns; j += kLanes)
+    filter.sum(target, j, start, [&](const auto& f) HWY_ATTR {
+      for_each_of_3x3<kStride>(
+          from + j, pitch, offsets, [](const float* at) HWY_ATTR { return load(at); }, f);
+    });
 }
 
 // An image whose columns a 3x3 filter reads where they are: lanes that lie outside are not read.
@@ -225,18 +230,27 @@ struct InPlace {
   const float* data;
   int64_t height, width, top, left, dilation;  // padding before rows and columns; of columns
 
-  // Calls f(vector of x, row k of the filter, its column l, row i of the result) for the terms of
-  // rows first, ..., first + kRows - 1 and columns j, j + 1, ... of the result.
-  template <class F>
-  TD_FN void for_each_term(int64_t first, int64_t j, const F& f) const {
+  // Which lanes are inside, for each column of the filter.
+  struct Inside {
+    hn::Mask<V::Tag> columns[3];
+  };
+  TD_FN Inside inside(int64_t j) const {
     const V::Tag d;
-    hn::Mask<V::Tag> inside[3];
+    Inside lanes;
 #pragma GCC unroll 3
     for (int l = 0; l < 3; l++) {
       const int64_t column = j + l * dilation - left;
-      inside[l] = hn::And(hn::FirstN(d, clamp_lanes(width - column)),
-                          hn::Not(hn::FirstN(d, clamp_lanes(-column))));
+      lanes.columns[l] = hn::And(hn::FirstN(d, clamp_lanes(width - column)),
+                                 hn::Not(hn::FirstN(d, clamp_lanes(-column))));
     }
+    return lanes;
+  }
+
+  // Calls f(vector of x, row k of the filter, its column l, row i of the result) for the terms of
+  // rows first, ..., first + kRows - 1 and columns j, j + 1, ... of the result.
+  template <class F>
+  TD_FN void for_each_term(const Inside& lanes, int64_t first, int64_t j, const F& f) const {
+    const V::Tag d;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows + 2; r++) {
       const int64_t row = first + r - top;
@@ -245,7 +259,7 @@ struct InPlace {
       __builtin_prefetch(from + kAhead);
 #pragma GCC unroll 3
       for (int l = 0; l < 3; l++) {
-        const V x = hn::MaskedLoad(inside[l], d, from + l * dilation);
+        const V x = hn::MaskedLoad(lanes.columns[l], d, from + l * dilation);
 #pragma GCC unroll 3
         for (int k = 0; k < 3; k++)
           if (r >= k && r - k < kRows) f(x, k, l, r - k);
@@ -259,11 +273,30 @@ struct InPlace {
   }
 };
 
-// From an image: the target's rows begin at row `first` of the result.
-void sum_in_place(const Target& target, const InPlace& image, int64_t first, const float* w,
-                  float start) {
-  sum_3x3(target, w, start,
-          [&](int64_t j, const auto& f) HWY_ATTR { image.for_each_term(first, j, f); });
+// Calls f(lanes inside, row i, column j) for blocks of kRows rows and kLanes columns of a result.
+// Those of narrow images go down columns, so that what depends on these is worked out once.
+template <class F>
+TD_FN void for_each_block(const InPlace& image, int64_t rows, int64_t columns, const F& f) {
+  const int64_t band = columns <= kLanes ? rows : kRows;
+  for (int64_t first = 0; first < rows; first += band) {
+    for (int64_t j = 0; j < columns; j += kLanes) {
+      const InPlace::Inside lanes = image.inside(j);
+      for (int64_t i = first; i < std::min(rows, first + band); i += kRows) f(lanes, i, j);
+    }
+  }
+}
+
+// From an image.
+void sum_in_place(const Target& target, const InPlace& image, const float* w, float start) {
+  const Filter filter(w);
+  for_each_block(image, target.rows, target.columns,
+                 [&](const InPlace::Inside& lanes, int64_t i, int64_t j) HWY_ATTR {
+                   const Target block{target.data + i * target.row_step, target.channel_step,
+                                      target.row_step, std::min<int64_t>(kRows, target.rows - i),
+                                      target.columns};
+                   filter.sum(block, j, start,
+                              [&](const auto& f) HWY_ATTR { image.for_each_term(lanes, i, j, f); });
+                 });
 }
 
 // Taps of a group: where they are in working memory.
@@ -381,11 +414,9 @@ void convolve_in_place(const Direct& d, int64_t sample, int64_t group, int64_t f
                        int64_t channels, const float* w, const float* start) {
   const Images y(d.p.y);
   const InPlace image = d.image(sample, group);
-  for (int64_t i = 0; i < y.height; i += kRows)
-    for (int64_t c = 0; c < channels; c++)
-      sum_in_place({y.at(sample, first + c) + i * y.width, y.channel_stride, y.width,
-                    std::min<int64_t>(kRows, y.height - i), y.width},
-                   image, i, w + c * d.count, start[c]);
+  for (int64_t c = 0; c < channels; c++)
+    sum_in_place({y.at(sample, first + c), y.channel_stride, y.width, y.height, y.width}, image,
+                 w + c * d.count, start[c]);
 }
 
 // y from x: a forward convolution or an input gradient.
@@ -486,38 +517,39 @@ void add_products_3x3(float* totals, const Target& gy, const float* x, int64_t p
   for (int t = 0; t < 9; t++) store(totals + t * kLanes, total[t / 3][t % 3]);
 }
 
-// The same from an image, for the rows of the gradient from `first` on.
-void add_products_in_place(float* totals, const Target& gy, const InPlace& image, int64_t first) {
+// The same from an image, for all rows of the gradient.
+void add_products_in_place(float* totals, const Target& gy, const InPlace& image) {
   V total[3][3];
 #pragma GCC unroll 16
   for (int t = 0; t < 9; t++) total[t / 3][t % 3] = load(totals + t * kLanes);
-  for (int64_t j = 0; j < gy.columns; j += kLanes) {
-    const int64_t n = std::min(kLanes, gy.columns - j);
-    V g[kRows];
+  for_each_block(image, gy.rows, gy.columns,
+                 [&](const InPlace::Inside& lanes, int64_t first, int64_t j) HWY_ATTR {
+                   const int64_t n = std::min(kLanes, gy.columns - j),
+                                 rows = std::min<int64_t>(kRows, gy.rows - first);
+                   V g[kRows];
 #pragma GCC unroll 4
-    for (int i = 0; i < kRows; i++) {
-      const float* from = gy.data + i * gy.row_step + j;
-      __builtin_prefetch(from + 2 * kRows * gy.row_step);
-      g[i] = i >= gy.rows ? V(0.0f) : n == kLanes ? load(from) : load_n(from, n);
-    }
-    // Nothing times infinity is not nothing: lanes and rows without a result must not count.
-    const Mask<float> counts{hn::FirstN(V::Tag(), static_cast<size_t>(n))};
-    image.for_each_term(first, j, [&](V x, int k, int l, int i) HWY_ATTR {
-      if (i < gy.rows) total[k][l] = select(counts, fma(g[i], x, total[k][l]), total[k][l]);
-    });
-  }
+                   for (int i = 0; i < kRows; i++) {
+                     const float* from = gy.data + (first + i) * gy.row_step + j;
+                     __builtin_prefetch(from + 2 * kRows * gy.row_step);
+                     g[i] = i >= rows ? V(0.0f) : n == kLanes ? load(from) : load_n(from, n);
+                   }
+                   // Nothing times infinity is not nothing: lanes and rows without a result must
+                   // not count.
+                   const Mask<float> counts{hn::FirstN(V::Tag(), static_cast<size_t>(n))};
+                   image.for_each_term(lanes, first, j, [&](V x, int k, int l, int i) HWY_ATTR {
+                     if (i < rows)
+                       total[k][l] = select(counts, fma(g[i], x, total[k][l]), total[k][l]);
+                   });
+                 });
 #pragma GCC unroll 16
   for (int t = 0; t < 9; t++) store(totals + t * kLanes, total[t / 3][t % 3]);
 }
 
 void add_image_3x3(float* totals, const Direct& d, int64_t sample, int64_t group) {
   const Images gy(d.p.y);
-  const InPlace image = d.image(sample, group);
-  for (int64_t i = 0; i < gy.height; i += kRows)
-    add_products_in_place(totals,
-                          {gy.at(sample, group) + i * gy.width, gy.channel_stride, gy.width,
-                           std::min<int64_t>(kRows, gy.height - i), gy.width},
-                          image, i);
+  add_products_in_place(totals,
+                        {gy.at(sample, group), gy.channel_stride, gy.width, gy.height, gy.width},
+                        d.image(sample, group));
 }
 
 void add_strip_3x3(float* totals, const Direct& d, Target gy, const float* x) {
