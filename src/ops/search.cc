@@ -9,12 +9,14 @@
 #include "op/amax.h"
 #include "op/amin.h"
 #include "op/aminmax.h"
+#include "op/clone.h"
 #include "op/contiguous.h"
 #include "op/full.h"
 #include "op/gather.h"
 #include "op/index_select.h"
 #include "op/median.h"
 #include "op/nanmedian.h"
+#include "op/narrow.h"
 #include "op/reshape.h"
 #include "op/sort.h"
 #include "op/to_dtype.h"
@@ -193,9 +195,34 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
   return out_int32 ? op::to_dtype(out, DType::kInt32, false, {}) : out;
 }
 
+namespace {
+
+// The largest of x, which has elements, or a bit more where that is known for less.
+int64_t upper_bound(const Tensor& x) {
+  constexpr uint64_t kShortTable = 1 << 14;
+  const uint64_t bits = cpu::bits_in_use(view_of(x));
+  TD_CHECK(bits >> 63 == 0, "bincount only supports 1-d non-negative integral inputs.");
+  return bits < kShortTable ? static_cast<int64_t>(bits) : op::amax(x, {}, false).item<int64_t>();
+}
+
+Tensor counts_of(const Tensor& x, int64_t minlength) {
+  const int64_t room = checked_add(upper_bound(x), 1, "bincount");
+  const Tensor counts = op::zeros({std::max(minlength, room)}, DType::kInt64);
+  cpu::bincount(view_of(counts), view_of(x));
+  int64_t length = counts.numel();
+  for (const auto* p = static_cast<const int64_t*>(counts.data_ptr());
+       length > minlength && p[length - 1] == 0;)
+    length--;
+  return length == counts.numel() ? counts : op::clone(op::narrow(counts, 0, 0, length), {});
+}
+
+}  // namespace
+
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   check_has_data("bincount", self);
   const Tensor x = dense(self, DType::kInt64);
+  if (!weights.defined())
+    return x.numel() > 0 ? counts_of(x, minlength) : op::zeros({minlength}, DType::kInt64);
   int64_t length = minlength;
   if (x.numel() > 0) {
     const auto [least, most] = op::aminmax(x, std::nullopt, false);
@@ -203,11 +230,9 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
              "bincount only supports 1-d non-negative integral inputs.");
     length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
   }
-  const DType dtype = !weights.defined()                   ? DType::kInt64
-                      : weights.dtype() == DType::kFloat32 ? DType::kFloat32
-                                                           : DType::kFloat64;
-  Tensor out = op::zeros({length}, dtype);
-  cpu::bincount(view_of(out), view_of(x), weights.defined() ? view_of(weights) : View());
+  const Tensor out =
+      op::zeros({length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
+  cpu::sum_by_place(view_of(out), view_of(x), view_of(weights));
   return out;
 }
 

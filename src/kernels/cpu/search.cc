@@ -229,34 +229,14 @@ void is_among(const View& out, const View& values, const View& sorted, bool inve
   });
 }
 
-void bincount(const View& out, const View& x, const View& weights) {
+void sum_by_place(const View& out, const View& x, const View& weights) {
   const int64_t* const at = x.as<int64_t>();
-  if (!weights.present) {
-    int64_t* const counts = out.as<int64_t>();
-    for (int64_t i = 0; i < x.numel; i++) counts[at[i]]++;
-    return;
-  }
   const DenseView w(weights, out.dtype);
   with_wide_floating(out.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const sums = out.as<T>();
     const T* const values = w.as<T>();
     for (int64_t i = 0; i < x.numel; i++) sums[at[i]] += values[i];
-  });
-}
-
-void histogram(const View& out, const View& x, double low, double high) {
-  with_wide_floating(out.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    const DenseView dense(x, kDTypeOf<T>);
-    T* const counts = out.as<T>();
-    const T *v = dense.as<T>(), first = static_cast<T>(low), last = static_cast<T>(high);
-    const int64_t bins = out.numel;
-    for (int64_t i = 0; i < x.numel; i++) {
-      if (!(v[i] >= first && v[i] <= last)) continue;
-      const auto bin = static_cast<int64_t>((v[i] - first) / (last - first) * static_cast<T>(bins));
-      counts[std::clamp<int64_t>(bin, 0, bins - 1)] += T(1);
-    }
   });
 }
 

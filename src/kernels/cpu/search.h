@@ -32,8 +32,11 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
 // out[i] = whether values[i] is one of `sorted`, or is not if `invert`. All dense, of one dtype.
 void is_among(const View& out, const View& values, const View& sorted, bool invert);
 
-// out[x[i]] += weights[i], or 1 without weights. x int64, dense, in range; out int64 or float64.
-void bincount(const View& out, const View& x, const View& weights);
+// out[x[i]] += 1, or += weights[i]. x int64, dense, in range; out int64, or floating for weights.
+void bincount(const View& out, const View& x);
+void sum_by_place(const View& out, const View& x, const View& weights);
+// The bits that any element of x has. x int64, dense.
+uint64_t bits_in_use(const View& x);
 // Counts of x in equal bins over [low, high]; all of x's dtype, float or double.
 void histogram(const View& out, const View& x, double low, double high);
 
