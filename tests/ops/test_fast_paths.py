@@ -392,3 +392,45 @@ def test_variance_where_the_first_elements_are_unlike_the_rest(size: int) -> Non
         x[:, :70] = x[:, :70] * spread + jump
         got = torch.from_numpy(x).var(1).numpy()
         np.testing.assert_allclose(got, x.var(1, ddof=1, dtype=np.float64), rtol=1e-6)
+
+
+def test_rows_past_the_cache() -> None:
+    a, ga = (RANDOM.standard_normal((2100, 2050)).astype(np.float32) for _ in range(2))
+    a[0, 1000] = np.nan
+    a[1, 7] = np.inf
+    with np.errstate(invalid="ignore"):
+        e = np.exp(a.astype(np.float64) - a.max(1, keepdims=True))
+    e[1] = np.nan
+    total = e.sum(1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        logs = a - a.max(1, keepdims=True) - np.log(total)
+    dot = (ga * e / total).sum(1, keepdims=True)
+    want = [
+        (torch.softmax, e / total, e / total * (ga - dot)),
+        (torch.log_softmax, logs, ga - e / total * ga.sum(1, keepdims=True)),
+    ]
+    for call, value, gradient in want:
+        x = torch.from_numpy(a).requires_grad_()
+        y = call(x, 1)
+        np.testing.assert_allclose(y.detach().numpy(), value, rtol=2e-5, atol=1e-6)
+        gx = torch.autograd.grad(y, x, torch.from_numpy(ga))[0].numpy()
+        np.testing.assert_allclose(gx[2:], gradient[2:], rtol=2e-4, atol=2e-4)
+
+
+def test_batch_norm_past_the_cache() -> None:
+    threads, shape, dims = torch.get_num_threads(), (16, 50, 61, 61), (0, 2, 3)
+    a, ga = (RANDOM.standard_normal(shape).astype(np.float32) for _ in range(2))
+    rstd = 1 / np.sqrt(a.var(dims, keepdims=True, dtype=np.float64) + 1e-5)
+    u = (a - a.mean(dims, keepdims=True, dtype=np.float64)) * rstd
+    ones = torch.ones(50)
+    inner = ga - ga.mean(dims, keepdims=True) - u * (ga * u).mean(dims, keepdims=True)
+    try:
+        for n in (1, 2):
+            torch.set_num_threads(n)
+            x = torch.from_numpy(a).requires_grad_()
+            y = torch.nn.functional.batch_norm(x, None, None, ones, 0 * ones, training=True)
+            np.testing.assert_allclose(y.detach().numpy(), u, rtol=1e-5, atol=1e-5)
+            gx = torch.autograd.grad(y, x, torch.from_numpy(ga))[0].numpy()
+            np.testing.assert_allclose(gx, rstd * inner, rtol=1e-4, atol=1e-5)
+    finally:
+        torch.set_num_threads(threads)

@@ -54,14 +54,31 @@ void for_each_range(const Shape& s, const F& f) {
                  for (; i < end; i++) f(i * length, std::min(s.channels, (i + 1) * length));
                });
 }
-// Calls f(channel - first, offset, n) for pieces of the rows of a range of channels.
+// Part of a row; the next one's place, for what is to be fetched, or its own where there is none.
+struct Piece {
+  size_t channel;  // in the range
+  int64_t at, n, next = at;
+};
+// Calls f(piece) for the rows of a range of channels.
 template <class F>
 void for_each_piece(const Shape& s, int64_t first, int64_t last, const F& f) {
+  Piece before{0, 0, 0};
   for (int64_t sample = 0; sample < s.samples; sample++)
     for (int64_t c = first; c < last; c++)
-      for (int64_t i = 0; i < s.positions; i += kPiece)
-        f(static_cast<size_t>(c - first), (sample * s.channels + c) * s.positions + i,
-          std::min(kPiece, s.positions - i));
+      for (int64_t i = 0; i < s.positions; i += kPiece) {
+        const Piece piece{static_cast<size_t>(c - first),
+                          (sample * s.channels + c) * s.positions + i,
+                          std::min(kPiece, s.positions - i)};
+        before.next = piece.at;
+        if (before.n > 0) f(before);
+        before = piece;
+      }
+  if (before.n > 0) f(before);
+}
+// Pieces are streamed where all of a kernel's memory, some tensors like x, asks for it.
+template <class T>
+bool stream_pieces(const View& x, int64_t tensors, int64_t positions) {
+  return stream_rows<T>(tensors * x.numel * item_size(x.dtype), std::min(positions, kPiece));
 }
 
 template <class T>
@@ -85,11 +102,13 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
                 const View& weight, const View& bias, double eps, std::optional<double> ceiling) {
   const Shape s = shape_of(x);
   const SmallTensor<T> w(weight, s.channels, T(1)), b(bias, s.channels, T(0));
+  const bool streamed = stream_pieces<T>(x, 2, s.positions);
   for_each_range(s, [&](int64_t first, int64_t last) {
-    RowBuffer<T> xs(x, kPiece), os(out, kPiece);
+    RowBuffer<T> xs(x, kPiece), os(out, kPiece, streamed);
     std::vector<Moments> moments(static_cast<size_t>(last - first));
-    for_each_piece(s, first, last, [&](size_t k, int64_t at, int64_t n) {
-      add_piece(moments[k], xs.read(at, n), n);
+    for_each_piece(s, first, last, [&](const Piece& p) {
+      if (streamed) xs.fetch(p.next, p.n);
+      add_piece(moments[p.channel], xs.read(p.at, p.n), p.n);
     });
     T *const m = mean.as<T>() + first, *const v = var.as<T>() + first;
     for (size_t k = 0; k < moments.size(); k++) {
@@ -97,11 +116,13 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
       const double variance = moments[k].m2 / moments[k].count;
       v[k] = static_cast<T>(variance < 0 ? 0 : variance);
     }
-    for_each_piece(s, first, last, [&](size_t k, int64_t at, int64_t n) {
+    for_each_piece(s, first, last, [&](const Piece& p) {
+      const size_t k = p.channel;
       const int64_t c = first + static_cast<int64_t>(k);
-      normalize_piece(os.open(at), xs.read(at, n), m[k], scale_of(w[c], v[k], eps), b[c], ceiling,
-                      n);
-      os.close(at, n);
+      const T scale = scale_of(w[c], v[k], eps), *const row = xs.read(p.at, p.n);
+      os.write(p.at, p.n, [&](T* y, int64_t i, int64_t n) {
+        normalize_piece(y, row + i, m[k], scale, b[c], ceiling, n);
+      });
     });
   });
 }
@@ -265,7 +286,8 @@ class Gradient {
 
   void rows(const View& gx, int64_t first, int64_t last) {
     const RowTable<T>& t = row_table<T>();
-    RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece);
+    const bool streamed = gx.present && stream_pieces<T>(x_, 3, s_.positions);
+    RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece, streamed);
     T masked[kPiece];
     // gy, or 0 where the result was clamped and did not depend on x.
     const auto gradient = [&](int64_t c, int64_t at, const T* x, int64_t n) -> const T* {
@@ -277,24 +299,30 @@ class Gradient {
     };
     const size_t count = static_cast<size_t>(last - first);
     std::vector<double> s1(count), s2(count);
-    for_each_piece(s_, first, last, [&](size_t k, int64_t at, int64_t n) {
-      const int64_t c = first + static_cast<int64_t>(k);
-      const T *x = xs.read(at, n), *g = gradient(c, at, x, n);
-      s1[k] += t.sum(g, n);
-      s2[k] += t.dot_centered(x, m_[c], g, n);
+    for_each_piece(s_, first, last, [&](const Piece& p) {
+      const int64_t c = first + static_cast<int64_t>(p.channel);
+      if (streamed) {
+        gs.fetch(p.next, p.n);
+        xs.fetch(p.next, p.n);
+      }
+      const T *x = xs.read(p.at, p.n), *g = gradient(c, p.at, x, p.n);
+      s1[p.channel] += t.sum(g, p.n);
+      s2[p.channel] += t.dot_centered(x, m_[c], g, p.n);
     });
     std::vector<Slopes<T>> by_channel;
     for (size_t k = 0; k < count; k++)
       by_channel.push_back(slopes(first + static_cast<int64_t>(k), s1[k], s2[k]));
     if (!gx.present) return;
-    for_each_piece(s_, first, last, [&](size_t k, int64_t at, int64_t n) {
-      const T *x = xs.read(at, n), *g = gradient(first + static_cast<int64_t>(k), at, x, n);
-      const Slopes<T>& f = by_channel[k];
-      if (training_)
-        t.combine(os.open(at), g, x, f.a, f.b, f.c, n);
-      else
-        t.affine(os.open(at), g, f.a, T(0), n);
-      os.close(at, n);
+    for_each_piece(s_, first, last, [&](const Piece& p) {
+      const T* x = xs.read(p.at, p.n);
+      const T* g = gradient(first + static_cast<int64_t>(p.channel), p.at, x, p.n);
+      const Slopes<T>& f = by_channel[p.channel];
+      os.write(p.at, p.n, [&](T* o, int64_t i, int64_t n) {
+        if (training_)
+          t.combine(o, g + i, x + i, f.a, f.b, f.c, n);
+        else
+          t.affine(o, g + i, f.a, T(0), n);
+      });
     });
   }
 
