@@ -117,7 +117,7 @@ def find_saved(op: Op) -> Saved:
         saved.lists = [a.name for a in op.sig.args if a.is_tensor_list]
         saved.values = [a for a in op.sig.args if not a.is_tensor and not a.is_tensor_list]
         return saved
-    texts = [*(text for _, text in gradient_groups(op)), *op.dual_grad.values()]
+    texts = _formulas(op)
     used = set().union(*(names_used(t) for t in texts)) if texts else set()
     for a in op.sig.args:
         if a.name not in used or a.name in gy_names(op):
@@ -141,6 +141,21 @@ def find_saved(op: Op) -> Saved:
     return saved
 
 
+def _formulas(op: Op) -> list[str]:
+    texts = [*(text for _, text in gradient_groups(op)), *op.dual_grad.values()]
+    return [*texts, op.inplace_grad] if op.inplace_grad else texts
+
+
+def _kept_when(op: Op, name: str) -> str:
+    """A C++ condition, where one form of the operator keeps a tensor and the other does not."""
+    if not op.inplace_grad:
+        return ""
+    reading = [metadata_only(text, name) is None for text in _formulas(op)]
+    if reading[-1] == any(reading[:-1]):
+        return ""
+    return "into.defined()" if reading[-1] else "!into.defined()"
+
+
 def _what_is_read(texts: list[str], name: str) -> tuple[bool, set[str]]:
     """Whether some formula reads the tensor's values, and the facts that suffice the others."""
     found = [metadata_only(text, name) for text in texts]
@@ -149,7 +164,7 @@ def _what_is_read(texts: list[str], name: str) -> tuple[bool, set[str]]:
 
 def readers(op: Op, saved: Saved) -> dict[str, list[str]]:
     """What is saved for some gradients only -> the arguments whose gradients read it."""
-    if replays(op):
+    if replays(op) or op.inplace_grad:  # one argument has a gradient
         return {}
     out = {}
     for name in [*saved.tensors, *saved.results]:
@@ -234,7 +249,12 @@ def node_lines(op: Op, table: Table) -> list[str]:
     lines += [f"  size_t {a.name}_count = 0;" for a in _edges(op) if a.is_tensor_list]
     if len(op.sig.returns) > 1:
         lines.append(f"  ResultFacts result_facts[{len(op.sig.returns)}];")
-    lines.append(f'  const char* name() const override {{ return "{title}"; }}')
+    title = f'"{title}"'
+    if op.inplace_grad:
+        lines.append("  bool in_place = false;")
+        if "Backward" not in op.node:  # PyTorch counts the in-place form as an overload
+            title = f'in_place ? "{title[1:-2]}1" : {title}'
+    lines.append(f"  const char* name() const override {{ return {title}; }}")
     lines.append("  void release_saved() override {")
     lines += [f"    {t}_.reset();" for t in [*saved.tensors, *saved.results]]
     lines += [f"    for (auto& t : {t}_) t.reset();" for t in saved.lists]
@@ -250,6 +270,9 @@ def _unpacked_env(op: Op, saved: Saved) -> tuple[list[str], dict[str, Value]]:
         value = f"{name}_.unpack(*this)"
         if name in some:
             value = f"{' || '.join(needs[target] for target in some[name])} ? {value} : Tensor()"
+        elif form := _kept_when(op, name):
+            held = "!in_place" if form.startswith("!") else "in_place"
+            value = f"{held} ? {value} : Tensor()"
         lines.append(f"  const Tensor {name} = {value};")
         env[name] = Value(name, "T")
     for name in saved.lists:
@@ -293,6 +316,11 @@ def apply_lines(op: Op, table: Table) -> list[str]:
         value = t.expression(rewrite_facts(text, saved.facts))
         if op.dual_grad:
             value = one_pass(op, targets[0], value, t, "autograd::differentiated")
+        if op.inplace_grad:
+            other = t.expression(rewrite_facts(op.inplace_grad, saved.facts))
+            value = Value(f"in_place ? {other.cpp} : {value.cpp}", "T")
+        for held, message in op.inplace_check:
+            lines.append(f"  TD_CHECK(!in_place || {t.condition(held)}, {t.message(message)});")
         condition = " || ".join(needs[n] for n in targets)
         if len(targets) == 1 and op.sig.arg(targets[0]).is_tensor_list:
             name = targets[0]
@@ -367,6 +395,8 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
             kept = saved_input(op, name)
             if name in some:
                 lines.append(f"if ({_any_requires_grad(some[name])}) node->{name}_ = {kept};")
+            elif form := _kept_when(op, name):
+                lines.append(f"if ({form}) node->{name}_ = SavedTensor::input({name});")
             else:
                 lines.append(f"node->{name}_ = {kept};")
         for name in saved.results:  # before the call: writing in place may change the answer
@@ -376,11 +406,16 @@ def _save_lines(op: Op, saved: Saved, after: bool) -> list[str]:
             lines.append(f"node->{name}_ = save_all({name});")
         for a in saved.values:
             lines.append(f"node->{a.name} = stored({a.name});")
+        if op.inplace_grad:
+            lines.append("node->in_place = into.defined();")
     else:
         for i, r in enumerate(op.sig.returns):
             if r.name in saved.results:
                 value = "made" if len(op.sig.returns) == 1 else f"std::get<{i}>(made)"
-                given = f"if (keeps_{r.name}) " if r.name in some else ""
+                form = _kept_when(op, r.name)
+                given = (
+                    f"if (keeps_{r.name}) " if r.name in some else f"if ({form}) " if form else ""
+                )
                 lines.append(f"{given}node->{r.name}_ = SavedTensor::output({value}, node);")
     for tensor, facts in saved.facts.items():
         if (tensor in results) != after:

@@ -29,6 +29,8 @@ KEYS = {
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
     "variants": "which of inplace and out exist",
     "grad": "gradient formulas by argument, or 'none'",
+    "inplace_grad": "the gradient formula of the in-place form, from the `result` that lies where the argument did; without it a copy of the argument is kept",
+    "inplace_check": "what that formula needs, checked in backward",
     "dual": "true, beside 'grad': the functor on dual numbers computes the gradient, the formula where it is differentiated further",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
     "apart": "how out= must lie to the tensor arguments: 'partly', it may be one of them but not overlap it in part; 'wholly', no overlap at all",
@@ -74,6 +76,8 @@ class Op:
     numbers: str | list[str] = field(default_factory=list)
     variants: list[str] = field(default_factory=list)
     grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
+    inplace_grad: str = ""  # of the only differentiable argument
+    inplace_check: list[tuple[str, str]] = field(default_factory=list)
     dual: bool = False  # the functor on dual numbers gives the gradient
     dual_grad: dict[str, str] = field(default_factory=dict)  # calls that do, see autograd.py
     jvp: Any = None
@@ -184,9 +188,9 @@ def _flat(items: list) -> list:
     return [x for item in items for x in (_flat(item) if isinstance(item, list) else [item])]
 
 
-def _checks(entry: dict, where: str) -> list[tuple[str, str]]:
+def _checks(listed: list, where: str) -> list[tuple[str, str]]:
     checks = []
-    for item in _flat(_plain(entry.get("check", []))):
+    for item in _flat(_plain(listed)):
         if isinstance(item, str):
             checks.append((item, f"expected {item.replace('{', '').replace('}', '')}"))
         elif isinstance(item, dict) and len(item) == 1:
@@ -242,13 +246,15 @@ def _build(entry: dict, file: str) -> Op:
         entry.get("python", _default_python(sig)),
         doc=entry.get("doc", ""),
         types=entry.get("types", "all"),
-        check=_checks(entry, where),
+        check=_checks(entry.get("check", []), where),
         devices=entry.get("devices", "same"),
         promote=entry.get("promote", "same"),
         autocast=entry.get("autocast"),
         numbers=_plain(entry.get("numbers", [])),
         variants=entry.get("variants", variants),
         grad=grad,
+        inplace_grad=entry.get("inplace_grad", ""),
+        inplace_check=_checks(entry.get("inplace_check", []), where),
         dual=bool(entry.get("dual", body == "pointwise" and grad is None)),
         jvp=_plain(entry.get("jvp")),
         out=_plain(entry.get("out", {})),
@@ -270,6 +276,7 @@ def _build(entry: dict, file: str) -> Op:
 
 
 def _validate(op: Op) -> None:
+    first = [a.name for a in op.sig.args[:1]]
     if op.types not in TYPE_SETS:
         raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
     if op.promote not in PROMOTIONS:
@@ -280,6 +287,12 @@ def _validate(op: Op) -> None:
         raise op.fail(f"apart is 'partly' or 'wholly', got '{op.apart}'")
     if op.dual and op.body != "pointwise":
         raise op.fail("'dual' is for pointwise operators")
+    if op.inplace_grad and (
+        op.body != "pointwise" or "inplace" not in op.variants or list(op.grad or {}) != first
+    ):
+        raise op.fail(
+            "'inplace_grad' is for pointwise operators with a gradient in the first argument"
+        )
     if op.autocast is not None and op.autocast not in AUTOCASTS:
         raise op.fail(f"autocast is one of {tuple(AUTOCASTS)}, got '{op.autocast}'")
     if op.body == "kernel" and not op.mutates:

@@ -95,3 +95,77 @@ def test_what_is_needed_of_a_power_in_place() -> None:
     base.sum().backward()
     expected = taeda.tensor([1.0, 4.0, 9.0]) * taeda.tensor([1.0, 2.0, 3.0]).log()
     taeda.testing.assert_close(exponent.grad, expected)
+
+
+# In place, with the result enough for backward.
+OVERWRITING: dict[str, Callable[[Any], Any]] = {
+    "relu": F.relu_,
+    "leaky_relu": lambda x: F.leaky_relu_(x, 0.1),
+    "elu": lambda x: F.elu_(x, 1.5),
+    "celu": lambda x: F.celu_(x, 0.7),
+    "selu": F.selu_,
+    "hardtanh": F.hardtanh_,
+    "relu6": lambda x: F.relu6(x, inplace=True),
+    "sigmoid": taeda.sigmoid_,
+    "tanh": taeda.tanh_,
+    "exp": taeda.exp_,
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_an_activation_in_place_keeps_its_result_and_nothing_else(name: str) -> None:
+    f, seen = OVERWRITING[name], []
+    y = taeda.ones(4, requires_grad=True) * 2
+    with taeda.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        f(y)
+    assert [t.data_ptr() for t in seen] == [y.data_ptr()]
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_derivatives_from_the_result(name: str) -> None:
+    f = OVERWRITING[name]
+    x = taeda.tensor([-3.0, -0.5, 0.3, 0.9, 2.0, 7.0], dtype=taeda.float64, requires_grad=True)
+    assert taeda.autograd.gradcheck(lambda x: f(x * 1), x)
+    assert taeda.autograd.gradgradcheck(lambda x: f(x * 1), x)
+
+
+@pytest.mark.parametrize("name", ["leaky_relu", "elu", "celu", "selu", "hardtanh", "relu6"])
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16])
+def test_gradients_at_kinks_in_place_are_those_of_the_copy(name: str, dtype: Any) -> None:
+    f = getattr(F, name)
+    points = [-100.0, -1.0, -0.0, 0.0, 1e-30, 1.0, 6.0, 8.0, float("inf"), -float("inf")]
+    x = taeda.tensor(points, dtype=dtype, requires_grad=True)
+    (expected,) = taeda.autograd.grad(f(x).sum(), x)
+    (got,) = taeda.autograd.grad(f(x * 1, inplace=True).sum(), x)
+    # What the result has lost to rounding is lost to the gradient: y + alpha far below zero.
+    taeda.testing.assert_close(got, expected, rtol=0.016, atol=2 * taeda.finfo(dtype).eps)
+
+
+def test_bounds_that_half_precision_rounds() -> None:
+    """0.1 becomes 0.10009765625, which lies above it, and 0.7 0.69921875, below."""
+    x = taeda.tensor([0.0, 0.5, 1.0], dtype=taeda.bfloat16, requires_grad=True)
+    F.hardtanh(x * 1, 0.1, 0.7, inplace=True).sum().backward()
+    assert x.grad.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("f", [F.leaky_relu, F.elu, F.celu])
+def test_a_slope_whose_sign_the_result_loses(f: Callable[..., Any]) -> None:
+    x = taeda.tensor([-1.0, 2.0], requires_grad=True)
+    (gradient,) = taeda.autograd.grad(f(x, -0.5).sum(), x)
+    assert gradient[1] == 1
+    y = f(x * 1, -0.5, inplace=True)
+    with pytest.raises(RuntimeError, match="with a negative slope which is not supported"):
+        y.sum().backward()
+
+
+def test_names_of_nodes_in_place() -> None:
+    x = taeda.ones(2, requires_grad=True)
+    for f, name in [
+        (F.leaky_relu, "LeakyReluBackward"),
+        (F.elu, "EluBackward"),
+        (F.selu, "EluBackward"),
+        (F.celu, "CeluBackward"),
+    ]:
+        assert f(x).grad_fn.name() == f"{name}0"
+        assert f(x * 1, inplace=True).grad_fn.name() == f"{name}1"
+    assert F.hardtanh(x * 1, inplace=True).grad_fn.name() == "HardtanhBackward0"
