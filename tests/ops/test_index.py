@@ -83,6 +83,39 @@ def test_the_last_of_several_writes_stays() -> None:
     assert torch.zeros(2).index_copy(0, index, values)[0].item() == 999
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+@pytest.mark.parametrize("index_dtype", [torch.int64, torch.int32])
+def test_a_0d_index_addresses_one_element(dtype: torch.dtype, index_dtype: torch.dtype) -> None:
+    x = torch.tensor([0, 1, 1, 0, 1]).to(dtype).requires_grad_(dtype.is_floating_point)
+    at, one = torch.tensor(3, dtype=index_dtype), torch.ones((), dtype=dtype)
+    assert x.gather(0, at).item() == 0 and x.gather(0, at - 1).item() == 1
+    expected = [0, 1, 1, 1, 1]
+    calls = [
+        x.scatter(0, at, 1),
+        x.scatter(0, at, one[None]),
+        x.scatter_add(0, at, one),
+        x.detach().scatter(0, at, 1, reduce="add"),
+        x.detach().scatter(0, at, one[None], reduce="add"),
+        *(x.scatter_reduce(0, at, one, how) for how in ("sum", "amax")),
+        *(
+            x.scatter_reduce(0, at, one, how, include_self=False)
+            for how in ("sum", "prod", "mean", "amax", "amin")
+        ),
+    ]
+    for y in calls:
+        assert y.tolist() == expected
+    if dtype.is_floating_point:
+        x.gather(0, at).backward()
+        assert x.grad is not None and x.grad.tolist() == [0, 0, 0, 1, 0]
+
+
+def test_a_0d_tensor_has_one_element_along_dim_0() -> None:
+    x, index = torch.tensor(7.0), torch.zeros(4, dtype=torch.int64)
+    assert x.gather(0, index).tolist() == [7] * 4
+    assert x.scatter_add(0, index, torch.ones(4)).item() == 11
+    assert x.scatter_reduce(0, index[0], torch.tensor(9.0), "mean").item() == 8
+
+
 X = torch.arange(3.0)
 M = torch.zeros(2, 3)
 FIVE = torch.tensor([5])

@@ -40,7 +40,7 @@ bool are_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
   return outside >> 63 == 0;
 }
 
-// Raises IndexError for the first index outside, in row-major order.
+// Raises RuntimeError, as in PyTorch, for the first index outside, in row-major order.
 void find_outside(const View& index, int64_t dim, int64_t size) {
   const int64_t* data = index.as<int64_t>();
   for_each_offset(index, [&](int64_t i) {
@@ -49,8 +49,12 @@ void find_outside(const View& index, int64_t dim, int64_t size) {
   });
 }
 
+// A 0-d tensor counts as one dimension of one element.
 int64_t size_along(const View& v, int64_t dim) {
   return v.ndim() ? v.sizes[static_cast<size_t>(dim)] : 1;
+}
+int64_t stride_along(const View& v, int64_t dim) {
+  return v.ndim() ? v.strides[static_cast<size_t>(dim)] : 0;
 }
 
 // The index space as (outer dimensions) x (a second one) x (dim).
@@ -59,10 +63,10 @@ class Lines {
   // `self` is the tensor that is addressed; its own size along `dim` may differ from the index's.
   Lines(const View& self, const View& other, const View& index, int64_t dim)
       : self_(self), index_(index), dim_(dim), self_size_(size_along(self, dim)) {
-    const size_t n = index.sizes.size(), k = static_cast<size_t>(dim);
-    for (size_t d = 0; d < n; d++) {
-      const Axis a{index.sizes[d], self.strides[d], other.strides[d], index.strides[d]};
-      if (d == k)
+    for (int64_t d = 0; d < std::max<int64_t>(1, index.ndim()); d++) {
+      const Axis a{size_along(index, d), stride_along(self, d), stride_along(other, d),
+                   stride_along(index, d)};
+      if (d == dim)
         along_ = a;
       else
         outer_.push_back(a);
@@ -75,7 +79,7 @@ class Lines {
   }
 
   // move(self offset, other offset) for every element, in parallel over lines; move.read(...), if
-  // there is one, for dense lines. Raises IndexError where an index is outside.
+  // there is one, for dense lines. Raises RuntimeError where an index is outside.
   template <class F>
   void each(const F& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
