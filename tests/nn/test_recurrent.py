@@ -122,3 +122,19 @@ def test_lstm_has_forward_derivatives():
     step = 1e-6
     expected = (layer(x + step * v)[0] - layer(x - step * v)[0]) / (2 * step)
     assert taeda.allclose(tangent, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True}, {"num_layers": 2}], ids=str)
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16])
+def test_an_empty_batch_has_outputs_and_gradients(kind, options, dtype):
+    layer = getattr(taeda.nn, kind)(3, 5, **options).to(dtype)
+    x = taeda.zeros(4, 0, 3, dtype=dtype, requires_grad=True)
+    y, state = layer(x)
+    directions = 2 if options.get("bidirectional") else 1
+    assert y.shape == (4, 0, 5 * directions)
+    for s in state if kind == "LSTM" else (state,):
+        assert s.shape == (directions * options.get("num_layers", 1), 0, 5)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    assert all(not p.grad.any() for p in layer.parameters())

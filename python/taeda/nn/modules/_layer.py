@@ -39,7 +39,7 @@ def run(
     c0 = first[1] if mode == "LSTM" else None
     inputs = [None if t is None else t.float() for t in (x, first[0], c0, *weights[:2])]
     y, *last = (t.to(projected.dtype) for t in _Layer.apply(*inputs, mode, reverse))
-    return y.reshape(projected.size(0), -1), tuple(last)
+    return y.flatten(0, 1), tuple(last)
 
 
 def _step(mode: str, weights: list[Any]) -> _recurrence.Step:
