@@ -215,3 +215,53 @@ def test_depthwise_rows_of_any_width(width: int, options: dict) -> None:
     torch.testing.assert_close(torch.from_numpy(got.detach().numpy()), want.detach(), **close)
     for ours, theirs in zip(mine, leaves, strict=True):
         torch.testing.assert_close(torch.from_numpy(ours.grad.numpy()), theirs.grad, **close)
+
+
+NOTHING_OVER = [  # spatial dimensions, kernel, stride, padding, output padding, groups, dilation
+    (1, 1, 1, 0, 1, 1, 2),
+    (2, 1, 1, 0, 1, 1, 2),
+    (3, 1, 1, 0, 1, 1, 2),
+    (2, 1, 2, 0, 2, 1, 3),
+    (2, 3, 1, 0, 1, 4, 2),
+    (2, 1, 1, 0, 2, 2, 3),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("case", NOTHING_OVER, ids=str)
+def test_output_padding_beyond_the_stride(case: tuple[int, ...], dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    n, k, stride, padding, output_padding, groups, dilation = case
+    results = []
+    x = torch.randn(2, 4, *(6,) * n)
+    w, b = torch.randn(4, 8 // groups, *(k,) * n), torch.randn(8)
+    for fw in (taeda, torch):
+        leaves = [fw.from_numpy(t.numpy()).to(getattr(fw, dtype)) for t in (x, w, b)]
+        leaves = [t.detach().requires_grad_() for t in leaves]
+        call = getattr(fw.nn.functional, f"conv_transpose{n}d")
+        y = call(*leaves, stride, padding, output_padding, groups, dilation)
+        y.square().mean().backward()
+        results.append([t.detach().float().numpy() for t in (y, *(t.grad for t in leaves))])
+    tolerance = 3e-2 if dtype == "bfloat16" else 1e-4
+    for got, want in zip(*results, strict=True):
+        assert got.shape == want.shape
+        assert abs(got - want).max() <= tolerance * max(1.0, abs(want).max())
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16, taeda.float16])
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_empty_batch_has_gradients(
+    dtype: taeda.dtype, spatial: int, transposed: bool, groups: int
+) -> None:
+    x = taeda.zeros(0, 4, *(9,) * spatial, dtype=dtype, requires_grad=True)
+    w = taeda.ones(4, 4 // groups, *(3,) * spatial, dtype=dtype, requires_grad=True)
+    b = taeda.ones(4, dtype=dtype, requires_grad=True)
+    name = f"conv_transpose{spatial}d" if transposed else f"conv{spatial}d"
+    y = getattr(F, name)(x, w, b, groups=groups)
+    assert y.shape == (0, 4, *((11 if transposed else 7),) * spatial)
+    y.sum().backward()
+    assert x.grad is not None and x.grad.shape == x.shape
+    for t in (w, b):
+        assert t.grad is not None and t.grad.shape == t.shape and not t.grad.any()

@@ -25,6 +25,17 @@ bool moderate(const ConvProblem& p) {
   return true;
 }
 
+// oneDNN has no convolutions whose last positions of x belong to no window at any stride: the
+// output padding of a transposed convolution may be as large as its dilation.
+bool leaves_steps_over(const ConvProblem& p) {
+  const DimVector after = p.padding_after();
+  for (size_t i = 0; i < p.spatial(); i++) {
+    if (after[i] + p.stride[i] <= 0) return true;
+  }
+  return false;
+}
+
+// What every fast way asks for.
 bool use_onednn(const ConvProblem& p) {
   return onednn_convolves(p.x.dtype) && p.x.numel() > 0 && p.y.numel() > 0 && moderate(p);
 }
@@ -67,6 +78,28 @@ class Planes {
   Scratch<float> memory_;
 };
 
+// A vector in f32, for problems on planes.
+class FloatVector {
+ public:
+  explicit FloatVector(const View& given)
+      : given_(given),
+        memory_(given.present ? given.numel : 0),
+        view_{memory_.data(), DType::kFloat32, given.sizes, stride_, given.numel, given.present} {}
+  const View& view() const { return view_; }
+  void load() const {
+    if (given_.present) copy(view_, given_);
+  }
+  void store() const {
+    if (given_.present) copy(given_, view_);
+  }
+
+ private:
+  const View& given_;
+  const DimVector stride_{1};
+  Scratch<float> memory_;
+  View view_;
+};
+
 // Calls convolve(problem) on row-major f32 arrays, of which it writes `out`. Copying channels-last
 // ones there and back takes less than Winograd's algorithm saves.
 template <class Convolve>
@@ -83,6 +116,25 @@ void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve
   for (const auto& [planes, array] : parts) {
     if (array == out) planes->store();
   }
+}
+
+// The unfolded way for every type; it has no bf16 of its own.
+void unfolded_forward(const ConvProblem& p, const View& bias) {
+  if (p.x.dtype != DType::kBFloat16) return unfolded_conv_forward(p, bias);
+  const FloatVector wide(bias);
+  wide.load();
+  on_planes(p, &ConvProblem::y, [&](const auto& q) { unfolded_conv_forward(q, wide.view()); });
+}
+void unfolded_input_gradient(const ConvProblem& p) {
+  if (p.x.dtype != DType::kBFloat16) return unfolded_conv_input_gradient(p);
+  on_planes(p, &ConvProblem::x, unfolded_conv_input_gradient);
+}
+void unfolded_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+  if (p.x.dtype != DType::kBFloat16) return unfolded_conv_weight_gradient(p, bias_gradient);
+  const FloatVector wide(bias_gradient);
+  on_planes(p, &ConvProblem::w,
+            [&](const auto& q) { unfolded_conv_weight_gradient(q, wide.view()); });
+  wide.store();
 }
 
 }  // namespace
@@ -130,10 +182,10 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
     pointwise_conv_forward(p, b);
   else if (use_onednn(p) && use_direct(p))
     direct_conv_forward(p, b);
-  else if (use_onednn(p))
+  else if (use_onednn(p) && !leaves_steps_over(p))
     onednn_conv_forward(p, b);
   else
-    unfolded_conv_forward(p, b);
+    unfolded_forward(p, b);
 }
 
 void convolution_input_gradient(const View& gx, const View& gy, const View& w,
@@ -146,10 +198,10 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
     pointwise_conv_input_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, false))
     direct_conv_input_gradient(p);
-  else if (use_onednn(p))
+  else if (use_onednn(p) && !leaves_steps_over(p))
     onednn_conv_input_gradient(p);
   else
-    unfolded_conv_input_gradient(p);
+    unfolded_input_gradient(p);
 }
 
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
@@ -161,17 +213,15 @@ void convolution_weight_gradient(const View& gw, const View& gb, const View& gy,
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
     direct_conv_weight_gradient(p, gb);
-  else if (use_onednn(p) && too_narrow_for_onednn(p))
-    on_planes(p, &ConvProblem::w, [&](const auto& q) {
-      const Scratch<float> bias(gb.present ? gb.numel : 0);
-      const View single{bias.data(), DType::kFloat32, gb.sizes, gb.strides, gb.numel, gb.present};
-      onednn_conv_weight_gradient(q, single);
-      if (gb.present) copy(gb, single);
-    });
-  else if (use_onednn(p))
+  else if (use_onednn(p) && too_narrow_for_onednn(p) && !leaves_steps_over(p)) {
+    const FloatVector wide(gb);
+    on_planes(p, &ConvProblem::w,
+              [&](const auto& q) { onednn_conv_weight_gradient(q, wide.view()); });
+    wide.store();
+  } else if (use_onednn(p) && !leaves_steps_over(p))
     onednn_conv_weight_gradient(p, gb);
   else
-    unfolded_conv_weight_gradient(p, gb);
+    unfolded_weight_gradient(p, gb);
 }
 
 }  // namespace taeda::cpu
