@@ -72,6 +72,11 @@ std::string join(IntSpan sizes) {
   for (int64_t s : sizes) out += (out.empty() ? "" : ", ") + std::to_string(s);
   return out;
 }
+int64_t spatial_numel(IntSpan sizes) {
+  int64_t n = 1;
+  for (size_t d = 2; d < sizes.size(); d++) n *= sizes[d];
+  return n;
+}
 std::string size_text(IntSpan sizes) { return "torch.Size([" + join(sizes) + "])"; }
 
 bool reduces_all(std::string_view op, int64_t numel) {

@@ -36,6 +36,8 @@ int64_t softmax_dim(int64_t ndim, OptInt dim);
 // "2, 3" and "torch.Size([2, 3])"
 std::string join(IntSpan sizes);
 std::string size_text(IntSpan sizes);
+// Positions of an image [n, c, spatial...].
+int64_t spatial_numel(IntSpan sizes);
 
 // --- checks ---
 // A maximum needs elements in each reduced dimension, unless the result has none either.

@@ -233,9 +233,35 @@ def test_dropout_arguments():
     assert F.dropout(x, 0.5, inplace=True) is x and set(x.tolist()) <= {0.0, 2.0}
 
 
-def test_batch_norm_needs_more_than_one_value():
+@pytest.mark.parametrize("channels", [0, 3])
+def test_batch_norm_needs_more_than_one_value(channels):
     with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
-        F.batch_norm(taeda.ones(1, 3), None, None, training=True)
+        F.batch_norm(taeda.ones(1, channels), None, None, training=True)
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.bfloat16])
+@pytest.mark.parametrize("size", [(0, 3), (0, 3, 4), (2, 3, 0, 4)])
+def test_batch_norm_learns_nothing_from_nothing(size, dtype):
+    x = taeda.ones(size, dtype=dtype, requires_grad=True)
+    weight, bias = taeda.ones(3, requires_grad=True), taeda.zeros(3, requires_grad=True)
+    mean, var = taeda.full((3,), 2.0), taeda.full((3,), 4.0)
+    y = F.batch_norm(x, mean, var, weight, bias, training=True)
+    assert y.shape == x.shape and y.dtype == dtype
+    assert mean.tolist() == [2] * 3 and var.tolist() == [4] * 3
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    assert weight.grad.tolist() == bias.grad.tolist() == [0] * 3
+
+
+@pytest.mark.parametrize("size", [(0, 3, 4), (2, 3, 0), (0, 3, 4, 4)])
+def test_instance_norm_of_nothing_is_nothing(size):
+    assert F.instance_norm(taeda.ones(size)).shape == size
+
+
+@pytest.mark.parametrize("size", [(0, 3, 1), (2, 3, 1)])
+def test_instance_norm_needs_more_than_one_position(size):
+    with pytest.raises(ValueError, match="Expected more than 1 spatial element"):
+        F.instance_norm(taeda.ones(size))
 
 
 def test_names_of_pytorchs_module_are_here(oracle):
