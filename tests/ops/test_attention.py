@@ -365,6 +365,21 @@ def test_threads_change_no_bit(size, causal):
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("mask_dtype", [None, torch.bool, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("size", [(3,), (2, 3), (2, 2, 3)])
+def test_no_keys_give_zeros(mask_dtype, dtype, size):
+    if mask_dtype is torch.float32:
+        mask_dtype = dtype
+    mask = None if mask_dtype is None else torch.zeros(3, 0, dtype=mask_dtype)
+    q = torch.ones(*size, 4, dtype=dtype, requires_grad=True)
+    k, v = (torch.ones(*size[:-1], 0, 4, dtype=dtype, requires_grad=True) for _ in range(2))
+    out = attention(q, k, v, attn_mask=mask)
+    assert out.shape == q.shape and not out.any()
+    out.sum().backward()
+    assert not q.grad.any() and k.grad.shape == k.shape and v.grad.shape == v.shape
+
+
 @pytest.mark.skipif("TAEDA_CPU" in os.environ, reason="runs itself")
 @pytest.mark.parametrize("cpu", ["baseline", "avx2"])
 def test_other_instruction_sets(cpu):
