@@ -182,6 +182,9 @@ ValuesAndIndices adaptive_max_pool2d(const Tensor& input, IntSpan output_size) {
 Tensor _resample_any(const Tensor& input, IntSpan output_size, std::string_view mode,
                      bool align_corners, double scale_d, double scale_h, double scale_w) {
   const bool bytes = input.dtype() == DType::kUInt8 && !mode.starts_with("nearest");
+  // PyTorch has another kernel for these.
+  if (mode == "nearest" && input.dim() == 5 && is_channels_last(input) && input.size(1) > 3)
+    mode = "nearest-whole";
   if (!is_channels_last_image(input) || bytes || output_size.size() != 2) {
     return in_format_of(
         input, op::resample(input, output_size, mode, align_corners, scale_d, scale_h, scale_w));

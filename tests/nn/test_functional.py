@@ -178,6 +178,13 @@ def test_attention_equals_pytorchs(oracle, options):
         ((2, 3, 4), {"size": 9, "mode": "linear"}),
         ((1, 2, 3, 4, 5), {"scale_factor": 2, "mode": "trilinear"}),
         ((2, 3, 4, 5), {"scale_factor": 1.7, "mode": "nearest-exact"}),
+        # The scale, not the sizes, says what is nearest, but for images.
+        ((2, 3, 4), {"scale_factor": 1.2}),
+        ((2, 3, 4), {"scale_factor": 2.2}),
+        ((2, 3, 4, 4), {"scale_factor": 1.2}),
+        ((2, 3, 4, 4), {"scale_factor": (2.2, 1.2)}),
+        ((2, 3, 4, 4, 4), {"scale_factor": (1.2, 2.2, 1.0)}),
+        ((2, 3, 4, 4, 4), {"scale_factor": 1.24, "mode": "nearest-exact"}),
     ],
     ids=str,
 )
@@ -186,6 +193,25 @@ def test_interpolate_equals_pytorchs(oracle, size, options):
     x = torch.randn(size)
     expected = torch.nn.functional.interpolate(x, **options)
     oracle.assert_same(F.interpolate(oracle.ours(x), **options), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [3, 5])
+def test_nearest_volumes_in_channels_last_are_pytorchs(oracle, channels):
+    torch = oracle.torch
+    x = torch.randn(1, channels, 4, 4, 4).contiguous(memory_format=torch.channels_last_3d)
+    expected = torch.nn.functional.interpolate(x, scale_factor=1.2)
+    ours = oracle.ours(x).contiguous(memory_format=taeda.channels_last_3d)
+    oracle.assert_same(F.interpolate(ours, scale_factor=1.2), expected)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 4), (1, 1, 4, 4), (1, 1, 4, 4, 4)])
+def test_nearest_gradients_are_pytorchs(oracle, size):
+    torch = oracle.torch
+    x = torch.randn(size, requires_grad=True)
+    y = oracle.ours(x.detach()).requires_grad_()
+    torch.nn.functional.interpolate(x, scale_factor=2.2).square().sum().backward()
+    F.interpolate(y, scale_factor=2.2).square().sum().backward()
+    oracle.assert_same(y.grad, x.grad, rtol=1e-5, atol=1e-6)
 
 
 def test_max_unpool_puts_values_back(oracle):

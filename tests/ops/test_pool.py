@@ -258,6 +258,7 @@ def test_resizing_keeps_an_infinity_at_the_border() -> None:
 
 @pytest.mark.parametrize(("scale", "length"), [(1.2, 4), (2.2, 4)])
 def test_nearest_of_a_whole_ratio_does_not_follow_the_scale(scale: float, length: int) -> None:
-    y = F.interpolate(taeda.arange(4.0).reshape(1, 1, length), scale_factor=scale, mode="nearest")
-    each = y.shape[2] // length
-    assert y.flatten().tolist() == [float(i // each) for i in range(each * length)]
+    image = taeda.arange(4.0).expand(1, 1, 4, length)
+    y = F.interpolate(image, scale_factor=scale, mode="nearest")
+    each = y.shape[3] // length
+    assert y[0, 0, 0].tolist() == [float(i // each) for i in range(each * length)]

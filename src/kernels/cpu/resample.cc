@@ -53,13 +53,14 @@ A cubic_weight(A distance, A a) {
 }
 
 template <class A>
-void add_nearest(Taps<A>& t, double scale, bool exact) {
+void add_nearest(Taps<A>& t, double scale, std::string_view mode) {
+  const bool exact = mode == "nearest-exact";
   const float step = scale > 0 ? static_cast<float>(std::min(1.0 / scale, 1e18))
                                : static_cast<float>(t.in) / static_cast<float>(t.out);
   t.count = 1;
   t.copies = true;
   for (int64_t o = 0; o < t.out; o++) {
-    if (!exact && (t.out == t.in || t.out == 2 * t.in)) {  // whatever the scale, as in PyTorch
+    if (mode == "nearest-whole" && (t.out == t.in || t.out == 2 * t.in)) {
       t.add(o * t.in / t.out, A(1));
       continue;
     }
@@ -135,8 +136,8 @@ Taps<A> make_taps(int64_t in, int64_t out, std::string_view mode, bool align_cor
     return t;
   }
   const A step = step_of<A>(in, out, align_corners, scale);
-  if (mode == "nearest" || mode == "nearest-exact")
-    add_nearest(t, scale, mode == "nearest-exact");
+  if (mode.starts_with("nearest"))
+    add_nearest(t, scale, mode);
   else if (mode == "linear")
     add_linear(t, step, align_corners);
   else if (mode == "cubic")
@@ -499,6 +500,7 @@ void resample(const View& result, const View& input, IntSpan, std::string_view m
 void resample_backward(const View& result, const View& grad_output, IntSpan, std::string_view mode,
                        bool align_corners, double scale_d, double scale_h, double scale_w) {
   if (result.numel == 0) return;
+  if (mode == "nearest") mode = "nearest-whole";  // as in PyTorch, whatever the result was made by
   const double scales[] = {scale_d, scale_h, scale_w};
   with_dtype<Floating>(result.dtype, [&]<class T>(T) {
     using A = Weight<T>;
