@@ -12,6 +12,15 @@ inline DimVector pooled(std::string_view name, IntSpan in, int64_t spatial, IntS
   return cpu::pool_sizes(name, in, spatial, kernel, stride, padding, dilation, ceil_mode);
 }
 
+// Whether the last dimensions of `in` are no smaller than the kernel (one size, or one for each).
+inline bool covers_kernel(IntSpan in, IntSpan kernel) {
+  if (in.size() < 3) return true;
+  for (size_t i = 0; i < 3; i++) {
+    if (in[in.size() - 3 + i] < kernel[kernel.size() == 1 ? 0 : i]) return false;
+  }
+  return true;
+}
+
 // Sizes of the result of adaptive pooling to `output_size`.
 DimVector adaptive_pooled(std::string_view name, IntSpan in, int64_t spatial, IntSpan output_size);
 

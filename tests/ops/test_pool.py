@@ -106,6 +106,8 @@ def test_max_pool2d_keeps_a_byte_a_window(channels_last: bool) -> None:
         (lambda x: F.max_pool2d(x, 2**62), ""),
         (lambda x: F.max_pool2d(x, 3, dilation=2**62), ""),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), "divisor must be not zero"),
+        (lambda x: F.avg_pool3d(x, (1, 5, 1), ceil_mode=True), "smaller than the kernel"),
+        (lambda x: F.avg_pool3d(x[None], 3, padding=1), "smaller than the kernel"),
         (lambda x: F.adaptive_avg_pool2d(x, -1), "must be greater than or equal to 0"),
         (lambda x: F.max_pool2d(x[0, 0], 2), "Expected 3D or 4D"),
         (lambda x: F.pad(x, (5, 0, 0, 0), "reflect"), "Padding size should be less than"),
