@@ -81,25 +81,55 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
   return apart(self, src);
 }
 
-bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
-                       const Tensor& source) {
+namespace {
+void check_vector(std::string_view op, const Tensor& self, const Tensor& index,
+                  const Tensor& source) {
   TD_CHECK_INDEX(index.dim() <= 1, "{}(): Index should have dimension 1 or 0 (got {})", op,
                  index.dim());
   TD_CHECK(is_index_type(index.dtype()), "{}(): Expected dtype int32/int64 for index", op);
   TD_CHECK(self.dtype() == source.dtype(),
            "{}(): self ({}) and source ({}) must have the same scalar type", op,
            scalar_type_name(self.dtype()), scalar_type_name(source.dtype()));
-  TD_CHECK(index.numel() == size_at(source, dim),
-           "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}",
-           op, index.numel(), size_at(source, dim), dim);
+}
+bool same_slices(const Tensor& self, const Tensor& source, int64_t dim) {
   bool same = at_least_1d(self) == at_least_1d(source);
   for (int64_t d = 0; same && d < at_least_1d(self); d++)
     same = d == dim || size_at(self, d) == size_at(source, d);
-  TD_CHECK(same,
+  return same;
+}
+}  // namespace
+
+bool index_add_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_vector("index_add_", self, index, source);
+  TD_CHECK_INDEX(source.dim() > 0 || index.numel() == 1,
+                 "Dimension specified as {} but tensor has no dimensions", dim);
+  TD_CHECK(dim >= source.dim() || index.numel() == source.size(dim),
+           "index_add_(): Number of indices ({}) should be equal to source.size(dim): ({}), for "
+           "dim: {}",
+           index.numel(), source.size(dim), dim);
+  TD_CHECK(self.dim() == source.dim() && same_slices(self, source, dim),
            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-           "Got self.shape = {} "
-           "source.shape = {}",
+           "Got self.shape = {} source.shape = {}",
            self.sizes(), source.sizes());
+  return apart(self, source);
+}
+
+bool index_copy_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_vector("index_copy_", self, index, source);
+  TD_CHECK_INDEX(source.dim() > 0 || index.numel() == 1,
+                 "index_copy_(): When source is scalar, index should have one element (got {})",
+                 index.numel());
+  TD_CHECK_INDEX(self.dim() == source.dim() || self.dim() == 0 || source.dim() == 0,
+                 "index_copy_(): When source and destination are not scalars, their dimensionality "
+                 "must match. Source dimensionality ({}), destination dimensionality ({})",
+                 source.dim(), self.dim());
+  TD_CHECK(same_slices(self, source, dim),
+           "index_copy_(): Source/destination tensor must have same slice shapes. Destination has "
+           "sizes {}, source {}, the index is along dimension {}",
+           self.sizes(), source.sizes(), dim);
+  TD_CHECK_INDEX(index.numel() == size_at(source, dim),
+                 "index_copy_(): Number of indices ({}) should be equal to source.size(dim) ({})",
+                 index.numel(), size_at(source, dim));
   return apart(self, source);
 }
 

@@ -19,10 +19,10 @@ bool gather_fits(const Tensor& self, int64_t dim, const Tensor& index);
 bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
                   const Tensor& src);
 bool scatter_value_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index);
-// index_add_ and index_copy_: a vector of indices, and a source that has self's sizes except along
-// `dim`.
-bool index_source_fits(std::string_view op, const Tensor& self, int64_t dim, const Tensor& index,
-                       const Tensor& source);
+// A vector of indices, and a source that has self's sizes except along `dim`; index_copy_ takes 0-d
+// tensors for vectors of one element.
+bool index_add_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
+bool index_copy_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
 // For operators that write self in another order than they read source.
 bool apart(const Tensor& self, const Tensor& source);
 // "torch.FloatTensor"

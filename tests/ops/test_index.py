@@ -139,6 +139,36 @@ BAD = [
         IndexError,
         "index out of range in self",
     ),
+    (
+        lambda x: M.clone().index_add_(0, torch.tensor([0, 5]), torch.ones(2, 3)),
+        RuntimeError,
+        "index 5 is out of bounds for dimension 0 with size 2",
+    ),
+    (
+        lambda x: x.index_add_(0, torch.tensor([0]), torch.tensor(1.0)),
+        RuntimeError,
+        "source tensor shape must match self tensor shape",
+    ),
+    (
+        lambda x: x.index_add_(0, torch.tensor([0, 1]), torch.tensor(1.0)),
+        IndexError,
+        "tensor has no dimensions",
+    ),
+    (
+        lambda x: x.index_copy_(0, torch.tensor([0]), torch.ones(2)),
+        IndexError,
+        "should be equal to source.size",
+    ),
+    (lambda x: x.put_(torch.tensor([0]), torch.ones(2)), IndexError, "same number of elements"),
+    (lambda x: M.index_select(1, FIVE), RuntimeError, "index out of range in self"),
+    (lambda x: M.index_select(0, FIVE), IndexError, "index out of range in self"),
+    (
+        lambda x: x.sum().take_along_dim(torch.tensor(0), 0),
+        IndexError,
+        "tensor has no dimensions",
+    ),
+    (lambda x: F.embedding_bag(FIVE[None], M), RuntimeError, "found idx to be 5"),
+    (lambda x: F.embedding_bag(FIVE[None], M, mode="max"), RuntimeError, "index 5 is out"),
     (lambda x: x.index_fill_(0, torch.tensor([0, 5]), 1.0), IndexError, "index 5 is out of bounds"),
     (
         lambda x: x.index_copy_(0, torch.tensor([0, 5]), torch.ones(2)),

@@ -99,10 +99,10 @@ struct Bags {
     }
     if (all_inside(indices, indices_view.numel, rows)) return;
     for (int64_t i = 0; i < indices_view.numel; i++) {
-      TD_CHECK_INDEX(indices[i] >= 0 && indices[i] < rows,
-                     "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                     "{}",
-                     indices[i]);
+      TD_CHECK(indices[i] >= 0 && indices[i] < rows,
+               "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+               "{}",
+               indices[i]);
     }
   }
   int64_t grain() const { return std::max<int64_t>(1, kWork / std::max<int64_t>(1, width)); }

@@ -290,7 +290,7 @@ static bool add_offsets(int64_t* offsets, const int64_t* index, int64_t n, int64
 }
 
 std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices,
-                                   const char* message, bool wrap) {
+                                   const char* message, bool wrap, ErrorKind error) {
   std::vector<int64_t> offsets;
   for (size_t k = 0; k < indices.size(); k++) {
     const int64_t dim = first + static_cast<int64_t>(k);
@@ -307,7 +307,7 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
     if (inside) continue;
     for (int64_t i = 0; i < indices[k].numel; i++) {
       const int64_t value = given[i] < 0 && wrap ? given[i] + size : given[i];
-      if (value < 0 || value >= size) fail(ErrorKind::kIndex, message, given[i], dim, size);
+      if (value < 0 || value >= size) fail(error, message, given[i], dim, size);
     }
   }
   return offsets;
@@ -321,20 +321,24 @@ constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension 
 
 // `src` of an operator along one dimension, as [before][positions][after].
 void write_along(const View& self, int64_t dim, const View& index, const View& src,
-                 const char* message, bool wrap, bool add) {
-  const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap);
+                 const char* message, bool wrap, bool add, ErrorKind error = ErrorKind::kIndex) {
+  const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap, error);
   index_write(self, src, dim, 1, offsets, add);
 }
 
 }  // namespace
 
+// The kinds of error are PyTorch's.
 void index_select(const View& out, const View& self, int64_t dim, const View& index) {
+  const ErrorKind error = dim == 0 ? ErrorKind::kIndex : ErrorKind::kRuntime;
   index_read(out, self, dim, 1,
-             index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false));
+             index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false, error));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
+  const bool vector = self.ndim() <= 1 || index.dtype == DType::kInt32;
   check_writable(self);
-  write_along(self, dim, index, source, kSelectMessage, /*wrap=*/false, /*add=*/true);
+  write_along(self, dim, index, source, vector ? kSelectMessage : kBoundsMessage, /*wrap=*/false,
+              /*add=*/true, vector ? ErrorKind::kIndex : ErrorKind::kRuntime);
 }
 void index_copy(const View& self, int64_t dim, const View& index, const View& source) {
   check_writable(self);
@@ -385,7 +389,6 @@ void take(const View& out, const View& self, const View& index) {
   index_read(out, self, 0, self.ndim(), flat_offsets(self, index));
 }
 void put(const View& self, const View& index, const View& source, bool add) {
-  check_writable(self);
   check_writable(self);
   index_write(self, source, 0, self.ndim(), flat_offsets(self, index), add);
 }

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "kernels/view.h"
+#include "taeda/error.h"
 
 namespace taeda::cpu {
 
 // Memory offsets of the positions that `indices` (equal sizes; int32 or int64) name in dimensions
-// first, first + 1, ... of `self`. An index outside raises IndexError with `message`, whose holes
-// are the index, its dimension and the size; with `wrap` negative ones count from the end.
+// first, first + 1, ... of `self`. An index outside raises `error` with `message`, whose holes are
+// the index, its dimension and the size; with `wrap` negative ones count from the end.
 std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const View> indices,
-                                   const char* message, bool wrap);
+                                   const char* message, bool wrap,
+                                   ErrorKind error = ErrorKind::kIndex);
 
 // out[b][p][a] = self[b + offsets[p] + a]: `count` dimensions from `first` on are replaced by
 // positions. out is dense.

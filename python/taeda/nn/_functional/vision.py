@@ -279,9 +279,12 @@ def _bags_of_rows(
     lengths = starts.diff()
     input = input[: int(starts[-1])]
     bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
-    rows = raw("embedding")(
-        input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, False
-    )
+    try:
+        rows = raw("embedding")(
+            input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, False
+        )
+    except IndexError as error:
+        raise RuntimeError(f"embedding_bag: {error}") from None
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
         index = bag_of.unsqueeze(1).expand_as(rows)
