@@ -5,7 +5,8 @@
 //
 // and its adjoints. Strips of a group's images are copied into the first-level cache with zeros
 // around them and their columns apart by remainder modulo the stride; there every tap reads
-// neighbours for neighbouring results, and main memory is read and written once. The gradient
+// neighbours for neighbouring results, and main memory is read and written once. One 3x3 filter a
+// group with stride 1 along rows needs no copy: it reads images where they lie. The gradient
 // of x is again such a sum, where the stride is 1; that of w adds up products of gy with the
 // shifted x.
 #include <algorithm>
