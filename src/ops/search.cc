@@ -230,7 +230,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
              "bincount only supports 1-d non-negative integral inputs.");
     length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
   }
-  const Tensor out =
+  Tensor out =
       op::zeros({length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
   cpu::sum_by_place(view_of(out), view_of(x), view_of(weights));
   return out;
