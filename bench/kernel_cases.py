@@ -13,8 +13,6 @@ from typing import Any
 Run = Callable[[], Any]
 Make = Callable[[Any], Run]
 MEGA = 1 << 20
-# The yardsticks of arithmetic.
-PRODUCT, HALF_PRODUCT = "x @ y, 1024 x 1024", "x @ y in bf16, 1024 x 1024"
 KERNELS: dict[str, Make] = {}
 BYTES: dict[str, int] = {}
 FLOPS: dict[str, int] = {}
@@ -80,17 +78,17 @@ for size in (1, 4, 8, 16, 24):
     copy(size)
 
 
-def yardstick(name: str) -> str | None:
-    """The case whose best rate is the limit of the case `name`: the copy that moves nearly as much,
-    or the large product."""
+def yardstick(name: str) -> tuple[str, str] | None:
+    """What limits the case `name`, as a suite and a case of it: the peak of arithmetic, or the copy
+    that moves nearly as many bytes."""
     if name in FLOPS:
-        return HALF_PRODUCT if "bf16" in name else PRODUCT
+        return "peak", "bf16" if "bf16" in name else "f32"
     if name not in BYTES:
         return None
-    return COPIES[min(COPIES, key=lambda moved: abs(math.log(moved / BYTES[name])))]
+    return "kernels", COPIES[min(COPIES, key=lambda moved: abs(math.log(moved / BYTES[name])))]
 
 
-@kernel(PRODUCT, flops=2 << 30)
+@kernel("x @ y, 1024 x 1024", flops=2 << 30)
 def product(torch: Any) -> Run:
     x, y = torch.randn(1024, 1024), torch.randn(1024, 1024)
     return lambda: x @ y
@@ -108,7 +106,13 @@ def bmm(torch: Any) -> Run:
     return lambda: torch.bmm(x, x)
 
 
-@kernel(HALF_PRODUCT, flops=2 << 30)
+@kernel("bmm, 4096 x 16 x 16, second one transposed", flops=2 * 4096 * 16**3)
+def small_bmm(torch: Any) -> Run:
+    x = torch.randn(4096, 16, 16)
+    return lambda: torch.bmm(x, x.transpose(1, 2))
+
+
+@kernel("x @ y in bf16, 1024 x 1024", flops=2 << 30)
 def half_product(torch: Any) -> Run:
     x, y = (torch.randn(1024, 1024).to(torch.bfloat16) for _ in range(2))
     return lambda: x @ y
@@ -125,6 +129,12 @@ def half_linear(torch: Any) -> Run:
     sizes = (512, 768), (3072, 768), (3072,)
     x, w, b = (torch.randn(*size).to(torch.bfloat16) for size in sizes)
     return lambda: torch.nn.functional.linear(x, w, b)
+
+
+@kernel("linear in bf16, 64 x 4096 to 4096", flops=2 * 64 * 4096 * 4096)
+def large_half_linear(torch: Any) -> Run:
+    x, w = (torch.randn(rows, 4096).to(torch.bfloat16) for rows in (64, 4096))
+    return lambda: torch.nn.functional.linear(x, w)
 
 
 @kernel("linear, 32 x 256 to 256", flops=2 * 32 * 256 * 256)
@@ -186,7 +196,8 @@ def convolution(name: str, x: tuple[int, ...], w: tuple[int, ...], stride: int =
     n, channels, height, width = x
     out = n * w[0] * -(-height // stride) * -(-width // stride)
     # A depthwise one does little for each element that it moves.
-    limit = {"flops": 2 * out * math.prod(w[1:])} if w[1] > 1 else {"bytes": 8 * out}
+    moved = 4 * (math.prod(x) + out)
+    limit = {"flops": 2 * out * math.prod(w[1:])} if w[1] > 1 else {"bytes": moved}
 
     def make(part: str) -> Make:
         def start(torch: Any) -> Run:
@@ -212,8 +223,13 @@ convolution("3x3, 64 channels, 56 x 56", (4, 64, 56, 56), (64, 64, 3, 3))
 convolution("3x3, 256 channels, 14 x 14", (8, 256, 14, 14), (256, 256, 3, 3))
 convolution("1x1, 256 to 1024 channels, 14 x 14", (8, 256, 14, 14), (1024, 256, 1, 1))
 convolution("1x1 stride 2, 512 to 1024, 28 x 28", (4, 512, 28, 28), (1024, 512, 1, 1), stride=2)
+convolution("3x3 stride 2, 128 channels, 56 x 56", (4, 128, 56, 56), (128, 128, 3, 3), stride=2)
 convolution("depthwise 3x3, 512 channels, 14 x 14", (8, 512, 14, 14), (512, 1, 3, 3))
+convolution(
+    "depthwise 3x3 stride 2, 128 channels, 56 x 56", (8, 128, 56, 56), (128, 1, 3, 3), stride=2
+)
 convolution("7x7 stride 2, 3 to 64 channels, 224 x 224", (4, 3, 224, 224), (64, 3, 7, 7), stride=2)
+convolution("3x3 stride 2, 3 to 32 channels, 224 x 224", (8, 3, 224, 224), (32, 3, 3, 3), stride=2)
 
 
 def training(name: str, bytes: int, call: Callable[[Any, Any], Any]) -> None:
@@ -499,6 +515,12 @@ unary(
     None,
     lambda torch, x: x.argsort(),
     of=lambda torch: torch.randint(0, 1 << 40, (MEGA,)),
+)
+unary(
+    "argsort, 1M int64 below 1000",
+    None,
+    lambda torch, x: x.argsort(),
+    of=lambda torch: torch.randint(0, 1000, (MEGA,)),
 )
 unary(
     "topk(5), 1000 x 1000",

@@ -16,7 +16,8 @@ import re
 import cases
 import perf
 import table
-from run import ROOT, Worker, machine
+from process import ROOT, Worker
+from run import machine
 from worker import TARGET
 
 PAGE = ROOT / "docs" / "notes" / "kernel-profiles.md"

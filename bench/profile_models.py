@@ -14,7 +14,8 @@ import subprocess
 import sys
 
 import perf
-from run import MODELS, ROOT, machine, pinned
+from process import ROOT, pinned_python
+from run import MODELS, machine
 from table import replace_between
 
 PAGE = ROOT / "docs" / "notes" / "performance.md"
@@ -43,7 +44,13 @@ def purpose(line: str) -> str:
 
 def samples(model: str, seconds: int) -> dict[str, float]:
     """Shares of the processor's time by purpose, once the first steps are over."""
-    serve = [*pinned(1), str(ROOT / "bench" / "models" / "worker.py"), "--serve", "--model", model]
+    serve = [
+        *pinned_python(1),
+        str(ROOT / "bench" / "models" / "worker.py"),
+        "--serve",
+        "--model",
+        model,
+    ]
     process = subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin and process.stdout
 

@@ -1,12 +1,12 @@
 """taeda against PyTorch, in one interleaved run: `make bench`.
 
     python bench/run.py [--suite tiny] [--repetitions 9]
-    python bench/run.py --suite models --only gpt [--only gnmt]
+    python bench/run.py --suite models --only gpt --out FOLDER
 
 Each measurement of one framework is followed by one of the other, in separate processes that wait
 while the other works; a row shows the medians and their ratio, so that a busy machine slows both.
 The results go to docs/benchmarks.json (suites that were not run keep their older results, with
-their date) and from there to docs/benchmarks.md.
+their date; a part of a suite goes to another folder) and from there to docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ from typing import Any
 import cases
 import kernel_cases
 import memory
-import part
 import table
+from limits import Arithmetic, Yardsticks
+from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
 
-ROOT = Path(__file__).resolve().parent.parent
-FRAMEWORKS = ("taeda", "torch")
 SUITES = [
     "import", "tiny", "kernels", "demo", "models", "company", "threads", "memory", "size",
     "build",
@@ -60,44 +59,6 @@ print(seconds, int(rss.split()[1]) / 1024, len(sys.modules) - before)
 Row = dict[str, Any]
 
 
-def pinned(threads: int) -> list[str]:
-    """The start of a command that runs on `threads` cores: every thread of it, from its first."""
-    cpus = sorted(os.sched_getaffinity(0))[-threads:]
-    return ["taskset", "-c", ",".join(map(str, cpus)), sys.executable]
-
-
-# Threads of the process that was timed before (OpenMP's, above all) look for work for some
-# milliseconds, on the cores of the next one.
-PAUSE = 0.015
-
-
-class Worker:
-    """A process on `threads` cores that times cases of one framework when asked."""
-
-    def __init__(self, framework: str, threads: int) -> None:
-        # NumPy's OpenBLAS would keep a core busy for some 20 ms after each product otherwise.
-        environment = os.environ | {"OPENBLAS_THREAD_TIMEOUT": "4"}
-        self.process = subprocess.Popen(
-            [*pinned(threads), str(ROOT / "bench" / "worker.py"), framework, str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
-
-    def ask(self, suite: str, name: str, loops: int) -> float | str:
-        assert self.process.stdin and self.process.stdout
-        time.sleep(PAUSE)
-        self.process.stdin.write(f"{suite}\t{name}\t{loops}\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        if not answer:
-            return f"error: the process died with status {self.process.wait()}"
-        return answer if answer.startswith("error") else float(answer)
-
-    def close(self) -> None:
-        if self.process.stdin:
-            self.process.stdin.close()
-        self.process.wait()
-
-
 THREADS = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
 
 
@@ -105,75 +66,22 @@ def thread_counts() -> list[int]:
     return THREADS
 
 
+def spread(times: list[float]) -> float:
+    """Half the range of the middle half of some measurements, relative to their median."""
+    if len(times) < 4:
+        return 0.0
+    first, middle, third = statistics.quantiles(times, n=4)
+    return (third - first) / 2 / middle
+
+
+STEADY = 0.1  # a case whose measurements spread more is measured up to twice as often
+
+
 def row(name: str, unit: str, ours: list[float], theirs: list[float], **more: Any) -> Row:
-    """Medians of both, and their ratio; `spread` is half the range of the middle half, relative."""
+    """Medians of both, and their ratio."""
     a, b = statistics.median(ours), statistics.median(theirs)
     result = {"name": name, "unit": unit, "taeda": a, "torch": b, "ratio": a / b}
-    if len(ours) >= 4:
-        quarters = [statistics.quantiles(values, n=4) for values in (ours, theirs)]
-        result["spread"] = max((q[2] - q[0]) / 2 / q[1] for q in quarters)
-    return result | more
-
-
-class Yardsticks:
-    """What the machine can do while a kernel is timed: the yardstick of its case, in processes of
-    their own, between its repetitions. On a shared machine the limit itself changes within minutes.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self.workers = {f: Worker(f, threads) for f in FRAMEWORKS}
-        self.name: str | None = None
-        self.loops: dict[str, int] = {}
-        self.times: dict[str, list[float]] = {}
-
-    def prepare(self, case: str) -> None:
-        name = kernel_cases.yardstick(case)
-        if name and name != self.name:
-            answers = {f: w.ask("kernels", name, 0) for f, w in self.workers.items()}
-            self.loops = {f: int(answer) for f, answer in answers.items()}
-        self.name = name
-        self.times = {f: [] for f in FRAMEWORKS}
-
-    def measure(self) -> None:
-        for f, worker in self.workers.items() if self.name else ():
-            took = worker.ask("kernels", str(self.name), self.loops[f])
-            assert isinstance(took, float), took
-            self.times[f].append(took / self.loops[f] * 1e6)
-
-    def limit(self, case: str, took: float) -> Row:
-        """The share of the yardstick's rate that a case reaches which took so many microseconds."""
-        if not self.name:
-            return {}
-        work = kernel_cases.BYTES | kernel_cases.FLOPS
-        best = work[self.name] / min(statistics.median(times) for times in self.times.values())
-        return {"limit": work[case] / took / best}
-
-    def close(self) -> None:
-        for worker in self.workers.values():
-            worker.close()
-
-
-class Arithmetic:
-    """What a kernel takes with its data in the caches: a part of it, on one thread."""
-
-    LEAST = 20e-6  # seconds of a call; calling itself would count in a shorter one
-
-    def __init__(self) -> None:
-        self.worker = Worker("taeda", 1)
-
-    def share(self, case: str, took: float, threads: int) -> Row:
-        """That time, on as many threads and all of the data, of the microseconds it took there."""
-        loops = self.worker.ask("part", case, 0)
-        if isinstance(loops, str):  # cut tensors do not fit together
-            return {}
-        times = [self.worker.ask("part", case, int(loops)) for _ in range(3)]
-        took_part = statistics.median(t for t in times if isinstance(t, float)) / int(loops)
-        if took_part < self.LEAST * part.PARTS:
-            return {}
-        return {"arithmetic": took_part * 1e6 / threads / took}
-
-    def close(self) -> None:
-        self.worker.close()
+    return result | {"spread": max(spread(ours), spread(theirs))} | more
 
 
 def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
@@ -198,7 +106,9 @@ def measure_cases(suite: str, repetitions: int, only: str = "") -> list[Row]:
             times: dict[str, list[float]] = {f: [] for f in frameworks}
             if yardsticks:
                 yardsticks.prepare(name)
-            for _ in range(repetitions):
+            for done in range(2 * repetitions):
+                if done >= repetitions and all(spread(t) <= STEADY for t in times.values()):
+                    break
                 if yardsticks:
                     yardsticks.measure()
                 for f in frameworks:
@@ -272,7 +182,7 @@ def measure_demo(repetitions: int) -> list[Row]:
 
 def demo_rate(framework: str, threads: int) -> float:
     """Training images a second of the demo, on part of the images."""
-    command = pinned(threads)
+    command = pinned_python(threads)
     with tempfile.TemporaryDirectory() as folder:
         command += [str(ROOT / "examples" / "fashion_mnist.py"), "--framework", framework]
         command += ["--limit", "12800", "--epochs", "1", "--out", folder]
@@ -282,74 +192,41 @@ def demo_rate(framework: str, threads: int) -> float:
     return float(match[1])
 
 
-class Model:
-    """A process on `threads` cores that trains one model of bench/models when asked."""
-
-    def __init__(self, framework: str, name: str, threads: int) -> None:
-        command = [*pinned(threads), str(ROOT / "bench" / "models" / "worker.py"), "--serve"]
-        command += ["--framework", framework, "--model", name, "--threads", str(threads)]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        units, self.unit = self.answer()
-        self.units, self.megabytes, self.faults = int(units), 0.0, 0.0
-
-    def answer(self) -> list[str]:
-        assert self.process.stdout
-        words = self.process.stdout.readline().split()
-        if not words:
-            raise RuntimeError(f"the process ended with status {self.process.wait()}")
-        return words
-
-    def seconds(self, steps: int) -> float:
-        assert self.process.stdin
-        time.sleep(PAUSE)
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
-        took, megabytes, faults = self.answer()
-        self.megabytes, self.faults = float(megabytes), int(faults) / steps
-        return float(took)
-
-    def close(self) -> None:
-        if self.process.stdin:
-            self.process.stdin.close()
-        self.process.wait()
-
-
 def measure_model(name: str, threads: int, repetitions: int) -> Row:
-    """Rates in the model's units, and the processes' peak memory; `ratio` is one of rates."""
-    models = {f: Model(f, name, threads) for f in FRAMEWORKS}
-    for model in models.values():
-        model.seconds(2)  # the first steps fill caches and compile kernels
-    first = models["torch"].seconds(1)
-    steps = max(1, min(200, round(0.5 / first)))
+    """Rates in the model's units, and the processes' peak memory; `ratio` is one of rates. Each
+    repetition is a process of its own: some models vary more between processes than within."""
     rates: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+    memory: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
+    faults: dict[str, list[float]] = {f: [] for f in FRAMEWORKS}
     for _ in range(repetitions):
-        for f, model in models.items():
+        for f in FRAMEWORKS:
+            model = Model(f, name, threads)
+            model.seconds(2)  # the first steps fill caches and compile kernels
+            steps = max(1, min(200, round(0.5 / model.seconds(1))))
             rates[f].append(model.units * steps / model.seconds(steps))
-    memory = {f: model.megabytes for f, model in models.items()}
-    faults = {f: model.faults for f, model in models.items()}
-    for model in models.values():
-        model.close()
+            memory[f].append(model.megabytes)
+            faults[f].append(model.faults)
+            unit = f"{model.unit}/s"
+            model.close()
+    megabytes = {f: statistics.median(values) for f, values in memory.items()}
     return row(
-        name, f"{models['taeda'].unit}/s", rates["taeda"], rates["torch"], threads=threads,
-        memory=memory, memory_ratio=memory["taeda"] / memory["torch"], faults=faults,
+        name, unit, rates["taeda"], rates["torch"], threads=threads,
+        memory=megabytes, memory_ratio=megabytes["taeda"] / megabytes["torch"],
+        faults={f: statistics.median(values) for f, values in faults.items()},
     )  # fmt: skip
 
 
-def measure_models(repetitions: int, only: list[str], before: list[Row]) -> list[Row]:
-    """The models in `only`; the others keep what an older run found."""
-    rows: dict[tuple[str, int], Row] = {(r["name"], r["threads"]): r for r in before}
-    for name in only:
-        for threads in thread_counts():
+def measure_models(repetitions: int, only: list[str]) -> list[Row]:
+    rows = []
+    for threads in thread_counts():
+        for name in only:
             try:
                 found = measure_model(name, threads, min(repetitions, 5))
             except RuntimeError as error:
                 found = {"name": name, "threads": threads, "error": {"model": str(error)}}
-            found["date"] = datetime.date.today().isoformat()
-            rows[name, threads] = found
+            rows.append(found)
             print(f"  {table.model_line(found)}", flush=True)
-    return [rows[name, n] for n in (1, 2) for name in MODELS if (name, n) in rows]
+    return rows
 
 
 @contextlib.contextmanager
@@ -395,7 +272,7 @@ def measure_threads(_: int) -> list[Row]:
 
 def trained(framework: str, name: str, threads: int) -> Row:
     """The losses of STEPS steps of a model in full size, and the weights' hash after them."""
-    command = [*pinned(threads), str(ROOT / "bench" / "models" / "worker.py"), "--full"]
+    command = [*pinned_python(threads), str(ROOT / "bench" / "models" / "worker.py"), "--full"]
     command += ["--framework", framework, "--model", name, "--threads", str(threads)]
     return dict(json.loads(subprocess.check_output([*command, "--check", str(STEPS)], text=True)))
 
@@ -406,7 +283,9 @@ def measure_memory(repetitions: int) -> list[Row]:
     found: dict[str, list[list[float]]] = {f: [] for f in FRAMEWORKS}
     for _ in range(min(repetitions, 3)):
         for f in FRAMEWORKS:
-            output = subprocess.check_output([*pinned(threads), script, f, str(threads)], text=True)
+            output = subprocess.check_output(
+                [*pinned_python(threads), script, f, str(threads)], text=True
+            )
             found[f].append(json.loads(output))
     rows: list[Row] = []
     for i, (name, unit, most, _) in enumerate(memory.MEASURES):
@@ -488,10 +367,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", action="append", choices=SUITES, help="default: all but build")
     parser.add_argument("--only", action="append", choices=MODELS, help="of the suite models")
-    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--repetitions", type=int, default=9, help="models and demo: less")
     parser.add_argument("--cases", default="", help="only those whose name this expression finds")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     args = parser.parse_args()
+    if (args.only or args.cases) and args.out == ROOT / "docs":
+        parser.error("--only and --cases leave out rows of the tables: name a folder by --out")
     if not shutil.which("taskset"):
         sys.exit("taskset (util-linux) is needed")
     try:
@@ -508,9 +389,7 @@ def main() -> int:
         "tiny": lambda n: measure_cases("tiny", n, args.cases),
         "kernels": lambda n: measure_kernels(n, args.cases),
         "demo": measure_demo,
-        "models": lambda n: measure_models(
-            n, args.only or MODELS, results.get("models", {}).get("rows", [])
-        ),
+        "models": lambda n: measure_models(n, args.only or MODELS),
         "company": measure_company,
         "threads": measure_threads,
         "memory": measure_memory,

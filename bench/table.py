@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ TITLES = {
 }
 PROFILES = "[Where the time of these rows goes](notes/kernel-profiles.md), function by function."
 MOST_FAULTS = 100  # pages that a step of a model may bring in
+UNSTEADY = 0.2  # the spread of a row's measurements from which on it is shown
 LIMIT = 0.8  # the share of the machine's limit that a kernel must reach
 # The largest ratio that this project accepts; a row above it is marked.
 TARGETS = {"import: time": 0.15, "tiny": 0.35, "kernels": 1.0, "demo": 1.0, "company": 1.0}
@@ -125,11 +127,12 @@ def mark(suite: str, row: Row) -> str:
         return bold(bounds[0], misses(suite, row))
     if "ratio" not in row:
         return ""
+    spread = f" ± {row['spread']:.0%}" if row.get("spread", 0) >= UNSTEADY else ""
     if not too_slow(suite, row):
-        return f"{row['ratio']:.2f}"
+        return f"{row['ratio']:.2f}{spread}"
     if row["taeda"] > row.get("numpy", math.inf):
-        return f"{row['ratio']:.2f} (**NumPy**)"
-    return f"**{row['ratio']:.2f}** (target {target_of(suite, row):g})"
+        return f"{row['ratio']:.2f}{spread} (**NumPy**)"
+    return f"**{row['ratio']:.2f}**{spread} (target {target_of(suite, row):g})"
 
 
 def markdown(suite: str, rows: list[Row]) -> str:
@@ -169,15 +172,17 @@ def model_line(row: Row) -> str:
     )
 
 
-def product_rate(results: dict[str, Any]) -> float:
-    """Operations a second of the large product on one thread in the better framework, or 0."""
+def peak(results: dict[str, Any], threads: int, half: bool = False) -> float:
+    """Operations a second of multiply-adds in registers, the median of those that were measured
+    beside products, or 0."""
     rows = results.get("kernels", {}).get("rows", [])
     rates = [
-        kernel_cases.FLOPS[r["name"]] / min(r["taeda"], r["torch"]) * 1e6
+        r["best"]
         for r in rows
-        if r["name"] == kernel_cases.PRODUCT and r["threads"] == 1 and "error" not in r
+        if r["name"] in kernel_cases.FLOPS and r["threads"] == threads and "best" in r
+        if ("bf16" in r["name"]) == half
     ]
-    return max(rates, default=0.0)
+    return statistics.median(rates or [0.0])
 
 
 def copy_rate(results: dict[str, Any], threads: int) -> float:
@@ -193,15 +198,14 @@ def copy_rate(results: dict[str, Any], threads: int) -> float:
 
 def models_markdown(results: dict[str, Any]) -> str:
     rows = results["models"]["rows"]
-    rate = product_rate(results)
     lines = [
         "Steps of forward, loss, backward and optimizer in f32 (the decoders only read), programs",
         "and sizes of bench/models. Here a throughput above 1 means that taeda does more, and a",
         "memory ratio below 1 that its process needs less at its peak. The gain is what two",
         "threads give over one, the faults are pages that a step had the system bring in, and the",
-        "share is that of the operations a second that a large product reaches on one thread, for",
-        "each thread, as if no algorithm saved any: each in taeda and in PyTorch. A decoder's is",
-        "that of the bytes a second that a copy moves: it reads its weights once a token.",
+        "share is that of the peak, multiply-adds in registers, as if no algorithm saved any: each",
+        "in taeda and in PyTorch. A decoder's is that of the bytes a second that a copy moves: it",
+        "reads its weights once a token. Each repetition has a process of its own.",
         "",
         "| | threads | taeda | PyTorch | throughput | target | memory | gain | faults | share |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -218,11 +222,11 @@ def models_markdown(results: dict[str, Any]) -> str:
         gain = ""
         if row["threads"] > 1 and name in alone:
             gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
-        share, unit, peak = "", MFLOP.get(name, 0.0) * 1e6, rate * row["threads"]
+        share, unit, most = "", MFLOP.get(name, 0.0) * 1e6, peak(results, row["threads"])
         if name in WEIGHTS:
-            unit, peak = WEIGHTS[name] * 1e6, copy_rate(results, row["threads"])
-        if peak:
-            share = ", ".join(f"{row[f] * unit / peak:.0%}" for f in ("taeda", "torch"))
+            unit, most = WEIGHTS[name] * 1e6, copy_rate(results, row["threads"])
+        if most:
+            share = ", ".join(f"{row[f] * unit / most:.0%}" for f in ("taeda", "torch"))
         faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
         faults = bold(faults, faults_pages_in(row))
         lines.append(
@@ -238,6 +242,26 @@ def models_markdown(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def limits(results: dict[str, Any]) -> str:
+    """What stands under "of the limit" and "arithmetic"."""
+    peaks = [
+        f"{threads} thread{'s'[: threads - 1]} {peak(results, threads) / 1e9:.0f} (f32) and "
+        f"{peak(results, threads, half=True) / 1e9:.0f} (bf16)"
+        for threads in (1, 2)
+    ]
+    text = f"""A kernel's share of the limit is its rate over that of the better framework's copy of
+about as many bytes, or over the peak, multiply-adds in registers (bench/peak.cc), timed between the
+kernel's own repetitions. The peak was, in GFLOP/s, on {", on ".join(peaks)}. What works in place,
+or on results that are still in the cache, may exceed a copy. Under arithmetic stands which part of
+its time a kernel takes where memory does not matter: for a sixteenth of the data, in the caches, on
+one thread, as often as it goes into the whole. At 80 % and more it is bound by arithmetic, and its
+target is PyTorch's figure instead of 80 % of the limit. Where this part takes less than 20 us, or
+the case has none, the cell is empty. Kernels that order, search, count, draw random numbers or
+index in any order have no limit here: what they move or compute depends on the data. Their target
+is PyTorch's figure."""
+    return textwrap.fill(" ".join(text.split()), 100)
+
+
 def page(results: dict[str, Any]) -> str:
     text = """# taeda against PyTorch
 
@@ -251,12 +275,8 @@ OpenMP threads wait for each other) and the one-thread rows are the ones to beli
 Before each measurement there is a pause, so that threads of the process before (PyTorch's look for
 work for milliseconds) do not disturb it.
 
-A kernel's share of the limit is its rate over that of the better framework's copy of about as many
-bytes, or of its large matrix product, timed between the kernel's own repetitions. Under arithmetic
-stands which part of its time it takes where memory does not matter: a sixteenth of the data, in the
-caches, on one thread, as often as it goes into the whole. At 80 % and more the kernel is bound by
-arithmetic, and its target is PyTorch's figure instead of 80 % of the limit. Where this share stands
-for less than 20 us, or the case has no such part, there is none.
+Where the middle half of either's measurements is more than 20 % from their median, the ratio has
+its spread behind it.
 """
     for suite, title in TITLES.items():
         if suite not in results:
@@ -266,6 +286,8 @@ for less than 20 us, or the case has no such part, there is none.
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
         body = models_markdown(results) if suite == "models" else markdown(suite, rows)
+        if suite == "kernels":
+            body = f"{limits(results)}\n\n{body}"
         why = notes.below([r["name"] for r in rows if misses(suite, r)])
         text += (
             f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
