@@ -122,7 +122,7 @@ NOTES: dict[str, str] = {
         "once; fetching them ahead was not tried."
     ),
     # --- products -------------------------------------------------------------------------------
-    r".*bf16.*": (
+    r"(x @ y|bmm|linear) in bf16.*": (
         "both frameworks call the same kernels of oneDNN, and their times differ by 3 % between "
         "runs: 0.95 to 1.02 of PyTorch's when interleaved. Tried for x @ y: tiles of 128, 256 and "
         "512 rows by 512 and 1024 columns and of 1024 rows by 128 to 512; for bmm 2, 4 and 8 "

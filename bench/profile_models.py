@@ -22,17 +22,21 @@ PAGE = ROOT / "docs" / "notes" / "performance.md"
 # The first expression that finds something in "library: function" names the column.
 PURPOSES = {
     "products": r"multiply_|gemv|dot_block|tile_fn",
-    "packing": r"pack|gather_strided",
+    "packing": r"pack|gather_strided|: .*transpose<",
     "oneDNN": r"^\[JIT\]|libdnnl",
-    "Winograd": r"transform_",
-    "direct convolution": r"sum_taps|convolve|WeightGradient|[Uu]nfold|im2col",
-    "pooling": r"pool|find_along_rows|max_plane",
+    "Winograd": r"transform_|winograd",
+    "direct convolution": r"sum_taps|convolve|weight_gradient|WeightGradient|products_3x3"
+    r"|[Uu]nfold",
+    "pooling": r"pool|taps_max|find_f32|find_row|split_f32|pairs_(max|gradient)|of_pairs"
+    r"|scatter_plane",
     "optimizer": r"Rule>|foreach|fused_",
-    "attention, softmax, loss": r"[Aa]ttention|softmax|exp_|scores|weigh|loss|extreme",
-    "norms, sums": r"moments|layer_norm|batch_norm|reduce|sum_|add_piece|along_row|Rows<",
+    "attention, softmax, loss": r"[Aa]ttention|(For|Back)ward::run|softmax|exp_|scores"
+    r"|weigh_|loss|extreme",
+    "norms, sums": r"moments|statistics|(layer|batch)_norm|train_rows|::rows|reduce|sum_"
+    r"|add_piece|Rows<",
     "recurrent cells": r"recurrent|Layer<|Lstm|Gru",
     "elements": r"dense<|apply<|loop|copy|memmove|memset|fill|index|embed|gather|scatter|rearrange",
-    "system": r"^\[kernel",
+    "system": r"^\[kernel|malloc|int_free|unlink_chunk|pthread",
     "Python": r"^libpython|^python|_C\.cpython",
 }
 
