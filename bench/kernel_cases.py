@@ -112,6 +112,12 @@ def small_bmm(torch: Any) -> Run:
     return lambda: torch.bmm(x, x.transpose(1, 2))
 
 
+@kernel("bmm, 65536 x 3 x 3", flops=2 * 65536 * 3**3)
+def tiny_bmm(torch: Any) -> Run:
+    x = torch.randn(65536, 3, 3)
+    return lambda: torch.bmm(x, x)
+
+
 @kernel("x @ y in bf16, 1024 x 1024", flops=2 << 30)
 def half_product(torch: Any) -> Run:
     x, y = (torch.randn(1024, 1024).to(torch.bfloat16) for _ in range(2))

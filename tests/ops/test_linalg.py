@@ -210,6 +210,28 @@ def test_batches_in_every_layout(left: str, right: str, dtype: taeda.dtype) -> N
     assert int(z.isfinite().sum()) == z.numel() - 2 * 48
 
 
+@pytest.mark.parametrize("right", ["rows", "columns", "one row", "one column"])
+@pytest.mark.parametrize("left", ["rows", "columns"])
+def test_small_products_of_any_size(left: str, right: str) -> None:
+    """Sizes around vectors, squares that turn in registers and the bounds of other algorithms."""
+    taeda.manual_seed(2)
+    sizes = [1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48]
+    for m, n, k in [(m, n, k) for m in sizes for n in sizes for k in (1, 3, 16, 18, 40)]:
+        x = taeda.randn(3, m, k) if left == "rows" else taeda.randn(3, k, m).transpose(1, 2)
+        y = {
+            "rows": lambda n=n, k=k: taeda.randn(3, k, n),
+            "columns": lambda n=n, k=k: taeda.randn(3, n, k).transpose(1, 2),
+            "one row": lambda n=n, k=k: taeda.randn(3, 1, n).expand(3, k, n),
+            "one column": lambda n=n, k=k: taeda.randn(3, k, 1).expand(3, k, n),
+        }[right]()
+        want = x.double().numpy() @ y.double().numpy()
+        for got in (taeda.bmm(x, y), taeda.stack([x[i] @ y[i] for i in range(3)])):
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-4)
+        z = taeda.randn(3, m, n)
+        got = taeda.baddbmm(z, x, y, beta=0.5, alpha=2.0).numpy()
+        np.testing.assert_allclose(got, 0.5 * z.numpy() + 2 * want, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "strides", [(8, 32, 1), (1, 32, 1), (33, 1, 32), (0, 32, 1), (1024, 16, 1)]
 )

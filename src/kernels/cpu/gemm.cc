@@ -14,6 +14,7 @@
 #include "kernels/cpu/gemv.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/sgemm.h"
+#include "kernels/cpu/small_gemm.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -22,6 +23,10 @@ namespace {
 
 // Below this many multiplications packing both operands costs more than it gains.
 constexpr int64_t kSmallProduct = 48 * 48 * 48;
+// Below this many calling OpenBLAS does.
+constexpr int64_t kTinyProduct = 16 * 16 * 16;
+// A product with few columns is bound by reading the matrix, which packing it would do twice.
+constexpr int64_t kFewColumns = 16;
 // BLAS counts in 32 bits.
 constexpr int64_t kMaxBlasSize = int64_t{1} << 30;
 
@@ -143,6 +148,34 @@ bool try_gemv(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, 
   }
 }
 
+// Whether small_gemm() computes this product of f32 faster than OpenBLAS, which reads a B whose
+// columns are in one piece element by element.
+bool is_small(const Typed<float>& c, const Typed<float>& a, const Typed<float>& b) {
+  if (c.col_stride != 1 && c.cols > 1) return false;
+  const double work = static_cast<double>(c.rows) * c.cols * a.cols;
+  if (work <= kTinyProduct) return b.row_stride == 1 || b.col_stride == 1;
+  // Dot products serve few rows or columns, as B lies.
+  const bool few = std::min(c.rows, c.cols) < kFewColumns;
+  return b.col_stride != 1 && b.row_stride == 1 && !few && work <= kSmallProduct;
+}
+
+SmallProduct small_product(const Typed<float>& c, const Typed<float>& a, const Typed<float>& b,
+                           float alpha, float beta) {
+  return {c.rows,       c.cols, a.cols,       c.data,       c.row_stride, a.data, a.row_stride,
+          a.col_stride, b.data, b.row_stride, b.col_stride, alpha,        beta};
+}
+
+template <class T>
+bool try_small(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!is_small(c, a, b)) return false;
+    small_gemm(small_product(c, a, b, alpha, beta));
+    return true;
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
@@ -184,6 +217,7 @@ void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha,
   if (try_gemv(c, a, b, alpha, beta)) return;
   if (m == 1 && try_gemv(flipped(c), flipped(b), flipped(a), alpha, beta)) return;
   if (!row_major(c)) return blas_gemm(flipped(c), flipped(b), flipped(a), alpha, beta);
+  if (try_small(c, a, b, alpha, beta)) return;
   call_gemm(operand(a), operand(b), m, n, k, alpha, beta, c.data,
             m == 1 ? std::max<int64_t>(n, 1) : c.row_stride);
 }
@@ -257,8 +291,6 @@ void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
     blas_gemm(c, a, b, alpha, beta);
 }
 
-// A product with few columns is bound by reading the matrix, which packing it would do twice.
-constexpr int64_t kFewColumns = 16;
 constexpr int64_t kFewerColumns = 7;                  // where the CPU multiplies half precision
 constexpr int64_t kStreamedSize = int64_t{1} << 15;   // of the matrix, from where on it pays
 constexpr int64_t kStreamedGrain = int64_t{1} << 17;  // multiplications a chunk
@@ -565,16 +597,26 @@ static bool disjoint(const Typed<BFloat16>& m, int64_t count, int64_t step) {
   return true;
 }
 
+static bool try_onednn_batch(int64_t count, const Typed<BFloat16>& c, const Typed<BFloat16>& a,
+                             const Typed<BFloat16>& b, const BatchSteps& steps) {
+  if (!worth_onednn(count, c.rows, c.cols, a.cols)) return false;
+  if (!row_major(c) || !blas_layout(a) || !blas_layout(b)) return false;
+  if (!disjoint(c, count, steps.c) || !disjoint(a, count, steps.a) || !disjoint(b, count, steps.b))
+    return false;
+  return onednn_gemm(
+      {described(c), described(a), described(b), false, nullptr, count, steps.c, steps.a, steps.b});
+}
+
 bool try_gemm_batch(DType dtype, int64_t count, const Matrix& c, const Matrix& a, const Matrix& b,
                     const BatchSteps& steps) {
-  const auto out = typed<BFloat16>(c), x = typed<BFloat16>(a), y = typed<BFloat16>(b);
-  if (dtype != DType::kBFloat16 || !worth_onednn(count, c.rows, c.cols, a.cols)) return false;
-  if (!row_major(out) || !blas_layout(x) || !blas_layout(y)) return false;
-  if (!disjoint(out, count, steps.c) || !disjoint(x, count, steps.a) ||
-      !disjoint(y, count, steps.b))
-    return false;
-  return onednn_gemm({described(out), described(x), described(y), false, nullptr, count, steps.c,
-                      steps.a, steps.b});
+  if (dtype == DType::kBFloat16) {
+    return try_onednn_batch(count, typed<BFloat16>(c), typed<BFloat16>(a), typed<BFloat16>(b),
+                            steps);
+  }
+  const auto out = typed<float>(c), x = typed<float>(a), y = typed<float>(b);
+  if (dtype != DType::kFloat32 || !is_small(out, x, y)) return false;
+  small_gemm(small_product(out, x, y, 1, 0), count, steps.c, steps.a, steps.b);
+  return true;
 }
 
 void sum_elements(DType dtype, void* sum, const void* values, int64_t count) {

@@ -45,6 +45,10 @@ int64_t turn_lines([[maybe_unused]] uint32_t* y, [[maybe_unused]] const char* sr
   int64_t i = 0;
 #if HWY_TARGET == HWY_AVX3
   for (; i + 16 <= n; i += 16) turn(y + i, n, src + i * stride, stride);
+  if (i > 0 && i < n) {  // the last sixteen, some of them once more
+    turn(y + n - 16, n, src + (n - 16) * stride, stride);
+    i = n;
+  }
 #endif
   return i;
 }
