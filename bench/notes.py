@@ -137,7 +137,12 @@ NOTES: dict[str, str] = {
         "adding gradients by vectors (0.7 to 1.8 us a plane against 0.75 to 1.3); streaming the "
         "gradient (2 to 3 % of a step)."
     ),
-    r"depthwise.*": (
+    r"depthwise 3x3 stride 2.*": (
+        "half of the time strips of the images are copied into the cache, even and odd columns "
+        "apart, and wait for memory; sums take about 30 %. The gradient of x is oneDNN's: one of "
+        "our own for stride 2 was not tried. Tried: fetching 8 KB ahead while copying, in use."
+    ),
+    r"depthwise 3x3, .*": (
         "on one thread forward takes 0.34 ms of 14 x 14 (0.87, then 0.61 before), the gradients "
         "0.35 and 0.48: images are read where they are, by masked vectors, and filter and masks "
         "stay in registers. Rows of 14 leave two lanes of 16 empty. On two threads 108 parts of 5 "
