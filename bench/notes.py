@@ -15,6 +15,19 @@ NOTES: dict[str, str] = {
         "PyTorch's own time for this row varies between 205 and 354 ns."
     ),
     r"cat\(\[a, b\]\)": "0.2 to 0.3 in other runs and at one thread; this one was disturbed.",
+    # --- models (the notes on performance tell more) ---------------------------------------------
+    r"gnmt": (
+        "1.22 on one thread in a longer run of single processes, 1.33 before the last changes to "
+        "products and recurrent cells, which made a step 5 % slower (751 to 789 ms): not found yet "
+        "which of them. Three quarters of a step are products, of 16 rows in a loop over time."
+    ),
+    r"resnet(18|50)|mobilenet_v1": (
+        "what is left are oneDNN's 3x3 convolutions with stride 2 and on 7 x 7 images, and 1x1 "
+        "ones at 79 to 109 GFLOP/s. Tried: own products for 1x1 with stride 1 (up to 25 % slower "
+        "than oneDNN's), Winograd's filters packed once (4 % on one size). PyTorch's time differs by 15 "
+        "to 30 % between processes: ResNet-50 1.34 to 1.48, MobileNet v1 1.68 to 2.23 in runs of "
+        "one day."
+    ),
     # --- arithmetic -----------------------------------------------------------------------------
     r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (
         "bound by arithmetic, not by memory: an exponential is 16 instructions of 512 bits a "
