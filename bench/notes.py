@@ -23,10 +23,10 @@ NOTES: dict[str, str] = {
     ),
     r"resnet(18|50)|mobilenet_v1": (
         "what is left are oneDNN's 3x3 convolutions with stride 2 and on 7 x 7 images, and 1x1 "
-        "ones at 79 to 109 GFLOP/s. Tried: own products for 1x1 with stride 1 (up to 25 % slower "
-        "than oneDNN's), Winograd's filters packed once (4 % on one size). PyTorch's time differs by "
-        "15 to 30 % between processes: ResNet-50 1.34 to 1.48, MobileNet v1 1.68 to 2.23 in runs of "
-        "one day."
+        "ones at 79 to 109 GFLOP/s. Tried: own products for 1x1 with stride 1 (up to 25 % "
+        "slower than oneDNN's), Winograd's filters packed once (4 % on one size). PyTorch's "
+        "time differs by 15 to 30 % between processes: ResNet-50 1.34 to 1.48, MobileNet v1 "
+        "1.68 to 2.23 in runs of one day."
     ),
     # --- arithmetic -----------------------------------------------------------------------------
     r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (
