@@ -5,13 +5,11 @@ from __future__ import annotations
 import statistics
 import subprocess
 import tempfile
-from typing import Any
 
 import kernel_cases
 import part
 from process import FRAMEWORKS, ROOT, Worker
-
-Row = dict[str, Any]
+from table import Row
 
 
 class Yardsticks:

@@ -34,6 +34,7 @@ import memory
 import table
 from limits import Arithmetic, Yardsticks
 from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
+from table import Row
 
 SUITES = [
     "import", "tiny", "kernels", "demo", "models", "company", "threads", "memory", "size",
@@ -56,9 +57,6 @@ seconds = time.perf_counter() - start
 rss = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
 print(seconds, int(rss.split()[1]) / 1024, len(sys.modules) - before)
 """
-
-Row = dict[str, Any]
-
 
 THREADS = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
 

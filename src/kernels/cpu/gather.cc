@@ -124,13 +124,14 @@ void tile(T* y, const char* src, int64_t stride, int64_t n, int64_t rows) {
     }
   }
   for (; i < n; i++) {
-    T line[kRows];
+    const char* const from = src + i * stride;
     if (rows == kRows) {
-      std::memcpy(line, src + i * stride, sizeof line);
+      T line[kRows];
+      std::memcpy(line, from, sizeof line);
       for (int64_t r = 0; r < kRows; r++) y[r * n + i] = line[r];
     } else {
-      std::memcpy(line, src + i * stride, static_cast<size_t>(rows) * sizeof(T));
-      for (int64_t r = 0; r < rows; r++) y[r * n + i] = line[r];
+      for (int64_t r = 0; r < rows; r++)
+        std::memcpy(y + r * n + i, from + r * static_cast<int64_t>(sizeof(T)), sizeof(T));
     }
   }
 }

@@ -1,7 +1,9 @@
 #include "kernels/cpu/small_gemm.h"
 
+#include <algorithm>
+
+#include "kernels/cpu/gather.h"
 #include "kernels/cpu/scratch.h"
-#include "kernels/cpu/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/small_gemm.cc"
@@ -78,19 +80,12 @@ HWY_EXPORT(small_gemm_any);
 
 // B [k, n] row after row, from one whose columns are in one piece, `b_col` elements apart.
 static void turn(float* to, const float* b, int64_t b_col, int64_t k, int64_t n) {
-  constexpr int64_t kSquare = 16;  // rows that transpose_lines() turns at a time
-  for (int64_t l = 0; l < k; l += kSquare) {
-    // The last sixteen rows, some of them once more.
-    const int64_t first = k < kSquare ? 0 : l + kSquare <= k ? l : k - kSquare;
-    int64_t j = 0;
-    if (k >= kSquare) {
-      j = transpose_lines(reinterpret_cast<uint32_t*>(to + first * n),
-                          reinterpret_cast<const char*>(b + first),
-                          b_col * static_cast<int64_t>(sizeof(float)), n);
-    }
-    for (; j < n; j++) {
-      for (int64_t r = first; r < k && r < first + kSquare; r++) to[r * n + j] = b[j * b_col + r];
-    }
+  constexpr int64_t kItem = sizeof(float), kRows = 64 / kItem;  // of a full tile
+  for (int64_t l = 0; l < k; l += kRows) {
+    // The last tile is a full one, too: some of its rows are turned once more.
+    const int64_t rows = std::min(kRows, k), first = std::min(l, k - rows);
+    gather_tile(to + first * n, reinterpret_cast<const char*>(b + first), kItem, b_col * kItem, n,
+                rows);
   }
 }
 
