@@ -22,6 +22,7 @@ COUNTS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "a frozen layer": (1, lambda x: F.linear(x, FROZEN)),
     "a product with a constant": (1, lambda x: x @ FROZEN),
     "square root": (1, lambda x: x.sqrt()),
+    "cross entropy of logits": (2, lambda x: F.binary_cross_entropy_with_logits(x, FROZEN[0])),
 }
 
 

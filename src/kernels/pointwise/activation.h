@@ -59,6 +59,19 @@ struct Elu {
   }
 };
 
+// gx of elu and its kin from y = f(x), which takes x's place: the derivative is `positive` where
+// y > 0, else (y + offset) slope.
+template <class S>
+struct EluResultBackward {
+  S offset;
+  S slope;
+  S positive;
+  template <class V>
+  TD_FN V operator()(V gy, V y) const {
+    return gy * select(y <= 0, (y + offset) * slope, V(positive));
+  }
+};
+
 // selu(x) = elu(x) with the constants that keep mean 0 and variance 1  [Klambauer et al. 2017]
 struct Selu {
   template <class V>
@@ -98,6 +111,14 @@ struct LogSigmoid {
   template <class V>
   TD_FN V operator()(V x) const {
     return select(x < 0, x, V(0)) - log1p(exp(select(x < 0, x, -x)));
+  }
+};
+
+// -t log(sigmoid(x)) - (1 - t) log(sigmoid(-x)), without the difference of large numbers
+struct CrossEntropyOfLogit {
+  template <class V>
+  TD_FN V operator()(V x, V t) const {
+    return (1 - t) * x - LogSigmoid{}(x);
   }
 };
 
