@@ -35,7 +35,7 @@ PURPOSES = {
     "norms, sums": r"moments|statistics|(layer|batch)_norm|train_rows|::rows|reduce|sum_"
     r"|add_piece|Rows<",
     "recurrent cells": r"recurrent|Layer<|Lstm|Gru",
-    "elements": r"dense<|apply<|loop|copy|memmove|memset|fill|index|embed|gather|scatter|rearrange",
+    "elements": r"dense<|loop|copy|memmove|memset|fill|index|embed|gather|scatter|rearrange",
     "system": r"^\[kernel|malloc|int_free|unlink_chunk|pthread",
     "Python": r"^libpython|^python|_C\.cpython",
 }

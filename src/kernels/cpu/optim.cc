@@ -36,7 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Gradient with sign, scale and L2 term.
 template <class D, class V>
-V prepared(D d, V g, V p, double scale, bool maximize, double weight_decay) {
+HWY_INLINE V prepared(D d, V g, V p, double scale, bool maximize, double weight_decay) {
   using T = hn::TFromD<D>;
   const double factor = maximize ? -scale : scale;
   if (factor != 1) g = hn::Mul(g, hn::Set(d, static_cast<T>(factor)));
@@ -44,7 +44,7 @@ V prepared(D d, V g, V p, double scale, bool maximize, double weight_decay) {
 }
 
 template <class D, class V>
-void apply(D d, const SgdRule& rule, V& p, V g, V* s) {
+HWY_INLINE void apply(D d, const SgdRule& rule, V& p, V g, V* s) {
   using T = hn::TFromD<D>;
   const SgdOptions& o = rule.o;
   g = prepared(d, g, p, o.grad_scale, o.maximize, o.weight_decay);
@@ -59,7 +59,7 @@ void apply(D d, const SgdRule& rule, V& p, V g, V* s) {
 }
 
 template <class D, class V>
-void apply(D d, const AdamRule& rule, V& p, V g, V* s) {
+HWY_INLINE void apply(D d, const AdamRule& rule, V& p, V g, V* s) {
   using T = hn::TFromD<D>;
   const AdamOptions& o = rule.o;
   g = prepared(d, g, p, o.grad_scale, o.maximize, o.decoupled ? 0 : o.weight_decay);
@@ -75,7 +75,7 @@ void apply(D d, const AdamRule& rule, V& p, V g, V* s) {
 }
 
 template <class D, class V>
-void apply(D d, const RmspropRule& rule, V& p, V g, V* s) {
+HWY_INLINE void apply(D d, const RmspropRule& rule, V& p, V g, V* s) {
   using T = hn::TFromD<D>;
   const RmspropOptions& o = rule.o;
   g = prepared(d, g, p, o.grad_scale, o.maximize, o.weight_decay);
@@ -97,7 +97,7 @@ void apply(D d, const RmspropRule& rule, V& p, V g, V* s) {
 }
 
 template <int kStates, class D, class T, class Rule>
-void step_lanes(D d, const Rule& rule, T* p, const T* g, T* const* s, int64_t i) {
+HWY_INLINE void step_lanes(D d, const Rule& rule, T* p, const T* g, T* const* s, int64_t i) {
   using V = hn::Vec<D>;
   V param = hn::LoadU(d, p + i), states[kMaxStates];
   for (int k = 0; k < kStates; k++) states[k] = hn::LoadU(d, s[k] + i);
