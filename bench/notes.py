@@ -32,19 +32,20 @@ NOTES: dict[str, str] = {
     ),
     # --- arithmetic -----------------------------------------------------------------------------
     r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (
-        "bound by arithmetic, not by memory: an exponential is 16 instructions of 512 bits a "
-        "vector, 0.7 ms for 4M floats. Streaming the result past the cache changed nothing. "
+        "bound by arithmetic and by memory: an exponential is 16 instructions of 512 bits a "
+        "vector, 0.7 ms for 4M floats; softmax reads each row twice. Streaming the result past the "
+        "cache changed nothing. "
         "logsumexp and cross_entropy store no exponential: of 0.36 ns an element in the cache 0.07 "
         "find the maximum, the rest is 10 multiply-adds of 512 bits a vector and rows' ends. "
         "Leaving out the test for extreme arguments gained 8 %."
     ),
     r"erfc.*|erfinv.*|lgamma.*|digamma.*": (
-        "bound by arithmetic: long polynomials, in double for floats, keep the bounds of the "
+        "mostly arithmetic: long polynomials, in double for floats, keep the bounds of the "
         "accuracy page. Tried, and in use: polynomials by vectors for lgamma and erfinv of doubles "
         "(14.2 to 2.4 and 6.8 to 2.8 ms)."
     ),
     r"x \*\* 2\.5.*": (
-        "bound by arithmetic, 90 (floats) and 112 (doubles) instructions a vector, for at most 0.7 "
+        "mostly arithmetic, 90 (floats) and 112 (doubles) instructions a vector, for at most 0.7 "
         "and 1.2 ulp: logarithm and product in two parts, tables in registers; 0.80 to 0.87 of "
         "NumPy's time. Floats in double with the same tables took 1.23 ns an element against 0.85."
     ),
@@ -64,7 +65,7 @@ NOTES: dict[str, str] = {
         "Tables of each thread are in use; four tables in turn help up to 256 places only."
     ),
     r"topk.*": (
-        "bound by comparing each element with the one that came out before, not by memory. Tried: "
+        "half is comparing each element with the one that came out before. Tried: "
         "passing over 32 elements at a time that come too late, which it does now."
     ),
     r"dropout.*": (

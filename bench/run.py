@@ -66,9 +66,10 @@ def thread_counts() -> list[int]:
 
 
 def spread(times: list[float]) -> float:
-    """Half the range of the middle half of some measurements, relative to their median."""
+    """Half the range of the middle half of some measurements (of all, if there are fewer than
+    four), relative to their median."""
     if len(times) < 4:
-        return 0.0
+        return (max(times) - min(times)) / 2 / (statistics.median(times) or 1)
     first, middle, third = statistics.quantiles(times, n=4)
     return (third - first) / 2 / middle
 

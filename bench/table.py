@@ -120,6 +120,10 @@ def misses(suite: str, row: Row) -> bool:
     return too_slow(suite, row) or below_limit(row)
 
 
+def spread_text(row: Row) -> str:
+    return f" ± {row['spread']:.0%}" if row.get("spread", 0) >= UNSTEADY else ""
+
+
 def mark(suite: str, row: Row) -> str:
     """The ratio, bold if it misses; a row with bounds of its own shows those."""
     bounds = [f"at {word} {row[word]:g}" for word in ("most", "least") if word in row]
@@ -127,7 +131,7 @@ def mark(suite: str, row: Row) -> str:
         return bold(bounds[0], misses(suite, row))
     if "ratio" not in row:
         return ""
-    spread = f" ± {row['spread']:.0%}" if row.get("spread", 0) >= UNSTEADY else ""
+    spread = spread_text(row)
     if not too_slow(suite, row):
         return f"{row['ratio']:.2f}{spread}"
     if row["taeda"] > row.get("numpy", math.inf):
@@ -217,7 +221,7 @@ def models_markdown(results: dict[str, Any]) -> str:
             lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | | |")
             continue
         target = MODEL_TARGETS[name]
-        ratio = bold(f"{row['ratio']:.2f}", too_slow("models", row))
+        ratio = bold(f"{row['ratio']:.2f}", too_slow("models", row)) + spread_text(row)
         memory = bold(f"{row['memory_ratio']:.2f}", takes_more_memory(row))
         gain = ""
         if row["threads"] > 1 and name in alone:
@@ -275,8 +279,8 @@ OpenMP threads wait for each other) and the one-thread rows are the ones to beli
 Before each measurement there is a pause, so that threads of the process before (PyTorch's look for
 work for milliseconds) do not disturb it.
 
-Where the middle half of either's measurements is more than 20 % from their median, the ratio has
-its spread behind it.
+Where the middle half of either's measurements (of fewer than four, all) is more than 20 % from
+their median, the ratio has its spread behind it.
 """
     for suite, title in TITLES.items():
         if suite not in results:
