@@ -110,10 +110,9 @@ def _params(call: Call) -> list[str]:
             if call.op.accepts_number(a) and not (call.inplace and i == 0)
             else KINDS[base]
         )
+        none = a.optional or a.default == "[]"
         flags = [
-            f
-            for f, on in (("Param::kKeywordOnly", a.keyword_only), ("Param::kNone", a.optional))
-            if on
+            f for f, on in (("Param::kKeywordOnly", a.keyword_only), ("Param::kNone", none)) if on
         ]
         default = "nullptr" if a.default is None else '"' + a.default.replace('"', '\\"') + '"'
         row = [f'"{a.name}"', f"Kind::{kind}", default, " | ".join(flags) or "0"]

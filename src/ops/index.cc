@@ -283,6 +283,8 @@ Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan siz
 }
 
 Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
+  TD_CHECK_INDEX(self.dim() > 0 || dims.empty(),
+                 "Dimension specified as {} but tensor has no dimensions", dims[0]);
   if (self.numel() == 0) return op::clone(self, {});
   if (dims.empty()) {
     const int64_t zero = 0;
@@ -290,7 +292,7 @@ Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
   }
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); i++) {
-    const int64_t n = self.dim() ? self.size(dims[i]) : 1, start = (n - shifts[i] % n) % n;
+    const int64_t n = self.size(dims[i]), start = (n - shifts[i] % n) % n;
     if (start == 0) {
       out = out.is_same(self) ? op::clone(self, {}) : out;
     } else {

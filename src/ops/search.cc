@@ -15,12 +15,12 @@
 #include "op/gather.h"
 #include "op/index_select.h"
 #include "op/median.h"
+#include "op/movedim.h"
 #include "op/nanmedian.h"
 #include "op/narrow.h"
 #include "op/reshape.h"
 #include "op/sort.h"
 #include "op/to_dtype.h"
-#include "op/transpose.h"
 #include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -103,7 +103,13 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
 
 // [size of dim, everything else], dense.
 Tensor as_rows(const Tensor& self, int64_t dim) {
-  const Tensor front = op::transpose(self, 0, dim);
+  TD_CHECK_INDEX(self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", dim);
+  const auto empty = std::count(self.sizes().begin(), self.sizes().end(), 0);
+  TD_CHECK(empty == 0 || self.size(dim) == 0,
+           "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  TD_CHECK(empty <= 1,
+           "Number of zero sized dimensions is more than one, so unique cannot be applied ");
+  const Tensor front = op::movedim(self, {{dim}}, {{0}});
   return dense(
       op::reshape(front, {self.size(dim), self.numel() == 0 ? 0 : self.numel() / self.size(dim)}));
 }
@@ -129,7 +135,6 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool,
                                               bool return_inverse, bool return_counts) {
   check_has_data("unique_dim", self);
-  TD_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
   const Tensor rows = as_rows(self, dim);
   const int64_t n = rows.size(0), width = rows.size(1);
   const std::vector<int64_t> order = cpu::sort_rows(view_of(rows), n, width);

@@ -215,9 +215,8 @@ class Arguments {
   OptInt opt_integer(int i, OptInt fallback = {}) const {
     return given(i) ? present(i) ? OptInt(to_int(values_[i])) : OptInt() : fallback;
   }
-  IntList ints(int i) const { return given(i) ? to_int_list(i) : IntList(IntSpan()); }
-  IntList ints(int i, IntSpan fallback) const {
-    return given(i) ? to_int_list(i) : IntList(fallback);
+  IntList ints(int i, IntSpan fallback = {}) const {  // None stands for an empty default
+    return present(i) ? to_int_list(i) : IntList(fallback);
   }
   IntList opt_ints(int i, OptInts fallback = {}) const {
     return given(i) ? to_int_list(i) : IntList(fallback);

@@ -100,6 +100,15 @@ def test_embedding_bag_gradients_of_second_order() -> None:
     assert taeda.autograd.gradgradcheck(call, [weight, scales])
 
 
+def test_the_first_of_equal_maxima_has_the_gradient() -> None:
+    weight = taeda.tensor([[0.0, 7.0], [1.0, 2.0], [1.0, 1.0], [1.0, 2.0]], requires_grad=True)
+    index, offsets = taeda.tensor([3, 1, 3, 2, 0]), taeda.tensor([0, 4, 4])
+    y = taeda.nn.functional.embedding_bag(index, weight, offsets, mode="max")
+    assert y.tolist() == [[1.0, 2.0], [0.0, 0.0], [0.0, 7.0]]
+    y.sum().backward()
+    assert weight.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+
+
 def test_embedding_bag_errors() -> None:
     F = taeda.nn.functional
     weight = taeda.tensor(WEIGHT)
@@ -144,11 +153,14 @@ def test_grid_sample(mode: str, padding: str, align: bool, sizes: tuple[int, ...
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
-def test_grid_sample_far_outside_and_at_nan() -> None:
-    x = taeda.ones(1, 1, 3, 3)
-    far = taeda.tensor([[[[1e30, 0.0], [float("nan"), 0.0], [float("-inf"), 0.0], [0.0, 0.0]]]])
-    y = taeda.nn.functional.grid_sample(x, far, align_corners=True)
-    assert y.flatten().tolist() == [0.0, 0.0, 0.0, 1.0]
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64])
+@pytest.mark.parametrize("mode, lost", [("bilinear", "nan"), ("bicubic", "nan"), ("nearest", "0")])
+def test_grid_sample_far_outside_and_at_nan(mode: str, lost: str, dtype: taeda.dtype) -> None:
+    x = taeda.ones(1, 1, 5, 5, dtype=dtype)
+    places = [[1e30, 0.0], [float("nan"), 0.0], [float("-inf"), 0.0], [0.0, 0.0]]
+    far = taeda.tensor([[places]], dtype=dtype)
+    y = taeda.nn.functional.grid_sample(x, far, mode, align_corners=True)
+    np.testing.assert_array_equal(y.flatten().numpy(), [0.0, float(lost), float(lost), 1.0])
 
 
 def test_grid_sample_errors() -> None:

@@ -154,6 +154,36 @@ def test_bf16_images_narrower_than_a_step(width: int) -> None:
     assert taeda.equal(*grads)
 
 
+VOLUMES = [  # kernel, stride, padding, dilation, size of x
+    ((7, 7, 7), (2, 2, 2), (3, 3, 3), (1, 1, 1), (6, 7, 7)),
+    ((7, 3, 3), (2, 1, 1), (3, 1, 1), (1, 1, 1), (6, 5, 4)),
+    ((6, 2, 3), (2, 2, 1), (3, 0, 1), (1, 1, 1), (4, 5, 6)),
+    ((3, 3, 3), (2, 2, 2), (1, 1, 1), (2, 1, 1), (5, 6, 5)),
+    ((3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), (8, 9, 8)),
+    ((2, 5, 1), (1, 3, 2), (0, 2, 0), (1, 1, 1), (3, 4, 5)),
+]
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.bfloat16])
+@pytest.mark.parametrize("channels", [1, 3, 16])
+@pytest.mark.parametrize("case", VOLUMES)
+def test_volumes_as_in_double(case: tuple[Any, ...], channels: int, dtype: taeda.dtype) -> None:
+    """Small integers: every sum is exact. Freed memory is left full of another value."""
+    kernel, stride, padding, dilation, size = case
+    taeda.manual_seed(0)
+    x = taeda.randint(-2, 3, (2, channels, *size))
+    w = taeda.randint(-1, 2, (16, channels, *kernel))
+    [taeda.full((w.numel(),), 3e38) for _ in range(4)]
+    results = []
+    for t in (taeda.float64, dtype):
+        a, b = (v.to(t).requires_grad_() for v in (x, w))
+        y = F.conv3d(a, b, None, stride, padding, dilation)
+        y.backward(taeda.ones_like(y))
+        results.append([v.to(dtype) for v in (y, a.grad, b.grad)])
+    for mine, exact in zip(*results, strict=True):
+        assert taeda.equal(mine, exact)
+
+
 def test_expanded_gradient() -> None:
     """sum().backward() sends one number, expanded."""
     x = r(2, 1, 4, 4).requires_grad_()

@@ -111,3 +111,29 @@ def test_repeated_elements_and_rolls(dtype: str) -> None:
         )
     for shift in (1, 3, -5, 600):
         np.testing.assert_array_equal(x.roll(shift, 1).numpy(), np.roll(a, shift, 1))
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_unique_along_a_dimension(dim: int) -> None:
+    x = np.random.default_rng(5).integers(0, 2, (4, 3, 5))
+    x[:, :, 3] = x[:, :, 1]
+    found = taeda.unique(taeda.tensor(x), dim=dim, return_inverse=True, return_counts=True)
+    expected = np.unique(x, axis=dim, return_inverse=True, return_counts=True)
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.reshape(mine.shape))
+
+
+def test_unique_of_nothing() -> None:
+    assert taeda.unique(taeda.zeros(0, 3), dim=0).shape == (0, 3)
+    with pytest.raises(RuntimeError, match="aren't selected"):
+        taeda.unique(taeda.zeros(0, 3), dim=1)
+    with pytest.raises(RuntimeError, match="more than one"):
+        taeda.unique(taeda.zeros(0, 0), dim=0)
+    with pytest.raises(IndexError, match="no dimensions"):
+        taeda.unique(taeda.tensor(3), dim=0)
+
+
+def test_rolls_of_one_number() -> None:
+    assert taeda.tensor(3).roll(2).item() == 3
+    with pytest.raises(IndexError, match="no dimensions"):
+        taeda.tensor(3).roll(2, 0)

@@ -264,3 +264,12 @@ def test_nearest_of_a_whole_ratio_does_not_follow_the_scale(scale: float, length
     y = F.interpolate(image, scale_factor=scale, mode="nearest")
     each = y.shape[3] // length
     assert y[0, 0, 0].tolist() == [float(i // each) for i in range(each * length)]
+
+
+def test_none_stands_for_an_empty_list() -> None:
+    x = taeda.arange(16.0).reshape(1, 1, 4, 4)
+    assert taeda.equal(F.avg_pool2d(x, 2, None), F.avg_pool2d(x, 2))
+    assert taeda.equal(F.avg_pool1d(x[0], 2, stride=None), F.avg_pool1d(x[0], 2))
+    assert taeda.equal(F.max_pool2d(x, 2, None), F.max_pool2d(x, 2))
+    assert taeda.equal(taeda.roll(x, 1, None), taeda.roll(x, 1))
+    assert x.amax(None).item() == 15

@@ -152,6 +152,9 @@ ERRORS = [
         RuntimeError,
         r"expected input with shape \[\*, 4\]",
     ),
+    (lambda: torch.ones(3).bool().argmax(), RuntimeError, "does not support bool input"),
+    (lambda: torch.ones(3).bool().topk(2), RuntimeError, "does not support bool"),
+    (lambda: torch.ones(3).bool().kthvalue(2), NotImplementedError, "for 'Bool'"),
     (lambda: torch.zeros(3).topk(5), RuntimeError, "selected index k out of range"),
     (lambda: torch.zeros(3, 0).kthvalue(1), IndexError, "non-zero size"),
     (
@@ -240,6 +243,26 @@ def test_batch_norm_gradients_by_layout() -> None:
                 return torch.nn.functional.batch_norm(x, mean.clone(), var.clone(), w, b, training)
 
             torch.autograd.gradcheck(f, (x, w, b))
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-25, 1e-19, 1.0, 1e15, 1e19, 1e37])
+@pytest.mark.parametrize("shape", [(40,), (3000,), (2, 30), (30, 20)])
+def test_spread_of_large_and_tiny_numbers(shape: tuple[int, ...], scale: float) -> None:
+    x = np.random.default_rng(2).normal(size=shape).astype(np.float32) * np.float32(scale)
+    with np.errstate(over="ignore"):
+        std = x.astype(np.float64).std(0, ddof=1).astype(np.float32)
+    np.testing.assert_allclose(torch.tensor(x).std(0).numpy(), std, rtol=1e-5)
+    equal = torch.full(shape, 2e38 * min(scale, 1))
+    assert equal.var(0).eq(0).all().item()
+
+
+def test_infinities_go_down_columns() -> None:
+    inf = float("inf")
+    x = torch.tensor([[1.0, inf, 3e38], [0.0, 1.0, 3e38], [2.0, 0.0, -3e38]])
+    assert x.cumsum(0).tolist() == [x[0].tolist(), [1.0, inf, inf], [3.0, inf, x[0, 2].item()]]
+    y = torch.tensor([[0.0, inf], [1.0, 0.0]])
+    assert y.softmax(0).isnan().tolist() == [[False, True], [False, True]]
+    assert y.log_softmax(0).isnan().tolist() == [[False, True], [False, True]]
 
 
 def test_softmax_of_infinities() -> None:

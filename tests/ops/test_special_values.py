@@ -135,3 +135,12 @@ def test_cross_entropy_beside_a_large_maximum(offset: float, smoothing: float) -
     row = [1 / 6 - smoothing / 6] * 6
     row[0] -= 1 - smoothing
     assert (x.grad[0] * 4).tolist() == pytest.approx(row, rel=1e-5)
+
+
+def test_gradient_of_hardsigmoid_at_nan_and_its_ends() -> None:
+    nan, inf = float("nan"), float("inf")
+    x = taeda.tensor([nan, -3.0, 3.0, 0.0, inf, -inf], requires_grad=True)
+    y = taeda.nn.functional.hardsigmoid(x)
+    np.testing.assert_array_equal(y.detach().numpy(), np.float32([nan, 0, 1, 0.5, 1, 0]))
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.float32([0, 0, 0, 1 / 6, 0, 0]))

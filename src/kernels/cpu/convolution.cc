@@ -46,6 +46,13 @@ bool too_narrow_for_onednn(const ConvProblem& p) {
   return p.x.dtype != DType::kFloat32 && p.x.sizes.back() < p.stride.back();
 }
 
+// Beside volumes no deeper than the filters, oneDNN 3.2's gradients of filters with steps of two in
+// depth lack elements.
+bool too_shallow_for_onednn(const ConvProblem& p) {
+  return p.spatial() == 3 && p.stride[0] == 2 &&
+         p.x.sizes[2] <= (p.w.sizes[2] - 1) * p.dilation[0] + 1;
+}
+
 bool row_major(const ConvArray& a) {
   int64_t stride = 1;
   for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) {
@@ -207,18 +214,19 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
+  const bool onednn = use_onednn(p) && !leaves_steps_over(p) && !too_shallow_for_onednn(p);
   if (use_onednn(p) && use_winograd(p, true))
     on_planes(p, &ConvProblem::w, [&](const auto& q) { winograd_conv_weight_gradient(q, gb); });
   else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
     direct_conv_weight_gradient(p, gb);
-  else if (use_onednn(p) && too_narrow_for_onednn(p) && !leaves_steps_over(p)) {
+  else if (onednn && too_narrow_for_onednn(p)) {
     const FloatVector wide(gb);
     on_planes(p, &ConvProblem::w,
               [&](const auto& q) { onednn_conv_weight_gradient(q, wide.view()); });
     wide.store();
-  } else if (use_onednn(p) && !leaves_steps_over(p))
+  } else if (onednn)
     onednn_conv_weight_gradient(p, gb);
   else
     unfolded_weight_gradient(p, gb);

@@ -91,12 +91,12 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
     }
     const Coordinate<T> x = find_coordinate(gx, plane.width, plane);
     const Coordinate<T> y = find_coordinate(gy, plane.height, plane);
-    // What is outside weighs nothing, NaN neither.
-    const V zero = 0;
+    // What is outside weighs nothing; of a position that is not finite the weights are NaN.
+    const V zero = 0, one = 1;
     if (plane.nearest) {
       const Mask<T> inside = store_place(taps->place[0] + p, round(x.value), round(y.value), plane);
       taps->inside[p] = all(inside);
-      store_weights(taps, p, select(inside, V(1), zero), zero, zero, zero);
+      store_weights(taps, p, select(inside, one, zero), zero, zero, zero);
       continue;
     }
     const V left = floor(x.value), top = floor(y.value);
@@ -108,9 +108,10 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
       const int i = k & 1, j = k >> 1;
       const Mask<T> inside = store_place(taps->place[k] + p, left + i, top + j, plane);
       taps->inside[p] &= all(inside);
-      weight[k] = select(inside, wx[i] * wy[j], zero);
-      store(taps->along_x[k] + p, select(inside, (i ? x.slope : -x.slope) * wy[j], zero));
-      store(taps->along_y[k] + p, select(inside, wx[i] * (j ? y.slope : -y.slope), zero));
+      const V counts = select(inside, one, zero);
+      weight[k] = wx[i] * wy[j] * counts;
+      store(taps->along_x[k] + p, (i ? x.slope : -x.slope) * wy[j] * counts);
+      store(taps->along_y[k] + p, wx[i] * (j ? y.slope : -y.slope) * counts);
     }
     store_weights(taps, p, weight[0], weight[1], weight[2], weight[3]);
   }

@@ -173,9 +173,15 @@ template <class A, class T>
 struct Block {
   Corner<A> corners[kBlock][16];
   int count[kBlock];
+  A start[kBlock];  // of the sums: 0, NaN for a cubic at a position that is not finite
   void fill(const Shape& s, const T* grid, const Options& o, int64_t points) {
-    for (int64_t p = 0; p < points; p++)
-      count[p] = corners_of<A>(s, grid + p * s.axes, o, corners[p]);
+    for (int64_t p = 0; p < points; p++) {
+      const T* position = grid + p * s.axes;
+      count[p] = corners_of<A>(s, position, o, corners[p]);
+      start[p] = 0;
+      for (int64_t a = 0; a < s.axes && o.mode == Mode::kBicubic; a++)
+        start[p] += 0 * static_cast<A>(position[a]);
+    }
   }
 };
 
@@ -257,7 +263,7 @@ void grid_sampler(const View& result, const View& input, const View& grid, int64
             const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
             T* y = result.as<T>() + (b * s.channels + c) * s.points + first;
             for (int64_t p = 0; p < n; p++) {
-              A total = 0;
+              A total = block.start[p];
               for (int k = 0; k < block.count[p]; k++)
                 total += static_cast<A>(x[block.corners[p][k].offset]) * block.corners[p][k].weight;
               y[p] = T(total);
@@ -354,7 +360,8 @@ void grid_gradient(const Shape& s, const Options& o, const View& ggrid, const Vi
   using A = Sum<T>;
   for_each_block<A, T>(
       s, o, grid, [&](const Block<A, T>& block, int64_t b, int64_t first, int64_t n) {
-        A sums[kBlock][3] = {};
+        A sums[kBlock][3];
+        for (int64_t p = 0; p < n; p++) std::fill_n(sums[p], 3, block.start[p]);
         for (int64_t c = 0; c < s.channels; c++) {
           const T* x = input.as<T>() + (b * s.channels + c) * s.plane;
           const T* g = gy.as<T>() + (b * s.channels + c) * s.points + first;

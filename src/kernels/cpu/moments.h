@@ -24,6 +24,26 @@ inline void join(Moments& a, double count, double mean, double m2) {
   a.count = total;
 }
 
+// Whether a sum of squares of T may have lost what double holds: squares that overflow or vanish.
+// Zero is one of equals, or of what vanished.
+template <class T>
+bool is_out_of_range(T squares) {
+  return std::is_same_v<T, float> && !(squares > T(1e-30) && squares < T(1e37));
+}
+
+// n elements `stride` apart, in double.
+template <class T>
+void add_wide(Moments& a, const T* x, int64_t n, int64_t stride) {
+  double mean = 0, m2 = 0;
+  for (int64_t i = 0; i < n; i++) mean += static_cast<double>(x[i * stride]);
+  mean /= static_cast<double>(n);
+  for (int64_t i = 0; i < n; i++) {
+    const double d = static_cast<double>(x[i * stride]) - mean;
+    m2 += d * d;
+  }
+  join(a, static_cast<double>(n), mean, m2);
+}
+
 // Takes in a piece of n > 0 elements.
 template <class T>
 void add_piece(Moments& a, const T* x, int64_t n) {
@@ -36,6 +56,8 @@ void add_piece(Moments& a, const T* x, int64_t n) {
     center += first / static_cast<T>(n);
     row_table<T>().moments(x, center, n, &first, &second);
   }
+  const bool equal = second == 0 && std::all_of(x, x + n, [x](T v) { return v == *x; });
+  if (is_out_of_range(second) && !equal) return add_wide(a, x, n, 1);
   join(a, count, center + static_cast<double>(first) / count,
        static_cast<double>(second) -
            static_cast<double>(first) * static_cast<double>(first) / count);

@@ -186,9 +186,14 @@ void random_uniform(const View& out, double from, double to, Generator& generato
     });
     return;
   }
-  const float low = rounded_to(out.dtype, from), range = rounded_to(out.dtype, to) - low;
+  const float low = static_cast<float>(from), range = static_cast<float>(to) - low,
+              high = rounded_to(out.dtype, to);
   fill_from_words<float>(out, 1, generator, [&](const uint32_t* words, float* data, int64_t n) {
     uniform_floats(words, low, range, data, n);
+    if (out.dtype == DType::kFloat32) return;
+    // `to` itself is not drawn: what rounds to it becomes `from`.
+    for (int64_t i = 0; i < n; i++)
+      if (rounded_to(out.dtype, data[i]) == high) data[i] = low;
   });
 }
 

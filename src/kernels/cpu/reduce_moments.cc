@@ -24,9 +24,12 @@ struct MomentsOf {
     for (int64_t j = 0; j < n; j++) center[j] /= static_cast<T>(rows);
     row_table<T>().moments_columns(first, second, x, center, n, rows, stride);
     for (int64_t j = 0; j < n; j++) {
+      Moments& state = static_cast<Moments*>(states)[j];
       const double f = first[j];
-      join(static_cast<Moments*>(states)[j], count, center[j] + f / count,
-           second[j] - f * f / count);
+      if (is_out_of_range(second[j]))
+        add_wide(state, x + j, rows, stride);
+      else
+        join(state, count, center[j] + f / count, second[j] - f * f / count);
     }
   }
   static void merge(void* states, const void* others, int64_t n) {

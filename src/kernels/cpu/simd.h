@@ -109,12 +109,8 @@ struct Vec {
     return hn::CopySign(magnitude.raw, sign.raw);
   }
   // A NaN in either argument gives NaN, as torch.maximum and minimum do.
-  friend TD_FN Vec max(Vec a, Vec b) {
-    return select(isnan(a), a, or_second_nan(raw_max(a, b), b));
-  }
-  friend TD_FN Vec min(Vec a, Vec b) {
-    return select(isnan(a), a, or_second_nan(raw_min(a, b), b));
-  }
+  friend TD_FN Vec max(Vec a, Vec b) { return select(isnan(a), a, raw_max(a, b)); }
+  friend TD_FN Vec min(Vec a, Vec b) { return select(isnan(a), a, raw_min(a, b)); }
   // A NaN is ignored where the other argument is a number.
   friend TD_FN Vec fmax(Vec a, Vec b) {
     return select(isnan(b), a, select(isnan(a), b, raw_max(a, b)));
@@ -122,20 +118,14 @@ struct Vec {
   friend TD_FN Vec fmin(Vec a, Vec b) {
     return select(isnan(b), a, select(isnan(a), b, raw_min(a, b)));
   }
-  // The CPU's own maximum: for arguments that are not NaN. With a NaN in b, the x86 instruction
-  // gives b.
+  // The extremes of two numbers. With a NaN among them they are b, as x86's instructions give.
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   friend TD_FN Vec raw_max(Vec a, Vec b) { return hn::Max(a.raw, b.raw); }
   friend TD_FN Vec raw_min(Vec a, Vec b) { return hn::Min(a.raw, b.raw); }
-
- private:
-  // The extreme of some a and b; b where b is NaN, which x86 does by itself.
-  static TD_FN Vec or_second_nan(Vec extreme, [[maybe_unused]] Vec b) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
-    return extreme;
 #else
-    return select(isnan(b), b, extreme);
+  friend TD_FN Vec raw_max(Vec a, Vec b) { return select(a > b, a, b); }
+  friend TD_FN Vec raw_min(Vec a, Vec b) { return select(a < b, a, b); }
 #endif
-  }
 };
 
 template <class T>

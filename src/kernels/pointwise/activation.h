@@ -194,7 +194,8 @@ struct HardtanhBackward {
 struct Hardsigmoid {
   template <class V>
   TD_FN V operator()(V x) const {
-    return select(x <= -3, V(0), select(x >= 3, V(1), (x + 3) / 6));
+    const V inside = select(x < 3, (x + 3) / 6, x * 0);  // NaN has the slope 0
+    return select(x <= -3, V(0), select(x >= 3, V(1), inside));
   }
 };
 

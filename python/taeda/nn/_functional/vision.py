@@ -287,12 +287,25 @@ def _bags_of_rows(
         raise RuntimeError(f"embedding_bag: {error}") from None
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
-        index = bag_of.unsqueeze(1).expand_as(rows)
-        return zeros.scatter_reduce(0, index, rows, "amax", include_self=False)
+        return _maxima(rows, bag_of, zeros)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[: input.numel()].unsqueeze(1)
     total = zeros.index_add(0, bag_of, rows)
     return total / lengths.clamp(min=1).unsqueeze(1) if mode == "mean" else total
+
+
+def _maxima(rows: Tensor, bag_of: Tensor, zeros: Tensor) -> Tensor:
+    """Maxima of the rows of each bag, by columns. The first of several has the gradient."""
+    index, n = bag_of.unsqueeze(1).expand_as(rows), rows.size(0)
+    if n == 0:
+        return zeros
+    with taeda.no_grad():
+        largest = zeros.scatter_reduce(0, index, rows, "amax", include_self=False)[bag_of]
+        found = (rows == largest) | ((rows != rows) & (largest != largest))
+        places = taeda.arange(n, device=rows.device).unsqueeze(1).expand_as(rows)
+        none = taeda.full_like(zeros, n, dtype=taeda.int64)
+        first = none.scatter_reduce(0, index, places.masked_fill(~found, n), "amin")
+    return rows.gather(0, first.clamp(max=n - 1)).masked_fill(first == n, 0)
 
 
 def _bag_starts(offsets: Tensor, total: int, include_last_offset: bool) -> Tensor:
