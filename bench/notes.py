@@ -17,18 +17,24 @@ NOTES: dict[str, str] = {
     r"cat\(\[a, b\]\)": "0.2 to 0.3 in other runs and at one thread; this one was disturbed.",
     # --- models (the notes on performance tell more) ---------------------------------------------
     r"gnmt": (
-        "1.15 to 1.33 on one thread in runs of several days (PyTorch 870 to 962 ms a step). "
+        "1.15 to 1.33 on one thread, 1.15 to 1.52 on two, in runs of several days (713 to 810 ms a "
+        "step on one, PyTorch 870 to 985). "
         "Products take 79 % of a step, at the peak's rate; Adam, 4 %, is bound by memory; packing "
         "takes 8 %, the cells 4 %. Tried: packing the recurrent weight once a call, cells where "
         "their sums are, units as tasks; without gain other tiles for 16 rows, packing weights "
         "where they are used, fetching ahead what cells read and write."
     ),
+    r"vit_tiny": (
+        "1.15 and 1.32 in two runs of one day on one thread (10.4 and 11.1 images/s, PyTorch 9.1 "
+        "and 8.5), 1.33 to 1.59 on two. 79 % of a step are products at 106 of 118 GFLOP/s, 8 % "
+        "packing. Tried: fetching the next panel of B or the next tile of C ahead (slower)."
+    ),
     r"resnet(18|50)|mobilenet_v1": (
         "what is left are oneDNN's 3x3 convolutions with stride 2 and on 7 x 7 images, and 1x1 "
         "ones at 79 to 109 GFLOP/s. Tried: own products for 1x1 with stride 1 (up to 25 % "
         "slower than oneDNN's), Winograd's filters packed once (4 % on one size). PyTorch's "
-        "time differs by 15 to 30 % between processes: ResNet-50 1.34 to 1.48, MobileNet v1 "
-        "1.68 to 2.23 in runs of one day."
+        "time differs by 15 to 30 % between processes: ResNet-50 1.33 to 1.48, ResNet-18 on two "
+        "threads 1.32 to 1.41, MobileNet v1 1.68 to 2.23 in runs of some days."
     ),
     # --- arithmetic -----------------------------------------------------------------------------
     r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (

@@ -29,7 +29,7 @@ PURPOSES = {
     r"|[Uu]nfold",
     "pooling": r"pool|taps_max|find_f32|find_row|split_f32|pairs_(max|gradient)|of_pairs"
     r"|scatter_plane",
-    "optimizer": r"Rule>|foreach|fused_",
+    "optimizer": r"(sgd|adam|rmsprop)_f\d|Rule>|foreach|fused_",
     "attention, softmax, loss": r"[Aa]ttention|(For|Back)ward::run|softmax|exp_|scores"
     r"|weigh_|loss|extreme",
     "norms, sums": r"moments|statistics|(layer|batch)_norm|train_rows|::rows|reduce|sum_"
