@@ -230,6 +230,7 @@ def test_gradgradcheck_finds_wrong_second_derivatives():
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
             return x**3
 
         @staticmethod
@@ -237,10 +238,47 @@ def test_gradgradcheck_finds_wrong_second_derivatives():
             (x,) = ctx.saved_tensors
             return 3 * x * x.detach() * gy  # loses half of the second derivative
 
+        @staticmethod
+        def jvp(ctx, x_t):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * x_t
+
     x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
     assert taeda.autograd.gradcheck(Half.apply, x)
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         taeda.autograd.gradgradcheck(Half.apply, x)
+    for fast in (False, True):
+        only_forward = {
+            "check_fwd_over_rev": True,
+            "check_rev_over_rev": False,
+            "check_undefined_grad": False,
+            "fast_mode": fast,
+        }
+        with pytest.raises(RuntimeError, match="forward mode"):
+            taeda.autograd.gradgradcheck(Half.apply, x, **only_forward)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_forward_mode_over_backward_is_checked(fast):
+    x = taeda.tensor([0.3, 0.7], dtype=taeda.float64, requires_grad=True)
+    y = taeda.tensor([1.3, -0.7], dtype=taeda.float64, requires_grad=True)
+    options = {"check_fwd_over_rev": True, "fast_mode": fast}
+    assert taeda.autograd.gradgradcheck(taeda.sin, x, **options)
+    assert taeda.autograd.gradgradcheck(lambda a, b: (a * b).sin() + a.exp(), (x, y), **options)
+    assert taeda.autograd.gradgradcheck(lambda a: (a**3, 2), x, **options)
+    z = taeda.tensor([0.3 + 1j, 0.7 - 2j], dtype=taeda.complex128, requires_grad=True)
+    assert taeda.autograd.gradgradcheck(lambda a: a * a.conj() * a, z, **options)
+
+
+def test_gradcheck_wants_a_mode_for_what_it_checks():
+    x = taeda.ones(2, dtype=taeda.float64, requires_grad=True)
+    check = taeda.autograd.gradgradcheck
+    with pytest.raises(AssertionError, match="check_fwd_over_rev or check_rev_over_rev"):
+        check(taeda.sin, x, check_rev_over_rev=False)
+    with pytest.raises(AssertionError, match="check_undefined_grad=True requires"):
+        check(taeda.sin, x, check_rev_over_rev=False, check_fwd_over_rev=True)
+    with pytest.raises(AssertionError, match="check_forward_ad or check_backward_ad"):
+        taeda.autograd.gradcheck(taeda.sin, x, check_backward_ad=False)
 
 
 def test_gradcheck_wants_something_to_check():

@@ -177,9 +177,21 @@ def _check_backward(
                 raise GradcheckError(_mismatch("backward", o, i, numerical[o], analytical))
 
 
-def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
+def _pushed_forward(func: Callable, inputs: tuple, x: Tensor, direction: Tensor) -> list[Tensor]:
+    """The tangent of each output, as reals, where input ``x`` has the tangent ``direction``."""
     from taeda.autograd import forward_ad
 
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x.detach(), direction)
+        outputs = _evaluate(func, tuple(dual if v is x else v for v in inputs))
+        parts = [forward_ad.unpack_dual(y) for y in outputs]
+        return [
+            _as_reals(taeda.zeros_like(p.primal) if p.tangent is None else p.tangent).clone()
+            for p in parts
+        ]
+
+
+def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
     checked = _inputs_to_check(inputs)
     for i, x in enumerate(checked):
         numerical = _numerical_jacobians(func, inputs, x, eps)
@@ -188,18 +200,7 @@ def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol:
             for step, _ in _directions(x):
                 direction = taeda.zeros_like(x.detach())
                 direction[index] = step
-                with forward_ad.dual_level():
-                    dual = forward_ad.make_dual(x.detach(), direction)
-                    outputs = _evaluate(func, tuple(dual if v is x else v for v in inputs))
-                    parts = [forward_ad.unpack_dual(y) for y in outputs]
-                    rows.append(
-                        [
-                            _as_reals(
-                                taeda.zeros_like(p.primal) if p.tangent is None else p.tangent
-                            ).clone()
-                            for p in parts
-                        ]
-                    )
+                rows.append(_pushed_forward(func, inputs, x, direction))
         for o in range(len(numerical)):
             analytical = _matrix([row[o] for row in rows], numerical[o].shape[1])
             if not _close(analytical, numerical[o], rtol, atol):
@@ -217,8 +218,17 @@ def _from_reals(v: Tensor, like: Tensor) -> Tensor:
     return v.view(like.shape).to(like.dtype)
 
 
-def _check_fast(func: Callable, inputs: tuple, eps: float, atol: float, rtol: float) -> None:
-    """One random projection an input and output: v^T J u by differences and by backward."""
+def _check_fast(
+    func: Callable,
+    inputs: tuple,
+    eps: float,
+    atol: float,
+    rtol: float,
+    backward: bool,
+    forward: bool,
+) -> None:
+    """One random projection an input and output: v^T J u by differences, and by the modes asked
+    for."""
     generator = taeda.Generator().manual_seed(0)
     outputs = _evaluate(func, inputs)
     checked = _inputs_to_check(inputs)
@@ -231,21 +241,25 @@ def _check_fast(func: Callable, inputs: tuple, eps: float, atol: float, rtol: fl
             x.data.sub_(step, alpha=2 * eps)
             minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
             x.data.add_(step, alpha=eps)
+        pushed = _pushed_forward(func, inputs, x, step) if forward else []
         for o, y in enumerate(outputs):
             v = _random_vector(y, generator)
             numerical = (v * (plus[o] - minus[o]) / (2 * eps)).sum()
-            gy = _from_reals(v, y)
-            g = (
-                _grad(y, x, gy, retain_graph=True, allow_unused=True)[0]
-                if y.requires_grad
-                else None
-            )
-            analytical = (
-                taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
-            )
+            found = {}
+            if backward:
+                found["fast mode"] = _pulled_back(y, x, _from_reals(v, y), u)
+            if forward:
+                found["fast mode, forward mode"] = (v * pushed[o]).sum()
             scale = max(1.0, float(_as_reals(y).numel()) ** 0.5)
-            if not _close(analytical, numerical, rtol, atol * scale):
-                raise GradcheckError(_mismatch("fast mode", o, i, numerical, analytical))
+            for kind, analytical in found.items():
+                if not _close(analytical, numerical, rtol, atol * scale):
+                    raise GradcheckError(_mismatch(kind, o, i, numerical, analytical))
+
+
+def _pulled_back(y: Tensor, x: Tensor, gy: Tensor, u: Tensor) -> Tensor:
+    """The product of u with the gradient of x for the gradient gy of y."""
+    g = _grad(y, x, gy, retain_graph=True, allow_unused=True)[0] if y.requires_grad else None
+    return taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
 
 
 def _check_undefined_grad(func: Callable, inputs: tuple) -> None:
@@ -313,22 +327,33 @@ def gradcheck(
     >>> torch.autograd.gradcheck(torch.sin, x)
     True
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
+    for batched, name, needed, mode in (
+        (check_batched_grad, "check_batched_grad", check_backward_ad, "check_backward_ad"),
+        (check_batched_forward_grad, "check_batched_forward_grad", check_forward_ad,
+         "check_forward_ad"),
+    ):  # fmt: skip
+        if batched and not needed:
+            raise AssertionError(f"Setting {name}=True requires {mode} to be True")
     if check_batched_grad or check_batched_forward_grad:
         raise NotImplementedError("gradcheck: checking batched gradients needs vmap")
     inputs = _as_tuple(inputs)
     try:
         _check_inputs(inputs)
         _check_outputs(func, inputs)
+        if fast_mode:
+            _check_fast(func, inputs, eps, atol, rtol, check_backward_ad, check_forward_ad)
         if check_backward_ad:
-            if fast_mode:
-                _check_fast(func, inputs, eps, atol, rtol)
-            else:
+            if not fast_mode:
                 _check_backward(func, inputs, eps, atol, rtol, nondet_tol)
             if check_grad_dtypes:
                 _check_dtypes(func, inputs)
             if check_undefined_grad:
                 _check_undefined_grad(func, inputs)
-        if check_forward_ad:
+        if check_forward_ad and not fast_mode:
             _check_forward(func, inputs, eps, atol, rtol)
     except GradcheckError:
         if raise_exception:
@@ -344,6 +369,19 @@ def _check_dtypes(func: Callable, inputs: tuple) -> None:
     for i, (g, x) in enumerate(zip(grads, checked)):
         if g is not None and g.dtype != x.dtype:
             raise GradcheckError(f"Gradient of input {i} has dtype {g.dtype}, expected {x.dtype}")
+
+
+def _given_gradients(outputs: Sequence[Tensor], strided: bool) -> tuple:
+    """A random gradient for each output; ``strided``: one that is not contiguous."""
+    generator = taeda.Generator().manual_seed(0)
+    made = []
+    for y in outputs:
+        reals = taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator)
+        gy = _from_reals(reals, y)
+        if strided:
+            gy = taeda.stack([gy, gy], -1).select(-1, 0)
+        made.append(gy.detach().requires_grad_())
+    return tuple(made)
 
 
 def gradgradcheck(
@@ -367,33 +405,39 @@ def gradgradcheck(
 ) -> bool:
     """Compares second derivatives with central differences of the first.
 
+    The second derivatives come from backward through backward (``check_rev_over_rev``), from
+    forward mode through backward (``check_fwd_over_rev``), or from both in turn.
+
     >>> x = torch.randn(3, dtype=torch.float64, requires_grad=True)
-    >>> torch.autograd.gradgradcheck(torch.sin, x)
+    >>> torch.autograd.gradgradcheck(torch.sin, x, check_fwd_over_rev=True)
     True
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+        )
+    for name, wanted in (
+        ("check_undefined_grad", check_undefined_grad),
+        ("check_batched_grad", check_batched_grad),
+    ):
+        if wanted and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     inputs = _as_tuple(inputs)
     if grad_outputs is None:
         outputs = _differentiable(_as_tuple(func(*inputs)))
-        generator = taeda.Generator().manual_seed(0)
-        made = []
-        for y in outputs:
-            gy = _from_reals(
-                taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator), y
-            ).to(y.dtype)
-            if gen_non_contig_grad_outputs:
-                gy = taeda.stack([gy, gy], -1).select(-1, 0)
-            made.append(gy.detach().requires_grad_())
-        grad_outputs = tuple(made)
+        grad_outputs = _given_gradients(outputs, gen_non_contig_grad_outputs)
     else:
         grad_outputs = _as_tuple(grad_outputs)
-    count = len(grad_outputs)
+    count = len(inputs)
+    checked = [isinstance(x, Tensor) and x.requires_grad for x in inputs + grad_outputs]
 
     def gradient(*args: Any) -> tuple:
-        xs, gys = args[:-count], args[-count:]
-        xs = tuple(x.view_as(x) if isinstance(x, Tensor) and x.requires_grad else x for x in xs)
+        # Forward mode hands over dual tensors, which do not require grad yet.
+        args = tuple(x.requires_grad_() if at else x for x, at in zip(args, checked))
+        xs = tuple(x.view_as(x) if at else x for x, at in zip(args[:count], checked))
         outputs = _differentiable(_as_tuple(func(*xs)))
-        wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        grads = _grad(outputs, wanted, gys, create_graph=True, allow_unused=True)
+        wanted = [x for x, at in zip(xs, checked) if at]
+        grads = _grad(outputs, wanted, args[count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
     def recorded(*args: Any) -> tuple:
