@@ -45,7 +45,8 @@ SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with tw
 PROCESSES = {"resnet50": 5}  # that train a model, 3 for others: PyTorch's differ most by this one
 MODELS = [
     "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
-    "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
+    "vit_tiny", "gpt", "gnmt", "ncf", "resnet50_bf16", "gpt_bf16", "bert_bf16", "lstm_bf16",
+    "gpt2_decode", "gpt2_decode_bf16",
 ]  # fmt: skip
 # Runs in a fresh interpreter: seconds, resident megabytes and modules of one import.
 IMPORT = """

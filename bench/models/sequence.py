@@ -1,4 +1,4 @@
-"""Translation by recurrent networks."""
+"""Recurrent networks: translation and a language model."""
 
 import torch
 from torch import nn
@@ -69,3 +69,17 @@ class GNMT(nn.Module):
     def forward(self, source, target):
         memory = self.encoder(self.embedding(source))
         return self.classifier(self.decoder(self.embedding(target), memory))
+
+
+class RecurrentLanguageModel(nn.Module):
+    """Zaremba et al., "Recurrent neural network regularization", 2014, without the dropout. Tokens
+    are (length, batch)."""
+
+    def __init__(self, vocabulary, width, layers=2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.recurrent = nn.LSTM(width, width, layers)
+        self.classifier = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens):
+        return self.classifier(self.recurrent(self.embedding(tokens))[0])

@@ -1,4 +1,4 @@
-"""Transformers: an image classifier, a language model in training, and one that writes."""
+"""Transformers: an image classifier, language models in training, and one that writes."""
 
 import torch
 import torch.nn.functional as F
@@ -42,6 +42,40 @@ class Block(nn.Module):
     def forward(self, x, cache=None, position=0):
         x = x + self.attention(self.norm1(x), cache, position)
         return x + self.mlp(self.norm2(x))
+
+
+class PostNormBlock(nn.Module):
+    """The block of the first transformers: each part's sum with its input is normalized."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attention = Attention(width, heads, False)
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x):
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.mlp(x))
+
+
+class BERT(nn.Module):
+    """Devlin et al., "BERT", 2018: an encoder that predicts the tokens that were masked."""
+
+    def __init__(self, vocabulary, length, width, layers, heads):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.position = nn.Parameter(torch.randn(length, width) * 0.02)
+        self.norm = nn.LayerNorm(width)
+        self.blocks = nn.Sequential(*(PostNormBlock(width, heads) for _ in range(layers)))
+        self.transform = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        nn.init.normal_(self.embedding.weight, std=0.02)
+
+    def forward(self, tokens):
+        x = self.blocks(self.norm(self.embedding(tokens) + self.position))
+        return F.linear(self.transform(x), self.embedding.weight, self.bias)
 
 
 class ViT(nn.Module):

@@ -5,6 +5,8 @@ token by token) and returns the loss. `full` is the size that is timed, the othe
 tests. Everything is drawn from seed 0, so both frameworks see the same numbers.
 """
 
+import contextlib
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -30,15 +32,23 @@ def training(model, optimizer, loss_of, units, unit):
     return Workload(model, step, units, unit)
 
 
-def classifier(model, batch, image, classes, lr=0.01):
+def mixed():
+    """The products and convolutions inside in bf16."""
+    return torch.autocast("cpu", torch.bfloat16)
+
+
+def classifier(model, batch, image, classes, lr=0.01, precision=contextlib.nullcontext):
     """Training with SGD and momentum on random images."""
     channels = 1 if image == 28 else 3
     images = torch.randn(batch, channels, image, image)
     labels = torch.randint(0, classes, (batch,))
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=1e-4)
-    return training(
-        model, optimizer, lambda: F.cross_entropy(model(images), labels), batch, "images"
-    )
+
+    def loss():
+        with precision():
+            return F.cross_entropy(model(images), labels)
+
+    return training(model, optimizer, loss, batch, "images")
 
 
 def alexnet(full):
@@ -59,10 +69,14 @@ def resnet18(full, batch=16):
     return classifier(vision.ResNet(vision.BasicBlock, (2, 2, 2, 2), 10, 8), 8, 64, 10)
 
 
-def resnet50(full):
+def resnet50(full, **options):
     if full:
-        return classifier(vision.ResNet(vision.Bottleneck, (3, 4, 6, 3)), 8, 224, 1000)
-    return classifier(vision.ResNet(vision.Bottleneck, (1, 1, 1, 1), 10, 8), 8, 64, 10)
+        return classifier(vision.ResNet(vision.Bottleneck, (3, 4, 6, 3)), 8, 224, 1000, **options)
+    return classifier(vision.ResNet(vision.Bottleneck, (1, 1, 1, 1), 10, 8), 8, 64, 10, **options)
+
+
+def resnet50_bf16(full):
+    return resnet50(full, precision=mixed)
 
 
 def mobilenet_v1(full):
@@ -96,14 +110,36 @@ def vit_tiny(full):
     )
 
 
-def gpt(full, batch=8):
+def gpt(full, batch=8, dtype=torch.float32):
     batch, length, vocabulary = (batch, 256, 65) if full else (2, 16, 65)
-    model = transformer.GPT(vocabulary, length, *((384, 6, 6) if full else (24, 2, 3)))
+    model = transformer.GPT(vocabulary, length, *((384, 6, 6) if full else (24, 2, 3))).to(dtype)
     text = torch.randint(0, vocabulary, (batch, length + 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
 
     def loss():
-        return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
+        return F.cross_entropy(model(text[:, :-1]).flatten(0, 1).float(), text[:, 1:].flatten())
+
+    return training(model, optimizer, loss, batch * length, "tokens")
+
+
+def gpt_bf16(full):
+    return gpt(full, dtype=torch.bfloat16)
+
+
+def bert_bf16(full):
+    """BERT-small under autocast; a seventh of the tokens is predicted."""
+    batch, length, vocabulary = (8, 128, 30522) if full else (2, 16, 65)
+    model = transformer.BERT(vocabulary, length, *((512, 4, 8) if full else (24, 2, 3)))
+    text = torch.randint(1, vocabulary, (batch, length))
+    masked = torch.arange(length) % 7 == 3
+    tokens = text.masked_fill(masked, 0)
+    targets = text.masked_fill(~masked, -100).flatten()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
+
+    def loss():
+        with mixed():
+            scores = model(tokens)
+        return F.cross_entropy(scores.flatten(0, 1).float(), targets)
 
     return training(model, optimizer, loss, batch * length, "tokens")
 
@@ -120,6 +156,19 @@ def gnmt(full):
         return F.cross_entropy(scores.flatten(0, 1), target[1:].flatten(), label_smoothing=0.1)
 
     return training(model, optimizer, loss, 2 * batch * length, "tokens")
+
+
+def lstm_bf16(full):
+    vocabulary, width, batch, length = (10000, 650, 20, 35) if full else (50, 16, 4, 6)
+    model = sequence.RecurrentLanguageModel(vocabulary, width).to(torch.bfloat16)
+    text = torch.randint(0, vocabulary, (length + 1, batch))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+
+    def loss():
+        scores = model(text[:-1])
+        return F.cross_entropy(scores.flatten(0, 1).float(), text[1:].flatten())
+
+    return training(model, optimizer, loss, batch * length, "tokens")
 
 
 def ncf(full):
@@ -166,7 +215,7 @@ WORKLOADS = {
     f.__name__: f
     for f in (
         alexnet, vgg19, resnet18, resnet50, mobilenet_v1, mobilenet_v2, convnet, vit_tiny, gpt,
-        gnmt, ncf, gpt2_decode, gpt2_decode_bf16,
+        gnmt, ncf, resnet50_bf16, gpt_bf16, bert_bf16, lstm_bf16, gpt2_decode, gpt2_decode_bf16,
     )
 }  # fmt: skip
 

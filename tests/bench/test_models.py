@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 WORKER = Path(__file__).resolve().parents[2] / "bench" / "models" / "worker.py"
+BF16_TRAINING = {"resnet50_bf16", "gpt_bf16", "bert_bf16", "lstm_bf16"}
 STEPS = 5
 
 
@@ -29,14 +30,16 @@ def ours():
 def test_models_start_and_train_as_in_pytorch(ours):
     pytest.importorskip("torch")
     theirs = check("torch")
-    assert list(ours) == list(theirs) and len(ours) == 13
+    assert list(ours) == list(theirs) and len(ours) == 17
     for name, expected in theirs.items():
         assert ours[name]["weights"] == expected["weights"], name
         # Small batches through many batch norms are chaotic: in five steps of the mobilenets
         # PyTorch moves up to 6e-3 away from its own losses in float64.
         tolerance = 1e-2 if name.startswith("mobilenet") else 1e-4 if "bf16" in name else 1e-5
         losses, found = expected["losses"], ours[name]["losses"]
-        if name.startswith("resnet"):
+        if name in BF16_TRAINING:  # roundings to 8 bits, here and there in another order
+            tolerance = 5e-2 if name == "resnet50_bf16" else 1e-3
+        elif name.startswith("resnet"):
             # Three steps agree to the last digits, gradients too; then an activation that is 0 but
             # for its rounding lies on the other side of ReLU's kink.
             assert found[:3] == pytest.approx(losses[:3], rel=1e-6), name

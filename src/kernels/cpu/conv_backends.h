@@ -5,10 +5,11 @@
 
 namespace taeda::cpu {
 
-// oneDNN: p.x, p.w, p.y are f32 or bf16 and not empty.
-void onednn_conv_forward(const ConvProblem& p, const View& bias);
-void onednn_conv_input_gradient(const ConvProblem& p);
-void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+// oneDNN: p.x, p.w, p.y are f32 or bf16 and not empty. False, with nothing done, where it has only
+// its slow reference implementation.
+bool onednn_conv_forward(const ConvProblem& p, const View& bias);
+bool onednn_conv_input_gradient(const ConvProblem& p);
+bool onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
 
 // Winograd's algorithm for f32 images, 3x3 filters and stride 1, where use_winograd says so; all
 // arrays are row-major.

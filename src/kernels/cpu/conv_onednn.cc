@@ -3,6 +3,7 @@
 // compiled kernel wants, runs it and writes the result back, so that the layout changes never touch
 // main memory. How it is cut depends on the sizes alone.
 #include <algorithm>
+#include <atomic>
 
 #include "base/parallel.h"
 #include "kernels/cpu/conv_backends.h"
@@ -17,7 +18,8 @@ using onednn::Compiled;
 
 enum class Kind : int64_t { kForward, kInputGradient, kWeightGradient };
 
-// One part of a convolution, compiled: the kernel and the layout changes around it.
+// One part of a convolution, compiled: the kernel and the layout changes around it. Without a
+// kernel where oneDNN has none for it.
 struct Plan {
   Compiled kernel;
   // The part as the caller holds it, and as the kernel wants it.
@@ -74,26 +76,14 @@ memory::desc in_layout(const memory::desc& user, Layout layout) {
   return {user.get_dims(), user.get_data_type(), wanted};
 }
 
-template <class Descriptor>
-Compiled compile(const Descriptor& pd) {
-  return {typename std::conditional_t<
-              std::is_same_v<Descriptor, dnnl::convolution_forward::primitive_desc>,
-              std::type_identity<dnnl::convolution_forward>,
-              std::conditional_t<
-                  std::is_same_v<Descriptor, dnnl::convolution_backward_data::primitive_desc>,
-                  std::type_identity<dnnl::convolution_backward_data>,
-                  std::type_identity<dnnl::convolution_backward_weights>>>::type(pd),
-          static_cast<size_t>(pd.scratchpad_desc().get_size())};
-}
-
-std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias) {
+// The plan with x and y in a certain layout; without a kernel where there is none for it.
+std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias, Layout layout) {
   const OneThread one_thread;
   const auto algorithm = dnnl::algorithm::convolution_direct;
   auto plan = std::make_shared<Plan>();
   plan->user_x = onednn::desc_of(p.x.view());
   plan->user_w = onednn::desc_of(with_groups(p.w, p.groups).view());
   plan->user_y = onednn::desc_of(p.y.view());
-  const Layout layout = choose_layout(kind, p);
   const memory::desc x = in_layout(plan->user_x, layout), y = in_layout(plan->user_y, layout);
   memory::desc w = any_layout(plan->user_w);
   if (kind == Kind::kWeightGradient)  // parts are added up in f32
@@ -103,36 +93,51 @@ std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias)
   memory::dims stride = onednn::dims_of(p.stride), before = onednn::dims_of(p.padding),
                after = onednn::dims_of(p.padding_after()), dilation = onednn::dims_of(p.dilation);
   for (auto& d : dilation) d -= 1;
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::primitive_attr attributes = onednn::own_scratchpad();
+  constexpr bool kAllowEmpty = true;
 
   const dnnl::convolution_forward::primitive_desc forward(
       onednn::engine(), dnnl::prop_kind::forward_training, algorithm, x,
       kind == Kind::kWeightGradient ? any_layout(plan->user_w) : w, bias, y, stride, dilation,
-      before, after, attributes);
+      before, after, attributes, kAllowEmpty);
+  if (!forward) return plan;
   if (kind == Kind::kForward) {
     plan->x = forward.src_desc(), plan->w = forward.weights_desc(), plan->y = forward.dst_desc();
-    plan->kernel = compile(forward);
+    plan->kernel = onednn::compile<dnnl::convolution_forward>(forward);
   } else if (kind == Kind::kInputGradient) {
     const dnnl::convolution_backward_data::primitive_desc backward(
-        onednn::engine(), algorithm, x, w, y, stride, dilation, before, after, forward, attributes);
+        onednn::engine(), algorithm, x, w, y, stride, dilation, before, after, forward, attributes,
+        kAllowEmpty);
+    if (!backward) return plan;
     plan->x = backward.diff_src_desc(), plan->w = backward.weights_desc(),
     plan->y = backward.diff_dst_desc();
-    plan->kernel = compile(backward);
+    plan->kernel = onednn::compile<dnnl::convolution_backward_data>(backward);
   } else {
     const dnnl::convolution_backward_weights::primitive_desc backward(
         onednn::engine(), algorithm, x, w, bias, y, stride, dilation, before, after, forward,
-        attributes);
+        attributes, kAllowEmpty);
+    if (!backward) return plan;
     plan->x = backward.src_desc(), plan->w = backward.diff_weights_desc(),
     plan->y = backward.diff_dst_desc();
-    plan->kernel = compile(backward);
+    plan->kernel = onednn::compile<dnnl::convolution_backward_weights>(backward);
   }
   plan->bias = bias;
   return plan;
 }
 
+// The plan in the fastest layout for which oneDNN has a kernel.
+std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias) {
+  const Layout best = choose_layout(kind, p);
+  std::shared_ptr<Plan> plan = build_plan(kind, p, has_bias, best);
+  for (const Layout layout : {Layout::kBlocked, Layout::kChannelsLast, Layout::kPlain}) {
+    if (plan->kernel) break;
+    if (layout != best) plan = build_plan(kind, p, has_bias, layout);
+  }
+  return plan;
+}
+
 std::shared_ptr<const Plan> find_plan(Kind kind, const ConvProblem& p, bool has_bias) {
-  static onednn::Cache<Plan> cache(1024);
+  static auto& cache = *new onednn::Cache<Plan>(1024);
   std::vector<int64_t> key;
   key.reserve(64);
   key.insert(key.end(), {static_cast<int64_t>(kind), static_cast<int64_t>(p.x.dtype), p.groups,
@@ -253,8 +258,8 @@ std::vector<float> read_bias(const View& bias) {
 }
 
 // Forward and input gradient: every part reads the same weights and writes a part of the result of
-// its own.
-void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
+// its own. False, with nothing done, where there is no kernel for some part.
+bool run_parts(Kind kind, const ConvProblem& p, const View& bias) {
   const bool by_group = p.groups > 1;
   const int64_t channels = by_group                 ? p.groups
                            : kind == Kind::kForward ? p.y.sizes[1]
@@ -274,6 +279,7 @@ void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
     return std::pair(start, std::min(parts.channels, channels - start));
   };
   const bool has_tail = tail != parts.samples;
+  std::atomic<bool> lacks_kernel{false};
   parallel_for(0, parts.channel_parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       const auto [start, length] = channel_range(i);
@@ -283,12 +289,17 @@ void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
         Weights& mine = weights[static_cast<size_t>(i)];
         mine.plan[v] =
             find_plan(kind, batch_part(part, 0, v == 0 ? parts.samples : tail), bias.present);
+        if (!mine.plan[v]->kernel) {
+          lacks_kernel = true;
+          return;
+        }
         mine.staged[v] =
             std::make_unique<Staged>(mine.plan[v]->user_w, part.w.data, mine.plan[v]->w);
         mine.staged[v]->load();
       }
     }
   });
+  if (lacks_kernel) return false;
 
   parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
@@ -319,6 +330,7 @@ void run_parts(Kind kind, const ConvProblem& p, const View& bias) {
       }
     }
   });
+  return true;
 }
 
 constexpr int64_t kWeightBytes = int64_t{32}
@@ -343,13 +355,19 @@ class WeightGradient {
     cut_channels(parts_, p, channels_, by_group_ ? 1 : 16);
     for (int64_t c = 0; c < parts_.channel_parts; c++) {
       plans_.push_back(find_plan(Kind::kWeightGradient, part(c, 0), gb_.present));
+      if (!plans_.back()->kernel || !tail_plan(c)->kernel) {
+        has_kernels_ = false;
+        return;
+      }
       floats_ =
           std::max(floats_, static_cast<int64_t>(plans_.back()->w.get_size() / sizeof(float)));
     }
     bias_floats_ = gb_.present ? ceil_div(p.y.sizes[1], 16) * 16 : 0;
   }
 
-  void run() const {
+  // False, with nothing done, where there is no kernel for some part.
+  bool run() const {
+    if (!has_kernels_) return false;
     const Scratch<float> partial(floats_ * parts_.count()),
         partial_bias(bias_floats_ * parts_.count());
     parallel_for(0, parts_.count(), 1, [&](int64_t begin, int64_t end) {
@@ -361,6 +379,7 @@ class WeightGradient {
       add_weights(c, partial.data() + first * floats_);
       if (gb_.present) add_bias(c, partial_bias.data() + first * bias_floats_);
     }
+    return true;
   }
 
  private:
@@ -371,13 +390,19 @@ class WeightGradient {
                       first, std::min(parts_.samples, p_.samples() - first));
   }
 
+  // Of the last part of the batch, which may be shorter.
+  std::shared_ptr<const Plan> tail_plan(int64_t c) const {
+    const ConvProblem last = part(c, parts_.batch_parts - 1);
+    return last.samples() == parts_.samples ? plans_[static_cast<size_t>(c)]
+                                            : find_plan(Kind::kWeightGradient, last, gb_.present);
+  }
+
   void run_part(int64_t i, float* weights, float* bias) const {
     const int64_t c = i / parts_.batch_parts, b = i % parts_.batch_parts;
     const ConvProblem mine = part(c, b);
     const Plan& usual = *plans_[static_cast<size_t>(c)];
-    const auto plan = mine.samples() == parts_.samples
-                          ? plans_[static_cast<size_t>(c)]
-                          : find_plan(Kind::kWeightGradient, mine, gb_.present);
+    const auto plan =
+        mine.samples() == parts_.samples ? plans_[static_cast<size_t>(c)] : tail_plan(c);
     const Staged x(plan->user_x, mine.x.data, plan->x), y(plan->user_y, mine.y.data, plan->y);
     // A shorter last part may compute in another layout: it is stored in the usual one.
     const Staged w(usual.w, weights, plan->w);
@@ -423,6 +448,7 @@ class WeightGradient {
   Parts parts_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // of a full part, by channel part
   int64_t floats_ = 0, bias_floats_ = 0;
+  bool has_kernels_ = true;
 };
 
 }  // namespace
@@ -431,13 +457,14 @@ bool onednn_convolves(DType dtype) {
   return dtype == DType::kFloat32 || (dtype == DType::kBFloat16 && onednn::multiplies_bf16());
 }
 
-void onednn_conv_forward(const ConvProblem& p, const View& bias) {
-  run_parts(Kind::kForward, p, bias);
+bool onednn_conv_forward(const ConvProblem& p, const View& bias) {
+  return run_parts(Kind::kForward, p, bias);
 }
-void onednn_conv_input_gradient(const ConvProblem& p) { run_parts(Kind::kInputGradient, p, {}); }
-
-void onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  WeightGradient(p, bias_gradient).run();
+bool onednn_conv_input_gradient(const ConvProblem& p) {
+  return run_parts(Kind::kInputGradient, p, {});
+}
+bool onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+  return WeightGradient(p, bias_gradient).run();
 }
 
 }  // namespace taeda::cpu

@@ -125,6 +125,18 @@ void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve
   }
 }
 
+// oneDNN's filter gradient; bf16 ones in f32 where those are wrong.
+bool try_onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+  if (!use_onednn(p) || leaves_steps_over(p) || too_shallow_for_onednn(p)) return false;
+  if (!too_narrow_for_onednn(p)) return onednn_conv_weight_gradient(p, bias_gradient);
+  const FloatVector wide(bias_gradient);
+  bool done = false;
+  on_planes(p, &ConvProblem::w,
+            [&](const auto& q) { done = onednn_conv_weight_gradient(q, wide.view()); });
+  if (done) wide.store();
+  return done;
+}
+
 // The unfolded way for every type; it has no bf16 of its own.
 void unfolded_forward(const ConvProblem& p, const View& bias) {
   if (p.x.dtype != DType::kBFloat16) return unfolded_conv_forward(p, bias);
@@ -189,9 +201,7 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
     pointwise_conv_forward(p, b);
   else if (use_onednn(p) && use_direct(p))
     direct_conv_forward(p, b);
-  else if (use_onednn(p) && !leaves_steps_over(p))
-    onednn_conv_forward(p, b);
-  else
+  else if (!use_onednn(p) || leaves_steps_over(p) || !onednn_conv_forward(p, b))
     unfolded_forward(p, b);
 }
 
@@ -205,30 +215,20 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
     pointwise_conv_input_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, false))
     direct_conv_input_gradient(p);
-  else if (use_onednn(p) && !leaves_steps_over(p))
-    onednn_conv_input_gradient(p);
-  else
+  else if (!use_onednn(p) || leaves_steps_over(p) || !onednn_conv_input_gradient(p))
     unfolded_input_gradient(p);
 }
 
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
-  const bool onednn = use_onednn(p) && !leaves_steps_over(p) && !too_shallow_for_onednn(p);
   if (use_onednn(p) && use_winograd(p, true))
     on_planes(p, &ConvProblem::w, [&](const auto& q) { winograd_conv_weight_gradient(q, gb); });
   else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
     direct_conv_weight_gradient(p, gb);
-  else if (onednn && too_narrow_for_onednn(p)) {
-    const FloatVector wide(gb);
-    on_planes(p, &ConvProblem::w,
-              [&](const auto& q) { onednn_conv_weight_gradient(q, wide.view()); });
-    wide.store();
-  } else if (onednn)
-    onednn_conv_weight_gradient(p, gb);
-  else
+  else if (!try_onednn_weight_gradient(p, gb))
     unfolded_weight_gradient(p, gb);
 }
 

@@ -468,9 +468,9 @@ Matrix described(const Typed<BFloat16>& m) {
 }
 
 // A tile of C = alpha A B + beta D in bf16. What oneDNN does not add itself is added to f32 sums.
-// B's columns may be `packed`.
-void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
-                 float alpha, float beta, const Typed<BFloat16>& d, void* packed) {
+// B's columns may be `packed`. False, with nothing done, where oneDNN has no kernel for it.
+bool try_onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
+                     float alpha, float beta, const Typed<BFloat16>& d, void* packed) {
   const int64_t m = c.rows, n = c.cols;
   const bool has_bias = beta == 1 && d.data && d.row_stride == 0 && d.col_stride == 1;
   OnednnProduct p{described(c), described(a), described(b)};
@@ -482,14 +482,14 @@ void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed
     const bool apart = c.row_stride > n && (packed || b.row_stride == 1);
     const Scratch<BFloat16> whole(apart ? m * n : 0);
     if (apart) p.c = {whole.data(), m, n, n, 1};
-    onednn_gemm(p);
+    if (!onednn_gemm(p)) return false;
     for (int64_t i = 0; apart && i < m; i++) std::copy_n(whole.data() + i * n, n, c.at(i, 0));
-    return;
+    return true;
   }
   const Scratch<float> sums(m * n);
   p.c = {sums.data(), m, n, n, 1};
   p.wide = true;
-  onednn_gemm(p);
+  if (!onednn_gemm(p)) return false;
   const Typed<BFloat16>& old = d.data ? d : c;
   for (int64_t i = 0; i < m; i++) {
     for (int64_t j = 0; j < n; j++) {
@@ -497,6 +497,18 @@ void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed
       *c.at(i, j) = BFloat16(beta == 0 ? sum : sum + beta * static_cast<float>(*old.at(i, j)));
     }
   }
+  return true;
+}
+
+// The same by whichever way there is: with `packed` columns, without, in f32.
+void onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const Typed<BFloat16>& b,
+                 float alpha, float beta, const Typed<BFloat16>& d, void* packed) {
+  if (packed && try_onednn_tile(c, a, b, alpha, beta, d, packed)) return;
+  if (try_onednn_tile(c, a, b, alpha, beta, d, nullptr)) return;
+  widened_gemm(c, a, b, alpha, beta, d,
+               [](const auto& out, const auto& x, const auto& y, float s, float t, const auto& z) {
+                 typed_gemm(out, x, y, s, t, z);
+               });
 }
 
 // Compiling a kernel for a size takes as long as 30 million multiplications: not for small products
@@ -527,7 +539,8 @@ bool try_onednn(bool parallel, const Typed<BFloat16>& c, const Typed<BFloat16>& 
   const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
                         y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
   const Tiling t = parallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
-  const bool pack_b = m >= kOnednnPacked && t.rows < m && y.col_stride == 1;
+  const bool pack_b = m >= kOnednnPacked && t.rows < m && y.col_stride == 1 &&
+                      onednn_packs_for(described(tile(x, 0, t.rows, 0, k)));
   const int64_t strip = pack_b ? onednn_packed_bytes(k, t.cols) : 0,
                 strips = (n + t.cols - 1) / t.cols;
   const Scratch<char> packed(strip * strips);

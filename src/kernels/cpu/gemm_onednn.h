@@ -19,10 +19,11 @@ struct OnednnProduct {
 };
 
 bool onednn_multiplies(DType dtype);
-// C = A B + bias. False, with nothing done, where oneDNN has no fast kernel for it (it has one for
-// a single product).
+// C = A B + bias. False, with nothing done, where oneDNN has no fast kernel for it.
 bool onednn_gemm(const OnednnProduct& p);
 
+// Whether a packed B may be multiplied by an A that lies so.
+bool onednn_packs_for(const Matrix& a);
 // B laid out for any number of products with the same columns, which otherwise copy it each: so
 // many bytes.
 int64_t onednn_packed_bytes(int64_t k, int64_t columns);

@@ -1,6 +1,7 @@
 #include "kernels/cpu/onednn.h"
 
 #include "hwy/targets.h"
+#include "kernels/cpu/onednn_counts.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu::onednn {
@@ -46,6 +47,44 @@ dnnl::memory::desc desc_of(const View& v) {
   return {dims_of(v.sizes), type_of(v.dtype), dims_of(v.strides)};
 }
 
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+namespace {
+
+struct Counts {
+  std::mutex mutex;
+  std::map<std::string, int64_t> by_name;
+};
+Counts& counts() {
+  static Counts& instance = *new Counts;
+  return instance;
+}
+
+const char* name_of(dnnl::primitive::kind kind) {
+  switch (kind) {
+    case dnnl::primitive::kind::matmul:
+      return "matmul ";
+    case dnnl::primitive::kind::convolution:
+      return "convolution ";
+    case dnnl::primitive::kind::reorder:
+      return "reorder ";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void count_implementation(const dnnl::primitive_desc_base& pd) {
+  const std::string name = std::string(name_of(pd.get_kind())) + pd.impl_info_str();
+  const std::lock_guard lock(counts().mutex);
+  counts().by_name[name]++;
+}
+
 void Compiled::run(std::unordered_map<int, dnnl::memory> arguments) const {
   const OneThread one_thread;
   const Scratch<char> scratch(static_cast<int64_t>(scratch_bytes));
@@ -76,16 +115,15 @@ void append(std::vector<int64_t>& key, const dnnl::memory::desc& desc) {
 
 void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to,
              void* target) {
-  static Cache<Compiled> cache(1024);
+  static Cache<Compiled>& cache = *new Cache<Compiled>(1024);
   std::vector<int64_t> key;
   key.reserve(64);
   append(key, from);
   append(key, to);
   const auto compiled = cache.get(key, [&] {
     const OneThread one_thread;
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
+    const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, own_scratchpad());
+    count_implementation(pd);
     return std::make_shared<Compiled>(Compiled{dnnl::reorder(pd), pd.scratchpad_desc().get_size()});
   });
   compiled->run({{DNNL_ARG_FROM, memory_at(from, const_cast<void*>(source))},
@@ -93,3 +131,8 @@ void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::mem
 }
 
 }  // namespace taeda::cpu::onednn
+
+std::map<std::string, int64_t> taeda::cpu::onednn_implementations() {
+  const std::lock_guard lock(onednn::counts().mutex);
+  return onednn::counts().by_name;
+}

@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -35,12 +36,33 @@ inline dnnl::memory memory_at(const dnnl::memory::desc& desc, void* data) {
   return {desc, engine(), data};
 }
 
-// A primitive and the size of its scratchpad.
+// A primitive and the size of its scratchpad; empty where oneDNN has nothing to offer.
 struct Compiled {
   dnnl::primitive primitive;
   size_t scratch_bytes = 0;
+  explicit operator bool() const { return static_cast<bool>(primitive); }
   void run(std::unordered_map<int, dnnl::memory> arguments) const;
 };
+
+// What is asked of each primitive: memory to work in is ours.
+dnnl::primitive_attr own_scratchpad();
+
+// Counts a compiled primitive for onednn_implementations().
+void count_implementation(const dnnl::primitive_desc_base& pd);
+
+// oneDNN answers every request; where it has no fast way, by loops that go element by element
+// through the layouts' formulas (`ref:any`) and take a thousand times as long.
+inline bool is_reference(const dnnl::primitive_desc_base& pd) {
+  return std::string_view(pd.impl_info_str()).starts_with("ref");
+}
+
+// Empty where the descriptor is, or where only the reference implementation fits it.
+template <class Primitive>
+Compiled compile(const typename Primitive::primitive_desc& pd) {
+  if (!pd || is_reference(pd)) return {};
+  count_implementation(pd);
+  return {Primitive(pd), pd.scratchpad_desc().get_size()};
+}
 
 // Copies between layouts and element types.
 void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::memory::desc& to,
