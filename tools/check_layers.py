@@ -1,7 +1,8 @@
-"""Checks that includes point one way through the folders of src/.
+"""Checks that includes point one way through the folders of src/ (the table is in layers.py).
 
-Each folder may include itself and the ones before it; public headers (include/taeda) include only
-public headers; only src/python includes Python.h. Prints each offence as file:line and exits 1.
+An include is judged by the file it resolves to, whichever way it is written: quotes or angle
+brackets, "../ops/launch.h" or "launch.h" from a neighbour. A public header counts to its layer;
+generated headers (op/NAME.h and their like) to ops. Prints each offence as file:line and exits 1.
 """
 
 from __future__ import annotations
@@ -10,38 +11,79 @@ import re
 import sys
 from pathlib import Path
 
+from layers import ALLOWED, ORDER, PUBLIC_HEADERS, UMBRELLA, may_use
+
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = "base core kernels ops autograd nn optim data io jit dist profile python".split()
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+PYTHON_HEADERS = {"Python.h", "structmember.h", "frameobject.h"}
+# Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h, taeda/ops.h.
+GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels"}
 
 
-def offence(place: str, path: str, quoted: bool) -> str | None:
-    """Why a file in `place` (a folder of src/, or "include") must not include `path`."""
-    target = path.split("/")[0]
-    if path in ("Python.h", "structmember.h") and place != "python":
-        return "only src/python may include Python.h"
-    if not quoted or "/" not in path:
+def layer_of(file: Path, root: Path) -> str | None:
+    """The layer that a file of the repository belongs to; None outside src/ and include/taeda/."""
+    if not file.is_relative_to(root):
         return None
-    if place == "include":
-        return None if target == "taeda" else "a public header includes only public headers"
-    if target in LAYERS and LAYERS.index(target) > LAYERS.index(place):
-        return f"src/{place} may not include src/{target}, which stands above it"
+    parts = file.relative_to(root).parts
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    if parts[:2] == ("include", "taeda"):
+        return PUBLIC_HEADERS.get(file.stem, "ops")
     return None
 
 
+def target(path: str, file: Path, root: Path) -> tuple[str, bool] | None:
+    """(layer of what `path` means in `file`, whether it is a public header); None for others'."""
+    for folder in (file.parent, root / "src", root / "include"):
+        found = (folder / path).resolve()
+        if found.is_file() and (layer := layer_of(found, root)):
+            return layer, found.is_relative_to(root / "include")
+    first = path.split("/")[0]
+    if first == "taeda":  # a generated public header
+        return PUBLIC_HEADERS.get(Path(path).stem, "ops"), True
+    if layer := GENERATED.get(first, first if first in ALLOWED else None):
+        return layer, False
+    return None
+
+
+def offence(file: Path, path: str, root: Path) -> str | None:
+    """Why `file` must not include `path`."""
+    user = layer_of(file, root)
+    assert user is not None
+    public = file.is_relative_to(root / "include")
+    if path in PYTHON_HEADERS and (public or user != "python"):
+        return "only src/python may include Python.h"
+    if path == UMBRELLA:
+        return f"{UMBRELLA} is for users of the library"
+    found = target(path, file, root)
+    if found is None:
+        return None
+    used, used_public = found
+    if public and not used_public:
+        return "a public header includes only public headers"
+    # taeda/tensor.h takes the methods of Tensor in by a generated file: they are part of it.
+    if may_use(user, used) or path == "taeda/tensor_methods.inc":
+        return None
+    if public:
+        return f"a public header of {user} may not include {path}, which belongs to {used}"
+    return f"src/{user} may not include {path}, which belongs to {used}"
+
+
 def check(root: Path) -> list[str]:
+    root = root.resolve()
     found = []
-    files = [*root.glob("src/**/*.cc"), *root.glob("src/**/*.h"), *root.glob("include/**/*.h")]
-    for file in sorted(files):
-        parts = file.relative_to(root).parts
-        place = "include" if parts[0] == "include" else parts[1]
-        name = "/".join(parts)
-        if place != "include" and place not in LAYERS:
-            found.append(f"{name}:1: src/{place} is not one of the layers ({', '.join(LAYERS)})")
+    files = {*root.glob("src/**/*.cc"), *root.glob("src/**/*.h"), *root.glob("include/**/*.h")}
+    for file in sorted(files - {root / "include" / UMBRELLA}):
+        name = file.relative_to(root)
+        layer = layer_of(file, root)
+        if layer not in ALLOWED:
+            found.append(
+                f"{name}:1: src/{name.parts[1]} is not one of the layers ({', '.join(ORDER)})"
+            )
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
-            if match and (why := offence(place, match[2], match[1] == '"')):
+            if match and (why := offence(file, match[1], root)):
                 found.append(f"{name}:{number}: {why}")
     return found
 

@@ -1,10 +1,10 @@
 """All static checks: `make lint`. With --fix, applies the formatters instead.
 
 C++: clang-format, and clang-tidy (where installed) on the files that differ from the last commit or
-the main branch. Python: ruff's rules and formatting, mypy. The project's own rules: includes point
-one way (check_layers.py), only generated code calls the table's kernels (check_kernels.py), no list
-of operators outside the table (check_operator_lists.py), and the table itself, which the generator
-reads in full (unknown keys are errors).
+the main branch. Python: ruff's rules and formatting, mypy. The project's own rules: includes and
+symbols point one way (check_layers.py, check_links.py), only generated code calls the table's
+kernels (check_kernels.py), no list of operators outside the table (check_operator_lists.py), and
+the table itself, which the generator reads in full (unknown keys are errors).
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def main() -> int:
         run("ruff format", [*python, "-m", "ruff", "format", "--check", "-q", *folders]),
         run("mypy", [*python, "-m", "mypy", "--no-error-summary"]),
         run("layers", [*python, "tools/check_layers.py"]),
+        run("links", [*python, "tools/check_links.py", "--build", args.build]),
         run("kernel calls", [*python, "tools/check_kernels.py"]),
         run("operator lists", [*python, "tools/check_operator_lists.py"]),
         run("operator table", [*python, "-m", "gen", "--out", f"{args.build}/lint-generated"]),

@@ -1,11 +1,16 @@
 """The source checks of tools/: they pass here, and they find what they are for."""
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+sys.path.insert(0, str(ROOT / "tools"))  # the checks import each other's table
 
 
 def tool(name):
@@ -16,6 +21,7 @@ def tool(name):
 
 
 layers = tool("check_layers")
+links = tool("check_links")
 lists = tool("check_operator_lists")
 kernels = tool("check_kernels")
 
@@ -41,15 +47,25 @@ def test_only_generated_code_calls_kernels(tmp_path):
 @pytest.mark.parametrize(
     "place, line, message",
     [
-        ("src/core/a.cc", '#include "ops/launch.h"', "src/core may not include src/ops"),
+        ("src/core/a.cc", '#include "ops/launch.h"', "src/core may not include ops/launch.h"),
         ("src/kernels/cpu/a.h", "#include <Python.h>", "only src/python may include Python.h"),
         ("include/taeda/a.h", '#include "core/layout.h"', "includes only public headers"),
         ("src/misc/a.cc", "", "src/misc is not one of the layers"),
+        # whichever way it is written
+        ("src/core/a.cc", "#include <ops/launch.h>", "src/core may not include ops/launch.h"),
+        ("src/core/a.cc", '#include "../ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.cc", '#include "op/add.h"', "which belongs to ops"),
+        ("src/core/a.cc", '#include "taeda/nn.h"', "which belongs to nn"),
+        ("include/taeda/dtype.h", '#include "taeda/autograd.h"', "which belongs to autograd"),
+        ("include/taeda/nn.h", '#include "op/add.h"', "includes only public headers"),
+        ("src/python/a.cc", '#include "taeda/taeda.h"', "is for users of the library"),
     ],
 )
 def test_layer_offences_are_found(tmp_path, place, line, message):
     file = tmp_path / place
     file.parent.mkdir(parents=True)
+    (tmp_path / "src/ops").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "src/ops/launch.h").touch()
     file.write_text(f"// text\n{line}\n")
     (offence,) = layers.check(tmp_path)
     assert message in offence
@@ -62,6 +78,8 @@ def test_layer_offences_are_found(tmp_path, place, line, message):
         ("src/python/a.cc", "#include <Python.h>"),
         ("include/taeda/a.h", '#include "taeda/dtype.h"'),
         ("src/core/a.cc", "#include <vector>"),
+        ("src/nn/a.cc", '#include "op/add.h"'),
+        ("include/taeda/taeda.h", '#include "taeda/nn.h"'),
     ],
 )
 def test_layer_rules_are_not_too_strict(tmp_path, place, line):
@@ -82,3 +100,22 @@ def test_a_list_of_operators_is_found(tmp_path):
     (tmp_path / "src" / "many.cc").write_text("\n".join(f"OP({name})" for name in names))
     (offence,) = lists.check(tmp_path)
     assert offence == "src/many.cc:1: lists 30 operators by hand"
+
+
+def test_symbols_point_one_way(tmp_path):
+    objects = tmp_path / "CMakeFiles/taeda.dir/src"
+    sources = {
+        "core/low.cc": "int Tensor::low() { return 1; }",
+        "ops/high.cc": "int high() { return Tensor().low(); }",
+        "kernels/bad.cc": "int high(); int bad() { return high(); }",
+        "kernels/worse.cc": "int worse() { return Tensor().low(); }",
+    }
+    for name, text in sources.items():
+        (objects / name).parent.mkdir(parents=True, exist_ok=True)
+        (objects / name).write_text(f"namespace taeda {{ struct Tensor {{ int low(); }}; {text} }}")
+        command = ["g++", "-c", name, "-o", f"{name}.o"]
+        subprocess.run(command, cwd=objects, check=True)
+    assert links.check(tmp_path) == [
+        "src/kernels/bad.cc: uses taeda::high(), which ops defines",
+        "src/kernels/worse.cc: uses taeda::Tensor::low(), but kernels know no tensors",
+    ]
