@@ -1,0 +1,60 @@
+"""What docs/notes/expressions.md says of the table's expression language is what it does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from gen.cpp import Table
+from gen.expr import BUILTINS, DTYPE_NAMES, NUMBER_FUNCTIONS, TENSOR_FACTS, Translator, Value
+from gen.schema import SchemaError
+from gen.table import load
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/notes/expressions.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.S)[-1].strip().splitlines()
+TYPES = {
+    "x": "T", "y": "T", "i": "T", "w": "T", "gy": "T", "n": "I", "dim": "I", "p": "S", "eps": "F",
+    "keepdim": "B", "dims": "N", "reduction": "Y", "dtype": "D?",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def translate():
+    table = Table(load(ROOT / "ops"))
+    env = {name: Value(name, kind) for name, kind in TYPES.items()}
+    return lambda text: Translator(table.overloads, "here", env).expression(text)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_are_translated(translate, text):
+    assert translate(text).cpp
+
+
+def test_every_name_is_listed():
+    listed = [
+        *TENSOR_FACTS,
+        *BUILTINS,
+        *NUMBER_FUNCTIONS,
+        next(iter(DTYPE_NAMES)),
+        "inf",
+        "nan",
+        "pi",
+    ]
+    unlisted = [n for n in listed if not re.search(rf"\b{n}\b", PAGE)]
+    assert not unlisted
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("x if x else y", "a tensor has no truth value here"),
+        ("no_such_operator(x)", "no operator called 'no_such_operator'"),
+        ("unknown + 1", "unknown name 'unknown'"),
+        ("x.sum('a')", "no overload of 'sum' takes"),
+        ("[v for v in dims]", "is not part of the expression language"),
+        ("lambda: x", "is not part of the expression language"),
+    ],
+)
+def test_what_is_refused(translate, text, message):
+    with pytest.raises(SchemaError, match=re.escape(message)):
+        translate(text)
