@@ -6,6 +6,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "base/handover.h"
 #include "core/layout.h"
 #include "taeda/autograd.h"
 #include "taeda/warning.h"
@@ -151,6 +152,11 @@ class Task {
 };
 
 thread_local Task* current_task = nullptr;
+
+// Backward passes that run inside one another on this thread. Each takes a few kilobytes of its
+// stack, and of Python's depth, so beyond this many a fresh thread goes on, as in PyTorch.
+thread_local int nested_runs = 0;
+constexpr int kMostNestedRuns = 60;
 
 // Depth first with a stack of our own: states of successors are complete before their
 // predecessors'.
@@ -326,6 +332,20 @@ bool Node::task_wants(const Edge& edge) { return current_task && current_task->w
 
 TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads,
                        const std::vector<Edge>& inputs, const RunOptions& options) {
+  if (nested_runs < kMostNestedRuns) return run_here(roots, std::move(grads), inputs, options);
+  TensorList results;
+  Task* const outer = current_task;
+  const bool outer_filtered = Node::filtered_;
+  run_on_fresh_thread([&] {
+    current_task = outer;
+    Node::filtered_ = outer_filtered;
+    results = run_here(roots, std::move(grads), inputs, options);
+  });
+  return results;
+}
+
+TensorList Engine::run_here(const std::vector<Edge>& roots, TensorList grads,
+                            const std::vector<Edge>& inputs, const RunOptions& options) {
   if (options.create_graph && options.accumulate) {
     TD_WARN_ONCE(
         "backward(create_graph=True) makes a cycle of references between each parameter and its "
@@ -343,10 +363,12 @@ TensorList Engine::run(const std::vector<Edge>& roots, TensorList grads,
       task->outer = outer;
       current_task = task;
       Node::filtered_ = filtered;
+      nested_runs++;
     }
     ~Enter() {
       current_task = outer;
       Node::filtered_ = outer_filtered;
+      nested_runs--;
     }
   } enter(&task, filtered);
 

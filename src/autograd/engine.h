@@ -3,8 +3,9 @@
 // run() counts how many edges lead to each reachable node, then runs nodes whose gradients are
 // complete, the most recently recorded first. The calling thread does all the work, so backward
 // passes from several threads are independent; what they share (leaves' grad, saved tensors) is
-// guarded. Hooks and nodes may call run() again. Nothing here holds Python's lock. Stack depth does
-// not depend on the graph's.
+// guarded. Hooks and nodes may call run() again, to any depth: every so many levels a fresh thread
+// goes on while its caller waits. Nothing here holds Python's lock. Stack depth does not depend on
+// the graph's.
 #pragma once
 
 #include <functional>
@@ -34,6 +35,10 @@ class Engine {
   static bool running();
   // Whether the running backward wants the gradients of some inputs only.
   static bool filtered();
+
+ private:
+  static TensorList run_here(const std::vector<Edge>& roots, TensorList grads,
+                             const std::vector<Edge>& inputs, const RunOptions& options);
 };
 
 }  // namespace taeda::autograd

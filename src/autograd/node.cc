@@ -3,6 +3,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/math.h"
 #include "base/block_list.h"
+#include "base/handover.h"
 
 namespace taeda::autograd {
 namespace {
@@ -16,6 +17,25 @@ thread_local uint64_t next_sequence = 0;
 thread_local int64_t live_nodes = 0;
 thread_local const Node* dying_nodes = nullptr;
 thread_local bool destroying = false;
+
+// Numbers go on where the first thread stopped, so that later operators have higher ones.
+struct CarriedNumbers final : Carried {
+  uint64_t sequence = next_sequence;
+  int64_t nodes = 0;
+  void arrive() override { next_sequence = sequence; }
+  void leave() noexcept override {
+    sequence = next_sequence;
+    nodes = live_nodes;
+  }
+  void come_back() override {
+    next_sequence = sequence;
+    live_nodes += nodes;
+  }
+};
+[[maybe_unused]] const bool numbers_are_carried = [] {
+  carry_over([]() -> std::unique_ptr<Carried> { return std::make_unique<CarriedNumbers>(); });
+  return true;
+}();
 
 }  // namespace
 

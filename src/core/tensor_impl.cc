@@ -1,6 +1,7 @@
 #include "taeda/tensor_impl.h"
 
 #include "base/block_list.h"
+#include "base/handover.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -26,6 +27,11 @@ void ignore(void*) {}
 }  // namespace
 
 thread_local ThreadModes thread_modes;
+namespace {
+ThreadModes get_modes() { return thread_modes; }
+void set_modes(ThreadModes modes) { thread_modes = modes; }
+const CarriedValue<get_modes, set_modes> carried_modes;
+}  // namespace
 PythonHooks python_hooks{ignore, ignore};
 
 TensorImpl::TensorImpl(Ref<Storage> storage, DType dtype, Device device)

@@ -1,6 +1,8 @@
 #include "ops/autocast.h"
 
 #include <unordered_map>
+
+#include "base/handover.h"
 #include "op/to_dtype.h"
 
 namespace taeda::autocast {
@@ -20,6 +22,13 @@ struct State {
   std::unordered_map<const TensorImpl*, Cached> cache;
 };
 thread_local State state;
+
+std::pair<DType, bool> get_settings() { return {state.lower, state.cache_enabled}; }
+void set_settings(std::pair<DType, bool> settings) {
+  state.lower = settings.first;
+  state.cache_enabled = settings.second;
+}
+const CarriedValue<get_settings, set_settings> carried_settings;
 
 bool eligible(const Tensor& x) {
   return x.defined() && x.device().is_cpu() && x.is_floating_point() &&

@@ -110,6 +110,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_settings(module.get());
   add_memory(module.get());
   add_autograd(module.get());
+  add_handover(module.get());
   return module.release();
   TD_PYTHON_CATCH(nullptr)
 }

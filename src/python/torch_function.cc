@@ -201,6 +201,18 @@ bool keeps_plain_result(PyObject* function) {
   return name == "grad" || name == "_grad" || name == "_base";
 }
 
+TorchFunctionState torch_function_state() {
+  return {modes ? PyRef::check(PySequence_List(modes)) : PyRef(), subclass_disabled};
+}
+void set_torch_function_state(const TorchFunctionState& state) {
+  PyRef list = state.modes ? PyRef::check(PySequence_List(state.modes.get())) : PyRef();
+  const Py_ssize_t before = modes ? PyList_GET_SIZE(modes) : 0,
+                   after = list ? PyList_GET_SIZE(list.get()) : 0;
+  count_modes(static_cast<int>(after - before));
+  subclass_disabled = state.subclass_disabled;
+  Py_XDECREF(std::exchange(modes, list.release()));
+}
+
 int modes_of_all_threads = 0;
 
 bool mode_is_active() { return Arguments::torch_function_modes > 0; }

@@ -52,6 +52,14 @@ class DisableTorchFunctionSubclass {
   DisableTorchFunctionSubclass& operator=(const DisableTorchFunctionSubclass&) = delete;
 };
 
+// The calling thread's modes and switches, for a thread that goes on with its work.
+struct TorchFunctionState {
+  PyRef modes;  // a list; may be null
+  int subclass_disabled = 0;
+};
+TorchFunctionState torch_function_state();
+void set_torch_function_state(const TorchFunctionState& state);
+
 // Adds has_torch_function, handle_torch_function's core, the switches and the mode stack to the
 // module.
 void add_torch_function(PyObject* module);

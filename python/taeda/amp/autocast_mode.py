@@ -45,7 +45,7 @@ class _ThreadState(threading.local):
     cuda_dtype = taeda.float16
 
 
-_state = _ThreadState()
+_state = _C._carry_thread_local(_ThreadState())
 
 
 def _known(device_type: Any) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
+from taeda import _C
 from taeda.overrides import TorchFunctionMode
 
 __all__ = ["DeviceContext", "get_default_device", "set_default_device"]
@@ -29,7 +30,7 @@ class _ThreadState(threading.local):
         self.scopes: list[DeviceContext] = []
 
 
-_state = _ThreadState()
+_state = _C._carry_thread_local(_ThreadState())
 _factories: set[Callable] = set()
 
 
