@@ -10,11 +10,11 @@ same sources, is in forward.py.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from . import forward
 from .cpp import Table, internal_names, internal_parameters, one_pass
 from .expr import FACT_TYPES, Translator, Value, metadata_only, names_used, type_of
+from .saved import Saved, find_saved, formulas, gy_names, replays
 from .schema import Argument, SchemaError, Signature
 from .table import Op, gradient_groups
 
@@ -73,17 +73,6 @@ def _dual_operators(op: Op) -> list[Op]:
     return derived
 
 
-@dataclass
-class Saved:
-    """What one node keeps."""
-
-    tensors: list[str] = field(default_factory=list)  # argument names
-    lists: list[str] = field(default_factory=list)  # tensor-list arguments
-    results: list[str] = field(default_factory=list)
-    facts: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
-    values: list[Argument] = field(default_factory=list)
-
-
 def node_name(op: Op, table: Table) -> str:
     """What Python prints of grad_fn: PyTorch's name of the node where both have one."""
     if "Backward" in op.node:
@@ -100,66 +89,20 @@ def class_name(op: Op) -> str:
     )
 
 
-def replays(op: Op) -> bool:
-    return op.grad is None and op.expr is not None
-
-
 def differentiable_args(op: Op) -> list[str]:
     if replays(op):
         return [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
     return [name for names_, _ in gradient_groups(op) for name in names_]
 
 
-def find_saved(op: Op) -> Saved:
-    saved = Saved()
-    if replays(op):
-        saved.tensors = [a.name for a in op.sig.args if a.is_tensor]
-        saved.lists = [a.name for a in op.sig.args if a.is_tensor_list]
-        saved.values = [a for a in op.sig.args if not a.is_tensor and not a.is_tensor_list]
-        return saved
-    texts = _formulas(op)
-    used = set().union(*(names_used(t) for t in texts)) if texts else set()
-    for a in op.sig.args:
-        if a.name not in used or a.name in gy_names(op):
-            continue
-        if a.is_tensor or a.is_tensor_list:
-            whole, facts = _what_is_read(texts, a.name)
-            if whole:
-                (saved.lists if a.is_tensor_list else saved.tensors).append(a.name)
-            if facts:
-                saved.facts[a.name] = facts
-        else:
-            saved.values.append(a)
-    for r in op.sig.returns:
-        if r.name not in used or r.name in [a.name for a in op.sig.args]:
-            continue
-        whole, facts = _what_is_read(texts, r.name)
-        if whole:
-            saved.results.append(r.name)
-        if facts:
-            saved.facts[r.name] = facts
-    return saved
-
-
-def _formulas(op: Op) -> list[str]:
-    texts = [*(text for _, text in gradient_groups(op)), *op.dual_grad.values()]
-    return [*texts, op.inplace_grad] if op.inplace_grad else texts
-
-
 def _kept_when(op: Op, name: str) -> str:
     """A C++ condition, where one form of the operator keeps a tensor and the other does not."""
     if not op.inplace_grad:
         return ""
-    reading = [metadata_only(text, name) is None for text in _formulas(op)]
+    reading = [metadata_only(text, name) is None for text in formulas(op)]
     if reading[-1] == any(reading[:-1]):
         return ""
     return "into.defined()" if reading[-1] else "!into.defined()"
-
-
-def _what_is_read(texts: list[str], name: str) -> tuple[bool, set[str]]:
-    """Whether some formula reads the tensor's values, and the facts that suffice the others."""
-    found = [metadata_only(text, name) for text in texts]
-    return None in found, set().union(*(facts for facts in found if facts))
 
 
 def readers(op: Op, saved: Saved) -> dict[str, list[str]]:
@@ -198,11 +141,6 @@ class _FactRewriter(ast.NodeTransformer):
 
 def rewrite_facts(text: str, facts: dict[str, set[str]]) -> str:
     return ast.unparse(_FactRewriter(facts).visit(ast.parse(text.strip())))
-
-
-def gy_names(op: Op) -> list[str]:
-    returns = op.sig.returns
-    return ["gy"] if len(returns) == 1 else [f"gy_{r.name}" for r in returns]
 
 
 def _edges(op: Op) -> list[Argument]:
@@ -493,7 +431,7 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     if op.grad == {} and not op.view:
         if op.mutates or inplace:
             lines += [
-                f"  const Ref<Node> node = {_missing_node(op, wanted)};",
+                f"  const Ref<Node> node = {_node_without_formula(op, wanted, table)};",
                 f"  return autograd::not_differentiable_inplace(node, {below_guarded});",
             ]
         return [*lines, "}"]
@@ -512,6 +450,13 @@ def layer_lines(op: Op, table: Table) -> list[str]:
     lines += _history_lines(op, inplace)
     lines += ["  " + line for line in _save_lines(op, saved, after=True)]
     return [*lines, "  return made;", "}"]
+
+
+def _node_without_formula(op: Op, wanted: str, table: Table) -> str:
+    """Truth values are constant almost everywhere; of other results the derivative is missing."""
+    if op.promote == "bool":
+        return f'autograd::zero_gradient_node("{node_name(op, table)}", autograd::edges({wanted}))'
+    return _missing_node(op, wanted)
 
 
 def _missing_node(op: Op, wanted: str) -> str:

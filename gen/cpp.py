@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from .expr import Translator, Value, type_of
+from .saved import keeps_first_input
 from .schema import Argument, Signature
 from .table import Op
 
@@ -537,6 +538,11 @@ def copied_variants(op: Op) -> list[str]:
         body = f'write_inplace("{op.name}_", {target}, {call})'
         if op.changes_layout:
             body = f'autograd::take_layout("{op.name}_", {target}, {call})'
+        elif keeps_first_input(op):
+            tensors = ", ".join(a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list)
+            read = f"autograd::read_before_write({tensors})"
+            call = f"op::{op.ident}({', '.join([read, *(a.name for a in op.sig.args[1:])])})"
+            body = f'write_inplace("{op.name}_", {target}, {call})'
         lines += [
             f"Tensor op::{op.ident}_inplace({parameters(op.sig)}) {{",
             *pause,

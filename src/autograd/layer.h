@@ -21,9 +21,6 @@ using autograd::unpack_all;
 
 namespace autograd {
 
-// A copy of the value that an in-place operator is about to overwrite, with its history.
-Tensor copy_for_backward(const Tensor& t);
-
 // Tensors of the same sizes and dtypes without memory: what a gradient that reads no values keeps.
 TensorList layouts(TensorSpan tensors);
 
@@ -40,6 +37,9 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
 // The node of an operator without a gradient, called on tensors that require grad: backward through
 // it raises. It has the edges of a real node, so that a search for the way to an input finds it.
 Ref<Node> not_differentiable_node(std::string_view op, EdgeList edges);
+
+// The node of an operator whose result has a derivative of zero by all of its arguments.
+Ref<Node> zero_gradient_node(const char* name, EdgeList edges);
 
 void mark_not_differentiable(const Ref<Node>& node, const Tensor& result);
 inline void mark_not_differentiable(const Ref<Node>& node, const TensorList& results) {

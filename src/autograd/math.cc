@@ -15,6 +15,7 @@
 #include "op/real.h"
 #include "op/sum_to_size.h"
 #include "op/to_dtype.h"
+#include "op/view_as_complex.h"
 #include "op/view_as_real.h"
 #include "op/zeros.h"
 
@@ -53,6 +54,9 @@ Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_st
   return op::as_strided_backward(gy, base_sizes, base_strides, base_offset, sizes, strides, offset);
 }
 Tensor view_as_real(const Tensor& t) { return op::view_as_real(t); }
+Tensor pairs_as_complex(const Tensor& t) {
+  return op::view_as_complex(op::as_strided(t, {t.numel() / 2, 2}, {2, 1}, t.storage_offset()));
+}
 void copy_(const Tensor& to, const Tensor& from) { op::copy_(to, from, false); }
 Tensor conjugate(const Tensor& t) { return op::conj(t); }
 Tensor view(const Tensor& t) { return op::alias(t); }

@@ -21,6 +21,8 @@ Tensor as_strided(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offse
 Tensor as_strided_backward(const Tensor& gy, IntSpan base_sizes, IntSpan base_strides,
                            int64_t base_offset, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor view_as_real(const Tensor& t);
+// Neighbours of a vector of even length as complex numbers.
+Tensor pairs_as_complex(const Tensor& t);
 void copy_(const Tensor& to, const Tensor& from);
 Tensor conjugate(const Tensor& t);
 // A differentiable view of the whole tensor.

@@ -22,6 +22,22 @@ struct NotDifferentiableNode final : Node {
   }
 };
 
+struct ZeroGradientNode final : Node {
+  const char* title = "";
+  const char* name() const override { return title; }
+  TensorList apply(TensorList&&) override {
+    TensorList out(next_edges().size());
+    for (size_t i = 0; i < out.size(); i++) {
+      const Edge& edge = next_edge(i);
+      // Of a write into a view the first edge leads to the base: its owner knows the zeros.
+      if (!should_compute(i) || (i == 0 && owner())) continue;
+      const ResultFacts& facts = edge.node->input_facts(edge.input_nr);
+      if (facts.known) out[i] = facts.zeros();
+    }
+    return out;
+  }
+};
+
 // Hands the gradient of a copy on to the original.
 struct PassNode final : Node {
   const char* name() const override { return "AliasBackward0"; }
@@ -169,6 +185,7 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
       continue;
     }
     Tensor copy = math::alias(x);
+    share_tangent(copy, x);
     if (create_graph && requires_grad(x))
       pass_through(copy, x);
     else
@@ -196,6 +213,13 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
 Ref<Node> not_differentiable_node(std::string_view op, EdgeList edges) {
   Ref<NotDifferentiableNode> node = make_ref<NotDifferentiableNode>();
   node->op = op;
+  node->set_next_edges(std::move(edges));
+  return node;
+}
+
+Ref<Node> zero_gradient_node(const char* name, EdgeList edges) {
+  Ref<ZeroGradientNode> node = make_ref<ZeroGradientNode>();
+  node->title = name;
   node->set_next_edges(std::move(edges));
   return node;
 }

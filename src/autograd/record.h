@@ -104,6 +104,16 @@ void check_inplace(std::string_view op, const Tensor& self, bool needs);
 // up the write, and all its views follow.
 void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_nr = 0);
 
+// A copy of the value that an in-place operator is about to overwrite, with its history.
+Tensor copy_for_backward(const Tensor& t);
+
+// `self` as an operator reads it whose result then overwrites it: a copy where the call is recorded
+// and backward may need the old values.
+template <class... Tensors>
+Tensor read_before_write(const Tensor& self, const Tensors&... others) {
+  return needs_grad(self, others...) ? copy_for_backward(self) : self;
+}
+
 // Notes that `result` is a view of `base`, so that an in-place write to either reaches the other's
 // history.
 void track_view(const Tensor& result, const Tensor& base, uint32_t flags = 0);

@@ -15,7 +15,8 @@ class GradientBuffer {
     int64_t last = 0;
     for (size_t i = 0; i < base.sizes.size(); i++) last += (base.sizes[i] - 1) * base.strides[i];
     const bool empty = checked_numel(base.sizes) == 0;
-    memory_ = math::zeros(IntSpan({empty ? 0 : last + 1}), base.dtype, device);
+    const int64_t length = empty ? 0 : (last + 2) / 2 * 2;  // even: pairs may be complex numbers
+    memory_ = math::zeros(IntSpan({length}), base.dtype, device);
     whole_ = math::as_strided(memory_, base.sizes, base.strides, 0);
   }
   const Tensor& whole() const { return whole_; }
@@ -26,8 +27,13 @@ class GradientBuffer {
       return math::as_strided(memory_, view.sizes, view.strides, view.offset - base_.offset);
     }
     // x.real, view_as_real: strides and offset count real numbers.
-    const Tensor reals = math::view_as_real(memory_);
-    return math::as_strided(reals, view.sizes, view.strides, view.offset - 2 * base_.offset);
+    if (is_complex(base_.dtype)) {
+      const Tensor reals = math::view_as_real(memory_);
+      return math::as_strided(reals, view.sizes, view.strides, view.offset - 2 * base_.offset);
+    }
+    // view_as_complex: they count pairs.
+    const Tensor pairs = math::pairs_as_complex(memory_);
+    return math::as_strided(pairs, view.sizes, view.strides, view.offset - base_.offset / 2);
   }
 
  private:
@@ -37,7 +43,8 @@ class GradientBuffer {
 
 void check_geometry(const ViewGeometry& base, const ViewGeometry& view) {
   TD_CHECK_IMPLEMENTED(
-      base.dtype == view.dtype || (is_complex(base.dtype) && to_real(base.dtype) == view.dtype),
+      base.dtype == view.dtype || (is_complex(base.dtype) && to_real(base.dtype) == view.dtype) ||
+          (is_complex(view.dtype) && to_real(view.dtype) == base.dtype && base.offset % 2 == 0),
       "in-place change of a {} view of a {} tensor whose gradient is tracked", view.dtype,
       base.dtype);
 }
