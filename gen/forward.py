@@ -12,27 +12,30 @@ from .expr import Translator, Value, names_used
 from .schema import Argument
 from .table import Op, gradient_groups
 
-GUARD = "const ExcludeKeys no_forward(KeySet(Key::kForward));"
+# What is computed inside has no tangents of this level; it may have tangents of lower ones.
+GUARD = "const autograd::BelowLevel values_only(level);"
 
 
 def layer_lines(op: Op, table: Table) -> list[str]:
     """forward_layer::IDENT: computes the result below and its tangent beside it."""
-    call = f"redispatch::{op.ident}({internal_names(op, keys='keys - KeySet(Key::kForward)')})"
-    below = f"[&] {{ const ExcludeKeys below(KeySet(Key::kForward)); return {call}; }}()"
+    call = f"redispatch::{op.ident}({internal_names(op, keys='keys - thread_modes.excluded')})"
+    below = f"[&] {{ {GUARD} return {call}; }}()"
     tangent = _tangent_lines(op, table)
+    level = [f"  const uint64_t level = autograd::top_level({_written_and_read(op)});"]
     if op.grad == {}:
-        body = [f"  return {below};"]
+        body = [*level, *_without_derivative(op, below)]
     elif _replays(op):
         body = [f"  return definition::{op.ident}({names(op.sig)});"]
     elif op.view and op.returns_list:
-        body = _list_of_views(op, below)
+        body = [*level, *_list_of_views(op, below)]
     elif isinstance(op.jvp, dict):
-        body = _several(op, table, below)
+        body = [*level, *_several(op, table, below)]
     elif not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
-        body = [f'  return autograd::no_forward_rule("{op.name}", {below});']
+        missing = f'  if (level != 0) autograd::fail_no_forward_rule("{op.name}");'
+        body = [*level, missing, f"  return {below};"]
     else:
-        body = [*_unpacked(op), *_ordered(op, below, tangent)]
-        body += ["  autograd::set_tangent(made, tangent);", "  return made;"]
+        body = [*level, *_unpacked(op), *_ordered(op, below, tangent)]
+        body += ["  autograd::set_tangent(made, tangent, level);", "  return made;"]
     head = f"{op.sig.return_cpp} forward_layer::{op.ident}"
     return [f"{head}([[maybe_unused]] {internal_parameters(op)}) {{", *body, "}"]
 
@@ -43,6 +46,23 @@ def _replays(op: Op) -> bool:
 
 def _has_one_tensor(op: Op) -> bool:
     return len(op.sig.returns) == 1 and op.sig.returns[0].type == "Tensor"
+
+
+def _writes(op: Op) -> bool:
+    return op.mutates or (op.body == "pointwise" and "inplace" in op.variants)
+
+
+def _written_and_read(op: Op) -> str:
+    into = ["into"] if op.body == "pointwise" else []
+    return ", ".join([*(a.name for a in _tensors(op)), *into])
+
+
+def _without_derivative(op: Op, below: str) -> list[str]:
+    """What is written has a derivative of zero, whatever it was before."""
+    if not _writes(op):
+        return [f"  return {below};"]
+    written = f"  if (level != 0) autograd::clear_tangents({'made' if op.mutates else 'into'});"
+    return [f"  {op.sig.return_cpp} made = {below};", written, "  return made;"]
 
 
 def _tensors(op: Op) -> list[Argument]:
@@ -56,7 +76,8 @@ def _unpacked(op: Op) -> list[str]:
         kind, tangent = (
             ("Tensor", "tangent") if a.is_tensor else ("TensorList", "tangents_or_zeros")
         )
-        lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = autograd::{tangent}({a.name});")
+        value = f"autograd::{tangent}({a.name}, level)"
+        lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = {value};")
     for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
         kind, value = ("Tensor", "primal") if a.is_tensor else ("TensorList", "primals")
         lines.append(f"  const {kind} {a.name}_p = autograd::{value}({a.name});")
@@ -65,9 +86,8 @@ def _unpacked(op: Op) -> list[str]:
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
     """The result and the tangent; the tangent first where writing the result destroys its inputs."""
-    writes = op.mutates or (op.body == "pointwise" and "inplace" in op.variants)
     made = f"  {op.sig.return_cpp} made = {below};"
-    if writes and "result" not in _names_in_rule(op):
+    if _writes(op) and "result" not in _names_in_rule(op):
         return [*tangent, made]
     return [made, "  const Tensor made_p = autograd::primal(made);", *tangent]
 
@@ -94,10 +114,10 @@ def _list_of_views(op: Op, below: str) -> list[str]:
     first, *rest = (a.name for a in op.sig.args)
     return [
         f"  {op.sig.return_cpp} made = {below};",
-        f"  const Tensor tangent = autograd::tangent({first});",
+        f"  const Tensor tangent = autograd::tangent({first}, level);",
         "  if (!tangent.defined()) return made;",
-        f"  {GUARD}",
-        f"  autograd::set_tangent(made, op::{op.ident}({', '.join(['tangent', *rest])}));",
+        f"  const auto tangents = [&] {{ {GUARD} return op::{op.ident}({', '.join(['tangent', *rest])}); }}();",
+        "  autograd::set_tangent(made, tangents, level);",
         "  return made;",
     ]
 
@@ -114,7 +134,7 @@ def _several(op: Op, table: Table, below: str) -> list[str]:
         if r.name in op.jvp:
             formula = _formula(op, env, table, op.jvp[r.name])
             lines += ["  {", *("  " + line for line in formula)]
-            lines += [f"    autograd::set_tangent(std::get<{i}>(made), tangent);", "  }"]
+            lines += [f"    autograd::set_tangent(std::get<{i}>(made), tangent, level);", "  }"]
     return [*lines, "  return made;"]
 
 
@@ -136,7 +156,7 @@ def _linear(op: Op) -> list[str]:
     first = _tensors(op)[0]
     args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
     given = (
-        f"autograd::any_tangent({first.name})"
+        f"autograd::any_tangent({first.name}, level)"
         if first.is_tensor_list
         else f"{first.name}_t.defined()"
     )
@@ -169,7 +189,7 @@ def _diagonal(op: Op, table: Table) -> list[str]:
         t = Translator(table.overloads, _where(op), env)
         value = t.expression(text)
         if op.dual_grad:
-            value = one_pass(op, name, value, t, "autograd::needs_grad")
+            value = one_pass(op, name, value, t, "autograd::differentiated")
         partial = value.cpp if value.type == "T" else "Tensor()"
         lines.append(
             f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "

@@ -215,7 +215,8 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
     history = _history(x)
     _C._disable_torch_function_subclass(1)
     try:
-        tangent = _C._unpack_dual(x)[1] if _C._dual_level() else None
+        level = _C._dual_level()
+        tangent = _C._unpack_dual(x, level)[1] if level else None
         data = x.detach()
         suffixes = [] if data.device.type == "cpu" else [f"device='{data.device}'"]
         default = _C.get_default_dtype()

@@ -126,7 +126,7 @@ class FunctionNode final : public autograd::CustomNode {
 
 TensorList FunctionContext::saved_tensors() const {
   TD_CHECK(node_, "saved_tensors: there are none before forward has returned");
-  return autograd::unpack_all(node_->saved, *node_);
+  return autograd::unpack_all_recorded(node_->saved, *node_);
 }
 
 bool FunctionContext::needs_input_grad(size_t input) const {

@@ -1,28 +1,50 @@
 #include "autograd/forward.h"
 
+#include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_set>
 
 #include "autograd/math.h"
 #include "autograd/view.h"
 #include "base/fork.h"
+#include "base/handover.h"
 #include "core/layout.h"
 
 namespace taeda::autograd {
 namespace {
 
-// All tangents of the process, so that leaving the level can drop them.
+// The active levels of the process, each with the tensors that have a tangent there, so that
+// leaving it can drop them.
 struct Level {
-  Level() { protect_over_fork(mutex); }
-  std::mutex mutex;
+  const void* owner;  // the thread that entered it
   std::unordered_set<TangentSlot*> slots;
-  std::atomic<uint64_t> active{0};
-  uint64_t entered = 0;
 };
-Level& level() {
-  static Level& instance = *new Level;
+struct Levels {
+  Levels() { protect_over_fork(mutex); }
+  std::mutex mutex;
+  std::map<uint64_t, Level> active;
+  uint64_t entered = 0;
+  std::atomic<uint64_t> lowest{0};  // 0 where none is active
+};
+Levels& levels() {
+  static Levels& instance = *new Levels;
   return instance;
 }
+
+constexpr uint64_t kAllLevels = ~uint64_t{0};
+
+// A thread's part in forward mode.
+struct Local {
+  uint64_t seen_below = kAllLevels;
+  const void* owner = nullptr;  // null: itself
+};
+thread_local Local local;
+const void* this_owner() { return local.owner ? local.owner : &local; }
+
+Local get_local() { return {local.seen_below, this_owner()}; }
+void set_local(Local of_caller) { local = of_caller; }
+const CarriedValue<get_local, set_local> carried_local;
 
 TangentSlot& slot_of(const Tensor& t) {
   AutogradMeta& meta = make_meta(t.impl());
@@ -46,72 +68,150 @@ Tensor with_layout_of(const Tensor& tangent, const Tensor& primal) {
   return math::clone_with_strides(tangent, primal.strides());
 }
 
-void put(const Tensor& t, const Tensor& tangent) {
-  slot_of(t).tangent = tangent;
+// Whether nobody uses this memory but set_tangent and its caller.
+bool is_alone(const Tensor& tangent) {
+  return tangent.impl()->use_count() <= 2 && tangent.storage()->use_count() == 1;
+}
+
+void put(const Tensor& t, const Tensor& tangent, uint64_t level) {
+  slot_of(t).put(level, tangent);
   t.impl()->keys = t.impl()->keys | Key::kForward;
 }
 
 }  // namespace
 
-TangentSlot::TangentSlot() {
-  std::lock_guard<std::mutex> lock(level().mutex);
-  level().slots.insert(this);
-}
 TangentSlot::~TangentSlot() {
-  std::lock_guard<std::mutex> lock(level().mutex);
-  level().slots.erase(this);
+  if (tangents_.empty()) return;
+  std::lock_guard<std::mutex> lock(levels().mutex);
+  for (const auto& [number, tangent] : tangents_) {
+    const auto level = levels().active.find(number);
+    if (level != levels().active.end()) level->second.slots.erase(this);
+  }
 }
 
-uint64_t dual_level() { return level().active.load(std::memory_order_relaxed); }
+Tensor TangentSlot::at(uint64_t level) const {
+  for (const auto& [number, tangent] : tangents_)
+    if (number == level) return tangent;
+  return {};
+}
+
+void TangentSlot::put(uint64_t level, Tensor tangent) {
+  const auto place = std::lower_bound(tangents_.begin(), tangents_.end(), level,
+                                      [](const auto& a, uint64_t b) { return a.first < b; });
+  if (place != tangents_.end() && place->first == level) {
+    place->second = std::move(tangent);
+    return;
+  }
+  std::lock_guard<std::mutex> lock(levels().mutex);
+  const auto active = levels().active.find(level);
+  if (active == levels().active.end()) return;  // another thread has just left it
+  active->second.slots.insert(this);
+  tangents_.emplace(place, level, std::move(tangent));
+}
+
+Tensor TangentSlot::take(uint64_t level) {
+  for (auto i = tangents_.begin(); i != tangents_.end(); ++i) {
+    if (i->first != level) continue;
+    Tensor tangent = std::move(i->second);
+    tangents_.erase(i);
+    return tangent;
+  }
+  return {};
+}
+
+uint64_t TangentSlot::highest_below(uint64_t limit) const {
+  for (size_t i = tangents_.size(); i-- > 0;)
+    if (tangents_[i].first < limit) return tangents_[i].first;
+  return 0;
+}
+
+bool is_active(uint64_t level) {
+  std::lock_guard<std::mutex> lock(levels().mutex);
+  return levels().active.count(level) != 0;
+}
+
+bool any_dual_level() { return levels().lowest.load(std::memory_order_relaxed) != 0; }
+
+uint64_t dual_level() {
+  if (!any_dual_level()) return 0;
+  Levels& l = levels();
+  std::lock_guard<std::mutex> lock(l.mutex);
+  for (auto i = l.active.rbegin(); i != l.active.rend(); ++i)
+    if (i->second.owner == this_owner()) return i->first;
+  return l.active.empty() ? 0 : l.active.rbegin()->first;
+}
 
 uint64_t enter_dual_level() {
-  Level& l = level();
+  Levels& l = levels();
   std::lock_guard<std::mutex> lock(l.mutex);
-  TD_CHECK(l.active == 0,
-           "Nested forward mode AD is not supported at the moment. If you need this feature, "
-           "please open an issue.");
-  l.active = ++l.entered;
+  l.active[++l.entered].owner = this_owner();
+  l.lowest = l.active.begin()->first;
   return l.entered;
 }
 
-void exit_dual_level(uint64_t which) {
-  Level& l = level();
-  std::vector<Tensor>
-      dropped;  // destroyed after the lock is free: tangents may carry tangents' slots along
-  {
-    std::lock_guard<std::mutex> lock(l.mutex);
-    TD_CHECK(l.active == which && which != 0,
-             "Trying to exit a forward AD level that was not the last one that was created. This "
-             "is not supported.");
-    l.active = 0;
-    for (TangentSlot* slot : l.slots) dropped.push_back(std::move(slot->tangent));
-  }
+void exit_dual_level(uint64_t number) {
+  Levels& l = levels();
+  // Destroyed after the lock is free: tangents carry slots of their own.
+  std::vector<Tensor> dropped;
+  std::lock_guard<std::mutex> lock(l.mutex);
+  const auto level = l.active.find(number);
+  bool last = level != l.active.end();
+  for (auto later = level; last && ++later != l.active.end();)
+    last = later->second.owner != level->second.owner;
+  TD_CHECK(last,
+           "Trying to exit a forward AD level that was not the last one that was created. This "
+           "is not supported.");
+  for (TangentSlot* slot : level->second.slots) dropped.push_back(slot->take(number));
+  l.active.erase(level);
+  l.lowest = l.active.empty() ? 0 : l.active.begin()->first;
 }
 
-Tensor tangent(const Tensor& t) {
-  if (!has_tangent(t)) return {};
+BelowLevel::BelowLevel(uint64_t level)
+    : saved_(local.seen_below), excluded_(thread_modes.excluded) {
+  local.seen_below = std::min(level, saved_);
+  const uint64_t lowest = levels().lowest.load(std::memory_order_relaxed);
+  if (lowest == 0 || local.seen_below <= lowest) thread_modes.excluded = excluded_ | Key::kForward;
+}
+BelowLevel::~BelowLevel() {
+  local.seen_below = saved_;
+  thread_modes.excluded = excluded_;
+}
+
+uint64_t level_of(const Tensor& t) {
+  if (!has_tangent(t)) return 0;
   const AutogradMeta* meta = meta_of(t);
-  if (!meta || !meta->forward || !meta->forward->tangent.defined()) {
+  if (!meta || !meta->forward || meta->forward->empty()) {
     t.impl()->keys = t.impl()->keys - Key::kForward;  // its level has ended
-    return {};
+    return 0;
   }
-  return meta->forward->tangent;
+  return meta->forward->highest_below(local.seen_below);
 }
 
-TensorList tangents_or_zeros(TensorSpan list) {
+Tensor tangent(const Tensor& t, uint64_t level) {
+  const AutogradMeta* meta = has_tangent(t) ? meta_of(t) : nullptr;
+  return meta && meta->forward ? meta->forward->at(level) : Tensor();
+}
+
+bool any_tangent(TensorSpan list, uint64_t level) {
+  for (const Tensor& t : list)
+    if (tangent(t, level).defined()) return true;
+  return false;
+}
+
+TensorList tangents_or_zeros(TensorSpan list, uint64_t level) {
   TensorList out;
   for (const Tensor& t : list) {
-    Tensor found = tangent(t);
+    Tensor found = tangent(t, level);
     if (!found.defined() && t.defined()) found = math::zeros(t.sizes(), t.dtype(), t.device());
     out.push_back(std::move(found));
   }
   return out;
 }
 
-void set_tangent(const Tensor& result, const Tensor& given) {
-  if (!result.defined() || !is_inexact(result.dtype())) return;
-  const ExcludeKeys values_only((KeySet(Key::kForward)));
-  const Tensor before = tangent(result);
+void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
+  if (level == 0 || !result.defined() || !is_inexact(result.dtype())) return;
+  const BelowLevel values_only(level);
+  const Tensor before = tangent(result, level);
   if (!given.defined()) {
     // Written without a tangent: what was there becomes zero, for views of it too.
     if (before.defined())
@@ -125,40 +225,49 @@ void set_tangent(const Tensor& result, const Tensor& given) {
   if (before.defined()) return math::copy_(before, fitted);
   if (result.impl()->view_base) {
     const Tensor base(result.impl()->view_base);
-    Tensor base_tangent = tangent(base);
+    Tensor base_tangent = tangent(base, level);
     // A view just made, not one just written: its tangent is that view of the tangent it was made
     // from.
-    if (result.version() == result.impl()->view_version) return put(result, fitted);
+    if (result.version() == result.impl()->view_version) return put(result, fitted, level);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);
-      put(base, base_tangent);
+      put(base, base_tangent, level);
     }
     const Tensor part = part_of(base_tangent, base, result);
     math::copy_(part, fitted);
-    return put(result, part);
+    return put(result, part, level);
   }
   if (fitted.sizes() != result.sizes()) {
     Tensor full = math::zeros(result.sizes(), result.dtype(), result.device());
     math::copy_(full, fitted);
     fitted = full;
+  } else if (!is_alone(fitted)) {
+    fitted = math::clone(fitted);  // x + 1 has the tangent of x: writing one must leave the other
   }
-  put(result, fitted);
+  put(result, fitted, level);
 }
 
-void set_tangent(const TensorList& results, const TensorList& tangents) {
+void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t level) {
   for (size_t i = 0; i < results.size() && i < tangents.size(); i++)
-    set_tangent(results[i], tangents[i]);
+    set_tangent(results[i], tangents[i], level);
 }
 
-Tensor make_dual(const Tensor& t, const Tensor& given) {
-  TD_CHECK(dual_level() != 0,
+void clear_tangents(const Tensor& written) {
+  for (uint64_t level = level_of(written); level != 0;) {
+    set_tangent(written, Tensor(), level);
+    level = meta_of(written)->forward->highest_below(level);
+  }
+}
+
+Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
+  TD_CHECK(is_active(level),
            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
            "enter_dual_level() first.");
   TD_CHECK_VALUE(is_inexact(t.dtype()),
                  "Expected primal to be floating point or complex, but got: {}", t.dtype());
   TD_CHECK_VALUE(is_inexact(given.dtype()),
                  "Expected tangent to be floating point or complex, but got: {}", given.dtype());
-  TD_CHECK(!has_tangent(t) || !tangent(t).defined(),
+  TD_CHECK(!tangent(t, level).defined(),
            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
            "level is not supported.");
   TD_CHECK(t.sizes() == given.sizes(),
@@ -168,20 +277,30 @@ Tensor make_dual(const Tensor& t, const Tensor& given) {
   TD_CHECK(t.dtype() == given.dtype(),
            "Expected tangent to have the same dtype as primal, but got {} and {}", given.dtype(),
            t.dtype());
-  const ExcludeKeys values_only((KeySet(Key::kForward)));
+  const BelowLevel values_only(level);
   Tensor dual = math::view(t);
-  put(dual, with_layout_of(given, t));
+  put(dual, with_layout_of(given, t), level);
   return dual;
 }
 
-std::pair<Tensor, Tensor> unpack_dual(const Tensor& t) {
-  Tensor found = tangent(t);
-  const ExcludeKeys values_only((KeySet(Key::kForward)));
+std::pair<Tensor, Tensor> unpack_dual(const Tensor& t, uint64_t level) {
+  Tensor found = tangent(t, level);
+  const BelowLevel values_only(level);
   return {math::view(t), found};
 }
 
+Tensor cut_history(const Tensor& original) {
+  Tensor out = math::alias(original);
+  for (uint64_t level = level_of(original); level != 0;) {
+    const BelowLevel values_only(level);
+    put(out, cut_history(tangent(original, level)), level);
+    level = level_of(original);
+  }
+  return out;
+}
+
 void share_tangent(const Tensor& alias, const Tensor& original) {
-  if (dual_level() == 0 || !is_inexact(original.dtype())) return;
+  if (!any_dual_level() || !is_inexact(original.dtype())) return;
   slot_of(original);
   make_meta(alias.impl()).forward = meta_of(original)->forward;
   refresh_tangent_key(alias);
@@ -189,7 +308,7 @@ void share_tangent(const Tensor& alias, const Tensor& original) {
 
 void refresh_tangent_key(const Tensor& t) {
   const AutogradMeta* meta = meta_of(t);
-  if (meta && meta->forward && meta->forward->tangent.defined())
+  if (meta && meta->forward && !meta->forward->empty())
     t.impl()->keys = t.impl()->keys | Key::kForward;
 }
 

@@ -1,64 +1,102 @@
-// Forward mode: a dual tensor carries its tangent, the derivative along one direction.
+// Forward mode: a dual tensor carries its tangents, the derivatives along one direction a level.
 //
-// There is one level at a time, entered by enter_dual_level(); leaving it drops every tangent. The
-// tangent of a view is the same view of its base's tangent, so writes in place are seen through
-// both. Generated code computes a result's tangent beside it, under ExcludeKeys(kForward), and
-// calls set_tangent.
+// Levels nest to any depth: each has a number, those entered later higher ones, and leaving a level
+// drops its tangents. A tensor may have a tangent at several levels, and the tangent at a level is
+// a tensor that may itself carry tangents of the levels below. The forward layer of an operator
+// handles the highest level L that it sees among its arguments: under BelowLevel(L), where no
+// tangent of L or above is seen, it computes the result and then the result's tangent at L. Both
+// pass through the layer again for the levels below. A tensor below L is thus the tensor itself, so
+// writes in place and histories need nothing of their own.
+//
+// The tangent of a view is the same view of its base's tangent, so writes in place are seen through
+// both. Numbers are the process's: a tensor that another thread made dual keeps its tangents.
 #pragma once
 
 #include "autograd/record.h"
 
 namespace taeda::autograd {
 
-// RuntimeError when a level is active already: "Nested forward mode AD is not supported at the
-// moment".
+// Starts a level of the calling thread and returns its number, which is not 0.
 uint64_t enter_dual_level();
+// Ends it. RuntimeError unless it is the last one that its thread has entered.
 void exit_dual_level(uint64_t level);
-// The active level; 0 where there is none.
+// The calling thread's innermost level; where it has none, the process's; 0 where there is none.
 uint64_t dual_level();
+bool any_dual_level();
 
-// The tangent of `t`; undefined when it (or t) has none.
-Tensor tangent(const Tensor& t);
+// Levels from `level` on are not seen until the end of the scope; for 0, none is. Where no level
+// lies below, operators skip the forward layer.
+class BelowLevel {
+ public:
+  explicit BelowLevel(uint64_t level);
+  ~BelowLevel();
+  BelowLevel(const BelowLevel&) = delete;
+  BelowLevel& operator=(const BelowLevel&) = delete;
+
+ private:
+  const uint64_t saved_;
+  const KeySet excluded_;
+};
+
+// Whether `t` may carry a tangent.
 inline bool has_tangent(const Tensor& t) {
   return t.defined() && t.impl()->keys.has(Key::kForward);
 }
-inline bool any_tangent(TensorSpan list) {
-  for (const Tensor& t : list)
-    if (has_tangent(t)) return true;
-  return false;
+// The highest level that is seen and at which `t` has a tangent; 0 where there is none.
+uint64_t level_of(const Tensor& t);
+inline uint64_t level_of(TensorSpan list) {
+  uint64_t level = 0;
+  for (const Tensor& t : list) level = std::max(level, level_of(t));
+  return level;
 }
+inline uint64_t level_of(const TensorList& list) { return level_of(TensorSpan(list)); }
+// The same among all arguments of an operator.
+template <class... Tensors>
+uint64_t top_level(const Tensors&... tensors) {
+  uint64_t level = 0;
+  ((level = std::max(level, level_of(tensors))), ...);
+  return level;
+}
+
+// The tangent of `t` at a level; undefined where it (or t) has none.
+Tensor tangent(const Tensor& t, uint64_t level);
+bool any_tangent(TensorSpan list, uint64_t level);
+// Tangents of a list, zeros where a tensor has none.
+TensorList tangents_or_zeros(TensorSpan list, uint64_t level);
+
 // Whether what is computed from these tensors is differentiated: recorded, or given a tangent.
 template <class... Tensors>
 bool differentiated(const Tensors&... tensors) {
-  return needs_grad(tensors...) || (has_tangent(tensors) || ...);
+  return needs_grad(tensors...) ||
+         (!thread_modes.excluded.has(Key::kForward) && top_level(tensors...) != 0);
 }
-// Tangents of a list, zeros where a tensor has none.
-TensorList tangents_or_zeros(TensorSpan list);
-// `t` where formulas need its value; they run under ExcludeKeys(kForward), which makes it one.
+
+// `t` where formulas need its value; they run under BelowLevel, which makes it one.
 inline const Tensor& primal(const Tensor& t) { return t; }
 inline TensorList primals(TensorSpan list) { return TensorList(list.begin(), list.end()); }
 
-// Gives `result` (fresh, or just written in place) its tangent. Undefined: zero.
-void set_tangent(const Tensor& result, const Tensor& tangent);
-void set_tangent(const TensorList& results, const TensorList& tangents);
+// Gives `result` (fresh, or just written in place) its tangent at a level. Undefined: zero.
+void set_tangent(const Tensor& result, const Tensor& tangent, uint64_t level);
+void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t level);
+// Just written in place with what has no derivative: its tangents at the levels seen become zero.
+void clear_tangents(const Tensor& written);
 
 // make_dual: a view of `t` that carries `tangent`. unpack_dual: its two parts.
-Tensor make_dual(const Tensor& t, const Tensor& tangent);
-std::pair<Tensor, Tensor> unpack_dual(const Tensor& t);
+Tensor make_dual(const Tensor& t, const Tensor& tangent, uint64_t level);
+std::pair<Tensor, Tensor> unpack_dual(const Tensor& t, uint64_t level);
 
 // t for real tensors.
 Tensor conjugate(const Tensor& t);
 // a + b where undefined is zero.
 Tensor sum_tangents(const Tensor& a, const Tensor& b);
 
-// A saved alias keeps the tangent of the tensor it stands for, also when that is set later.
+// An alias of `original` without history, whose tangents, at any level, have none either.
+Tensor cut_history(const Tensor& original);
+
+// A saved alias keeps the tangents of the tensor it stands for, also those that are set later.
 void share_tangent(const Tensor& alias, const Tensor& original);
 void refresh_tangent_key(const Tensor& t);
 
 [[noreturn]] void fail_no_forward_rule(std::string_view op);
-template <class R>
-R no_forward_rule(std::string_view op, R) {
-  fail_no_forward_rule(op);
-}
 
 }  // namespace taeda::autograd

@@ -29,12 +29,22 @@ struct TensorHooks {
   std::vector<Ref<AccumulateHook>> post_accumulate;
 };
 
-// The tangent of a tensor, shared with the aliases of it that nodes have saved.
+// The tangents of a tensor, one a level of forward mode, shared with the aliases of it that nodes
+// have saved.
 class TangentSlot final : public RefCounted {
  public:
-  TangentSlot();
   ~TangentSlot() override;
-  Tensor tangent;
+  // Undefined where there is none.
+  Tensor at(uint64_t level) const;
+  void put(uint64_t level, Tensor tangent);
+  Tensor take(uint64_t level);
+  // The highest level below `limit` with a tangent; 0 where there is none.
+  uint64_t highest_below(uint64_t limit) const;
+  bool empty() const { return tangents_.empty(); }
+  const std::vector<std::pair<uint64_t, Tensor>>& all() const { return tangents_; }
+
+ private:
+  std::vector<std::pair<uint64_t, Tensor>> tangents_;  // in the order of levels
 };
 
 // The grad of a tensor with retain_grad(), shared with the hook that fills it.

@@ -5,6 +5,7 @@
 #include "autograd/math.h"
 #include "autograd/record.h"
 #include "autograd/view.h"
+#include "base/handover.h"
 #include "taeda/autograd.h"
 
 namespace taeda::autograd {
@@ -15,6 +16,10 @@ struct HookStack {
   std::string disabled;  // the message to raise; empty: enabled
 };
 thread_local HookStack hook_stack;
+
+HookStack get_hooks() { return hook_stack; }
+void set_hooks(HookStack hooks) { hook_stack = std::move(hooks); }
+const CarriedValue<get_hooks, set_hooks> carried_hooks;
 
 void check_hooks_enabled() {
   if (!hook_stack.disabled.empty()) fail(ErrorKind::kRuntime, "{}", hook_stack.disabled);
@@ -107,7 +112,7 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
   }
 }
 
-Tensor SavedTensor::unpack(Node& node) const {
+Tensor SavedTensor::unpack(Node& node, bool with_history) const {
   if (!defined_) return {};
   // A reference is taken under the node's lock: another thread's backward may be about to release
   // the tensor.
@@ -126,17 +131,18 @@ Tensor SavedTensor::unpack(Node& node) const {
     if (released) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
   }
   if (hooked) [[unlikely]]
-    return unpack_hooked(static_cast<Hooked&>(*hooked), history, node);
+    return unpack_hooked(static_cast<Hooked&>(*hooked), history, node, with_history);
   Tensor tensor(std::move(impl));
   if (tensor.version() != version_) [[unlikely]]
     fail_version(tensor, history, node);
-  if (dual_level() != 0) [[unlikely]]
+  if (any_dual_level()) [[unlikely]]
     refresh_tangent_key(tensor);
-  if (!thread_modes.grad_enabled || !requires_grad_ || (!is_output_ && !history)) return tensor;
-  return with_history(tensor, history, node);
+  if (!with_history || !requires_grad_ || (!is_output_ && !history)) return tensor;
+  return attach_history(tensor, history, node);
 }
 
-Tensor SavedTensor::with_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const {
+Tensor SavedTensor::attach_history(const Tensor& tensor, const Ref<Node>& history,
+                                   Node& node) const {
   Tensor alias = math::alias(tensor);
   share_tangent(alias, tensor);
   if (!is_output_) {
@@ -151,17 +157,18 @@ Tensor SavedTensor::with_history(const Tensor& tensor, const Ref<Node>& history,
   return alias;
 }
 
-Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node) const {
+Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node,
+                                  bool with_history) const {
   Tensor tensor = hooked.hooks->unpack(*hooked.packed);
   TD_CHECK(tensor.defined(), "saved tensor hooks: unpack returned no tensor");
   if (!requires_grad_) return autograd::requires_grad(tensor) ? math::alias(tensor) : tensor;
-  if (!thread_modes.grad_enabled) return tensor;
+  if (!with_history) return tensor;
   if (hooked.leaf) {
     Tensor alias = math::alias(tensor);
     set_gradient_edge(alias, history, 0);  // what arrives goes to the leaf that was packed
     return alias;
   }
-  return with_history(tensor, history, node);
+  return attach_history(tensor, history, node);
 }
 
 void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {

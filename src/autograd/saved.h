@@ -46,9 +46,12 @@ class SavedTensor {
     return saved;
   }
 
-  // The tensor. RuntimeError when it was modified since, or when it was released. `node` is the
-  // node that keeps it.
-  Tensor unpack(Node& node) const;
+  // The tensor, with its history where grad mode records what is done with it. RuntimeError when it
+  // was modified since, or when it was released. `node` is the node that keeps it.
+  Tensor unpack(Node& node) const { return unpack(node, thread_modes.grad_enabled); }
+  // For a user's own backward, which may switch recording on, or ask requires_grad: with its
+  // history whatever the mode.
+  Tensor unpack_recorded(Node& node) const { return unpack(node, /*with_history=*/true); }
   // Forgets the tensor; unpack() raises from now on.
   void reset();
   // For grad_fn._raw_saved_x.register_hooks(pack, unpack).
@@ -58,8 +61,10 @@ class SavedTensor {
  private:
   struct Hooked;
   void save(const Tensor& tensor, bool is_output);
-  Tensor unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node) const;
-  Tensor with_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const;
+  Tensor unpack(Node& node, bool with_history) const;
+  Tensor unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node,
+                       bool with_history) const;
+  Tensor attach_history(const Tensor& tensor, const Ref<Node>& history, Node& node) const;
   [[noreturn]] void fail_version(const Tensor& tensor, const Ref<Node>& history,
                                  const Node& node) const;
 
@@ -101,6 +106,12 @@ inline TensorList unpack_all(const std::vector<SavedTensor>& saved, Node& node) 
   TensorList tensors;
   tensors.reserve(saved.size());
   for (const SavedTensor& s : saved) tensors.push_back(s.unpack(node));
+  return tensors;
+}
+inline TensorList unpack_all_recorded(const std::vector<SavedTensor>& saved, Node& node) {
+  TensorList tensors;
+  tensors.reserve(saved.size());
+  for (const SavedTensor& s : saved) tensors.push_back(s.unpack_recorded(node));
   return tensors;
 }
 

@@ -339,22 +339,59 @@ PyObject* exit_dual_level(PyObject*, PyObject* level) {
 PyObject* dual_level(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(autograd::dual_level());
 }
+// _make_dual(primal, tangent, level)
 PyObject* make_dual(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *primal, *tangent;
-  if (!PyArg_ParseTuple(args, "OO", &primal, &tangent)) return nullptr;
+  unsigned long long level;
+  if (!PyArg_ParseTuple(args, "OOK", &primal, &tangent, &level)) return nullptr;
   const Tensor p = tensor_or_none(primal, "primal"), t = tensor_or_none(tangent, "tangent");
   if (!p.defined() || !t.defined())
     raise_python(PyExc_TypeError, "make_dual() expects two Tensors");
-  return wrap(autograd::make_dual(p, t));
+  return wrap(autograd::make_dual(p, t, level));
   TD_PYTHON_CATCH(nullptr)
 }
-PyObject* unpack_dual(PyObject*, PyObject* object) {
+// _unpack_dual(tensor, level) -> (primal, tangent or None)
+PyObject* unpack_dual(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
+  PyObject* object;
+  unsigned long long level;
+  if (!PyArg_ParseTuple(args, "OK", &object, &level)) return nullptr;
   const Tensor t = tensor_or_none(object, "unpack_dual");
-  auto [primal, tangent] = autograd::unpack_dual(t);
+  if (!t.defined()) raise_python(PyExc_TypeError, "unpack_dual() expects a Tensor");
+  auto [primal, tangent] = autograd::unpack_dual(t, level);
   PyRef p = PyRef::check(wrap(std::move(primal))), d = PyRef::check(wrap(std::move(tangent)));
   return PyTuple_Pack(2, p.get(), d.get());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _tangents(tensor) -> the tangents that are seen, the highest level's first
+PyObject* tangents(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor t = tensor_or_none(object, "_tangents");
+  TensorList found;
+  for (uint64_t level = autograd::level_of(t); level != 0;) {
+    found.push_back(autograd::tangent(t, level));
+    level = autograd::meta_of(t)->forward->highest_below(level);
+  }
+  return tuple_of(found).release();
+  TD_PYTHON_CATCH(nullptr)
+}
+// _fresh_leaf(tensor) -> an alias that requires no grad and has the tensor's tangents
+PyObject* fresh_leaf(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor t = tensor_or_none(object, "_fresh_leaf");
+  if (!t.defined()) Py_RETURN_NONE;
+  Tensor leaf = autograd::math::alias(t);
+  autograd::share_tangent(leaf, t);
+  return wrap(std::move(leaf));
+  TD_PYTHON_CATCH(nullptr)
+}
+// _cut_history(tensor) -> the same, whose tangents require no grad either
+PyObject* cut_history(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor t = tensor_or_none(object, "_cut_history");
+  return t.defined() ? wrap(autograd::cut_history(t)) : new_ref(Py_None);
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -463,7 +500,10 @@ PyMethodDef functions[] = {
     {"_exit_dual_level", exit_dual_level, METH_O, nullptr},
     {"_dual_level", dual_level, METH_NOARGS, nullptr},
     {"_make_dual", make_dual, METH_VARARGS, nullptr},
-    {"_unpack_dual", unpack_dual, METH_O, nullptr},
+    {"_unpack_dual", unpack_dual, METH_VARARGS, nullptr},
+    {"_tangents", tangents, METH_O, nullptr},
+    {"_fresh_leaf", fresh_leaf, METH_O, nullptr},
+    {"_cut_history", cut_history, METH_O, nullptr},
     {"_push_saved_tensors_default_hooks", push_saved_hooks, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_default_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
     {"_saved_tensors_hooks_disable", disable_saved_hooks, METH_O, nullptr},

@@ -167,7 +167,7 @@ PyObject* saved_tensors(PyObject* self, void*) {
   if (c->node && !c->to_save) {
     PythonFunctionNode& node = *c->node;
     const Ref<autograd::Node> alive(&node);
-    return tuple_of(autograd::unpack_all(node.saved, node)).release();
+    return tuple_of(autograd::unpack_all_recorded(node.saved, node)).release();
   }
   // Before the call is recorded, or where nothing requires grad: what was given.
   return c->to_save ? new_ref(c->to_save) : PyTuple_New(0);
@@ -253,12 +253,9 @@ PyRef run_forward(const Call& call) {
   return PyRef::check(PyObject_CallObject(forward.get(), arguments.get()));
 }
 
-// The tangents of the results by the class's jvp, one a result.
-void run_jvp(const Call& call, const TensorList& results) {
-  bool any = false;
-  for (const Tensor& t : call.inputs)
-    any |= autograd::has_tangent(t) && autograd::tangent(t).defined();
-  if (!any) return;
+// The tangents of the results at one level by the class's jvp, one a result.
+void run_jvp(const Call& call, const TensorList& results, uint64_t level) {
+  const autograd::BelowLevel values_only(level);
   PyRef jvp = PyRef::check(PyObject_GetAttrString(call.function_class, "jvp"));
   const Py_ssize_t count = PyTuple_GET_SIZE(call.args);
   PyRef arguments = PyRef::check(PyTuple_New(count + 1));
@@ -267,7 +264,7 @@ void run_jvp(const Call& call, const TensorList& results) {
     PyObject* given = PyTuple_GET_ITEM(call.args, i);
     PyRef tangent = PyRef::share(Py_None);
     if (is_tensor(given)) {
-      Tensor t = autograd::tangent(tensor_of(given));
+      Tensor t = autograd::tangent(tensor_of(given), level);
       const Tensor& primal = tensor_of(given);
       if (!t.defined() && cast(call.context)->materialize_grads && is_inexact(primal.dtype()))
         t = autograd::math::zeros(primal.sizes(), primal.dtype(), primal.device());
@@ -285,8 +282,20 @@ void run_jvp(const Call& call, const TensorList& results) {
   for (size_t i = 0; i < results.size(); i++) {
     const Tensor tangent = tensor_or_none(PyTuple_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i)),
                                           "the result of jvp");
-    if (tangent.defined()) autograd::set_tangent(results[i], tangent);
+    if (tangent.defined()) autograd::set_tangent(results[i], tangent, level);
   }
+}
+
+// The same at all levels seen at which some argument has a tangent, the lowest first: what jvp
+// reads has the tangents of the levels below.
+void run_jvp(const Call& call, const TensorList& results) {
+  const uint64_t level = autograd::level_of(call.inputs);
+  if (level == 0) return;
+  {
+    const autograd::BelowLevel values_only(level);
+    run_jvp(call, results);
+  }
+  run_jvp(call, results, level);
 }
 
 // _apply_function(cls, ctx, args): runs forward and records it.

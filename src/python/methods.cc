@@ -177,7 +177,7 @@ PyObject* to_numpy(const Tensor& x, bool force) {
   }
   if (x.requires_grad()) {
     TD_CHECK(
-        force,
+        force || !thread_modes.grad_enabled,
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     return array_from_tensor(op::detach(x));
   }

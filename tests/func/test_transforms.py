@@ -100,6 +100,186 @@ def test_functional_call_under_grad():
     both(gradients)
 
 
+# Each makes of a function of one number its derivative.
+DERIVATIVES = {
+    "grad": lambda t, f: t.func.grad(f),
+    "vjp": lambda t, f: lambda x: t.func.vjp(f, x)[1](t.ones_like(x))[0],
+    "jvp": lambda t, f: lambda x: t.func.jvp(f, (x,), (t.ones_like(x),))[1],
+    "jacrev": lambda t, f: t.func.jacrev(f),
+    "jacfwd": lambda t, f: t.func.jacfwd(f),
+    "linearize": lambda t, f: lambda x: t.func.linearize(f, x)[1](t.ones_like(x)),
+}
+
+
+def nested(names, f, t=taeda):
+    for name in names:
+        f = DERIVATIVES[name](t, f)
+    return f
+
+
+def wave(x):
+    return (2 * x).sin() + x**5
+
+
+# wave's derivatives at 0.7, by hand
+AT = 0.7
+WAVES = [
+    np.sin(2 * AT) + AT**5,
+    2 * np.cos(2 * AT) + 5 * AT**4,
+    -4 * np.sin(2 * AT) + 20 * AT**3,
+    -8 * np.cos(2 * AT) + 60 * AT**2,
+    16 * np.sin(2 * AT) + 120 * AT,
+]
+
+
+@pytest.mark.parametrize("inner", DERIVATIVES)
+@pytest.mark.parametrize("outer", DERIVATIVES)
+def test_transforms_nest_in_any_order(inner, outer):
+    x = taeda.tensor(AT, dtype=taeda.float64)
+    second = nested([inner, outer], wave)(x)
+    assert second.item() == pytest.approx(WAVES[2])
+    assert not second.requires_grad
+    for outermost in DERIVATIVES:
+        third = nested([inner, outer, outermost], wave)(x)
+        assert third.item() == pytest.approx(WAVES[3]), outermost
+        assert not third.requires_grad
+    # and take part in an ordinary backward
+    x.requires_grad_()
+    second = nested([inner, outer], wave)(x)
+    second.backward()
+    assert x.grad.item() == pytest.approx(WAVES[3])
+
+
+@pytest.mark.parametrize("names", [("jvp",) * 4, ("grad", "jvp") * 2, ("jacfwd", "vjp") * 2])
+def test_four_levels(names):
+    x = taeda.tensor(AT, dtype=taeda.float64)
+    assert nested(names, wave)(x).item() == pytest.approx(WAVES[4])
+
+
+@pytest.mark.parametrize("inner", DERIVATIVES)
+@pytest.mark.parametrize("outer", DERIVATIVES)
+def test_levels_are_not_confused(inner, outer):
+    """d/dx x d/dy (x y^2) at y = 3 is 12 x; a tangent of x taken for one of y adds to it."""
+
+    def f(x):
+        slope = DERIVATIVES[inner](taeda, lambda y: x * y * y)
+        return x * slope(taeda.tensor(3.0))
+
+    assert DERIVATIVES[outer](taeda, f)(taeda.tensor(2.0)).item() == pytest.approx(24.0)
+
+
+@pytest.mark.parametrize("inner", ["jacrev", "jacfwd"])
+@pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
+def test_jacobians_of_jacobians(inner, outer):
+    def call(t):
+        f = lambda x: t.stack([x.prod(), (x * x.sin()).sum(), x[0] * x[2].exp()])  # noqa: E731
+        return getattr(t.func, outer)(getattr(t.func, inner)(f))(t.tensor(X))
+
+    both(call)
+
+
+def cube(x):
+    return (x**3).sum()
+
+
+def test_forward_over_reverse():
+    for call in (
+        lambda t: t.func.jvp(t.func.grad(cube), (t.tensor(X),), (t.ones(3),)),
+        lambda t: t.func.jacfwd(t.func.grad(cube))(t.tensor(X)),
+        lambda t: t.func.jacfwd(t.func.jacrev(cube))(t.tensor(X)),
+        lambda t: t.func.linearize(t.func.grad(cube), t.tensor(X))[1](t.ones(3)),
+        lambda t: t.autograd.functional.hessian(
+            cube, t.tensor(X), vectorize=True, outer_jacobian_strategy="forward-mode"
+        ),
+        lambda t: t.func.jvp(lambda x: t.func.vjp(t.sin, x)[1](x)[0], (t.tensor(X),), (t.ones(3),)),
+        lambda t: t.func.grad_and_value(lambda x: t.func.jvp(cube, (x,), (x.cos(),))[1])(
+            t.tensor(X)
+        ),
+    ):
+        both(call)
+
+
+def test_the_tangent_may_be_differentiated_alone():
+    def gradients(t):
+        x, v = t.tensor(X), t.tensor(X, requires_grad=True)
+        value, product = t.func.jvp(t.func.grad(cube), (x,), (v,))
+        product.sum().backward()
+        return v.grad, [value.requires_grad, product.requires_grad]
+
+    both(gradients)
+
+
+def test_writes_in_place_below_two_levels():
+    def call(t):
+        def f(x):
+            y = x * 2
+            y[1:].mul_(x[:2])
+            y += x
+            y.sin_()
+            return y
+
+        inner = lambda x: t.func.jvp(f, (x,), (x,))[1]  # noqa: E731
+        return t.func.jvp(inner, (t.tensor(X),), (t.ones(3),))
+
+    both(call)
+
+
+def test_a_custom_jvp_below_two_levels():
+    class Cube(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return x**3
+
+        @staticmethod
+        def jvp(ctx, x_t):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * x_t
+
+    x = taeda.tensor(AT, dtype=taeda.float64)
+    assert nested(["jvp"], Cube.apply)(x).item() == pytest.approx(3 * AT**2)
+    assert nested(["jvp", "jvp"], Cube.apply)(x).item() == pytest.approx(6 * AT)
+
+
+def test_tangents_stay_apart_in_results():
+    """x + 1 has the tangent of x; what is written into it must not reach x."""
+
+    def call(t):
+        def f(x):
+            y = x + 1
+            y.mul_(5)
+            return x, y
+
+        return t.func.jvp(f, (t.tensor(X),), (t.ones(3),))
+
+    both(call)
+
+
+def test_levels_of_several_threads():
+    import threading
+
+    results, barrier = {}, threading.Barrier(2)
+
+    def work(k):
+        def f(x):
+            barrier.wait()  # both threads are in their levels
+            y = taeda.func.jvp(wave, (x,), (taeda.ones_like(x),))[1]
+            barrier.wait()
+            return y
+
+        x = taeda.tensor(AT + k, dtype=taeda.float64)
+        results[k] = taeda.func.jvp(f, (x,), (taeda.ones_like(x),))[1].item()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(2):
+        x = AT + k
+        assert results[k] == pytest.approx(-4 * np.sin(2 * x) + 20 * x**3)
+
+
 def test_mistakes():
     with pytest.raises(RuntimeError, match="scalar tensor"):
         taeda.func.grad(lambda x: x)(taeda.ones(2))

@@ -119,6 +119,17 @@ def test_reference_counts_after_refusals():
     assert sys.getrefcount(base) == before
 
 
+def test_numpy_of_tensors_that_require_grad_under_no_grad():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.no_grad():
+        array = x.numpy()
+        array[0] = 5
+        assert np.asarray(x).tolist() == np.array(x).tolist() == [5, 2]
+    assert x.tolist() == [5, 2] and x.requires_grad
+    with torch.inference_mode():
+        assert (x * 2).numpy().tolist() == [10, 4]
+
+
 def test_numpy_of_refused_tensors():
     with pytest.raises(RuntimeError, match="requires grad"):
         torch.tensor([1.0], requires_grad=True).numpy()

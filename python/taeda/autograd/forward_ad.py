@@ -33,33 +33,45 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Starts a level, in which dual tensors can be made. There is one at a time."""
+    """Starts a level, in which dual tensors can be made, and returns its number.
+
+    Levels nest: a tensor may have a tangent at each, and tangents may have tangents of the levels
+    outside.
+    """
     return _C._enter_dual_level()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Ends a level: all tangents go."""
+    """Ends the innermost level: all its tangents go."""
     _C._exit_dual_level(_C._dual_level() if level is None else level)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` that carries ``tangent``, which has the same shape and dtype."""
-    return _C._make_dual(tensor, tangent)
+    """A view of ``tensor`` that carries ``tangent``, which has the same shape and dtype.
+
+    ``level`` says at which level; the innermost if left out.
+    """
+    return _C._make_dual(tensor, tangent, _C._dual_level() if level is None else level)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value and the tangent of a tensor."""
-    if _C._dual_level() == 0:
+    """The value and the tangent of a tensor at a level; the innermost if left out."""
+    if level is None:
+        level = _C._dual_level()
+    if not level:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*_C._unpack_dual(tensor))
+    return UnpackedDualTensor(*_C._unpack_dual(tensor, level))
 
 
 class dual_level(_Mode):
     """A context manager around ``enter_dual_level`` and ``exit_dual_level``."""
 
+    def __init__(self) -> None:
+        self.levels: list[int] = []
+
     def __enter__(self) -> int:  # type: ignore[override]
-        self.level = enter_dual_level()
-        return self.level
+        self.levels.append(enter_dual_level())
+        return self.levels[-1]
 
     def __exit__(self, *exc_info: Any) -> None:
-        exit_dual_level(level=self.level)
+        exit_dual_level(level=self.levels.pop())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
+from taeda import _C
 from taeda._C import Tensor
 from taeda.autograd import grad as _grad
 from taeda.autograd.grad_mode import enable_grad
@@ -28,18 +29,20 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
 
 
 def _prepare(inputs: tuple, create_graph: bool) -> tuple:
-    """Inputs that can be differentiated, and apart from the caller's graph unless it wants one."""
+    """Inputs that can be differentiated, and apart from the caller's graph unless it wants one.
+
+    Tangents of a forward-mode level outside stay."""
     if create_graph:
         return tuple(
-            x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs
+            x.view_as(x) if x.requires_grad else _C._fresh_leaf(x).requires_grad_() for x in inputs
         )
-    return tuple(x.detach().requires_grad_() for x in inputs)
+    return tuple(_C._cut_history(x).requires_grad_() for x in inputs)
 
 
 def _finish(value: Any, create_graph: bool) -> Any:
     if isinstance(value, tuple):
         return tuple(_finish(v, create_graph) for v in value)
-    return value if create_graph else value.detach()
+    return value if create_graph else _C._cut_history(value)
 
 
 def _check_dependence(outputs: tuple, inputs: tuple, grads: tuple, strict: bool, what: str) -> None:
@@ -171,22 +174,15 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
             for k in range(x.numel()):
                 direction = taeda.zeros_like(x).reshape(-1)
                 direction[k] = 1
-                duals = [
-                    x.detach()
-                    if j != i
-                    else forward_ad.make_dual(x.detach(), direction.view(x.shape))
-                    for j, x in enumerate(xs)
-                ]
+                duals = [_C._cut_history(x) for x in xs]
+                duals[i] = forward_ad.make_dual(duals[i], direction.view(x.shape))
                 many_out, ys = _tuple(
                     func(*duals), "outputs of the user-provided function", "jacobian"
                 )
                 parts = [forward_ad.unpack_dual(y) for y in ys]
                 out_shapes = [p.primal.shape for p in parts]
                 of_input.append(
-                    [
-                        taeda.zeros_like(p.primal) if p.tangent is None else p.tangent.clone()
-                        for p in parts
-                    ]
+                    [taeda.zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts]
                 )
             columns.append(of_input)
     result = tuple(
@@ -198,6 +194,7 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
         )
         for o in range(len(out_shapes))
     )
+    result = _finish(result, create_graph=False)
     result = result if many else tuple(row[0] for row in result)
     return result if many_out else result[0]
 

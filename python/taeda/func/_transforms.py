@@ -1,8 +1,9 @@
 """grad, vjp, jvp, jacrev, jacfwd, hessian: functions to functions that compute derivatives.
 
-They run the function under autograd on fresh leaves. Where a transform runs inside another one, or
-on tensors that are differentiated outside, what it computes is recorded, so that transforms nest
-and take part in an ordinary backward; otherwise results have no history.
+They run the function under autograd on fresh leaves, or on dual tensors of a level of their own.
+Where a transform runs inside another one, or on tensors that are differentiated outside, what it
+computes is recorded, and tangents of levels outside are carried along, so that transforms nest in
+any order and take part in an ordinary backward; otherwise results have no history.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda.autograd import forward_ad
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -25,7 +26,7 @@ class _Levels(threading.local):
     depth = 0
 
 
-_levels = _Levels()
+_levels = _C._carry_thread_local(_Levels())
 
 
 @contextmanager
@@ -49,12 +50,21 @@ def _tensors(tree: Any, what: str) -> tuple[list, Any]:
 
 def _start(x: Tensor) -> Tensor:
     """The tensor to differentiate by: connected to x where x is differentiated outside."""
-    return x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+    return x.view_as(x) if x.requires_grad else _C._fresh_leaf(x).requires_grad_()
+
+
+def _with_tangents(tensors: list) -> Iterator[Tensor]:
+    """The tensors, their tangents at the levels outside, the tangents of those."""
+    for x in tensors:
+        yield x
+        yield from _with_tangents(_C._tangents(x))
 
 
 def _reaches_others(outputs: list, own: list) -> bool:
     """Whether the outputs depend on leaves, outside of the transform, that require grad."""
     known = {id(x) for x in own}
+    if any(y.is_leaf and y.requires_grad and id(y) not in known for y in outputs):
+        return True
     nodes = [y.grad_fn for y in outputs if y.grad_fn is not None]
     seen = set()
     while nodes:
@@ -74,15 +84,31 @@ class _Run:
 
     def __init__(self, given: list) -> None:
         self.recording = taeda.is_grad_enabled()  # outside of the transform
+        self.nested = _levels.depth > 0
         self.given = given
         self.inputs = [_start(x) for x in given]
 
     def keep_history(self, outputs: list) -> bool:
-        if not self.recording:
-            return False
+        """Whether gradients are recorded. Before they are known, a tangent may yet lead to what is
+        differentiated outside."""
+        return self.recording and (_C._dual_level() != 0 or self.leads_outside(outputs))
+
+    def leads_outside(self, outputs: list) -> bool:
         own = [x for x, y in zip(self.inputs, self.given) if not y.requires_grad]
         outside = any(x.requires_grad for x in self.given)
-        return _levels.depth > 1 or outside or _reaches_others(outputs, own)
+        return self.nested or outside or _reaches_others(outputs, own)
+
+    def finish(self, tree: Any, history: bool) -> Any:
+        """Results for the caller: without history where it leads nowhere."""
+        if not history or _C._dual_level() == 0:
+            return _finish(tree, history)
+        return tree_map(lambda x: self._settled(x) if isinstance(x, Tensor) else x, tree)
+
+    def _settled(self, x: Tensor) -> Tensor:
+        if self.leads_outside([x]):
+            return x
+        tangents = list(_with_tangents(_C._tangents(x)))
+        return _C._fresh_leaf(x) if self.leads_outside(tangents) else _C._cut_history(x)
 
     def gradients(self, outputs: list, cotangents: Any, history: bool, keep: bool = False) -> list:
         pairs = [(y, c) for y, c in zip(outputs, cotangents) if y.requires_grad]
@@ -99,7 +125,7 @@ class _Run:
 def _finish(tree: Any, history: bool) -> Any:
     if history:
         return tree
-    return tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
+    return tree_map(lambda x: _C._cut_history(x) if isinstance(x, Tensor) else x, tree)
 
 
 def _chosen(args: tuple, argnums: Any) -> tuple[list, Any]:
@@ -160,10 +186,9 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
                 )
             history = run.keep_history([value])
             grads = run.gradients([value], [None], history)
-        gradient = tree_unflatten(grads, spec)
-        if has_aux:
-            return _finish(gradient, history), (_finish(value, history), _finish(aux, history))
-        return _finish(gradient, history), _finish(value, history)
+            gradient = run.finish(tree_unflatten(grads, spec), history)
+            value, aux = run.finish(value, history), run.finish(aux, history)
+        return gradient, (value, aux) if has_aux else value
 
     return wrapped
 
@@ -215,12 +240,14 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 f"outputs to the function. cotangents: {cotangent_spec}, output: {out_spec}"
             )
         record = history if create_graph is None else create_graph
-        record = record or (run.recording and any(c.requires_grad for c in given_cotangents))
+        outside = _C._dual_level() != 0 or any(c.requires_grad for c in given_cotangents)
+        record = record or (run.recording and outside)
         grads = run.gradients(outputs, given_cotangents, record, keep=retain_graph)
-        return _finish(tree_unflatten(grads, spec), record)
+        tree = tree_unflatten(grads, spec)
+        return _finish(tree, record) if create_graph else run.finish(tree, record)
 
-    shown = _finish(value, history)
-    return (shown, vjp_fn, _finish(aux, history)) if has_aux else (shown, vjp_fn)
+    shown = run.finish(value, history)
+    return (shown, vjp_fn, run.finish(aux, history)) if has_aux else (shown, vjp_fn)
 
 
 def jvp(
@@ -244,12 +271,12 @@ def jvp(
             f"structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
             f"Got primals with structure {spec} and tangents with structure {tangent_spec}"
         )
-    with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(x, t) for x, t in zip(xs, ts)]
+    with forward_ad.dual_level() as level:
+        duals = [forward_ad.make_dual(x, t, level=level) for x, t in zip(xs, ts)]
         result = func(*tree_unflatten(duals, spec))
         value, aux = _split_aux(result, has_aux, "jvp")
         outputs, out_spec = _tensors(value, "jvp")
-        pairs = [forward_ad.unpack_dual(y) for y in outputs]
+        pairs = [forward_ad.unpack_dual(y, level=level) for y in outputs]
         if strict and any(pair.tangent is None for pair in pairs):
             raise RuntimeError(
                 "jvp(f, primals, tangents, strict=True): an output does not depend on the primals"
@@ -260,7 +287,10 @@ def jvp(
         ]
         if has_aux:
             aux = tree_map(
-                lambda x: forward_ad.unpack_dual(x).primal if isinstance(x, Tensor) else x, aux
+                lambda x: (
+                    forward_ad.unpack_dual(x, level=level).primal if isinstance(x, Tensor) else x
+                ),
+                aux,
             )
     done = (tree_unflatten(values, out_spec), tree_unflatten(derivatives, out_spec))
     return (*done, aux) if has_aux else done
@@ -307,9 +337,10 @@ def jacrev(
             outputs, out_spec = _tensors(value, "jacrev")
             history = run.keep_history(outputs)
             blocks = [_rows(run, y, history) for y in outputs]
-        trees = [tree_unflatten(block, spec) for block in blocks]
-        jacobian = _finish(tree_unflatten(trees, out_spec), history)
-        return (jacobian, _finish(aux, history)) if has_aux else jacobian
+            trees = [tree_unflatten(block, spec) for block in blocks]
+            jacobian = run.finish(tree_unflatten(trees, out_spec), history)
+            aux = run.finish(aux, history)
+        return (jacobian, aux) if has_aux else jacobian
 
     return wrapped
 
@@ -322,8 +353,8 @@ def _rows(run: _Run, y: Tensor, history: bool) -> list:
         unit[i] = 1
         rows.append(run.gradients([y], [unit.reshape(y.shape)], history, keep=True))
     if not rows:
-        return [taeda.zeros(*y.shape, *x.shape, dtype=x.dtype) for x in run.inputs]
-    return [taeda.stack(column).reshape(*y.shape, *column[0].shape) for column in zip(*rows)]
+        return [taeda.zeros((*y.shape, *x.shape), dtype=x.dtype) for x in run.inputs]
+    return [taeda.stack(column).reshape((*y.shape, *column[0].shape)) for column in zip(*rows)]
 
 
 def jacfwd(
@@ -367,7 +398,7 @@ def jacfwd(
             parts, at = [], 0
             for x in given:
                 part = taeda.stack([c[k] for c in columns[at : at + x.numel()]], dim=-1)
-                parts.append(part.reshape(*columns[0][k].shape, *x.shape))
+                parts.append(part.reshape((*columns[0][k].shape, *x.shape)))
                 at += x.numel()
             blocks.append(tree_unflatten(parts, spec))
         jacobian = tree_unflatten(blocks, value_spec)
