@@ -26,7 +26,8 @@ add_compile_options(-fno-semantic-interposition)
 add_link_options(-Wl,-Bsymbolic-functions)
 
 if(TAEDA_SANITIZE)
-  add_compile_options(-fsanitize=${TAEDA_SANITIZE} -fno-omit-frame-pointer -g1)
+  # -O1 finds the same, compiles in half the time and keeps stack traces whole.
+  add_compile_options(-O1 -fsanitize=${TAEDA_SANITIZE} -fno-omit-frame-pointer -g1)
   # vptr needs the type information of Python's C types, which have none.
   add_compile_options(-fno-sanitize=vptr)
   add_link_options(-fsanitize=${TAEDA_SANITIZE})

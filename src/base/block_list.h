@@ -35,11 +35,18 @@ extern thread_local LocalBlocks local_blocks[kNumBlockClasses]
 
 void* take_block_slow(BlockClass which, size_t bytes);
 void trim_blocks(BlockClass which);
+// Hands the calling thread's lists back. While an allocation failure is awaited it gets no others:
+// every block is taken, and counted, one by one.
+void bypass_local_blocks();
 
 }  // namespace detail
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kPoolBlocks = false;  // let the sanitizer see every allocation
+// How many blocks of a class are out, those in other threads' lists included; 0 where blocks are not
+// pooled.
+int64_t blocks_in_use(detail::BlockClass which);
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kPoolBlocks = false;  // the sanitizer sees every block
 #else
 inline constexpr bool kPoolBlocks = true;
 #endif

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/cgroup.h"
+#include "base/fail_allocation.h"
 #include "base/fork.h"
 #include "core/caching_allocator.h"
 
@@ -249,14 +250,13 @@ void release_to_lists(void* memory, int which) {
   lists.bytes += bytes;
 }
 
-std::atomic<int64_t> failure_distance{0};
-
-#if defined(__SANITIZE_ADDRESS__)
-// TAEDA_ALLOCATOR=system gives every storage a block of the C library's, of its exact size, so that
-// the sanitizer sees the first byte beyond it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Every storage gets a block of the C library's, of its exact size, and gives it back: the sanitizer
+// sees the first byte beyond it and every use after it is freed. TAEDA_ALLOCATOR=caching: as in
+// other builds.
 const bool system_only = [] {
   const char* text = std::getenv("TAEDA_ALLOCATOR");
-  return text && std::string(text) == "system";
+  return !text || std::string(text) != "caching";
 }();
 #else
 constexpr bool system_only = false;
@@ -273,16 +273,10 @@ void* allocate_from_system(int64_t nbytes) {
 
 }  // namespace
 
-void count_cpu_allocation(int64_t nbytes) {
-  if (failure_distance.load(std::memory_order_relaxed) <= 0) [[likely]]
-    return;
-  TD_CHECK_AS(ErrorKind::kOutOfMemory, failure_distance.fetch_sub(1) != 1,
-              "CPU out of memory. Tried to allocate {} (injected failure)", bytes_text(nbytes));
-}
-
 void* allocate_cpu(int64_t nbytes) {
   if (nbytes == 0) return nullptr;
-  count_cpu_allocation(nbytes);
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, !allocation_fails(),
+              "CPU out of memory. Tried to allocate {} (injected failure)", bytes_text(nbytes));
   if (system_only) return allocate_from_system(nbytes);
   if (nbytes > kMaxCached || nbytes < 0) {
     void* memory = allocate_large(nbytes);
@@ -340,8 +334,5 @@ int64_t cpu_live_bytes() {
   for (Counter* c = all.head.next; c; c = c->next) bytes += c->live.load(std::memory_order_relaxed);
   return bytes;
 }
-
-void inject_cpu_allocation_failure(int64_t n) { failure_distance.store(n); }
-int64_t injected_cpu_failure_distance() { return std::max<int64_t>(0, failure_distance.load()); }
 
 }  // namespace taeda

@@ -34,12 +34,4 @@ int64_t cpu_live_bytes();
 void set_cpu_memory_limit(int64_t bytes);
 int64_t cpu_memory_limit();
 
-// For tests: the n-th storage allocation from now on raises OutOfMemoryError, once; 0 switches it
-// off.
-void inject_cpu_allocation_failure(int64_t n);
-// How many allocations are left before the failure; 0 when it has happened or none is set.
-int64_t injected_cpu_failure_distance();
-// Counts an allocation towards the failure. Called by Storage for its inline data.
-void count_cpu_allocation(int64_t nbytes);
-
 }  // namespace taeda

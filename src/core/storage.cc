@@ -7,15 +7,16 @@
 #include <cstring>
 
 #include "base/block_list.h"
+#include "base/fail_allocation.h"
 #include "core/allocator.h"
 #include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
-// A storage and, in its upper half, the data of small ones.
+// A storage and, in its upper half, the data of small ones. Sanitizers watch blocks, not halves.
 constexpr size_t kBlockBytes = 128;
-constexpr int64_t kInlineBytes = 64;
+constexpr int64_t kInlineBytes = kPoolBlocks ? 64 : 0;
 static_assert(sizeof(Storage) <= kBlockBytes - kInlineBytes);
 using Blocks = BlockList<detail::BlockClass::kStorage, kBlockBytes>;
 
@@ -25,7 +26,8 @@ void* inline_data(Storage* storage) {
 
 void* allocate_data(Storage* storage, int64_t nbytes) {
   if (nbytes > kInlineBytes) return allocate_cpu(nbytes);
-  count_cpu_allocation(nbytes);
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, !allocation_fails(),
+              "CPU out of memory. Tried to allocate {} bytes (injected failure)", nbytes);
   return inline_data(storage);
 }
 

@@ -1,4 +1,6 @@
 // What the CPU's allocator tells Python: taeda.cpu.
+#include "base/block_list.h"
+#include "base/fail_allocation.h"
 #include "core/allocator.h"
 #include "python/module.h"
 
@@ -106,12 +108,36 @@ PyObject* set_limit(PyObject*, PyObject* bytes) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _fail_allocation(n): the n-th allocation from now on fails; returns how many were counted since
+// the last call (base/fail_allocation.h).
+PyObject* fail_nth_allocation(PyObject*, PyObject* n) {
+  TD_PYTHON_TRY
+  const long long value = PyLong_AsLongLong(n);
+  if (value == -1 && PyErr_Occurred()) return nullptr;
+  return PyLong_FromLongLong(fail_allocation(value));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _blocks_in_use(): how many storages, tensors, ... there are, by kind.
+PyObject* count_blocks(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  static constexpr const char* kNames[detail::kNumBlockClasses] = {
+      "storages", "tensors", "autograd_metas", "small_nodes", "large_nodes"};
+  PyRef dict = PyRef::check(PyDict_New());
+  for (int i = 0; i < detail::kNumBlockClasses; i++)
+    set_int(dict.get(), kNames[i], blocks_in_use(static_cast<detail::BlockClass>(i)));
+  return dict.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyMethodDef functions[] = {
+    {"_blocks_in_use", count_blocks, METH_NOARGS, nullptr},
     {"_cpu_memory_stats", memory_stats, METH_NOARGS, nullptr},
     {"_cpu_memory_snapshot", memory_snapshot, METH_NOARGS, nullptr},
     {"_cpu_reset_peak_memory_stats", reset_peaks, METH_NOARGS, nullptr},
     {"_cpu_empty_cache", empty_cache, METH_NOARGS, nullptr},
     {"_cpu_set_memory_limit", set_limit, METH_O, nullptr},
+    {"_fail_allocation", fail_nth_allocation, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

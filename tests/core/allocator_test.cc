@@ -84,18 +84,6 @@ TEST(CpuAllocator, ImpossibleSizesRaiseOutOfMemory) {
   }
 }
 
-TEST(CpuAllocator, TheNthAllocationFails) {
-  for (const int64_t bytes : {8, 1000, 5 << 20}) {
-    inject_cpu_allocation_failure(3);
-    const auto a = Storage::allocate(bytes, DeviceType::kCPU),
-               b = Storage::allocate(bytes, DeviceType::kCPU);
-    EXPECT_EQ(injected_cpu_failure_distance(), 1);
-    EXPECT_THROW(Storage::allocate(bytes, DeviceType::kCPU), Error);
-    EXPECT_EQ(injected_cpu_failure_distance(), 0);
-    EXPECT_NE(Storage::allocate(bytes, DeviceType::kCPU)->data(), nullptr);
-  }
-}
-
 TEST(CpuAllocator, BlocksReleasedByOtherThreads) {
   const int64_t before = cpu_live_bytes();
   std::vector<std::thread> threads;
