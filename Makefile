@@ -2,6 +2,7 @@
 # Everything is idempotent; the first run of any target installs what is missing.
 BUILD := build
 BUILD_ASAN := build-asan
+BUILD_TSAN := build-tsan
 JOBS ?= $(shell nproc)
 PY := .venv/bin/python
 READY := .venv/.ready
@@ -11,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench asan wheel docs clean help
+.PHONY: build setup test demo lint format bench fuzz fuzz-readers asan tsan wheel docs clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -26,7 +27,7 @@ build: $(READY) $(BUILD)/build.ninja ## build the library and the Python package
 	@ninja -C $(BUILD) -j $(JOBS)
 
 test: build ## run all tests; the last line reads "N passed, N failed"
-	@ninja -C $(BUILD) -j $(JOBS) taeda_tests
+	@ninja -C $(BUILD) -j $(JOBS) taeda_tests fuzz_readers
 	@$(PY) tools/run_tests.py --build $(BUILD)
 
 demo: build ## train a convolutional network on Fashion-MNIST and write a report page
@@ -41,12 +42,28 @@ format: $(READY) ## apply clang-format and ruff
 bench: build ## compare with PyTorch; writes docs/benchmarks.md
 	@$(PY) bench/run.py
 
+N ?= 100000
+SEED ?= 0
+fuzz: build ## odd arguments to everything public: N=1000000 calls, SEED=1
+	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.fuzz --calls $(N) --seed $(SEED)
+
+fuzz-readers: build ## damaged files to every reader, in Python and in C++: N=1000000 files, SEED=1
+	@ninja -C $(BUILD) -j $(JOBS) fuzz_readers
+	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.fuzz.readers --build $(BUILD) --files $(N) --seed $(SEED)
+
 $(BUILD_ASAN)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD_ASAN) -Wno-dev -DTAEDA_SANITIZE=address,undefined
 
 asan: $(READY) $(BUILD_ASAN)/build.ninja ## run the tests under the address and undefined-behaviour sanitizers
-	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests
-	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests fuzz_readers
+	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize address
+
+$(BUILD_TSAN)/build.ninja: | $(READY)
+	$(CONFIGURE) -B $(BUILD_TSAN) -Wno-dev -DTAEDA_SANITIZE=thread
+
+tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the thread sanitizer
+	@ninja -C $(BUILD_TSAN) -j $(JOBS) all taeda_tests fuzz_readers
+	@$(PY) tools/run_tests.py --build $(BUILD_TSAN) --sanitize thread
 
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
 	@$(PY) tools/make_wheel.py
@@ -55,7 +72,7 @@ docs: build ## API reference in docs/api, coverage and benchmark tables
 	@$(PY) tools/make_docs.py
 
 clean: ## remove everything that was built (.venv stays)
-	rm -rf $(BUILD) $(BUILD_ASAN) dist docs/api runs
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) dist docs/api runs
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile

@@ -33,7 +33,11 @@ std::string format_parts(std::string_view format, std::initializer_list<std::str
   return text;
 }
 
-void raise(ErrorKind kind, const std::string& message) { throw Error(kind, message); }
+void raise(ErrorKind kind, const std::string& message) {
+  std::string text;  // what() would end at a null character of a string that is quoted
+  for (const char c : message) c ? text += c : text += "\\0";
+  throw Error(kind, text);
+}
 
 }  // namespace detail
 
