@@ -41,8 +41,8 @@ void bypass_local_blocks();
 
 }  // namespace detail
 
-// How many blocks of a class are out, those in other threads' lists included; 0 where blocks are not
-// pooled.
+// How many blocks of a class are out, those in other threads' lists included; 0 where blocks are
+// not pooled.
 int64_t blocks_in_use(detail::BlockClass which);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

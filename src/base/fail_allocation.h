@@ -11,11 +11,11 @@
 
 namespace taeda {
 
-// The n-th allocation from now on fails, once; 0 switches it off. Returns how many have been counted
-// since the call before, the one that failed included.
+// The n-th allocation from now on fails, once; 0 switches it off. Returns how many have been
+// counted since the call before, the one that failed included.
 int64_t fail_allocation(int64_t n);
-// How many allocations are left up to the one that fails, that one included; 0 when it has failed or
-// none will.
+// How many allocations are left up to the one that fails, that one included; 0 when it has failed
+// or none will.
 int64_t allocations_before_failure();
 
 namespace detail {

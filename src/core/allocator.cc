@@ -251,9 +251,9 @@ void release_to_lists(void* memory, int which) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// Every storage gets a block of the C library's, of its exact size, and gives it back: the sanitizer
-// sees the first byte beyond it and every use after it is freed. TAEDA_ALLOCATOR=caching: as in
-// other builds.
+// Every storage gets a block of the C library's, of its exact size, and gives it back: the
+// sanitizer sees the first byte beyond it and every use after it is freed. TAEDA_ALLOCATOR=caching:
+// as in other builds.
 const bool system_only = [] {
   const char* text = std::getenv("TAEDA_ALLOCATOR");
   return !text || std::string(text) != "caching";

@@ -1,5 +1,5 @@
-// Faults planted in tensors' memory: a build with the address sanitizer must find every one, which it
-// would not if blocks were kept for reuse.
+// Faults planted in tensors' memory: a build with the address sanitizer must find every one, which
+// it would not if blocks were kept for reuse.
 #include <gtest/gtest.h>
 
 #include "taeda/storage.h"

@@ -25,7 +25,9 @@ from tests.fuzz.shrink import shrink
 
 def show(finding: Finding, framework: str, small: bool) -> None:
     print(f"\n{finding.kind}: {finding.cause} in {finding.target}")
-    print(f"  seed {finding.seed}, batch {finding.batch}{'' if small else ', not reproduced alone'}")
+    print(
+        f"  seed {finding.seed}, batch {finding.batch}{'' if small else ', not reproduced alone'}"
+    )
     shown = finding.programs if len(finding.programs) < 20 else finding.programs[-1:]
     text = header(framework) + "\n".join(p.text for p in shown)
     print("\n".join(f"    {line}" for line in text.splitlines()))

@@ -1,4 +1,4 @@
-"""Runs programs, or other work, in a forked child; how far it is stands in memory that the parent sees.
+"""Runs programs, or other work, in a forked child; the parent sees in shared memory how far it is.
 
 The child may die of any of them. The parent then knows which one, from the number that was written
 before it began.
@@ -110,8 +110,8 @@ def run(framework: str, programs: list[Program], progress: Progress, report: int
 
 
 def spawn(work: Callable[[int], None]) -> tuple[int, Any]:
-    """Calls work(descriptor of the report) in a child, in an empty folder. Returns the process id, and
-    the file of its report, its output and its stderr."""
+    """Calls work(descriptor of the report) in a child, in an empty folder. Returns the process id,
+    and the file of its report, its output and its stderr."""
     log = tempfile.TemporaryFile()
     pid = os.fork()
     if pid:

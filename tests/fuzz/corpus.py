@@ -1,6 +1,6 @@
 """Honest files for the readers: the seeds that ``mutate.py`` damages.
 
-    python -m tests.fuzz.corpus FOLDER    # writes them out, for libFuzzer
+python -m tests.fuzz.corpus FOLDER    # writes them out, for libFuzzer
 """
 
 from __future__ import annotations
@@ -42,17 +42,24 @@ def archives() -> list[bytes]:
     return [saved(obj, protocol) for obj in objects for protocol in (2, 4)]
 
 
+def text(content: bytes) -> bytes:
+    return b"X" + struct.pack("<I", len(content)) + content
+
+
 def legacy() -> list[bytes]:
     """The format before zip files: pickles one after another, then the storages' bytes."""
     file = io.BytesIO()
     for part in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True}):
         pickle.dump(part, file, 2)
-    name = b"(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI4\nNtQ"
-    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + name + b"I0\n(I2\nI2\nt(I2\nI1\ntI00\n"
-    file.write(tensor + b"ccollections\nOrderedDict\n(tRtR.")
+    parts = [text(b"storage"), b"ctorch\nFloatStorage\n", text(b"0"), text(b"cpu"), b"K\4N"]
+    storage = b"(" + b"".join(parts) + b"tQ"
+    file.write(
+        b"\x80\2ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0K\2K\2\x86K\2K\1\x86\x89"
+    )
+    file.write(b"ccollections\nOrderedDict\n)RtR.")
     pickle.dump(["0"], file, 2)
     file.write(struct.pack("<q4f", 4, 1, 2, 3, 4))
-    return [file.getvalue(), pickle.dumps({"a": [1, 2]}, 2)]
+    return [file.getvalue()]
 
 
 def safetensors() -> list[bytes]:

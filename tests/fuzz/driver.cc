@@ -1,11 +1,12 @@
 // A small libFuzzer: feeds LLVMFuzzerTestOneInput with mutants of the files of a folder and keeps
-// those that reach new code. For compilers without libFuzzer; gcc's -fsanitize-coverage=trace-pc calls
+// those that reach new code. For compilers without libFuzzer; gcc's -fsanitize-coverage=trace-pc
+// calls
 // __sanitizer_cov_trace_pc() at every branch.
 //
 //   fuzz_readers FOLDER -runs=N -seed=S -max_len=N -artifact_prefix=DIR/
 //
-// Other options of libFuzzer's are accepted and do nothing. An input that ends the process, or takes
-// over five seconds, is left in DIR/crash.bin.
+// Other options of libFuzzer's are accepted and do nothing. An input that ends the process, or
+// takes over five seconds, is left in DIR/crash.bin.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -42,8 +43,7 @@ struct Input {
 // Async-signal-safe: the process may be in any state.
 void keep_input(int signal) {
   const int file = open(current.path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
-  if (file >= 0 && current.bytes)
-    (void)!write(file, current.bytes->data(), current.bytes->size());
+  if (file >= 0 && current.bytes) (void)!write(file, current.bytes->data(), current.bytes->size());
   ::signal(signal, SIG_DFL);
   raise(signal);
 }
@@ -118,11 +118,30 @@ class Mutator {
     for (size_t i = 0; i < 8; i++) x[i] = static_cast<uint8_t>(length >> (8 * i));
   }
 
-  const std::vector<std::string> kWords = {
-      "{",       "}",    "[",  "]",     "\"",      ",",       ":",     "0",
-      "-1",      "1e9",  "8",  "\\u00", "\\ud83d", "null",    "true",  "9223372036854775807",
-      "\"F32\"", "\"a\"", "[]", "\xFF", "\"__metadata__\":", "\"dtype\":", "\"shape\":",
-      "\"data_offsets\":"};
+  const std::vector<std::string> kWords = {"{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           "\"",
+                                           ",",
+                                           ":",
+                                           "0",
+                                           "-1",
+                                           "1e9",
+                                           "8",
+                                           "\\u00",
+                                           "\\ud83d",
+                                           "null",
+                                           "true",
+                                           "9223372036854775807",
+                                           "\"F32\"",
+                                           "\"a\"",
+                                           "[]",
+                                           "\xFF",
+                                           "\"__metadata__\":",
+                                           "\"dtype\":",
+                                           "\"shape\":",
+                                           "\"data_offsets\":"};
   std::mt19937_64 random_;
 };
 

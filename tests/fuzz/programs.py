@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from types import ModuleType
 
+from tests.fuzz.exchange import Programs
 from tests.fuzz.names import Names
-from tests.fuzz.objects import Objects
 
 HEADER = "import copy, io, pickle\nimport numpy as np\nimport {}\n"
 # Of a hundred programs.
@@ -41,7 +41,7 @@ def header(framework: str) -> str:
 
 def batch(torch: ModuleType, names: Names, seed: int, number: int, count: int) -> list[Program]:
     rng = random.Random(f"{seed} {number}")
-    make = Objects(torch, names, rng)
+    make = Programs(torch, names, rng)
     programs = []
     for kind in rng.choices(list(SHARES), weights=list(SHARES.values()), k=count):
         target, text = getattr(make, kind)()

@@ -3,8 +3,8 @@
     make fuzz-readers N=1000000 SEED=1
 
 A loop of mutants (``mutate.py``) that keeps those which reach new lines of the readers, in forked
-children. A reader may return or raise; it may not die, take over 5 s, take more memory than the limit
-of the child, or do anything: opening a file, starting a process or importing on behalf of a file is
+children. A reader may return or raise; it may not die, take over 5 s, take more memory than the
+child may have, or do anything: that a file opens another, starts a process or compiles code is
 noticed by an audit hook. Then the C++ reader, with libFuzzer where clang has it.
 """
 
@@ -23,6 +23,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +146,7 @@ class Session:
             seeds = self.honest + rng.sample(self.kept, min(60, len(self.kept)))
             size = min(BATCH, files - number * BATCH)
 
-            def work(progress: child.Progress, report: int) -> None:
-                explore(seeds, f"{self.seed} {number}", size, shared, progress, report)
-
+            work = partial(explore, seeds, f"{self.seed} {number}", size, shared)
             self.take(Child(work).wait(), shared, size)
 
     def take(self, outcome: Outcome, shared: Shared, size: int) -> None:

@@ -92,8 +92,8 @@ def fewer(programs: list[Program], dies: Dies, end: float) -> list[Program]:
 
 
 def shrink(finding: Finding, framework: str) -> bool:
-    """Replaces the finding's programs by as few and small ones as there was time for; False when the
-    fault does not come again."""
+    """Replaces the finding's programs by as few and small ones as there was time for; False when
+    the fault does not come again."""
 
     def dies(programs: list[Program]) -> bool:
         outcome = start(framework, programs).wait()

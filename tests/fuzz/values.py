@@ -1,7 +1,7 @@
 """Arguments as the text of Python expressions: honest ones, odd ones and impossible ones.
 
-Everything is text, so that a call can be made again from what the log says of it. The names ``torch``,
-``io`` and ``np`` are what a program of ``programs.py`` imports.
+Everything is text, so that a call can be made again from what the log says of it. The names
+``torch``, ``io`` and ``np`` are what a program of ``programs.py`` imports.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class Values:
         return text
 
     def read_only(self, shape: tuple[int, ...], dtype: str) -> str:
-        return f"torch.frombuffer(bytes(2048), dtype=torch.{dtype})[:24].as_strided({shape}, {(0,) * len(shape)})"
+        memory = f"torch.frombuffer(bytes(2048), dtype=torch.{dtype})[:24]"
+        return f"{memory}.as_strided({shape}, {(0,) * len(shape)})"
 
     # --- numbers and the rest ---
 
