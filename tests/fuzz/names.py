@@ -108,7 +108,7 @@ def collect(torch: ModuleType) -> Names:
             path = f"{prefix}.{name}" if prefix else name
             if prefix and not offered(module, name, home):
                 continue
-            if derived(value, torch.nn.Module):
+            if derived(value, torch.nn.Module) and prefix.startswith("nn"):
                 names.modules.append(path)
             elif derived(value, torch.optim.Optimizer):
                 names.optimizers.append(path)
