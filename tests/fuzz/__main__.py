@@ -32,7 +32,7 @@ def show(finding: Finding, framework: str, small: bool) -> None:
     text = header(framework) + "\n".join(p.text for p in shown)
     print("\n".join(f"    {line}" for line in text.splitlines()))
     if finding.output.strip():
-        print("\n".join(f"  | {line}" for line in finding.output.splitlines()[-12:]))
+        print("\n".join(f"  | {line}" for line in finding.output.splitlines()[:20]))
     sys.stdout.flush()
 
 

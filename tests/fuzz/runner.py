@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -100,7 +101,9 @@ class Child:
         lines = self.log.read().decode(errors="replace").splitlines()
         outcome.notes = [line for line in lines if line.startswith('{"')]
         rest = [line for line in lines if not line.startswith('{"')]
-        outcome.output = "\n".join(rest)[-3000:]
+        said = "\n".join(rest)
+        report = re.search(r"Sanitizer: |runtime error: ", said)  # which ends with pages of numbers
+        outcome.output = said[max(0, report.start() - 100) :][:3000] if report else said[-1500:]
         self.log.close()
         return outcome
 
