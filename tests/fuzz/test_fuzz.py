@@ -78,13 +78,13 @@ def test_calls_that_raise_are_answers() -> None:
 
 
 def test_a_fault_is_made_small() -> None:
-    died = "if torch.ones(3).sum() == 3:\n    import os\n    os.abort()"
-    texts = ["r = torch.arange(9).reshape((3, 3)).flip(0)", "torch.ones(2)\n" + died, "r = 2"]
+    died = "import os\nr = [os.abort(), torch.arange(9).reshape((3, 3)).flip(0)]"
+    texts = ["r = torch.arange(9)", "x = torch.ones(2)\n" + died + "\nrepr(x)", "r = 2"]
     programs = [program(t) for t in texts]
     finding = Finding("death", "SIGABRT", "x", 0, 0, programs[:2])
     assert shrink(finding, "taeda")
     assert len(finding.programs) == 1
-    assert len(finding.programs[0].text) < len("import os\nos.abort()") + 5
+    assert finding.programs[0].text == "import os\nr = os.abort()"
 
 
 def test_a_fault_of_two_calls_keeps_both() -> None:
