@@ -144,7 +144,8 @@ def _environment(op: Op, table: Table) -> dict[str, Value]:
         kind = "T" if a.is_tensor else "L"
         env[a.name] = Value(f"{a.name}_p", kind)
         env[f"{a.name}_t"] = Value(f"{a.name}_t", kind)
-    env["result"] = Value("made_p", "T")
+    if all(a.name != "result" for a in op.sig.args):
+        env["result"] = Value("made_p", "T")
     return env
 
 

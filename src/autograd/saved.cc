@@ -46,6 +46,22 @@ struct SavedTensor::Hooked final : RefCounted {
   Ref<SavedTensorHooks> hooks;
   Ref<RefCounted> packed;
   bool leaf = false;
+  Tensor tangents;  // empty; shares those of the packed tensor, which hooks know nothing of
+
+  void keep_tangents(const Tensor& of) {
+    if (!any_dual_level() || !is_inexact(of.dtype())) return;
+    const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
+    tangents = math::zeros(IntSpan({0}), of.dtype(), of.device());
+    share_tangent(tangents, of);
+  }
+  Tensor with_tangents(const Tensor& unpacked) const {
+    if (!tangents.defined()) return unpacked;
+    refresh_tangent_key(tangents);  // a result gets its tangent after it is saved
+    if (level_of(tangents) == 0) return unpacked;
+    Tensor alias = math::alias(unpacked);
+    share_tangent(alias, tangents);
+    return alias;
+  }
 };
 
 void push_saved_tensor_hooks(Ref<SavedTensorHooks> hooks) {
@@ -97,6 +113,7 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
     hooked->hooks = hook_stack.hooks.back();
     hooked->leaf = leaf;
     if (leaf) grad_fn_ = gradient_edge(tensor).node;
+    hooked->keep_tangents(tensor);
     const GradMode no_grad(false);
     hooked->packed = hooked->hooks->pack(leaf ? tensor : math::alias(tensor));
     hooked_ = hooked;
@@ -161,10 +178,17 @@ Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node
                                   bool with_history) const {
   Tensor tensor = hooked.hooks->unpack(*hooked.packed);
   TD_CHECK(tensor.defined(), "saved tensor hooks: unpack returned no tensor");
-  if (!requires_grad_) return autograd::requires_grad(tensor) ? math::alias(tensor) : tensor;
+  tensor = hooked.with_tangents(tensor);
+  if (!requires_grad_ && !autograd::requires_grad(tensor)) return tensor;
+  if (!requires_grad_) {
+    Tensor alias = math::alias(tensor);
+    share_tangent(alias, tensor);
+    return alias;
+  }
   if (!with_history) return tensor;
   if (hooked.leaf) {
     Tensor alias = math::alias(tensor);
+    share_tangent(alias, tensor);
     set_gradient_edge(alias, history, 0);  // what arrives goes to the leaf that was packed
     return alias;
   }
@@ -185,6 +209,7 @@ void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
   hooked->hooks = std::move(hooks);
   const Tensor tensor(tensor_);
   hooked->leaf = requires_grad_ && !is_output_ && !grad_fn_;
+  hooked->keep_tangents(tensor);
   if (hooked->leaf) grad_fn_ = gradient_edge(tensor).node;
   const GradMode no_grad(false);
   const uint32_t before = tensor.version();

@@ -10,6 +10,7 @@
 #include "python/autograd_support.h"
 #include "python/module.h"
 #include "python/tensor_object.h"
+#include "python/torch_function.h"
 #include "python/wrap.h"
 #include "taeda/autograd.h"
 #include "taeda/warning.h"
@@ -377,9 +378,11 @@ PyObject* tangents(PyObject*, PyObject* object) {
   return tuple_of(found).release();
   TD_PYTHON_CATCH(nullptr)
 }
-// _fresh_leaf(tensor) -> an alias that requires no grad and has the tensor's tangents
+// _fresh_leaf(tensor) -> an alias that requires no grad and has the tensor's tangents; of a
+// subclass that overrides operators, what its detach() gives
 PyObject* fresh_leaf(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
+  if (overrides_torch_function(object)) return PyObject_CallMethod(object, "detach", nullptr);
   const Tensor t = tensor_or_none(object, "_fresh_leaf");
   if (!t.defined()) Py_RETURN_NONE;
   Tensor leaf = autograd::math::alias(t);
@@ -390,6 +393,7 @@ PyObject* fresh_leaf(PyObject*, PyObject* object) {
 // _cut_history(tensor) -> the same, whose tangents require no grad either
 PyObject* cut_history(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
+  if (overrides_torch_function(object)) return PyObject_CallMethod(object, "detach", nullptr);
   const Tensor t = tensor_or_none(object, "_cut_history");
   return t.defined() ? wrap(autograd::cut_history(t)) : new_ref(Py_None);
   TD_PYTHON_CATCH(nullptr)

@@ -199,6 +199,51 @@ def test_forward_over_reverse():
         both(call)
 
 
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_forward_over_a_checkpoint(use_reentrant):
+    checkpoint = taeda.utils.checkpoint.checkpoint
+    x = taeda.tensor(X, dtype=taeda.float64)
+
+    def f(x):
+        return checkpoint(lambda y: y.sin() * y, x, use_reentrant=use_reentrant).sum()
+
+    expected = 2 * x.cos() - x * x.sin()
+    if use_reentrant:  # a custom Function without jvp
+        with pytest.raises(RuntimeError, match="jvp"):
+            taeda.func.jvp(taeda.func.grad(f), (x,), (taeda.ones_like(x),))
+    else:
+        found = taeda.func.jvp(taeda.func.grad(f), (x,), (taeda.ones_like(x),))[1]
+        assert taeda.allclose(found, expected)
+
+
+def test_forward_over_what_hooks_have_packed():
+    x = taeda.tensor(X, dtype=taeda.float64)
+
+    def gradient(x):
+        hooks = taeda.autograd.graph.saved_tensors_hooks(
+            lambda t: t.detach().numpy().copy(), taeda.from_numpy
+        )
+        with hooks:
+            return taeda.func.grad(lambda y: (y.exp() * y * y).sum())(x)
+
+    found = taeda.func.jvp(gradient, (x,), (taeda.ones_like(x),))[1]
+    assert taeda.allclose(found, x.exp() * (x * x + 4 * x + 2))
+
+
+def test_functions_see_the_subclass_that_they_are_given():
+    class Named(taeda.Tensor):
+        pass
+
+    seen = []
+
+    def f(x):
+        seen.append(type(x))
+        return (x**2).sum()
+
+    found = taeda.func.grad(f)(taeda.tensor([1.0, 2.0]).as_subclass(Named))
+    assert seen == [Named] and found.tolist() == [2, 4]
+
+
 def test_the_tangent_may_be_differentiated_alone():
     def gradients(t):
         x, v = t.tensor(X), t.tensor(X, requires_grad=True)

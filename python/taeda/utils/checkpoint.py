@@ -194,6 +194,10 @@ class _KeepInputs(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         raise AssertionError("the marker of a checkpoint takes no part in the graph")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        return None
+
 
 def _facts(tensor: Tensor) -> tuple:
     return tuple(tensor.shape), tensor.dtype, tensor.device

@@ -1,0 +1,55 @@
+"""Forward mode inside forward mode, for every operator: its second derivatives along two directions
+against differences of the first, and backward through them against the transpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gen.table import Op
+from tests.ops import samples as grid
+from tests.ops.test_grid import DIFFERENTIABLE, gradient_case
+
+import taeda
+from taeda.func import jvp, vjp
+
+TWICE = [
+    op
+    for op in DIFFERENTIABLE
+    if op.jvp != "none" and not {"forward_ad", "gradgrad"} & op.test.keys()
+]
+
+
+def random_like(tensors: Any, generator: Any) -> tuple:
+    return tuple(taeda.randn(x.shape, dtype=x.dtype, generator=generator) for x in tensors)
+
+
+def inner(a: Any, b: Any) -> float:
+    return sum((x * y.conj()).real.sum().item() for x, y in zip(a, b))
+
+
+def along(f: Any, directions: tuple) -> Any:
+    """The derivative of f in these directions, as a function of the place."""
+    return lambda *at: jvp(lambda *xs: f(*xs), at, directions)[1]
+
+
+@pytest.mark.parametrize("op", TWICE, ids=[op.ident for op in TWICE])
+def test_second_derivatives_by_forward_mode_alone(op: Op) -> None:
+    for sample in grid.samples(op):
+        f, inputs = gradient_case(op, sample)
+        if not inputs or sum(t.numel() for t in inputs) > 40:
+            continue
+        generator = taeda.Generator().manual_seed(1)
+        xs = tuple(x.detach().clone() for x in inputs)
+        v, w = random_like(xs, generator), random_like(xs, generator)
+        first = along(f, v)
+        values, second = jvp(first, xs, w)
+        step = 1e-6
+        after = first(*(x + step * d for x, d in zip(xs, w)))
+        before = first(*(x - step * d for x, d in zip(xs, w)))
+        for s, a, b in zip(second, after, before, strict=True):
+            assert taeda.allclose(s, (a - b) / (2 * step), rtol=1e-3, atol=1e-4), sample
+        # backward through the inner level: the transpose of the outer one
+        gys = random_like(values, generator)
+        pulled = vjp(first, *xs)[1](gys)
+        assert inner(second, gys) == pytest.approx(inner(w, pulled), rel=1e-4, abs=1e-5), sample
