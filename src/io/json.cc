@@ -6,8 +6,25 @@
 
 namespace taeda::io {
 
+bool is_utf8(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (size_t i = 0; i < text.size();) {
+    const unsigned char lead = byte(i++);
+    if (lead < 0x80) continue;
+    const size_t more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+    if (lead < 0xC2 || lead > 0xF4 || text.size() - i < more) return false;
+    const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (byte(i) < low || byte(i) > high) return false;
+    for (size_t j = 1; j < more; j++)
+      if ((byte(i + j) & 0xC0) != 0x80) return false;
+    i += more;
+  }
+  return true;
+}
+
 void JsonReader::fail_at() const {
-  fail(ErrorKind::kRuntime, "the header is not what was expected at byte {}",
+  fail(ErrorKind::kRuntime, "safetensors: the header is not what was expected at byte {}",
        static_cast<int64_t>(at_));
 }
 
@@ -69,6 +86,8 @@ void JsonReader::append_code_point(std::string& out) {
     const uint32_t low = hex4();
     if (low < 0xDC00 || low > 0xDFFF) fail_at();
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  } else if (code >= 0xDC00 && code < 0xE000) {
+    fail_at();  // the second half without a first
   }
   const auto byte = [&](uint32_t bits) { out += static_cast<char>(bits); };
   if (code < 0x80) return byte(code);
@@ -91,7 +110,10 @@ std::string JsonReader::string() {
   while (true) {
     if (at_ == text_.size()) fail_at();
     const char c = text_[at_++];
-    if (c == '"') return out;
+    if (c == '"') {
+      if (!is_utf8(out)) fail_at();
+      return out;
+    }
     if (static_cast<unsigned char>(c) < 0x20) fail_at();
     if (c != '\\') {
       out += c;
@@ -114,6 +136,8 @@ int64_t JsonReader::whole_number() {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   char c = peek();
   if (c < '0' || c > '9') fail_at();
+  if (c == '0' && at_ + 1 < text_.size() && text_[at_ + 1] >= '0' && text_[at_ + 1] <= '9')
+    fail_at();
   int64_t value = 0;
   while (at_ < text_.size() && (c = text_[at_]) >= '0' && c <= '9') {
     const int64_t digit = c - '0';
@@ -130,6 +154,7 @@ void JsonReader::end() {
 }
 
 std::string json_string(std::string_view text) {
+  TD_CHECK_VALUE(is_utf8(text), "expected a name in UTF-8");
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {

@@ -37,7 +37,9 @@ class JsonReader {
   size_t at_ = 0;
 };
 
-// A string with quotes and escapes.
+// Whether the text is UTF-8: no byte out of place, no longer form than needed, no surrogates.
+bool is_utf8(std::string_view text);
+// A string with quotes and escapes; ValueError unless it is UTF-8.
 std::string json_string(std::string_view text);
 
 }  // namespace taeda::io

@@ -109,6 +109,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_interop(module.get());
   add_settings(module.get());
   add_memory(module.get());
+  add_files(module.get());
   add_autograd(module.get());
   add_handover(module.get());
   return module.release();
