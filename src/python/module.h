@@ -25,6 +25,7 @@ void add_settings(PyObject* module);
 void add_memory(PyObject* module);
 void add_handover(PyObject* module);
 void add_files(PyObject* module);
+void add_unpickler(PyObject* module);
 
 // Makes a heap type from its spec and publishes it as module.NAME; the reference is kept for good.
 PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec,

@@ -20,9 +20,9 @@ import taeda
 
 from . import _pickle_writer
 from ._legacy import check_bools, load_legacy
-from ._names import LoadedStorage, StorageType
-from ._safe_pickle import SafeUnpickler
-from ._safe_write import write_safely
+from ._names import StorageType, check_storage_id, named_storage
+from ._safe_pickle import NotAllowed, load_safely
+from ._safe_write import ObjectWriter, write_safely
 from ._zip_reader import STORED, ZipReader
 from ._zip_writer import ZipWriter
 
@@ -37,9 +37,6 @@ __all__ = [
 ]
 
 DEFAULT_PROTOCOL = 2
-# What the objects in a file may take: twice its size and this. The file itself, and its pickle, may
-# be in memory besides; all together stays within four times the file and 64 MiB.
-_FREE_BYTES = 48 << 20
 # Storages from here on are read straight into their memory: no second copy.
 _LARGE_BYTES = 1 << 20
 _safe_globals: dict[str, Any] = {}
@@ -125,22 +122,22 @@ def save(
     # All that can fail in the object itself fails here, before any file is touched.
     data, storages = _pickle_writer.dump(obj, pickle_protocol)
 
-    def write(file: IO[bytes]) -> None:
+    def write(file: Any) -> None:
         archive = ZipWriter(file, folder)
         archive.write("data.pkl", data)
         archive.write(".format_version", b"1")
         archive.write(".storage_alignment", b"64")
         if not _disable_byteorder_record:
             archive.write("byteorder", sys.byteorder.encode())
-        for key, storage in enumerate(storages):
-            archive.write(f"data/{key}", storage)
+        for key, (storage, nbytes, dtype) in enumerate(storages):
+            archive.write_storage(f"data/{key}", storage, nbytes, dtype == taeda.bool)
         archive.write("version", b"3\n")
         archive.close()
 
     if isinstance(f, (str, os.PathLike)):
-        write_safely(os.fspath(f), write)
+        write_safely(f, write)
     else:
-        write(f)
+        write(ObjectWriter(f))
 
 
 # --- loading ---
@@ -153,6 +150,7 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    verify: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
     """Reads what ``save`` (or ``torch.save``) has written.
@@ -166,11 +164,32 @@ def load(
             anything, which can run any code: only for files you trust.
         mmap: True maps the file instead of reading it; needs a path. Whoever shortens the file
             meanwhile crashes the process.
+        verify: True reads all of a mapped file once: its checksums must be right, and its bool
+            storages hold only 0 and 1. Otherwise a mapped file has only its sizes checked; what is
+            not mapped is always verified.
+
+    OutOfMemoryError when there is not enough memory for what the file holds.
     """
+    try:
+        return _load(f, map_location, pickle_module, weights_only, mmap, verify, pickle_load_args)
+    except MemoryError:
+        raise taeda.OutOfMemoryError("load: not enough memory for what the file holds") from None
+
+
+def _load(
+    f: FileLike,
+    map_location: Any,
+    pickle_module: Any,
+    weights_only: bool | None,
+    mmap: bool | None,
+    verify: bool | None,
+    pickle_load_args: dict,
+) -> Any:
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     safe = (weights_only is None and pickle_module is None) or bool(weights_only)
-    options = _Options(map_location, safe, pickle_module or pickle, pickle_load_args)
+    module = pickle_module or pickle
+    options = _Options(map_location, safe, module, pickle_load_args, bool(verify))
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return _load_file(file, options, bool(mmap))
@@ -193,11 +212,14 @@ def load(
 
 
 class _Options:
-    def __init__(self, map_location: Any, safe: bool, module: Any, load_args: dict) -> None:
+    def __init__(
+        self, map_location: Any, safe: bool, module: Any, load_args: dict, verify: bool
+    ) -> None:
         self.map_location = map_location
         self.safe = safe
         self.module = module
         self.load_args = load_args
+        self.verify = verify
 
 
 def _load_file(file: IO[bytes], options: _Options, mapped: bool) -> Any:
@@ -246,21 +268,16 @@ def _read_pickle(
         unpickler = _trusting_unpickler(options.module)(stream, **options.load_args)
         unpickler.persistent_load = persistent_load
         return unpickler.load(), stream.tell()
-    reader = SafeUnpickler(
-        data,
-        persistent_load,
-        _safe_globals,
-        2 * file_size + _FREE_BYTES,
-        position,
-        options.load_args.get("encoding", "utf-8"),
-    )
+    encoding = options.load_args.get("encoding", "utf-8")
     try:
-        return reader.load(), reader.position
-    except UnpicklingError as error:
+        return load_safely(data, position, persistent_load, _safe_globals, file_size, encoding)
+    except NotAllowed as error:
         raise UnpicklingError(
-            f"Weights only load failed. {error}\nFiles that you trust can be loaded with "
-            "`weights_only=False`, which runs whatever code they contain."
+            f"Weights only load failed. {error}\nA file from a source that you trust can be loaded "
+            "with `weights_only=False`, which runs whatever code it contains."
         ) from None
+    except UnpicklingError as error:
+        raise UnpicklingError(f"Weights only load failed. {error}") from None
 
 
 def _no_storages(pid: Any) -> Any:
@@ -309,47 +326,43 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
         if byteorder not in ("little", "big"):
             raise ValueError("Unknown endianness type: " + byteorder)
     memory = _map(file) if mapped else None
-    storages: dict[str, LoadedStorage] = {}
+    storages: dict[str, tuple[StorageType, Any]] = {}
 
-    def persistent_load(pid: Any) -> LoadedStorage:
-        if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage":
-            raise UnpicklingError("load: the file refers to something else than a storage")
-        kind, key, location, numel = pid[1:]
-        if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
-            raise UnpicklingError("load: the file describes a storage in an unknown way")
-        if type(location) is not str:
-            raise UnpicklingError("load: the location of a storage is not text")
-        storage = storages.get(key)
-        if storage is None:
-            entry = archive.entries.get(f"{folder}data/{key}")
-            nbytes = numel * kind.dtype.itemsize
-            if entry is None:
-                raise RuntimeError(
-                    f"PytorchStreamReader failed locating file data/{key[:40]}: file not found"
-                )
-            if entry.size != nbytes:
-                raise RuntimeError(
-                    f"load: the storage {key[:40]} has {entry.size} bytes in the file, but its "
-                    f"description says {nbytes if abs(numel) < 2**63 else 'more'}"
-                )
+    def persistent_load(pid: Any) -> Any:
+        kind, key, location, numel = check_storage_id(pid, (5,))
+        if key not in storages:
             name = f"{folder}data/{key}"
+            _check_entry(archive, name, key, numel * kind.dtype.itemsize)
             if _is_meta(options.map_location):
-                untyped = None
-            elif memory is not None:
-                untyped = _mapped_storage(archive, name, memory)
+                untyped = taeda.UntypedStorage(archive.entries[name].size, device="meta")
             else:
-                untyped = _read_storage(archive, name, kind.dtype, byteorder)
-            if untyped is not None:
+                if memory is not None and byteorder == sys.byteorder:
+                    untyped = _mapped_storage(archive, name, memory, kind.dtype, options.verify)
+                else:
+                    untyped = _read_storage(archive, name, kind.dtype, byteorder)
                 untyped = _place(untyped, location, options.map_location)
-            storage = LoadedStorage(untyped, kind.dtype, nbytes, location)
-            storages[key] = storage
-        if storage.dtype == kind.dtype:
+            storages[key] = kind, named_storage(untyped, kind)
+        known, storage = storages[key]
+        if known is kind:
             return storage
-        return LoadedStorage(storage.untyped, kind.dtype, storage.nbytes, storage.device)
+        return named_storage(getattr(storage, "_untyped_storage", storage), kind)
 
     data = archive.read(folder + "data.pkl")
     with archive:  # until all checksums are verified
         return _read_pickle(data, 0, persistent_load, options, size)[0]
+
+
+def _check_entry(archive: ZipReader, name: str, key: str, nbytes: int) -> None:
+    entry = archive.entries.get(name)
+    if entry is None:
+        raise RuntimeError(
+            f"PytorchStreamReader failed locating file data/{key[:40]}: file not found"
+        )
+    if entry.size != nbytes:
+        raise RuntimeError(
+            f"load: the storage {key[:40]} has {entry.size} bytes in the file, but its "
+            f"description says {nbytes if abs(nbytes) < 2**63 else 'more'}"
+        )
 
 
 def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
@@ -382,11 +395,16 @@ def _map(file: IO[bytes]) -> Any:
     return _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_COPY)
 
 
-def _mapped_storage(archive: ZipReader, name: str, memory: Any) -> Any:
+def _mapped_storage(archive: ZipReader, name: str, memory: Any, dtype: Any, verify: bool) -> Any:
     entry = archive.entries[name]
     if entry.packed != entry.size:
         raise RuntimeError("load: compressed files cannot be mapped; leave mmap out")
-    return taeda.UntypedStorage._from_buffer(memory, archive.content_offset(name), entry.size)
+    storage = taeda.UntypedStorage._from_buffer(memory, archive.content_offset(name), entry.size)
+    if verify:
+        content = memoryview(storage).cast("B")
+        archive.check(name, content)
+        check_bools(dtype, content)
+    return storage
 
 
 # --- locations ---
@@ -418,7 +436,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def _place(storage: Any, location: str, map_location: Any) -> Any:
-    """The storage where ``map_location`` wants it; None for one without memory."""
+    """The storage where ``map_location`` wants it, perhaps one without memory (meta)."""
     if map_location is None:
         placed = default_restore_location(storage, location)
     elif isinstance(map_location, dict):
@@ -440,4 +458,4 @@ def _place(storage: Any, location: str, map_location: Any) -> Any:
             f"map_location gave {placed!r:.200} for a storage of {storage.nbytes()} bytes; "
             "expected a storage of that size, or None"
         )
-    return None if placed.device.type == "meta" else placed
+    return placed

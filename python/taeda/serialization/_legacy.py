@@ -9,16 +9,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, NamedTuple
 
 import taeda
 
-from ._names import LoadedStorage, StorageType
+from ._names import check_storage_id, named_storage
 
 __all__ = ["MAGIC_NUMBER", "load_legacy"]
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 _PROTOCOL_VERSION = 1001
+
+
+class _Storage(NamedTuple):
+    untyped: Any
+    dtype: Any  # of the bytes in the file
+    nbytes: int
 
 
 class _Storages:
@@ -27,27 +33,20 @@ class _Storages:
     def __init__(self, limit: int, place: Callable[[Any, str], Any]) -> None:
         self.limit = limit
         self.place = place
-        self.by_key: dict[str, LoadedStorage] = {}
+        self.by_key: dict[str, _Storage] = {}
 
-    def persistent_load(self, pid: Any) -> LoadedStorage:
-        if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage":
-            raise UnpicklingError("load: the file refers to something else than a storage")
-        kind, key, location, numel = pid[1:5]
-        if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
-            raise UnpicklingError("load: the file describes a storage in an unknown way")
-        if type(location) is not str:
-            raise UnpicklingError("load: the location of a storage is not text")
+    def persistent_load(self, pid: Any) -> Any:
+        kind, key, location, numel = check_storage_id(pid, (5, 6))
         if len(pid) == 6 and pid[5] is not None:
             raise NotImplementedError("load: views of storages, from before PyTorch 0.4")
-        if key in self.by_key:
-            return self.by_key[key]
-        nbytes = numel * kind.dtype.itemsize
-        if numel < 0 or nbytes > self.limit:
-            raise UnpicklingError("load: a storage is larger than the file")
-        self.limit -= nbytes
-        untyped = self.place(taeda.UntypedStorage(bytes(nbytes)), location)
-        self.by_key[key] = LoadedStorage(untyped, kind.dtype, nbytes, location)
-        return self.by_key[key]
+        if key not in self.by_key:
+            nbytes = numel * kind.dtype.itemsize
+            if numel < 0 or nbytes > self.limit:
+                raise UnpicklingError("load: a storage is larger than the file")
+            self.limit -= nbytes
+            untyped = self.place(taeda.UntypedStorage(bytes(nbytes)), location)
+            self.by_key[key] = _Storage(untyped, kind.dtype, nbytes)
+        return named_storage(self.by_key[key].untyped, kind)
 
 
 def load_legacy(
@@ -56,7 +55,7 @@ def load_legacy(
     """The object in ``data``.
 
     ``read_pickle(position, persistent_load)`` reads one pickle; ``place(storage, location)`` gives
-    the storage that is filled, None for one without memory.
+    the storage that is filled, unless it has no memory.
     """
     storages = _Storages(len(data), place)
     magic, at = read_pickle(0, None)
@@ -84,7 +83,7 @@ def load_legacy(
         at += 8
         content = memoryview(data)[at : at + storage.nbytes]
         check_bools(storage.dtype, content)
-        if storage.untyped is not None and storage.nbytes:
+        if storage.untyped.device.type == "cpu" and storage.nbytes:
             memoryview(storage.untyped).cast("B")[: storage.nbytes] = content
         at += storage.nbytes
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pickle import UnpicklingError
 from typing import Any
 
 import taeda
@@ -51,14 +52,20 @@ class StorageType:
         self.dtype = STORAGE_DTYPES[name]
 
 
-class LoadedStorage:
-    """A storage read from a file: the bytes, and the dtype that its tensors have.
+def named_storage(untyped: Any, kind: StorageType) -> Any:
+    """What a storage of this class is here: an UntypedStorage, or a TypedStorage on one."""
+    if kind.name == "UntypedStorage":
+        return untyped
+    return taeda.storage.TypedStorage(untyped, kind.dtype)
 
-    ``untyped`` is None on the meta device.
-    """
 
-    def __init__(self, untyped: Any, dtype: Any, nbytes: int, device: Any) -> None:
-        self.untyped = untyped
-        self.dtype = dtype
-        self.nbytes = nbytes
-        self.device = device
+def check_storage_id(pid: Any, lengths: tuple[int, ...]) -> tuple[StorageType, str, str, int]:
+    """(class, key, location, number of elements) of a persistent id, which may be anything."""
+    if type(pid) is not tuple or len(pid) not in lengths or pid[0] != "storage":
+        raise UnpicklingError("load: the file refers to something else than a storage")
+    kind, key, location, numel = pid[1:5]
+    if not isinstance(kind, StorageType) or type(key) is not str or type(numel) is not int:
+        raise UnpicklingError("load: the file describes a storage in an unknown way")
+    if type(location) is not str:
+        raise UnpicklingError("load: the location of a storage is not text")
+    return kind, key, location, numel

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import pickle
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import taeda
 from taeda import Tensor
 
 from ._names import STORAGE_NAMES
+from ._rebuild import check_layout
 
 __all__ = ["dump"]
 
@@ -37,11 +38,20 @@ def _name(module: str, name: str) -> _Global:
     return _globals.setdefault((module, name), _Global(module, name))
 
 
+class SavedStorage(NamedTuple):
+    """A storage to be written, as the pickle describes it."""
+
+    storage: Any
+    nbytes: int
+    dtype: Any  # None: bytes of no type
+
+
 class _StorageReference:
     """Stands for a storage in what is pickled; becomes a persistent id."""
 
-    def __init__(self, storage: Any, type_name: str, numel: int) -> None:
+    def __init__(self, storage: Any, key: int, type_name: str, numel: int) -> None:
         self.storage = storage
+        self.key = key
         self.type_name = type_name
         self.numel = numel
 
@@ -56,41 +66,47 @@ class Pickler(_PythonPickler):
 
     def __init__(self, file: io.BytesIO, protocol: int) -> None:
         super().__init__(file, protocol)
-        self.storages: list[Any] = []
+        self.storages: list[SavedStorage] = []
         self._keys: dict[int, int] = {}
-        self._dtypes: dict[int, Any] = {}
 
     # --- storages ---
 
-    def _key(self, storage: Any) -> int:
+    def _key(self, storage: Any, nbytes: int, dtype: Any) -> int:
         # The storage objects are kept, so an id stands for one storage all the while.
         key = self._keys.get(id(storage))
         if key is None:
             key = self._keys[id(storage)] = len(self.storages)
-            self.storages.append(storage)
-        return key
-
-    def _reference(self, storage: Any, dtype: Any) -> _StorageReference:
-        key = self._key(storage)
-        if storage.nbytes() and self._dtypes.setdefault(key, dtype) != dtype:
+            self.storages.append(SavedStorage(storage, nbytes, dtype))
+            return key
+        saved = self.storages[key]
+        if saved.dtype is None:
+            self.storages[key] = saved._replace(dtype=dtype)
+        elif dtype is not None and saved.dtype != dtype and nbytes:
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different "
                 "types"
             )
-        return _StorageReference(storage, STORAGE_NAMES[dtype], storage.nbytes() // dtype.itemsize)
+        if saved.nbytes != nbytes:
+            raise RuntimeError("save: a storage changed its size while it was saved")
+        return key
+
+    def _reference(self, storage: Any, dtype: Any) -> _StorageReference:
+        nbytes = storage.nbytes()
+        key = self._key(storage, nbytes, dtype)
+        return _StorageReference(storage, key, STORAGE_NAMES[dtype], nbytes // dtype.itemsize)
 
     def persistent_id(self, obj: Any) -> tuple | None:
         if isinstance(obj, taeda.storage.TypedStorage):
             obj = self._reference(obj._untyped_storage, obj.dtype)
         elif isinstance(obj, taeda.UntypedStorage):
-            obj = _StorageReference(obj, "UntypedStorage", obj.nbytes())
+            nbytes = obj.nbytes()
+            obj = _StorageReference(obj, self._key(obj, nbytes, None), "UntypedStorage", nbytes)
         elif type(obj) is not _StorageReference:
             return None
-        key = str(self._key(obj.storage))
         type_name = _name("torch", obj.type_name)
         if obj.type_name == "UntypedStorage":
             type_name = _name("torch.storage", obj.type_name)
-        return ("storage", type_name, key, str(obj.storage.device), obj.numel)
+        return ("storage", type_name, str(obj.key), str(obj.storage.device), obj.numel)
 
     # --- objects ---
 
@@ -133,9 +149,11 @@ class Pickler(_PythonPickler):
             rebuild = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
             return rebuild, (tensor.dtype, size, stride, requires_grad)
         storage = self._reference(tensor.untyped_storage(), tensor.dtype)
+        offset, itemsize = tensor.storage_offset(), tensor.dtype.itemsize
+        check_layout(storage.numel * itemsize, itemsize, offset, size, stride, "save")
         return _name("torch._utils", "_rebuild_tensor_v2"), (
             storage,
-            tensor.storage_offset(),
+            offset,
             size,
             stride,
             requires_grad,
@@ -183,7 +201,7 @@ class Pickler(_PythonPickler):
     dispatch[type] = save_type
 
 
-def dump(obj: Any, protocol: int) -> tuple[bytes, list[Any]]:
+def dump(obj: Any, protocol: int) -> tuple[bytes, list[SavedStorage]]:
     """(the pickle, the storages it refers to by number)"""
     file = io.BytesIO()
     pickler = Pickler(file, protocol)

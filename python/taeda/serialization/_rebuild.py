@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-
-from ._names import LoadedStorage
+from taeda.storage import TypedStorage, UntypedStorage
 
 __all__ = ["REBUILD"]
 
@@ -21,46 +21,53 @@ def _shown(value: Any) -> str:
     return repr(value) if plain else f"a value of type {type(value).__name__}"
 
 
-def _numbers(values: Any, what: str) -> tuple[int, ...]:
+def _numbers(values: Any, what: str, caller: str) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)) or len(values) > _MAX_DIMS:
-        raise RuntimeError(f"load: the {what} of a tensor is {type(values).__name__}, not a tuple")
+        raise RuntimeError(
+            f"{caller}: the {what} of a tensor is {type(values).__name__}, not a tuple"
+        )
     for value in values:
         if type(value) is not int or not 0 <= value <= _MAX_BYTES:
-            raise RuntimeError(f"load: the {what} of a tensor holds {_shown(value)}")
+            raise RuntimeError(f"{caller}: the {what} of a tensor holds {_shown(value)}")
     return tuple(values)
 
 
 def check_layout(
-    nbytes: int, itemsize: int, offset: Any, size: Any, stride: Any
+    nbytes: int, itemsize: int, offset: Any, size: Any, stride: Any, caller: str = "load"
 ) -> tuple[int, tuple, tuple]:
     """The layout of a tensor if its elements lie in ``nbytes`` of storage; else RuntimeError."""
-    size, stride = _numbers(size, "size"), _numbers(stride, "stride")
+    size, stride = _numbers(size, "size", caller), _numbers(stride, "stride", caller)
     if len(size) != len(stride):
-        raise RuntimeError(f"load: a tensor of size {size} has strides {stride}")
+        raise RuntimeError(f"{caller}: a tensor of size {size} has strides {stride}")
     if type(offset) is not int or not 0 <= offset <= _MAX_BYTES:
-        raise RuntimeError(f"load: a tensor has as its storage offset {_shown(offset)}")
-    count = 1
-    for n in size:
-        count *= max(n, 1)
+        raise RuntimeError(f"{caller}: a tensor has as its storage offset {_shown(offset)}")
+    count, last = 1, offset
+    for n, s in zip(size, stride):
+        count *= n or 1
+        last += (n - 1) * s
     if count * itemsize > _MAX_BYTES:
-        raise RuntimeError(f"load: a tensor of size {size} is too large")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+        raise RuntimeError(f"{caller}: a tensor of size {size} is too large")
     needed = 0 if 0 in size else (last + 1) * itemsize
     if needed > nbytes or offset * itemsize > nbytes:
         raise RuntimeError(
-            f"load: a tensor of size {size}, strides {stride} and storage offset {offset} needs "
-            f"{needed} bytes, but its storage has {nbytes}"
+            f"{caller}: a tensor of size {size}, strides {stride} and storage offset {offset} "
+            f"needs {needed} bytes, but its storage has {nbytes}"
         )
     return offset, size, stride
 
 
 def _tensor(storage: Any, dtype: Any, offset: Any, size: Any, stride: Any) -> Tensor:
-    if not isinstance(storage, LoadedStorage):
+    """``dtype`` is that of the storage if it is None."""
+    if type(storage) is TypedStorage:
+        dtype, untyped = dtype or storage.dtype, storage._untyped_storage
+    elif type(storage) is UntypedStorage:
+        dtype, untyped = dtype or taeda.uint8, storage
+    else:
         raise RuntimeError(f"load: a tensor's storage is {type(storage).__name__}")
-    offset, size, stride = check_layout(storage.nbytes, dtype.itemsize, offset, size, stride)
-    if storage.untyped is None:
+    offset, size, stride = check_layout(untyped.nbytes(), dtype.itemsize, offset, size, stride)
+    if untyped.device.type == "meta":
         return taeda.empty_strided(size, stride, dtype=dtype, device="meta")
-    return _C._tensor_from_storage(storage.untyped, dtype, offset, size, stride)
+    return _C._tensor_from_storage(untyped, dtype, offset, size, stride)
 
 
 def _flag(value: Any) -> bool:
@@ -70,7 +77,7 @@ def _flag(value: Any) -> bool:
 
 
 def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
-    return _tensor(storage, getattr(storage, "dtype", None), offset, size, stride)
+    return _tensor(storage, None, offset, size, stride)
 
 
 def _rebuild_tensor_v2(
@@ -144,7 +151,7 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
     return tensor
 
 
-REBUILD = {
+REBUILD: dict[str, Callable[..., Any]] = {
     "_rebuild_tensor": _rebuild_tensor,
     "_rebuild_tensor_v2": _rebuild_tensor_v2,
     "_rebuild_tensor_v3": _rebuild_tensor_v3,

@@ -175,9 +175,13 @@ class ZipReader:
         data = self._at(self.content_offset(name), entry.packed)
         if entry.method == _DEFLATED:
             data = self._inflate(name, data, entry.size)
-        if zlib.crc32(data) != entry.crc:
-            raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
+        self.check(name, data)
         return data
+
+    def check(self, name: str, data: bytes | memoryview) -> None:
+        """RuntimeError unless the content of an entry has its checksum."""
+        if zlib.crc32(data) != self.entries[name].crc:
+            raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
 
     def read_into(self, name: str, target: memoryview) -> None:
         """The content of an uncompressed entry straight into memory of its size.
@@ -188,14 +192,21 @@ class ZipReader:
         self.file.seek(self.content_offset(name))
         if self.file.readinto(target) != entry.size:  # type: ignore[attr-defined]
             raise _fail("the file is truncated")
-        if not self.background:
-            if zlib.crc32(target) != entry.crc:
-                raise _fail(f"the checksum of {name!r} is wrong: the file is damaged")
-            return
+        if self.background and self._verifier is None:
+            self._start_verifier()
         if self._verifier is None:
-            self._verifier = Thread(target=self._verify, name="taeda.load checksums", daemon=True)
-            self._verifier.start()
-        self._to_verify.put((name, target))
+            self.check(name, target)
+        else:
+            self._to_verify.put((name, target))
+
+    def _start_verifier(self) -> None:
+        verifier = Thread(target=self._verify, name="taeda.load checksums", daemon=True)
+        try:
+            verifier.start()
+        except (RuntimeError, MemoryError):  # no more threads here: this one verifies
+            self.background = False
+        else:
+            self._verifier = verifier
 
     @staticmethod
     def _inflate(name: str, data: bytes, size: int) -> bytes:
