@@ -7,6 +7,8 @@ operator, whose Jacobian is diagonal. Where none of them applies the layer raise
 
 from __future__ import annotations
 
+import re
+
 from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
 from .expr import Translator, Value, names_used
 from .schema import Argument
@@ -177,7 +179,7 @@ def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str
             zeros = f"op::zeros_like({a.name}_p, {{}}, {{}})"
             lines.append(f"  const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
         if a.is_tensor:
-            text = text.replace(f"{a.name}_t", f"{a.name}_tz")
+            text = re.sub(rf"\b{a.name}_t\b", f"{a.name}_tz", text)
     return [*lines, "  Tensor tangent;", f"  {{ {GUARD} tangent = {text}; }}"]
 
 

@@ -1,4 +1,5 @@
-// Scans along one dimension: cumsum, cumprod, cummax, cummin, logcumsumexp.
+// Scans along one dimension: cumsum, cumprod, cummax, cummin, logcumsumexp; gradients and tangents
+// of the products and of logcumsumexp.
 //
 // A lane is one line of elements along the scanned dimension. Running values are kept in the
 // compute type (float for half and bfloat16), those of float sums and products in double.
@@ -269,33 +270,62 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
       compute_type(x.dtype), [&]<class T>(T) { scan_extreme<T, kMax>(values, indices, x, dim); });
 }
 
-template <class T>
-void cumprod_gradient(const View& out, const View& gy, const View& x, int64_t dim) {
-  const Lanes<3> lanes({&out, &gy, &x}, dim);
+// f(n, lane) for every lane: lane[0] is written, lane[1] ... are copies of the others' n elements,
+// all in T.
+template <class T, class F, class... Inputs>
+void map_lanes(int64_t dim, const F& f, const View& out, const Inputs&... inputs) {
+  constexpr size_t kViews = 1 + sizeof...(inputs);
+  const View* const views[kViews] = {&out, &inputs...};
+  const Lanes<kViews> lanes(views, dim);
   const int64_t n = lanes.length();
   lanes.each([&](const int64_t* offset) {
-    std::vector<T> g(static_cast<size_t>(n)), v(g), o(g);
-    convert_row(g.data(), kDTypeOf<T>, 1, at(gy, offset[1]), gy.dtype, lanes.stride(1), n);
-    convert_row(v.data(), kDTypeOf<T>, 1, at(x, offset[2]), x.dtype, lanes.stride(2), n);
-    if constexpr (is_complex(kDTypeOf<T>)) {
-      for (T& value : v) value = std::conj(value);
+    std::vector<T> copies(kViews * static_cast<size_t>(n));
+    T* lane[kViews];
+    for (size_t v = 0; v < kViews; v++) lane[v] = copies.data() + v * static_cast<size_t>(n);
+    for (size_t v = 1; v < kViews; v++) {
+      convert_row(lane[v], kDTypeOf<T>, 1, at(*views[v], offset[v]), views[v]->dtype,
+                  lanes.stride(v), n);
     }
-    // o_k = before_k * after_k, with before_k = prod_{j<k} x_j and after_k = g_k + x_{k+1}
-    // after_{k+1}.
-    T after(0);
-    for (int64_t k = n; k-- > 0;) {
-      const size_t i = static_cast<size_t>(k);
-      after = g[i] + (k + 1 < n ? v[i + 1] * after : T(0));
-      o[i] = after;
-    }
-    T before(1);
-    for (size_t i = 0; i < static_cast<size_t>(n); i++) {
-      o[i] *= before;
-      before *= v[i];
-    }
-    convert_row(at(out, offset[0]), out.dtype, lanes.stride(0), o.data(), kDTypeOf<T>, 1, n);
+    f(n, lane);
+    convert_row(at(out, offset[0]), out.dtype, lanes.stride(0), lane[0], kDTypeOf<T>, 1, n);
   });
 }
+
+// gx_k = before_k after_k, with before_k = prod_{j<k} x_j and after_k = gy_k + x_{k+1} after_{k+1};
+// complex x conjugated.
+template <class T>
+void cumprod_gradient(const View& gx, const View& gy, const View& x, int64_t dim) {
+  const auto gradient = [](int64_t n, T* const* lane) {
+    T *const o = lane[0], *const g = lane[1], *const v = lane[2];
+    if constexpr (is_complex(kDTypeOf<T>)) {
+      for (int64_t k = 0; k < n; k++) v[k] = std::conj(v[k]);
+    }
+    T after(0);
+    for (int64_t k = n; k-- > 0;) o[k] = after = g[k] + (k + 1 < n ? v[k + 1] * after : T(0));
+    T before(1);
+    for (int64_t k = 0; k < n; k++) {
+      o[k] *= before;
+      before *= v[k];
+    }
+  };
+  map_lanes<T>(dim, gradient, gx, gy, x);
+}
+
+// s_i = s_{i-1} x_i + t_i prod_{j<i} x_j
+template <class T>
+void cumprod_tangent(const View& out, const View& t, const View& x, int64_t dim) {
+  const auto tangent = [](int64_t n, T* const* lane) {
+    T before(1), sum(0);
+    for (int64_t i = 0; i < n; i++) {
+      lane[0][i] = sum = sum * lane[2][i] + lane[1][i] * before;
+      before *= lane[2][i];
+    }
+  };
+  map_lanes<T>(dim, tangent, out, t, x);
+}
+
+// exp(a - b) for a <= b, where equal infinities differ by 0.
+double exp_difference(double a, double b) { return a == b ? 1 : std::exp(a - b); }
 
 }  // namespace
 
@@ -320,6 +350,39 @@ void cummin(const View& values, const View& indices, const View& self, int64_t d
 void cumprod_backward(const View& out, const View& gy, const View& self, const View&, int64_t dim) {
   with_dtype<WideInexact>(compute_type(self.dtype),
                           [&]<class T>(T) { cumprod_gradient<T>(out, gy, self, dim); });
+}
+void cumprod_jvp(const View& out, const View& tangent, const View& self, int64_t dim) {
+  with_dtype<WideInexact>(compute_type(self.dtype),
+                          [&]<class T>(T) { cumprod_tangent<T>(out, tangent, self, dim); });
+}
+
+// s_i = sum_{k <= i} t_k exp(x_k - y_i) = s_{i-1} exp(y_{i-1} - y_i) + t_i exp(x_i - y_i); no
+// exponent is positive, as y grows and lies above x.
+void logcumsumexp_jvp(const View& out, const View& tangent, const View& self, const View& output,
+                      int64_t dim) {
+  const auto sums = [](int64_t n, double* const* lane) {
+    const double *const t = lane[1], *const x = lane[2], *const y = lane[3];
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) {
+      if (i > 0) s *= exp_difference(y[i - 1], y[i]);
+      lane[0][i] = s += t[i] * exp_difference(x[i], y[i]);
+    }
+  };
+  map_lanes<double>(dim, sums, out, tangent, self, output);
+}
+// gx_k = sum_{i >= k} gy_i exp(x_k - y_i), likewise from the end.
+void logcumsumexp_backward(const View& out, const View& gy, const View& self, const View& output,
+                           int64_t dim) {
+  const auto sums = [](int64_t n, double* const* lane) {
+    const double *const g = lane[1], *const x = lane[2], *const y = lane[3];
+    double s = 0;
+    for (int64_t k = n; k-- > 0;) {
+      if (k + 1 < n) s *= exp_difference(y[k], y[k + 1]);
+      s += g[k];
+      lane[0][k] = s * exp_difference(x[k], y[k]);
+    }
+  };
+  map_lanes<double>(dim, sums, out, gy, self, output);
 }
 
 }  // namespace taeda::cpu
