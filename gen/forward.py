@@ -104,7 +104,7 @@ def _names_in_rule(op: Op) -> set[str]:
 
 def _tangent_lines(op: Op, table: Table) -> list[str] | None:
     """Statements that define ``tangent``; None where no rule exists."""
-    if op.jvp == "linear" or op.view:
+    if op.jvp == "linear" or (op.view and op.jvp is None):
         return _linear(op)
     if isinstance(op.jvp, str) and op.jvp not in ("none", "replay"):
         return _formula(op, _environment(op, table), table, op.jvp)

@@ -5,12 +5,16 @@
 #include "core/layout.h"
 #include "op/add.h"
 #include "op/arange.h"
+#include "op/clamp_min.h"
 #include "op/clone.h"
 #include "op/copy_.h"
 #include "op/diagonal.h"
+#include "op/div.h"
 #include "op/index_add_.h"
+#include "op/new_ones.h"
 #include "op/new_zeros.h"
 #include "op/permute.h"
+#include "op/real.h"
 #include "op/reshape.h"
 #include "op/select.h"
 #include "op/slice.h"
@@ -69,28 +73,68 @@ Tensor unfold_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t siz
   }
   return gx;
 }
-// The base may itself be strided or overlapping: work on the storage range that it covers.
+
+namespace {
+
+// Where the elements of a strided tensor lie in a storage of which only a part is looked at.
+struct Layout {
+  IntSpan size, stride;
+  int64_t offset;
+
+  Tensor in(const Tensor& storage) const { return alias_tensor(storage, size, stride, offset); }
+  Tensor values(const Tensor& storage) const {
+    return op::clone(in(storage), MemoryFormat::kContiguous);
+  }
+  bool overlaps() const { return internal_overlap(size, stride) != Overlap::kNo; }
+};
+
+// Elements that lie in the same place add up.
+void add_to(const Tensor& storage, const Layout& layout, const Tensor& values) {
+  if (!layout.overlaps()) return void(op::copy_(layout.in(storage), values, false));
+  const DimVector flat{-1};
+  const Tensor index = layout.in(op::arange(Scalar(storage.numel()), DType::kInt64));
+  op::index_add_(storage, 0, op::reshape(index, flat), op::reshape(values, flat),
+                 Scalar(int64_t{1}));
+}
+
+// A storage as long as both layouts need.
+Tensor common_storage(const Tensor& like, const Layout& a, const Layout& b) {
+  const int64_t bytes = std::max(storage_bytes_needed(a.size, a.stride, a.offset, like.dtype()),
+                                 storage_bytes_needed(b.size, b.stride, b.offset, like.dtype()));
+  return op::new_zeros(like, IntSpan({bytes / item_size(like.dtype())}), {});
+}
+
+// Moves values from one layout to another. One of the two is the base's: several of its elements in
+// one place are one variable, of which each has its share.
+Tensor move_values(const Tensor& values, const Layout& from, const Layout& to, const Layout& base) {
+  Tensor storage = common_storage(values, from, to);
+  add_to(storage, from, values);
+  if (base.overlaps()) {
+    const Tensor count = op::new_zeros(values, storage.sizes(), {});
+    add_to(count, base, op::new_ones(values, base.size, {}));
+    storage = op::div(storage, op::clamp_min(op::real(count), Scalar(int64_t{1})));
+  }
+  return to.values(storage);
+}
+
+}  // namespace
+
 Tensor as_strided_backward(const Tensor& gy, IntSpan base_size, IntSpan base_stride,
                            int64_t base_offset, IntSpan size, IntSpan stride,
                            OptInt storage_offset) {
-  const int64_t offset = storage_offset.value_or(base_offset);
-  const int64_t item = item_size(gy.dtype());
-  const int64_t needed =
-      std::max(storage_bytes_needed(base_size, base_stride, base_offset, gy.dtype()),
-               storage_bytes_needed(size, stride, offset, gy.dtype())) /
-      item;
-  Tensor flat = op::new_zeros(gy, IntSpan({needed}), {});
-  Tensor target = alias_tensor(flat, size, stride, offset);
-  if (internal_overlap(size, stride) == Overlap::kNo) {
-    op::copy_(target, gy, false);
-  } else {
-    const Tensor index =
-        op::reshape(alias_tensor(op::arange(Scalar(needed), DType::kInt64), size, stride, offset),
-                    IntSpan({int64_t{-1}}));
-    op::index_add_(flat, 0, index, op::reshape(gy, IntSpan({int64_t{-1}})), Scalar(int64_t{1}));
-  }
-  return op::clone(alias_tensor(flat, base_size, base_stride, base_offset),
-                   MemoryFormat::kContiguous);
+  const int64_t offset = storage_offset.value_or(base_offset),
+                start = std::min(offset, base_offset);
+  const Layout base{base_size, base_stride, base_offset - start},
+      view{size, stride, offset - start};
+  return move_values(gy, view, base, base);
+}
+Tensor as_strided_values(const Tensor& self, IntSpan base_size, IntSpan base_stride,
+                         int64_t base_offset, IntSpan size, IntSpan stride, OptInt storage_offset) {
+  const int64_t offset = storage_offset.value_or(base_offset),
+                start = std::min(offset, base_offset);
+  const Layout base{base_size, base_stride, base_offset - start},
+      view{size, stride, offset - start};
+  return move_values(self, base, view, base);
 }
 
 }  // namespace taeda::impl
