@@ -184,7 +184,11 @@ def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str
 
 
 def _diagonal(op: Op, table: Table) -> list[str]:
-    """Each gradient formula with the tangent in the gradient's place; conjugation transposes."""
+    """Each gradient formula with the tangent in the gradient's place.
+
+    For a function of z with the derivative d the gradient is gy * d.conj(), the tangent t * d: the
+    formula between two conjugations. For a function of z.conj() both are the formula as it stands.
+    """
     lines = ["  Tensor tangent;", "  {", f"    {GUARD}"]
     for (name, *_), text in gradient_groups(op):
         env = _environment(op, table)
@@ -194,8 +198,9 @@ def _diagonal(op: Op, table: Table) -> list[str]:
         if op.dual_grad:
             value = one_pass(op, name, value, t, "autograd::differentiated")
         partial = value.cpp if value.type == "T" else "Tensor()"
+        conjugate = "" if name in op.antiholomorphic else "autograd::conjugate"
         lines.append(
-            f"    if ({name}_t.defined()) {{ const Tensor gy = autograd::conjugate({name}_t); "
-            f"tangent = autograd::sum_tangents(tangent, autograd::conjugate({partial})); }}"
+            f"    if ({name}_t.defined()) {{ const Tensor gy = {conjugate}({name}_t); "
+            f"tangent = autograd::sum_tangents(tangent, {conjugate}({partial})); }}"
         )
     return [*lines, "  }"]

@@ -32,6 +32,7 @@ KEYS = {
     "inplace_grad": "the gradient formula of the in-place form, from the `result` that lies where the argument did; without it a copy of the argument is kept",
     "inplace_check": "what that formula needs, checked in backward",
     "dual": "true, beside 'grad': the functor on dual numbers computes the gradient, the formula where it is differentiated further",
+    "antiholomorphic": "tensor arguments of whose conjugates a pointwise operator is a holomorphic function",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
     "apart": "how out= must lie to the tensor arguments: 'partly', it may be one of them but not overlap it in part; 'wholly', no overlap at all",
     "out": "sizes and dtype of each result of a kernel",
@@ -80,6 +81,7 @@ class Op:
     inplace_check: list[tuple[str, str]] = field(default_factory=list)
     dual: bool = False  # the functor on dual numbers gives the gradient
     dual_grad: dict[str, str] = field(default_factory=dict)  # calls that do, see autograd.py
+    antiholomorphic: list[str] = field(default_factory=list)
     jvp: Any = None
     out: dict[str, list[str]] = field(default_factory=dict)
     contiguous: list[str] = field(default_factory=list)
@@ -256,6 +258,7 @@ def _build(entry: dict, file: str) -> Op:
         inplace_grad=entry.get("inplace_grad", ""),
         inplace_check=_checks(entry.get("inplace_check", []), where),
         dual=bool(entry.get("dual", body == "pointwise" and grad is None)),
+        antiholomorphic=entry.get("antiholomorphic", []),
         jvp=_plain(entry.get("jvp")),
         out=_plain(entry.get("out", {})),
         contiguous=entry.get("contiguous", []),
@@ -303,7 +306,7 @@ def _validate(op: Op) -> None:
         raise op.fail(f"numbers is 'some', 'all' or a list of arguments, got '{op.numbers}'")
     grouped = [name.strip() for key in op.grad or {} for name in key.split(",")]
     listed = [] if isinstance(op.numbers, str) else op.numbers
-    for name in [*grouped, *op.contiguous, *listed]:
+    for name in [*grouped, *op.antiholomorphic, *op.contiguous, *listed]:
         op.sig.arg(name)
     for variant in op.variants:
         if variant not in ("inplace", "out"):
