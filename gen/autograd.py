@@ -13,7 +13,7 @@ import ast
 
 from . import forward
 from .cpp import Table, internal_names, internal_parameters, one_pass
-from .expr import FACT_TYPES, Translator, Value, metadata_only, names_used, type_of
+from .expr import FACT_TYPES, Translator, Value, metadata_only, type_of
 from .saved import Saved, find_saved, formulas, gy_names, replays
 from .schema import Argument, SchemaError, Signature
 from .table import Op, gradient_groups
@@ -143,6 +143,23 @@ def rewrite_facts(text: str, facts: dict[str, set[str]]) -> str:
     return ast.unparse(_FactRewriter(facts).visit(ast.parse(text.strip())))
 
 
+def _takes_none(overloads: list[Signature], i: int) -> bool:
+    return bool(overloads) and all(i < len(s.args) and s.args[i].optional for s in overloads)
+
+
+def _needed_gradients(text: str, table: Table) -> set[str]:
+    """The names in a formula without those that only stand where operators take a Tensor?."""
+    tree = ast.parse(text.strip())
+    optional = {
+        id(arg)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        for i, arg in enumerate(call.args)
+        if _takes_none(table.overloads(call.func.id), i)
+    }
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in optional}
+
+
 def _edges(op: Op) -> list[Argument]:
     """Tensor arguments with a place among the next edges (lists: one place an element)."""
     wanted = set(differentiable_args(op))
@@ -238,7 +255,7 @@ def apply_lines(op: Op, table: Table) -> list[str]:
     defined = " && ".join(f"!{gy}.defined()" for gy in gy_names(op))
     lines.append(f"  if ({'gy.empty()' if op.returns_list else defined}) return out;")
     if len(op.sig.returns) > 1:
-        used = set().union(*(names_used(t) for _, t in gradient_groups(op)))
+        used = set().union(*(_needed_gradients(t, table) for _, t in gradient_groups(op)))
         lines += [
             f"  if (!{gy}.defined()) {gy} = result_facts[{i}].zeros();"
             for i, gy in enumerate(gy_names(op))

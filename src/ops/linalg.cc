@@ -9,6 +9,7 @@
 #include "op/bmm.h"
 #include "op/clamp_min.h"
 #include "op/clone.h"
+#include "op/copy_.h"
 #include "op/dot.h"
 #include "op/expand.h"
 #include "op/eye.h"
@@ -258,8 +259,10 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
   TD_CHECK(n > INT64_MIN, "matrix_power: the exponent {} has no negative", n);
   if (n < 0) return impl::matrix_power(op::linalg_inv(self), -n);
   if (n == 0) {
-    const Tensor identity = op::eye(self.size(-1), TensorOptions(self.dtype()));
-    return op::clone(op::expand(identity, self.sizes(), false), std::nullopt);
+    TensorOptions options(self.dtype());
+    options.device = self.device();
+    const Tensor result = op::clone(self, MemoryFormat::kContiguous);  // in self's graph, as zeros
+    return op::copy_(result, op::eye(self.size(-1), options), false);
   }
   Tensor base = self, result;
   for (; n > 0; n /= 2) {
