@@ -302,6 +302,10 @@ def _validate(op: Op) -> None:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
             raise op.fail(f"'out' must give sizes and dtype of {missing}")
+    for key in ("grad", "gradgrad", "forward_ad"):
+        reason = op.test.get(key, "checked")
+        if not isinstance(reason, str) or not reason:
+            raise op.fail(f"test: '{key}' is the reason why it is not checked, got {reason}")
     if isinstance(op.numbers, str) and op.numbers not in ("some", "all"):
         raise op.fail(f"numbers is 'some', 'all' or a list of arguments, got '{op.numbers}'")
     grouped = [name.strip() for key in op.grad or {} for name in key.split(",")]
