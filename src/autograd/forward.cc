@@ -62,9 +62,19 @@ Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& vie
       view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
 }
 
-// A tangent with the same strides as its primal, so that views of both correspond.
+// Whether views of one tensor have a counterpart in the other, of the same sizes.
+bool same_layout(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); d++) {
+    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
+// A tangent with the same strides as its primal, so that views of both correspond. Elements that
+// share memory may have tangents of their own: those stay as they are.
 Tensor with_layout_of(const Tensor& tangent, const Tensor& primal) {
-  if (tangent.strides() == primal.strides()) return tangent;
+  if (same_layout(tangent, primal)) return tangent;
+  if (internal_overlap(primal.sizes(), primal.strides()) != Overlap::kNo) return tangent;
   return math::clone_with_strides(tangent, primal.strides());
 }
 
@@ -241,10 +251,10 @@ void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
     Tensor full = math::zeros(result.sizes(), result.dtype(), result.device());
     math::copy_(full, fitted);
     fitted = full;
-  } else if (!is_alone(fitted)) {
+  } else if (same_layout(fitted, result) && !is_alone(fitted)) {
     fitted = math::clone(fitted);  // x + 1 has the tangent of x: writing one must leave the other
   }
-  put(result, fitted, level);
+  put(result, with_layout_of(fitted, result), level);
 }
 
 void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t level) {

@@ -179,6 +179,17 @@ def test_tangent_of_a_strided_view_lies_as_its_value_does() -> None:
     assert taeda.equal(tangent, function(x + direction) - function(x))
 
 
+def test_a_view_of_a_result_has_a_tangent_that_can_be_viewed() -> None:
+    """The result is row-major, its tangent of itself is not."""
+    x, direction = taeda.arange(6.0).view(3, 2), taeda.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def function(x: taeda.Tensor) -> taeda.Tensor:
+        return taeda.addmm(x.t(), taeda.ones(2, 2), taeda.ones(2, 3)).view(-1)
+
+    _, tangent = taeda.func.jvp(function, (x,), (direction,))
+    assert tangent.tolist() == [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]
+
+
 def test_normal_numbers_have_gradient_zero() -> None:
     """PyTorch's choice: mean and std are parameters of a draw, not of a function."""
     mean = taeda.zeros(2, 3, requires_grad=True)
