@@ -1,18 +1,24 @@
-// Products of all elements but one, the partial derivatives of a product: from both sides, without
-// a division, so that they are exact beside zeros and infinities and so are their own derivatives.
+// Products of all elements but one, the partial derivatives of a product. Where the product is an
+// ordinary number they are quotients. Beside zeros and infinities they are made from both sides
+// instead, which is exact and so are its own derivatives: how many zeros there are does not matter.
 #include <functional>
 #include <numeric>
 
+#include "op/abs.h"
+#include "op/all.h"
 #include "op/arange.h"
 #include "op/argsort.h"
 #include "op/cat.h"
 #include "op/constant_pad_nd.h"
 #include "op/cummax.h"
 #include "op/cumprod.h"
+#include "op/div.h"
 #include "op/flip.h"
 #include "op/gather.h"
 #include "op/ge.h"
 #include "op/index_select.h"
+#include "op/isfinite.h"
+#include "op/logical_and.h"
 #include "op/max.h"
 #include "op/mul.h"
 #include "op/narrow.h"
@@ -20,9 +26,11 @@
 #include "op/ones_like.h"
 #include "op/permute.h"
 #include "op/reshape.h"
+#include "op/restore_reduced.h"
 #include "op/sub.h"
 #include "op/where.h"
 #include "ops/contract.h"
+#include "ops/dispatch.h"
 #include "ops/reduce_rules.h"
 #include "ops/rules.h"
 
@@ -37,6 +45,17 @@ Tensor counted(int64_t n) { return op::arange(Scalar(n), TensorOptions(DType::kI
 // t[.., i - by], `fill` in front.
 Tensor later(const Tensor& t, int64_t by, const Scalar& fill) {
   return op::constant_pad_nd(op::narrow(t, -1, 0, t.size(-1) - by), {by, 0}, fill);
+}
+
+// Whether all are neither zero, subnormal, infinite nor NaN.
+bool all_normal(const Tensor& t) {
+  const ExcludeKeys values_only(KeySet(Key::kAutograd) | Key::kForward);
+  const Tensor size = op::abs(t);
+  const bool narrow_range = size.dtype() == DType::kFloat16;
+  const bool wide_range = size.dtype() == DType::kFloat64;
+  const double least = narrow_range ? 0x1p-14 : wide_range ? 0x1p-1022 : 0x1p-126;
+  const Tensor normal = op::logical_and(op::ge(size, Tensor(Scalar(least))), op::isfinite(size));
+  return op::all(normal, std::nullopt, false).item<bool>();
 }
 
 Tensor products_before(const Tensor& x) {
@@ -74,9 +93,10 @@ Tensor products_of_others(const Tensor& x, const Tensor& group) {
 
 }  // namespace
 
-Tensor prod_of_others(const Tensor& self, OptInts dims) {
+Tensor prod_of_others(const Tensor& self, const Tensor& result, OptInts dims) {
   if (self.dim() == 0) return op::ones_like(self, {}, std::nullopt);
-  if (self.numel() == 0) return self;
+  if (self.numel() == 0 || self.is_meta()) return self;
+  if (all_normal(result)) return op::div(op::restore_reduced(result, self.sizes(), dims), self);
   const DimVector kept = rules::reduced(self.sizes(), dims, true);
   DimVector order, back(kept);  // reduced dimensions last
   for (const bool reduced : {false, true}) {
@@ -96,10 +116,16 @@ Tensor prod_of_others(const Tensor& self, OptInts dims) {
 
 std::tuple<Tensor, Tensor> scatter_prod_of_others(const Tensor& self, int64_t dim,
                                                   const Tensor& index, const Tensor& src,
-                                                  bool include_self) {
+                                                  bool include_self, const Tensor& result) {
   Tensor used = src;  // `src` may be larger than `index`
   for (int64_t d = 0; d < index.dim(); d++) used = op::narrow(used, d, 0, index.size(d));
   if (self.is_meta()) return {self, used};
+  const Tensor product = op::gather(result, dim, index, false);
+  if (all_normal(include_self ? result : product)) {
+    const Tensor others_self =
+        include_self ? op::div(result, self) : op::ones_like(self, {}, std::nullopt);
+    return {others_self, op::div(product, used)};
+  }
   const Tensor own = counted(self.numel());
   const Tensor target = flat(op::gather(op::reshape(own, self.sizes()), dim, index, false));
   if (!include_self) {
