@@ -6,6 +6,7 @@ before it began.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import mmap
 import os
@@ -116,6 +117,7 @@ def spawn(work: Callable[[int], None]) -> tuple[int, Any]:
     pid = os.fork()
     if pid:
         return pid, log
+    faulthandler.disable()  # pytest's writes to the terminal
     status = 70
     try:
         with tempfile.TemporaryDirectory() as folder:  # calls may write files named by themselves
