@@ -244,6 +244,26 @@ def test_functions_see_the_subclass_that_they_are_given():
     assert seen == [Named] and found.tolist() == [2, 4]
 
 
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_transforms_record_whatever_the_mode_outside(mode):
+    def call(t):
+        x, made_here = t.tensor(X), []
+        with getattr(t, mode)():
+            made_here.append(t.tensor(X))
+            return [
+                t.func.grad(cube)(x),
+                t.func.grad(cube)(made_here[0]),
+                t.func.vjp(cube, x)[1](t.tensor(2.0)),
+                t.func.jvp(t.func.grad(cube), (x,), (made_here[0],)),
+                t.func.jacfwd(t.func.jacrev(cube))(x),
+            ]
+
+    both(call)
+    with getattr(taeda, mode)():
+        hessian = taeda.autograd.functional.hessian(cube, taeda.tensor(X))
+        np.testing.assert_allclose(hessian.tolist(), np.diag(6 * np.array(X)), rtol=1e-6)
+
+
 def test_the_tangent_may_be_differentiated_alone():
     def gradients(t):
         x, v = t.tensor(X), t.tensor(X, requires_grad=True)

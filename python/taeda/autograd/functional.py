@@ -9,7 +9,7 @@ import taeda
 from taeda import _C
 from taeda._C import Tensor
 from taeda.autograd import grad as _grad
-from taeda.autograd.grad_mode import enable_grad
+from taeda.autograd.grad_mode import outside_inference, recording
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -125,7 +125,7 @@ def vjp(
     >>> vjp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.tensor([1., 1.]))[1]
     tensor([2., 4.])
     """
-    with enable_grad():
+    with recording():
         many, xs = _tuple(inputs, "inputs", "vjp")
         xs = _prepare(xs, create_graph)
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
@@ -142,7 +142,7 @@ def jvp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
     """``(func(*inputs), J v)``, by differentiating the vjp with respect to its vector."""
-    with enable_grad():
+    with recording():
         _, xs = _tuple(inputs, "inputs", "jvp")
         xs = _prepare(xs, create_graph)
         vs = _check_v(v, xs, "jvp", "the input to the user-provided function")
@@ -168,7 +168,7 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
     many, xs = _tuple(inputs, "inputs", "jacobian")
     columns: list[list[list[Tensor]]] = []  # input, element, output
     many_out, out_shapes = False, []
-    with forward_ad.dual_level():
+    with outside_inference(), forward_ad.dual_level():
         for i, x in enumerate(xs):
             of_input = []
             for k in range(x.numel()):
@@ -227,7 +227,7 @@ def jacobian(
                 '`strategy="forward-mode"` are not supported together (yet).'
             )
         return _jacobian_by_columns(func, inputs)
-    with enable_grad():
+    with recording():
         many, xs = _tuple(inputs, "inputs", "jacobian")
         xs = _prepare(xs, create_graph)
         many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
@@ -296,7 +296,7 @@ def vhp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
     """``(func(*inputs), v^T H)`` with H the Hessian."""
-    with enable_grad():
+    with recording():
         many, xs = _tuple(inputs, "inputs", "vhp")
         xs = _prepare(xs, create_graph)
         vs = _check_v(v, xs, "vhp", "the input to the user-provided function")

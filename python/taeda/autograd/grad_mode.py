@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from taeda import _C
@@ -170,6 +171,21 @@ class inference_mode(_Mode):
 
     def __exit__(self, *exc_info: Any) -> None:
         _C._exit_inference_mode(self._saved)
+
+
+def recording() -> _Mode:
+    """A block whose operators are recorded, also inside ``no_grad`` and ``inference_mode``."""
+    return inference_mode(False) if is_inference_mode_enabled() else enable_grad()
+
+
+@contextmanager
+def outside_inference() -> Iterator[None]:
+    """A block whose tensors may take part in recording; ``inference_mode`` becomes ``no_grad``."""
+    if not is_inference_mode_enabled():
+        yield
+        return
+    with inference_mode(False), no_grad():
+        yield
 
 
 class set_multithreading_enabled(_Mode):

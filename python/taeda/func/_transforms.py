@@ -17,6 +17,7 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor
 from taeda.autograd import forward_ad
+from taeda.autograd.grad_mode import outside_inference, recording
 from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
@@ -34,7 +35,7 @@ def _level() -> Iterator[None]:
     """A transform at work, which records whatever the mode outside."""
     _levels.depth += 1
     try:
-        with taeda.enable_grad():
+        with recording():
             yield
     finally:
         _levels.depth -= 1
@@ -51,6 +52,10 @@ def _tensors(tree: Any, what: str) -> tuple[list, Any]:
 def _start(x: Tensor) -> Tensor:
     """The tensor to differentiate by: connected to x where x is differentiated outside."""
     return x.view_as(x) if x.requires_grad else _C._fresh_leaf(x).requires_grad_()
+
+
+def _recordable(x: Tensor) -> Tensor:
+    return _C._fresh_leaf(x) if x.is_inference() else x
 
 
 def _with_tangents(tensors: list) -> Iterator[Tensor]:
@@ -271,8 +276,9 @@ def jvp(
             f"structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
             f"Got primals with structure {spec} and tangents with structure {tangent_spec}"
         )
-    with forward_ad.dual_level() as level:
-        duals = [forward_ad.make_dual(x, t, level=level) for x, t in zip(xs, ts)]
+    with outside_inference(), forward_ad.dual_level() as level:
+        pairs = [(_recordable(x), _recordable(t)) for x, t in zip(xs, ts)]
+        duals = [forward_ad.make_dual(x, t, level=level) for x, t in pairs]
         result = func(*tree_unflatten(duals, spec))
         value, aux = _split_aux(result, has_aux, "jvp")
         outputs, out_spec = _tensors(value, "jvp")
