@@ -277,8 +277,8 @@ def jvp(
             f"Got primals with structure {spec} and tangents with structure {tangent_spec}"
         )
     with outside_inference(), forward_ad.dual_level() as level:
-        pairs = [(_recordable(x), _recordable(t)) for x, t in zip(xs, ts)]
-        duals = [forward_ad.make_dual(x, t, level=level) for x, t in pairs]
+        xs, ts = [_recordable(x) for x in xs], [_recordable(t) for t in ts]
+        duals = [forward_ad.make_dual(x, t, level=level) for x, t in zip(xs, ts)]
         result = func(*tree_unflatten(duals, spec))
         value, aux = _split_aux(result, has_aux, "jvp")
         outputs, out_spec = _tensors(value, "jvp")
