@@ -389,8 +389,7 @@ def device_function(op: Op, table: Table) -> list[str]:
         if op.mutates:
             lines += [
                 guard,
-                f"  {call};",
-                f"  {op.sig.args[0].name}.impl()->bump_version();",
+                f"  contract::written({op.sig.args[0].name}, [&] {{ {call}; }});",
                 f"  return {op.sig.args[0].name};",
             ]
         elif op.view and op.grad != {}:
@@ -470,11 +469,11 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
             views.append(f"view_of({a.name})")
         else:
             views.append(a.name)
-    lines.append(f"  cpu::{op.source}({', '.join(views)});")
+    call = f"cpu::{op.source}({', '.join(views)});"
     if op.mutates:
-        lines += [f"  {target}.impl()->bump_version();", f"  return {target};"]
+        lines += [f"  contract::written({target}, [&] {{ {call} }});", f"  return {target};"]
     else:
-        lines.append(f"  return {_tuple(outputs)};")
+        lines += [f"  {call}", f"  return {_tuple(outputs)};"]
     return lines
 
 

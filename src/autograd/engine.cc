@@ -7,6 +7,7 @@
 #include "autograd/math.h"
 #include "autograd/record.h"
 #include "base/handover.h"
+#include "base/interrupt.h"
 #include "core/layout.h"
 #include "taeda/autograd.h"
 #include "taeda/warning.h"
@@ -236,6 +237,7 @@ void Task::execute() {
     std::pop_heap(ready_.begin(), ready_.end());
     const uint32_t s = ready_.back().second;
     ready_.pop_back();
+    check_interrupt();
     run_node(s);
   }
 }

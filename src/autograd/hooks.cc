@@ -4,6 +4,7 @@
 
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "base/interrupt.h"
 #include "taeda/autograd.h"
 
 namespace taeda {
@@ -60,6 +61,7 @@ void with_hooks(const Tensor& t, F&& use) {
 void RetainGrad::run(TensorList& grads) {
   const Tensor& gradient = grads[output_nr];
   if (!gradient.defined()) return;
+  const DeferInterrupts while_locked;
   std::lock_guard<std::mutex> lock(slot->mutex);
   if (!slot->grad.defined())
     slot->grad = thread_modes.grad_enabled ? gradient : math::clone(gradient);

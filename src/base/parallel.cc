@@ -18,6 +18,7 @@
 
 #include "base/cpus.h"
 #include "base/fork.h"
+#include "base/interrupt.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -102,6 +103,7 @@ class Job {
 
   // Participant 0 is the caller. The number of chunks that this one ran.
   int64_t work(int participant) {
+    const CancelScope scope(&failed_);
     int64_t done = 0;
     for (int i = 0; i < ranges_; i++) {
       Range& range = range_[(participant + i) % ranges_];
@@ -115,6 +117,15 @@ class Job {
     return done;
   }
 
+  // While the caller waits for the workers.
+  void look_for_interrupt() {
+    try {
+      check_interrupt();
+    } catch (...) {
+      fail();
+    }
+  }
+
   void rethrow() {
     if (error_) std::rethrow_exception(error_);
   }
@@ -123,10 +134,16 @@ class Job {
   void run(int64_t c) {
     const int64_t from = begin_ + c * chunk_;
     try {
+      check_interrupt();
       fn_(context_, from, std::min(end_, from + chunk_));
     } catch (...) {
-      if (!failed_.exchange(true)) error_ = std::current_exception();
+      fail();
     }
+  }
+
+  // The exception being handled becomes the job's, if it is the first.
+  void fail() {
+    if (!failed_.exchange(true)) error_ = std::current_exception();
   }
 
   struct alignas(64) Range {
@@ -178,7 +195,7 @@ class Pool {
     const int64_t begin = now(), done = job.work(0), end = now();
     const int64_t one = done > 0 ? (end - begin) / done : 0;
     if (done > 0) time.learn(one);
-    if (slot && wait_for_visitors(*slot)) {
+    if (slot && wait_for_visitors(*slot, job)) {
       const int64_t waited = now() - end, lost = waited - (job.chunks() - done) * one;
       if (waited > kStall && lost > 0 && disturbed_.exchange(false))
         rest_until_.store(now() + std::min(kRest * lost, kLongestRest));
@@ -210,14 +227,16 @@ class Pool {
   }
 
   // Takes the job down. Whether it took long until no worker was at it.
-  bool wait_for_visitors(Slot& slot) {
+  bool wait_for_visitors(Slot& slot, Job& job) {
     slot.job.store(nullptr);
     int spins = 0;
     for (; slot.visitors.load() > 0; spins++) {
-      if (spins < 2000)
+      if (spins < 2000) {
         pause_cpu();
-      else
+      } else {
         sched_yield();
+        job.look_for_interrupt();
+      }
     }
     slot.taken.store(false, std::memory_order_release);
     return spins > 2000;
@@ -401,7 +420,10 @@ void detail::run_chunks(int64_t begin, int64_t end, int64_t chunk, ChunkFn fn, c
     }
     return job.rethrow();
   }
-  for (int64_t at = begin; at < end; at += chunk) fn(context, at, std::min(end, at + chunk));
+  for (int64_t at = begin; at < end; at += chunk) {
+    check_interrupt();
+    fn(context, at, std::min(end, at + chunk));
+  }
 }
 
 }  // namespace taeda

@@ -7,7 +7,8 @@
 // machine. Chunks are multiples of `grain` (except the last) and run in any order on the calling
 // thread and the pool's workers. A range of at most `grain` is one chunk and runs inline. Nested
 // calls run inline on their worker. The first exception that a chunk throws is rethrown in the
-// caller once all running chunks have ended; chunks not yet begun are skipped.
+// caller once all running chunks have ended; chunks not yet begun are skipped. Between chunks the
+// caller looks whether the program wants the operator to stop (base/interrupt.h).
 //
 // May be called from several threads at once, and in a forked child (which builds its own workers
 // when it needs them). An empty region costs well under a microsecond while the workers are awake:

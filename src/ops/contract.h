@@ -7,9 +7,25 @@
 #include <string_view>
 
 #include "core/layout.h"
+#include "taeda/error.h"
 #include "taeda/tensor.h"
 
 namespace taeda::contract {
+
+// Calls write(), which changes the elements of `t`, and counts the change. An operator that the
+// program stopped half way has written too; one that found an error in its arguments has not.
+template <class Write>
+void written(const Tensor& t, const Write& write) {
+  try {
+    write();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    t.impl()->bump_version();
+    throw;
+  }
+  t.impl()->bump_version();
+}
 
 // dtype sets, one bit a DType.
 using TypeMask = uint32_t;

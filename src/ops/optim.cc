@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/interrupt.h"
 #include "core/layout.h"
 #include "kernels/cpu/loop.h"
 #include "ops/allocate.h"
@@ -88,6 +89,7 @@ class StepLists {
     return copy;
   }
 
+  const DeferInterrupts whole_step_;  // half a step is none that training can go on from
   std::string_view op_;
   TensorSpan params_;
   std::vector<char> dense_;

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "core/with_dtype.h"
 #include "ops/allocate.h"
+#include "ops/contract.h"
 #include "ops/rules.h"
 
 namespace taeda::pointwise {
@@ -221,8 +222,9 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
         safe[i] = &copies[i];
       }
     }
-    launch(fn, compute, fn_out, out, Span<const Tensor* const>(safe, inputs.size()), functor);
-    into.impl()->bump_version();
+    contract::written(into, [&] {
+      launch(fn, compute, fn_out, out, Span<const Tensor* const>(safe, inputs.size()), functor);
+    });
   } else {
     launch(fn, compute, fn_out, out, inputs, functor);
   }

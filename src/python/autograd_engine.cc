@@ -8,6 +8,7 @@
 #include "autograd/saved.h"
 #include "python/autograd.h"
 #include "python/autograd_support.h"
+#include "python/call.h"
 #include "python/module.h"
 #include "python/tensor_object.h"
 #include "python/torch_function.h"
@@ -194,8 +195,10 @@ PyObject* gradient_edge(PyObject*, PyObject* object) {
 PyObject* queue_callback(PyObject*, PyObject* callback) {
   TD_PYTHON_TRY
   auto holder = make_ref<PythonHolder>(callback);
-  autograd::Engine::queue_callback(
-      [holder] { with_python([&] { PyRef::check(PyObject_CallNoArgs(holder->get())); }); });
+  autograd::Engine::queue_callback([holder] {
+    with_python(
+        [&] { PyRef::check(call_python([&] { return PyObject_CallNoArgs(holder->get()); })); });
+  });
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
@@ -295,12 +298,15 @@ class PythonTraceback final : public autograd::Traceback {
       const char* name = PyUnicode_AsUTF8(code->co_name);
       out += taeda::format("  File \"{}\", line {}, in {}\n", file ? file : "?", frames_[i].second,
                            name ? name : "?");
-      PyRef source = linecache
-                         ? PyRef::adopt(PyObject_CallMethod(linecache.get(), "getline", "Oi",
-                                                            code->co_filename, frames_[i].second))
-                         : PyRef();
-      PyRef stripped =
-          source ? PyRef::adopt(PyObject_CallMethod(source.get(), "strip", nullptr)) : PyRef();
+      PyRef source = linecache ? PyRef::adopt(call_python([&] {
+        return PyObject_CallMethod(linecache.get(), "getline", "Oi", code->co_filename,
+                                   frames_[i].second);
+      }))
+                               : PyRef();
+      PyRef stripped = source ? PyRef::adopt(call_python([&] {
+        return PyObject_CallMethod(source.get(), "strip", nullptr);
+      }))
+                              : PyRef();
       const char* line = stripped ? PyUnicode_AsUTF8(stripped.get()) : nullptr;
       if (line && *line) out += taeda::format("    {}\n", line);
     }
@@ -412,13 +418,15 @@ class PythonSavedHooks final : public autograd::SavedTensorHooks {
   Ref<RefCounted> pack(const Tensor& tensor) override {
     return with_python([&]() -> Ref<RefCounted> {
       PyRef object = PyRef::check(wrap(tensor));
-      return make_ref<PythonHolder>(PyRef::check(PyObject_CallOneArg(pack_, object.get())).get());
+      return make_ref<PythonHolder>(PyRef::check(call_python([&] {
+                                      return PyObject_CallOneArg(pack_, object.get());
+                                    })).get());
     });
   }
   Tensor unpack(RefCounted& packed) override {
     return with_python([&] {
-      PyRef object =
-          PyRef::check(PyObject_CallOneArg(unpack_, static_cast<PythonHolder&>(packed).get()));
+      PyRef object = PyRef::check(call_python(
+          [&] { return PyObject_CallOneArg(unpack_, static_cast<PythonHolder&>(packed).get()); }));
       if (!is_tensor(object.get()))
         raise_python(
             PyExc_TypeError,

@@ -7,6 +7,7 @@
 #include "autograd/forward.h"
 #include "autograd/math.h"
 #include "python/autograd_support.h"
+#include "python/call.h"
 #include "python/module.h"
 #include "python/tensor_object.h"
 #include "python/wrap.h"
@@ -72,7 +73,8 @@ TensorList PythonFunctionNode::apply(TensorList&& grads) {
       PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1,
                        PyRef::check(wrap(std::move(grads[i]))).release());
     PyRef backward = PyRef::check(PyObject_GetAttrString(context_, "_backward"));
-    PyRef result = PyRef::check(PyObject_CallObject(backward.get(), arguments.get()));
+    PyRef result = PyRef::check(
+        call_python([&] { return PyObject_CallObject(backward.get(), arguments.get()); }));
     if (!PyTuple_Check(result.get()) && !PyList_Check(result.get()))
       result = PyRef::check(PyTuple_Pack(1, result.get()));
     PyRef items = PyRef::check(PySequence_Fast(result.get(), "backward"));
@@ -240,17 +242,21 @@ PyRef run_forward(const Call& call) {
   PyRef separate = PyRef::check(PyObject_GetAttrString(call.function_class, "_has_setup_context"));
   const Py_ssize_t count = PyTuple_GET_SIZE(call.args);
   if (separate.get() == Py_True) {
-    PyRef result = PyRef::check(PyObject_CallObject(forward.get(), call.args));
+    PyRef result =
+        PyRef::check(call_python([&] { return PyObject_CallObject(forward.get(), call.args); }));
     PyRef setup = PyRef::check(PyObject_GetAttrString(call.function_class, "setup_context"));
-    PyRef::check(
-        PyObject_CallFunctionObjArgs(setup.get(), call.context, call.args, result.get(), nullptr));
+    PyRef::check(call_python([&] {
+      return PyObject_CallFunctionObjArgs(setup.get(), call.context, call.args, result.get(),
+                                          nullptr);
+    }));
     return result;
   }
   PyRef arguments = PyRef::check(PyTuple_New(count + 1));
   PyTuple_SET_ITEM(arguments.get(), 0, new_ref(call.context));
   for (Py_ssize_t i = 0; i < count; i++)
     PyTuple_SET_ITEM(arguments.get(), i + 1, new_ref(PyTuple_GET_ITEM(call.args, i)));
-  return PyRef::check(PyObject_CallObject(forward.get(), arguments.get()));
+  return PyRef::check(
+      call_python([&] { return PyObject_CallObject(forward.get(), arguments.get()); }));
 }
 
 // The tangents of the results at one level by the class's jvp, one a result.
@@ -272,7 +278,8 @@ void run_jvp(const Call& call, const TensorList& results, uint64_t level) {
     }
     PyTuple_SET_ITEM(arguments.get(), i + 1, tangent.release());
   }
-  PyRef out = PyRef::check(PyObject_CallObject(jvp.get(), arguments.get()));
+  PyRef out =
+      PyRef::check(call_python([&] { return PyObject_CallObject(jvp.get(), arguments.get()); }));
   if (!PyTuple_Check(out.get())) out = PyRef::check(PyTuple_Pack(1, out.get()));
   if (PyTuple_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size()))
     raise_python(PyExc_RuntimeError,

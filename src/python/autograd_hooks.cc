@@ -2,6 +2,7 @@
 
 #include "autograd/record.h"
 #include "python/autograd.h"
+#include "python/call.h"
 #include "python/tensor_object.h"
 
 namespace taeda::python {
@@ -76,7 +77,8 @@ void PythonTensorHook::run(TensorList& grads) {
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
       PyRef gradient = PyRef::check(wrap(grads[output_nr]));
-      PyRef result = PyRef::check(PyObject_CallOneArg(hook, gradient.get()));
+      PyRef result =
+          PyRef::check(call_python([&] { return PyObject_CallOneArg(hook, gradient.get()); }));
       if (result.get() != Py_None)
         grads[output_nr] = replacement(hook, result.get(), grads[output_nr]);
     });
@@ -86,7 +88,8 @@ void PythonTensorHook::run(TensorList& grads) {
 void PythonPreHook::run(TensorList& grads) {
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
-      PyRef result = PyRef::check(PyObject_CallOneArg(hook, tuple_of(grads).get()));
+      PyRef result = PyRef::check(
+          call_python([&] { return PyObject_CallOneArg(hook, tuple_of(grads).get()); }));
       replace_all(hook, result.get(), grads);
     });
   });
@@ -95,8 +98,10 @@ void PythonPreHook::run(TensorList& grads) {
 void PythonPostHook::run(TensorList& outgoing, const TensorList& incoming) {
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
-      PyRef result = PyRef::check(PyObject_CallFunctionObjArgs(hook, tuple_of(outgoing).get(),
-                                                               tuple_of(incoming).get(), nullptr));
+      PyRef result = PyRef::check(call_python([&] {
+        return PyObject_CallFunctionObjArgs(hook, tuple_of(outgoing).get(),
+                                            tuple_of(incoming).get(), nullptr);
+      }));
       replace_all(hook, result.get(), outgoing);
     });
   });
@@ -106,7 +111,8 @@ void PythonAccumulateHook::run(const Tensor& leaf) {
   with_python([&] {
     for_each_hook(dict_, [&](PyObject* hook) {
       PyRef object = PyRef::check(wrap(leaf));
-      PyRef result = PyRef::check(PyObject_CallOneArg(hook, object.get()));
+      PyRef result =
+          PyRef::check(call_python([&] { return PyObject_CallOneArg(hook, object.get()); }));
       if (result.get() != Py_None)
         raise_python(PyExc_RuntimeError, "Tensor post accumulate grad hooks should return None.");
     });

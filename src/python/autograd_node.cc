@@ -6,6 +6,7 @@
 #include "autograd/record.h"
 #include "python/autograd.h"
 #include "python/autograd_hooks.h"
+#include "python/call.h"
 #include "python/module.h"
 #include "python/tensor_object.h"
 #include "python/wrap.h"
@@ -123,9 +124,10 @@ PyObject* input_metadata(PyObject* self, void*) {
     check_status(
         PyDict_SetItemString(kwargs.get(), "device", PyRef::check(wrap(facts.device)).get()));
     PyRef none = PyRef::check(PyTuple_New(0));
-    check_status(PyList_Append(
-        list.get(),
-        PyRef::check(PyObject_Call(namespace_type.get(), none.get(), kwargs.get())).get()));
+    check_status(PyList_Append(list.get(), PyRef::check(call_python([&] {
+                                             return PyObject_Call(namespace_type.get(), none.get(),
+                                                                  kwargs.get());
+                                           })).get()));
   }
   return PyList_AsTuple(list.get());
   TD_PYTHON_CATCH(nullptr)
@@ -192,10 +194,11 @@ PyTypeObject* type_of(const Node& node) {
         PyRef::check(PyUnicode_FromString(custom ? "taeda.autograd.function" : "builtins"));
     check_status(PyDict_SetItemString(dict.get(), "__module__", owner.get()));
     check_status(PyDict_SetItemString(dict.get(), "__slots__", PyRef::check(PyTuple_New(0)).get()));
-    type = reinterpret_cast<PyTypeObject*>(
-        PyRef::check(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",
-                                           node.name(), node_type, dict.get()))
-            .release());
+    type = reinterpret_cast<PyTypeObject*>(PyRef::check(call_python([&] {
+                                             return PyObject_CallFunction(
+                                                 reinterpret_cast<PyObject*>(&PyType_Type), "s(O)O",
+                                                 node.name(), node_type, dict.get());
+                                           })).release());
   }
   return type;
 }

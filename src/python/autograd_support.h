@@ -7,6 +7,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 
 #include "autograd/node.h"
 #include "python/common.h"
@@ -32,18 +33,12 @@ class PythonException final : public std::exception {
 // The GIL until the end of the scope; cheap where this thread holds it already.
 class EnsureGil {
  public:
-  EnsureGil() : taken_(!PyGILState_Check()) {
-    if (taken_) state_ = PyGILState_Ensure();
+  EnsureGil() {
+    if (!PyGILState_Check()) taken_.emplace();
   }
-  ~EnsureGil() {
-    if (taken_) PyGILState_Release(state_);
-  }
-  EnsureGil(const EnsureGil&) = delete;
-  EnsureGil& operator=(const EnsureGil&) = delete;
 
  private:
-  const bool taken_;
-  PyGILState_STATE state_{};
+  std::optional<GilAcquire> taken_;
 };
 
 // Runs `call` with the GIL; Python errors inside leave as PythonException.
@@ -54,6 +49,8 @@ auto with_python(F&& call) {
     return call();
   } catch (const PythonError&) {
     throw PythonException();
+  } catch (abi::__forced_unwind&) {
+    park_thread();
   }
 }
 

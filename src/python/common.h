@@ -6,14 +6,12 @@
 // already set". Everything here needs the GIL.
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "python/gil.h"
 #include "taeda/error.h"
 
 namespace taeda::python {
@@ -103,48 +101,13 @@ inline std::string_view utf8(PyObject* string) {
   return {text, static_cast<size_t>(size)};
 }
 
-// Lets other Python threads run until the end of the scope, when `release` is true.
-class GilRelease {
- public:
-  explicit GilRelease(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
-  ~GilRelease() {
-    if (state_) PyEval_RestoreThread(state_);
-  }
-  GilRelease(const GilRelease&) = delete;
-  GilRelease& operator=(const GilRelease&) = delete;
-
- private:
-  PyThreadState* state_;
-};
-
-// Tensors with fewer elements are not worth giving the GIL away for.
-inline constexpr int64_t kLargeElements = 32768;
-
-// Runs `call` and returns its result, without the GIL when `release` is true.
-template <class F>
-auto unlocked_if(bool release, F&& call) {
-  if (!release) [[likely]]
-    return call();
-  GilRelease gil;
-  return call();
-}
-
-// Holds the GIL until the end of the scope, on any thread.
-class GilAcquire {
- public:
-  GilAcquire() : state_(PyGILState_Ensure()) {}
-  ~GilAcquire() { PyGILState_Release(state_); }
-  GilAcquire(const GilAcquire&) = delete;
-  GilAcquire& operator=(const GilAcquire&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
 }  // namespace taeda::python
 
 #define TD_PYTHON_TRY try {
 #define TD_PYTHON_CATCH(value)           \
+  }                                      \
+  catch (abi::__forced_unwind&) {        \
+    ::taeda::python::park_thread();      \
   }                                      \
   catch (...) {                          \
     ::taeda::python::set_python_error(); \

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "op/clone.h"
+#include "python/call.h"
 #include "python/interop.h"
 
 namespace taeda::python {
@@ -186,11 +187,12 @@ PyRef ask_for_capsule(PyObject* object) {
   PyRef method = PyRef::check(PyObject_GetAttrString(object, "__dlpack__"));
   PyRef kwargs = PyRef::check(Py_BuildValue("{s:(ii)}", "max_version", 1, 0));
   PyRef none = PyRef::check(PyTuple_New(0));
-  PyRef capsule = PyRef::adopt(PyObject_Call(method.get(), none.get(), kwargs.get()));
+  PyRef capsule = PyRef::adopt(
+      call_python([&] { return PyObject_Call(method.get(), none.get(), kwargs.get()); }));
   if (capsule) return capsule;
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
   PyErr_Clear();  // a producer from before version 1
-  return PyRef::check(PyObject_CallNoArgs(method.get()));
+  return PyRef::check(call_python([&] { return PyObject_CallNoArgs(method.get()); }));
 }
 
 }  // namespace

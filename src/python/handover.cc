@@ -48,7 +48,7 @@ class CarriedPython final : public Carried {
   }
 
   void arrive() override {
-    gil_ = PyGILState_Ensure();
+    gil_ = ensure_gil();
     chain = chain_;
     chain->push_back(PyThread_get_thread_ident());
     set_torch_function_state(torch_function_);
@@ -61,7 +61,7 @@ class CarriedPython final : public Carried {
     state_ = PyEval_SaveThread();
   }
   void leave() noexcept override {
-    PyEval_RestoreThread(state_);
+    restore_thread(state_);
     chain->pop_back();
     chain.reset();
     set_torch_function_state({});

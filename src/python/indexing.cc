@@ -4,6 +4,7 @@
 
 #include "op/alias.h"
 #include "python/arguments.h"
+#include "python/call.h"
 #include "python/construction.h"
 #include "python/interop.h"
 #include "python/tensor_slots.h"
@@ -156,7 +157,8 @@ int contains(PyObject* self, PyObject* value) {
         utf8(PyRef::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value)))).get()));
   }
   PyRef equal = PyRef::check(PyObject_RichCompare(self, value, Py_EQ));
-  PyRef any = PyRef::check(PyObject_CallMethod(equal.get(), "any", nullptr));
+  PyRef any =
+      PyRef::check(call_python([&] { return PyObject_CallMethod(equal.get(), "any", nullptr); }));
   return PyObject_IsTrue(any.get());
   TD_PYTHON_CATCH(-1)
 }
@@ -164,7 +166,8 @@ int contains(PyObject* self, PyObject* value) {
 PyObject* iterate(PyObject* self) {
   TD_PYTHON_TRY
   if (tensor_of(self).dim() == 0) raise_python(PyExc_TypeError, "iteration over a 0-d tensor");
-  PyRef rows = PyRef::check(PyObject_CallMethod(self, "unbind", nullptr));
+  PyRef rows =
+      PyRef::check(call_python([&] { return PyObject_CallMethod(self, "unbind", nullptr); }));
   return PyObject_GetIter(rows.get());
   TD_PYTHON_CATCH(nullptr)
 }

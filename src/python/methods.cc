@@ -1,5 +1,6 @@
 // Tensor's methods that the operator table does not describe: access to values and memory,
 // conversions, copies of the object, the ties to autograd.
+#include "base/interrupt.h"
 #include "core/shared_memory.h"
 #include "op/alias.h"
 #include "op/clone.h"
@@ -7,6 +8,7 @@
 #include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
+#include "python/call.h"
 #include "python/construction.h"
 #include "python/dlpack.h"
 #include "python/interop.h"
@@ -122,11 +124,13 @@ PyObject* number(const char* data) {
 // One row of numbers, `step` bytes apart.
 template <class T>
 void fill_list(PyObject* list, const char* data, int64_t size, int64_t step) {
-  for (int64_t i = 0; i < size; i++) {
-    PyObject* item = number<T>(data + i * step);
-    if (!item) throw PythonError();
-    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), item);
-  }
+  in_slices(size, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      PyObject* item = number<T>(data + i * step);
+      if (!item) throw PythonError();
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), item);
+    }
+  });
 }
 
 using NumberReader = PyObject* (*)(const char* data);
@@ -196,10 +200,11 @@ TD_METHOD(__array__, {"dtype", Kind::kObject, "None", kNone},
         PyRef::check(Py_BuildValue("{s:O}", "copy", a.object(2) == Py_True ? Py_True : Py_False));
     PyRef astype = PyRef::check(PyObject_GetAttrString(array.get(), "astype"));
     PyRef one = PyRef::check(PyTuple_Pack(1, a.object(1)));
-    return PyObject_Call(astype.get(), one.get(), kwargs.get());
+    return call_python([&] { return PyObject_Call(astype.get(), one.get(), kwargs.get()); });
   }
-  return a.object(2) == Py_True ? PyObject_CallMethod(array.get(), "copy", nullptr)
-                                : array.release();
+  return a.object(2) == Py_True
+             ? call_python([&] { return PyObject_CallMethod(array.get(), "copy", nullptr); })
+             : array.release();
 }
 
 // What a NumPy function computed from tensors comes back as a tensor.
@@ -225,7 +230,7 @@ PyObject* reversed(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
   const Tensor& x = tensor_of(self);
   if (x.dim() == 0) return new_ref(self);
-  return PyObject_CallMethod(self, "flip", "i", 0);
+  return call_python([&] { return PyObject_CallMethod(self, "flip", "i", 0); });
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -398,7 +403,10 @@ PyObject* convert_result(PyObject* result, PyObject* type) {
     for (Py_ssize_t i = 0; i < size; i++) {
       PyList_SET_ITEM(list.get(), i, convert_result(PySequence_Fast_GET_ITEM(result, i), type));
     }
-    if (named) return PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), list.get());
+    if (named)
+      return call_python([&] {
+        return PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), list.get());
+      });
     return PyTuple_CheckExact(result) ? PyList_AsTuple(list.get()) : list.release();
   }
   return new_ref(result);
@@ -426,8 +434,10 @@ PyObject* torch_function(PyObject* type, PyObject* args, PyObject* kwargs) {
   PyRef result;
   {
     DisableTorchFunctionSubclass disable;
-    result = PyRef::check(PyObject_Call(
-        function, positional.get(), call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr));
+    result = PyRef::check(call_python([&] {
+      return PyObject_Call(function, positional.get(),
+                           call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
+    }));
     if (type == reinterpret_cast<PyObject*>(tensor_type) || keeps_plain_result(function))
       return result.release();
     return convert_result(result.get(), type);

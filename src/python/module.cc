@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "python/autograd.h"
 #include "python/generated.h"
 #include "python/tensor_object.h"
@@ -113,6 +114,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_unpickler(module.get());
   add_autograd(module.get());
   add_handover(module.get());
+  taeda::set_interrupt_hook(look_for_signals);
   return module.release();
   TD_PYTHON_CATCH(nullptr)
 }

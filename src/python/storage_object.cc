@@ -8,6 +8,7 @@
 
 #include "core/shared_memory.h"
 #include "python/arguments.h"
+#include "python/call.h"
 #include "python/module.h"
 
 namespace taeda::python {
@@ -100,15 +101,17 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   PyRef view = PyRef::adopt(PyMemoryView_FromObject(self));
   if (!view) return nullptr;
   PyRef item = PyRef::adopt(PyObject_GetItem(view.get(), index));
-  return item && PySlice_Check(index)
-             ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), item.get())
-             : item.release();
+  return item && PySlice_Check(index) ? call_python([&] {
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), item.get());
+  })
+                                      : item.release();
 }
 
 PyObject* to_bytes(PyObject* self, PyObject*) { return PyBytes_FromObject(self); }
 PyObject* to_list(PyObject* self, PyObject*) { return PySequence_List(self); }
 PyObject* copy(PyObject* self, PyObject*) {
-  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), self);
+  return call_python(
+      [&] { return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), self); });
 }
 PyObject* reduce(PyObject* self, PyObject*) {
   PyRef bytes = PyRef::adopt(PyBytes_FromObject(self));

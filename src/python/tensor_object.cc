@@ -5,6 +5,7 @@
 #include <new>
 
 #include "python/autograd.h"
+#include "python/call.h"
 #include "python/generated.h"
 #include "python/module.h"
 #include "python/tensor_slots.h"
@@ -88,7 +89,7 @@ PyObject* tensor_repr(PyObject* self) {
     PyRef module = PyRef::check(PyImport_ImportModule("taeda._tensor_str"));
     function = PyRef::check(PyObject_GetAttrString(module.get(), "tensor_repr")).release();
   }
-  return PyObject_CallOneArg(function, self);
+  return call_python([&] { return PyObject_CallOneArg(function, self); });
   TD_PYTHON_CATCH(nullptr)
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "python/arguments.h"
+#include "python/call.h"
 #include "python/module.h"
 
 namespace taeda::python {
@@ -56,8 +57,10 @@ PyObject* call_mode(PyObject* function, PyObject* types, PyObject* args, PyObjec
   check_status(
       PyList_SetSlice(modes, last, last + 1, nullptr));  // the mode's own calls go to the next one
   count_modes(-1);
-  PyObject* result = PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function, types,
-                                         args, kwargs ? kwargs : Py_None);
+  PyObject* result = call_python([&] {
+    return PyObject_CallMethod(mode.get(), "__torch_function__", "OOOO", function, types, args,
+                               kwargs ? kwargs : Py_None);
+  });
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyList_Append(modes, mode.get());
@@ -80,8 +83,10 @@ PyObject* call_overrides(PyObject* function, const std::vector<PyObject*>& found
   for (PyObject* object : found) {
     PyRef method = PyRef::check(
         PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), torch_function_name));
-    PyRef result = PyRef::check(PyObject_CallFunctionObjArgs(
-        method.get(), function, types.get(), args, kwargs ? kwargs : nullptr, nullptr));
+    PyRef result = PyRef::check(call_python([&] {
+      return PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args,
+                                          kwargs ? kwargs : nullptr, nullptr);
+    }));
     if (result.get() != Py_NotImplemented) return result.release();
   }
   PyRef name = PyRef::adopt(PyObject_GetAttrString(function, "__name__"));
@@ -137,8 +142,10 @@ PyObject* disabled_torch_function(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO|OO", &function, &types, &call_args, &call_kwargs)) return nullptr;
   PyRef empty = PyRef::adopt(PyTuple_New(0));
   subclass_disabled++;
-  PyObject* result = PyObject_Call(function, call_args ? call_args : empty.get(),
-                                   call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
+  PyObject* result = call_python([&] {
+    return PyObject_Call(function, call_args ? call_args : empty.get(),
+                         call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
+  });
   subclass_disabled--;
   return result;
 }

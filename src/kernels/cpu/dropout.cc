@@ -1,5 +1,4 @@
 // Dropout in one pass: draws, mask and product together.
-#include <mutex>
 #include <type_traits>
 
 #include "base/parallel.h"
@@ -32,11 +31,11 @@ void dropout(const View& out, const View& mask, const View& x, double p, Generat
   const double keep = 1 - p;
   const uint64_t threshold = flip_threshold(keep);
   const bool past_cache = worth_streaming(x);
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   with_dtype<Floating>(x.dtype, "dropout", [&]<class T>(T) {
     using Compute = Wide<T>;
     const Compute scale = static_cast<Compute>(T(Compute(1) / static_cast<Compute>(keep)));
-    draw_words(generator, x.numel, 2, [&](const uint32_t* words, int64_t begin, int64_t n) {
+    draw_words(lock, x.numel, 2, [&](const uint32_t* words, int64_t begin, int64_t n) {
       uint8_t* const drawn = mask.as<uint8_t>() + begin;
       T* const to = out.as<T>() + begin;
       const T* const from = x.as<T>() + begin;

@@ -5,28 +5,31 @@
 // random sampling, 2006).
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <numeric>
 #include <vector>
 
 #include "core/with_dtype.h"
 #include "kernels/cpu/random.h"
+#include "kernels/cpu/random_draws.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
 namespace {
 
+constexpr int64_t kBetweenLooks = 1 << 20;  // numbers, for an interrupt
+
 // Weights are summed and divided in their own precision (float for the 16-bit types).
 template <class Compute>
 void draw_with_replacement(const std::vector<Compute>& weights, int64_t* out, int64_t samples,
-                           Generator& generator) {
+                           GeneratorLock& generator) {
   std::vector<Compute> cumulative(weights.size());
   std::partial_sum(weights.begin(), weights.end(), cumulative.begin());
   const Compute sum = cumulative.back();
   for (Compute& value : cumulative) value /= sum;
   cumulative.back() = 1;
   for (int64_t j = 0; j < samples; j++) {
-    const double u = generator.uniform();
+    if (j > 0 && j % kBetweenLooks == 0) generator.look();
+    const double u = generator->uniform();
     out[j] = std::lower_bound(cumulative.begin(), cumulative.end(), u,
                               [](Compute c, double v) { return c < v; }) -
              cumulative.begin();
@@ -57,14 +60,16 @@ void run(const View& out, const View& p, bool replacement, Generator& generator)
     }
     TD_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
   }
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   std::vector<Compute> row(static_cast<size_t>(categories));
-  for (int64_t r = 0; r < rows; r++) {
+  for (int64_t r = 0, since_look = 0; r < rows; r++) {
+    since_look += categories + samples;
+    if (since_look > kBetweenLooks) lock.look(), since_look = 0;
     for (int64_t c = 0; c < categories; c++)
       row[c] = static_cast<Compute>(weights[r * categories + c]);
     int64_t* drawn = out.as<int64_t>() + r * samples;
     if (replacement && samples > 1) {
-      draw_with_replacement(row, drawn, samples, generator);
+      draw_with_replacement(row, drawn, samples, lock);
       continue;
     }
     for (Compute& key : row) {

@@ -21,6 +21,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kBlock = 1024;
+constexpr int64_t kBetweenLooks = 1 << 20;  // elements, for an interrupt
 
 bool is_row_major(const View& v) {
   int64_t expected = 1;
@@ -99,11 +100,13 @@ void require_dtype(const View& out, std::string_view name) {
 // Block by block, in the order that the elements lie in memory: draw(to, n) gives the next n as
 // Value, which are converted to out's dtype.
 template <class Value, class Draw>
-void fill(const View& out, const Draw& draw) {
+void fill(const View& out, GeneratorLock& generator, const Draw& draw) {
   alignas(64) Value block[kBlock];
+  int64_t drawn = 0;
   for (Runs runs(out); runs.next();) {
     const bool direct = out.dtype == kDTypeOf<Value> && runs.run.stride == 1;
     for (int64_t i = 0; i < runs.run.size; i += kBlock) {
+      if (++drawn % (kBetweenLooks / kBlock) == 0) generator.look();
       const int64_t n = std::min(kBlock, runs.run.size - i);
       const int64_t offset = runs.offset + i * runs.run.stride;
       draw(direct ? out.as<Value>() + offset : block, n);
@@ -115,7 +118,7 @@ void fill(const View& out, const Draw& draw) {
 
 // The same from `each` words an element, by several threads: make(words, to, n).
 template <class Value>
-void fill_from_words(const View& out, int64_t each, Generator& generator,
+void fill_from_words(const View& out, int64_t each, GeneratorLock& generator,
                      const std::function<void(const uint32_t* words, Value* to, int64_t n)>& make) {
   for (Runs runs(out); runs.next();) {
     const int64_t stride = runs.run.stride;
@@ -158,9 +161,9 @@ constexpr int64_t kWordsOf = sizeof(T) / sizeof(uint32_t);  // of a uniform floa
 // Elements whose value is a function of one uniform double.
 template <class F>
 void fill_from_uniform(const View& out, std::string_view op, Generator& generator, const F& f) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, op);
-  fill_from_words<double>(out, 2, generator, [&](const uint32_t* words, double* to, int64_t n) {
+  fill_from_words<double>(out, 2, lock, [&](const uint32_t* words, double* to, int64_t n) {
     uniforms(words, to, n);
     for (int64_t i = 0; i < n; i++) to[i] = f(to[i]);
   });
@@ -176,11 +179,11 @@ float rounded_to(DType t, double value) {
 }  // namespace
 
 void random_uniform(const View& out, double from, double to, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<Floating>(out, "uniform_");
   if (out.dtype == DType::kFloat64) {
     const double range = to - from;
-    fill_from_words<double>(out, 2, generator, [&](const uint32_t* words, double* data, int64_t n) {
+    fill_from_words<double>(out, 2, lock, [&](const uint32_t* words, double* data, int64_t n) {
       uniforms(words, data, n);
       for (int64_t i = 0; i < n; i++) data[i] = std::fma(data[i], range, from);
     });
@@ -188,7 +191,7 @@ void random_uniform(const View& out, double from, double to, Generator& generato
   }
   const float low = static_cast<float>(from), range = static_cast<float>(to) - low,
               high = rounded_to(out.dtype, to);
-  fill_from_words<float>(out, 1, generator, [&](const uint32_t* words, float* data, int64_t n) {
+  fill_from_words<float>(out, 1, lock, [&](const uint32_t* words, float* data, int64_t n) {
     uniform_floats(words, low, range, data, n);
     if (out.dtype == DType::kFloat32) return;
     // `to` itself is not drawn: what rounds to it becomes `from`.
@@ -222,7 +225,7 @@ namespace {
 // Row-major outputs of at least 16 elements: uniforms everywhere, then blocks of 16. A rest shorter
 // than a block is covered by drawing the last 16 anew.
 template <class T>
-void normal_fill(T* data, int64_t n, T mean, T std, Generator& generator) {
+void normal_fill(T* data, int64_t n, T mean, T std, GeneratorLock& generator) {
   draw_words(generator, n, kWordsOf<T>, [&](const uint32_t* words, int64_t begin, int64_t count) {
     uniforms(words, data + begin, count);
     box_muller(data + begin, count / 16 * 16, mean, std);
@@ -232,7 +235,7 @@ void normal_fill(T* data, int64_t n, T mean, T std, Generator& generator) {
 
 // Half and bfloat16 through a float buffer; those of the rest are drawn once.
 void normal_fill_reduced(const View& out, int64_t begin, int64_t n, float mean, float std,
-                         Generator& generator) {
+                         GeneratorLock& generator) {
   draw_words(generator, n, 1, [&](const uint32_t* words, int64_t at_word, int64_t count) {
     alignas(64) float block[kBlock];
     for (int64_t i = 0; i < count; i += kBlock) {
@@ -247,29 +250,29 @@ void normal_fill_reduced(const View& out, int64_t begin, int64_t n, float mean, 
 }  // namespace
 
 void random_normal(const View& out, double mean, double std, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<Floating>(out, "normal_kernel_cpu");
   const auto mean32 = static_cast<float>(mean), std32 = static_cast<float>(std);
   if (out.numel < 16 || !is_row_major(out)) {
-    fill<double>(out, [&](double* to, int64_t n) {
+    fill<double>(out, lock, [&](double* to, int64_t n) {
       for (int64_t i = 0; i < n; i++) to[i] = generator.normal() * std + mean;
     });
   } else if (out.dtype == DType::kFloat64) {
-    normal_fill(out.as<double>(), out.numel, mean, std, generator);
+    normal_fill(out.as<double>(), out.numel, mean, std, lock);
   } else if (out.dtype == DType::kFloat32) {
-    normal_fill(out.as<float>(), out.numel, mean32, std32, generator);
+    normal_fill(out.as<float>(), out.numel, mean32, std32, lock);
   } else {
     const int64_t whole = out.numel / 16 * 16;
-    normal_fill_reduced(out, 0, whole, mean32, std32, generator);
-    if (whole != out.numel) normal_fill_reduced(out, out.numel - 16, 16, mean32, std32, generator);
+    normal_fill_reduced(out, 0, whole, mean32, std32, lock);
+    if (whole != out.numel) normal_fill_reduced(out, out.numel - 16, 16, mean32, std32, lock);
   }
 }
 
 void random_bernoulli(const View& out, double p, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "bernoulli_scalar_cpu_");
   const uint64_t threshold = flip_threshold(p);
-  fill_from_words<uint8_t>(out, 2, generator, [&](const uint32_t* words, uint8_t* to, int64_t n) {
+  fill_from_words<uint8_t>(out, 2, lock, [&](const uint32_t* words, uint8_t* to, int64_t n) {
     flip_coins(words, threshold, to, n);
   });
 }
@@ -303,7 +306,7 @@ class ChanceRows {
     }
   }
 
-  void flip(Generator& generator) const {
+  void flip(GeneratorLock& generator) const {
     for (Runs runs(out_, p_); runs.next();) {
       draw_words(generator, runs.run.size, kWordsOf<T>,
                  [&](const uint32_t* words, int64_t begin, int64_t n) {
@@ -344,12 +347,12 @@ class ChanceRows {
 }  // namespace
 
 void random_bernoulli(const View& out, const View& p, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<Floating>(p, "bernoulli_tensor_cpu_p_");
   require_dtype<RealTypes>(out, "bernoulli_tensor_cpu_self_");
   const auto flip = [&](const auto& rows) {
     rows.check();
-    rows.flip(generator);
+    rows.flip(lock);
   };
   if (p.dtype == DType::kFloat64)
     flip(ChanceRows<double>(out, p));
@@ -360,7 +363,8 @@ void random_bernoulli(const View& out, const View& p, Generator& generator) {
 namespace {
 
 // base + word % range, of one 32-bit draw an element or, where `wide`, of two. Range 0: 2^64.
-void fill_integers(const View& out, uint64_t range, int64_t base, bool wide, Generator& generator) {
+void fill_integers(const View& out, uint64_t range, int64_t base, bool wide,
+                   GeneratorLock& generator) {
   fill_from_words<int64_t>(
       out, wide ? 2 : 1, generator, [&](const uint32_t* words, int64_t* to, int64_t n) {
         if (!wide) return small_integers(words, static_cast<uint32_t>(range), base, to, n);
@@ -395,15 +399,15 @@ uint64_t countable(DType t) {
 }  // namespace
 
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "random_from_to");
-  fill_integers(out, range, base, range == 0 || range >= uint64_t{1} << 28, generator);
+  fill_integers(out, range, base, range == 0 || range >= uint64_t{1} << 28, lock);
 }
 
 void random_integers(const View& out, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "random_");
-  fill_integers(out, countable(out.dtype), 0, item_size(out.dtype) == 8, generator);
+  fill_integers(out, countable(out.dtype), 0, item_size(out.dtype) == 8, lock);
 }
 
 void random_exponential(const View& out, double rate, Generator& generator) {
@@ -424,9 +428,9 @@ void random_cauchy(const View& out, double median, double sigma, Generator& gene
 }
 
 void random_log_normal(const View& out, double mean, double std, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<Floating>(out, "log_normal_cpu");
-  fill<double>(out, [&](double* to, int64_t n) {
+  fill<double>(out, lock, [&](double* to, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] = std::exp(generator.normal() * std + mean);
   });
 }
@@ -434,20 +438,22 @@ void random_log_normal(const View& out, double mean, double std, Generator& gene
 namespace {
 
 // Fisher and Yates: from the front while 32 bits choose well enough, inside out beyond.
-void shuffle(int32_t* data, int64_t n, Generator& generator) {
+void shuffle(int32_t* data, int64_t n, GeneratorLock& generator) {
   std::iota(data, data + n, 0);
   alignas(64) uint32_t words[kBlock];
   for (int64_t i = 0; i < n - 1; i += kBlock) {
+    if (i > 0 && i % kBetweenLooks == 0) generator.look();
     const int64_t count = std::min(kBlock, n - 1 - i);
-    generator.fill(words, count);
+    generator->fill(words, count);
     for (int64_t k = 0; k < count; k++)
       std::swap(data[i + k], data[i + k + words[k] % static_cast<uint32_t>(n - i - k)]);
   }
 }
 
-void shuffle(int64_t* data, int64_t n, Generator& generator) {
+void shuffle(int64_t* data, int64_t n, GeneratorLock& generator) {
   for (int64_t i = 0; i < n; i++) {
-    const auto z = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
+    if (i > 0 && i % kBetweenLooks == 0) generator.look();
+    const auto z = static_cast<int64_t>(generator->random64() % static_cast<uint64_t>(i + 1));
     data[i] = data[z];
     data[z] = i;
   }
@@ -455,7 +461,7 @@ void shuffle(int64_t* data, int64_t n, Generator& generator) {
 
 // Shuffled as Index, where a cache holds more of them, then converted.
 template <class Index>
-void permutation(const View& out, Generator& generator) {
+void permutation(const View& out, GeneratorLock& generator) {
   const int64_t n = out.numel, stride = out.ndim() ? out.strides[0] : 1;
   const Scratch<Index> order(n);
   shuffle(order.data(), n, generator);
@@ -465,12 +471,12 @@ void permutation(const View& out, Generator& generator) {
 }  // namespace
 
 void random_permutation(const View& out, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "randperm");
   if (out.numel < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20))
-    permutation<int32_t>(out, generator);
+    permutation<int32_t>(out, lock);
   else
-    permutation<int64_t>(out, generator);
+    permutation<int64_t>(out, lock);
 }
 
 }  // namespace taeda::cpu

@@ -9,6 +9,7 @@
 
 #include "core/with_dtype.h"
 #include "kernels/cpu/random.h"
+#include "kernels/cpu/random_draws.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -108,22 +109,30 @@ T from_real(double x) {
   return static_cast<T>(static_cast<Wide<T>>(x));
 }
 
+void look_at_times(int64_t i, GeneratorLock& lock) {
+  if (i > 0 && i % (1 << 16) == 0) lock.look();
+}
+
 }  // namespace
 
 void random_poisson(const View& out, const View& rate, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   with_dtype<Floating>(out.dtype, [&]<class T>(T) {
-    for (int64_t i = 0; i < out.numel; i++)
+    for (int64_t i = 0; i < out.numel; i++) {
+      look_at_times(i, lock);
       out.as<T>()[i] = from_real<T>(poisson(real(rate.as<T>()[i]), generator));
+    }
   });
 }
 
 void random_binomial(const View& out, const View& count, const View& prob, Generator& generator) {
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  GeneratorLock lock(generator);
   with_dtype<Floating>(out.dtype, [&]<class T>(T) {
-    for (int64_t i = 0; i < out.numel; i++)
+    for (int64_t i = 0; i < out.numel; i++) {
+      look_at_times(i, lock);
       out.as<T>()[i] =
           from_real<T>(binomial(real(count.as<T>()[i]), real(prob.as<T>()[i]), generator));
+    }
   });
 }
 

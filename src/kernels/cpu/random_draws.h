@@ -8,14 +8,41 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 
+#include "base/interrupt.h"
 #include "taeda/generator.h"
 
 namespace taeda::cpu {
 
+// Holds a generator's mutex. Nothing interrupts its holder, but in look().
+class GeneratorLock {
+ public:
+  explicit GeneratorLock(Generator& generator) : generator_(generator), lock_(generator.mutex()) {
+    deferred_.emplace();
+  }
+  Generator& operator*() const { return generator_; }
+  Generator* operator->() const { return &generator_; }
+
+  // Frees the mutex and looks whether the program wants the operator to stop.
+  void look() {
+    deferred_.reset();
+    lock_.unlock();
+    check_interrupt();
+    lock_.lock();
+    deferred_.emplace();
+  }
+
+ private:
+  Generator& generator_;
+  std::unique_lock<std::mutex> lock_;
+  std::optional<DeferInterrupts> deferred_;
+};
+
 // f(words, begin, n) for pieces that cover 0 .. count: `words`, as Generator::draw gives them, has
-// `each` for each of the n elements from `begin` on. The caller holds the generator's mutex.
-void draw_words(Generator& generator, int64_t count, int64_t each,
+// `each` for each of the n elements from `begin` on.
+void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
                 const std::function<void(const uint32_t* words, int64_t begin, int64_t n)>& f);
 
 }  // namespace taeda::cpu

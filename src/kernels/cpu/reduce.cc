@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/row_io.h"
 
@@ -15,7 +16,9 @@ constexpr int64_t kMaxResults = 2;
 constexpr int64_t kRowsAtOnce = 64;  // rows of dense columns handed over at once
 // Dense columns go through a piece of each row that is long enough for memory to be fetched ahead.
 constexpr int64_t kWideTile = 4096;
-constexpr int64_t kWideSplits = 16;  // of a reduction with more columns than a tile has
+constexpr int64_t kWideSplits = 16;         // of a reduction with more columns than a tile has
+constexpr int64_t kBetweenLooks = 1 << 17;  // elements, for an interrupt
+static_assert(kBetweenLooks % kReduceBlock == 0);
 
 struct Axis {
   int64_t size, in;          // extent and input stride
@@ -216,9 +219,11 @@ class Plan {
   }
 
   void accumulate(const Unit& unit, int64_t begin, int64_t end, char* states) const {
+    int64_t since_look = 0;
     for (int64_t r = begin; r < end;) {
       const int64_t outer = r / inner_.size, at = r % inner_.size;
       const int64_t n = std::min(inner_.size - at, end - r);
+      if ((since_look += n * unit.n) >= kBetweenLooks) check_interrupt(), since_look = 0;
       const int64_t offset = unit.in + reduced_offset(outer) + at * inner_.in;
       if (column_mode_)
         columns(unit, offset, n, r, states);
@@ -232,6 +237,7 @@ class Plan {
     alignas(64) char buffer[kReduceBlock * 16];
     for (int64_t j = 0; j < unit.n; j++) {
       for (int64_t i = 0; i < n; i += kReduceBlock) {
+        if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
         const int64_t m = std::min(kReduceBlock, n - i);
         const char* p = at(x_, offset + j * run_.in + i * inner_.in);
         if (!dense_) {
@@ -246,7 +252,8 @@ class Plan {
   void columns(const Unit& unit, int64_t offset, int64_t n, int64_t index, char* states) const {
     const int64_t width = std::min(unit.n, kReduceTile);
     const int64_t block = dense_ ? kRowsAtOnce : std::max<int64_t>(1, kReduceBlock / width);
-    for (int64_t i = 0; i < n; i += block) {
+    for (int64_t i = 0, blocks = 1; i < n; i += block, blocks++) {
+      if (blocks % 64 == 0) check_interrupt();
       const int64_t m = std::min(block, n - i);
       for (int64_t j = 0; j < unit.n; j += kReduceTile) {
         few_columns(std::min(kReduceTile, unit.n - j), offset + i * inner_.in + j * run_.in, m,

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/row_io.h"
@@ -20,6 +21,8 @@
 
 namespace taeda::cpu {
 namespace {
+
+constexpr int64_t kBetweenLooks = 1 << 14;  // elements of a lane, for an interrupt
 
 constexpr int64_t kWork = 1 << 14;
 constexpr int64_t kBundle = 1024;
@@ -153,6 +156,7 @@ void scan(const View& out, const View& x, int64_t dim) {
     lanes.each_bundle([&](const int64_t* offset, int64_t n) {
       Op<T> ops[kBundle];
       for (int64_t i = 0; i < lanes.length(); i++) {
+        if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
         T* const y = out.as<T>() + offset[0] + i * lanes.stride(0);
         const T* const p = x.as<T>() + offset[1] + i * lanes.stride(1);
 #pragma GCC ivdep
@@ -167,11 +171,14 @@ void scan(const View& out, const View& x, int64_t dim) {
       T* y = out.as<T>() + offset[0];
       const T* p = x.as<T>() + offset[1];
       const int64_t ys = lanes.stride(0), xs = lanes.stride(1);
-      for (int64_t i = 0; i < lanes.length(); i++) y[i * ys] = op(p[i * xs]);
+      in_slices(lanes.length(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) y[i * ys] = op(p[i * xs]);
+      });
       return;
     }
     T block[kBlock];
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
+      if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t n = std::min(kBlock, lanes.length() - i);
       convert_row(block, kDTypeOf<T>, 1, at(x, offset[1] + i * lanes.stride(1)), x.dtype,
                   lanes.stride(1), n);
@@ -197,6 +204,7 @@ bool scan_sums(const View& out, const View& x, int64_t dim) {
     if (!streamed) return f(y, int64_t{0}, n);
     alignas(64) T block[kBlock];
     for (int64_t i = 0; i < n; i += kBlock) {
+      if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t m = std::min(kBlock, n - i);
       f(block, i, m);
       stream(y + i, block, m * static_cast<int64_t>(sizeof(T)));
@@ -219,6 +227,7 @@ bool scan_sums(const View& out, const View& x, int64_t dim) {
     StreamFence fence;
     double totals[kBundle] = {};
     for (int64_t row = 0; row < lanes.length(); row++) {
+      if (row > 0 && row % kBetweenLooks == 0) check_interrupt();
       const T* const p = x.as<T>() + offset[1] + row * lanes.stride(1);
       in_blocks(out.as<T>() + offset[0] + row * lanes.stride(0), width, fence,
                 [&](T* y, int64_t i, int64_t n) {
@@ -245,6 +254,7 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
     T block[kBlock], best{};
     int64_t places[kBlock], place = -1;
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
+      if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t n = std::min(kBlock, lanes.length() - i);
       convert_row(block, kDTypeOf<T>, 1, at(x, offset[2] + i * lanes.stride(2)), x.dtype,
                   lanes.stride(2), n);

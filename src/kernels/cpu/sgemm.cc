@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/scratch.h"
 
@@ -351,6 +352,7 @@ void multiply_block(const Block& block, int64_t row, int64_t row_end, int64_t pa
   const Scratch<float> packed(
       std::min(kStripRows, blocks_of(row_end - row, kTileRows) * kTileRows) * block.k);
   for (; row < row_end; row += kStripRows) {
+    check_interrupt();
     const int64_t rows = std::min(kStripRows, row_end - row);
     pack_panels<kTileRows>(packed.data(), block.k, p.a + row * p.a_row + block.k0 * p.a_col, rows,
                            p.a_row, p.a_col, block.k);

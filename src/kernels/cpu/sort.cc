@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/radix.h"
 #include "kernels/cpu/row_io.h"
@@ -75,10 +76,13 @@ template <class Pair>
 void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
   constexpr size_t kPasses = sizeof(typename Pair::Key);
   std::array<std::array<uint32_t, 256>, kPasses> counts{};
-  for (size_t i = 0; i < n; i++) {
-    typename Pair::Key key = pairs[i].key();
-    for (size_t pass = 0; pass < kPasses; pass++, key >>= 8) counts[pass][key & 255]++;
-  }
+  const auto length = static_cast<int64_t>(n);
+  in_slices(length, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      typename Pair::Key key = pairs[i].key();
+      for (size_t pass = 0; pass < kPasses; pass++, key >>= 8) counts[pass][key & 255]++;
+    }
+  });
   Pair *from = pairs, *to = scratch;
   for (size_t pass = 0; pass < kPasses; pass++) {
     auto& count = counts[pass];
@@ -86,7 +90,9 @@ void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
     if (count[from[0].key() >> shift & 255] == n) continue;
     uint32_t start = 0;
     for (uint32_t& c : count) start += std::exchange(c, start);
-    for (size_t i = 0; i < n; i++) to[count[from[i].key() >> shift & 255]++] = from[i];
+    in_slices(length, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) to[count[from[i].key() >> shift & 255]++] = from[i];
+    });
     std::swap(from, to);
   }
   if (from != pairs) std::copy(from, from + n, pairs);
@@ -107,10 +113,12 @@ bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> plac
   const uint64_t flip = descending ? ~uint64_t{} : 0;
   const auto key = [=](int64_t i) { return key_of(x[i]) ^ flip; };
   uint64_t least = key(0), most = least;
-  for (int64_t i = 1; i < n; i++) {
-    least = std::min(least, key(i));
-    most = std::max(most, key(i));
-  }
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      least = std::min(least, key(i));
+      most = std::max(most, key(i));
+    }
+  });
   const auto key_bits = static_cast<unsigned>(std::bit_width(most - least));
   const auto place_bits = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(n - 1)));
   if (key_bits + place_bits > 64) return false;
@@ -211,13 +219,16 @@ struct Work {
     values = buffer.data();
   }
   Span<const T> line() const { return {values, pairs.size()}; }
+  int64_t size() const { return static_cast<int64_t>(pairs.size()); }
   void load(const View& x, int64_t offset, int64_t stride, bool descending) {
     read(x, offset, stride);
-    for (size_t i = 0; i < pairs.size(); i++) {
-      const auto key = key_of(values[i]);
-      pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key,
-                                 static_cast<uint32_t>(i));
-    }
+    in_slices(size(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const auto key = key_of(values[i]);
+        pairs[static_cast<size_t>(i)] = PairOf<T>::make(
+            descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+      }
+    });
   }
   // Leaves the k smallest pairs in front, in any order. Few of many: only elements below the k-th
   // smallest so far are kept, so most cost one comparison.
@@ -227,19 +238,21 @@ struct Work {
     const size_t room = static_cast<size_t>(std::max<int64_t>(4 * k, 256));
     size_t count = 0;
     Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
-    for (size_t i = 0; i < pairs.size(); i++) {
-      const auto key = key_of(values[i]);
-      const Pair pair =
-          Pair::make(descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
-      if (!(pair < worst)) continue;
-      pairs[count++] = pair;
-      if (count == room) {
-        std::nth_element(pairs.begin(), pairs.begin() + k - 1,
-                         pairs.begin() + static_cast<int64_t>(count));
-        count = static_cast<size_t>(k);
-        worst = pairs[count - 1];
+    in_slices(size(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const auto key = key_of(values[i]);
+        const Pair pair = Pair::make(descending ? static_cast<decltype(key)>(~key) : key,
+                                     static_cast<uint32_t>(i));
+        if (!(pair < worst)) continue;
+        pairs[count++] = pair;
+        if (count == room) {
+          std::nth_element(pairs.begin(), pairs.begin() + k - 1,
+                           pairs.begin() + static_cast<int64_t>(count));
+          count = static_cast<size_t>(k);
+          worst = pairs[count - 1];
+        }
       }
-    }
+    });
     if (count > static_cast<size_t>(k)) {
       std::nth_element(pairs.begin(), pairs.begin() + k - 1,
                        pairs.begin() + static_cast<int64_t>(count));
@@ -284,13 +297,15 @@ struct Work {
       std::nth_element(sample.begin(), sample.begin() + 2, sample.end());
       const Pair pivot = sample[2];  // neither the least nor the most: pairs are distinct
       size_t less = 0, more = n;
-      for (size_t i = 0; i < n; i++) {
-        const Pair p = from[i];
-        const bool before = p < pivot;
-        to[less] = to[more - 1] = p;
-        less += before;
-        more -= !before;
-      }
+      in_slices(static_cast<int64_t>(n), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) {
+          const Pair p = from[i];
+          const bool before = p < pivot;
+          to[less] = to[more - 1] = p;
+          less += before;
+          more -= !before;
+        }
+      });
       std::swap(from, to);
       if (r < less) {
         n = less;
@@ -320,16 +335,18 @@ struct Work {
     T* const to = direct ? out.as<T>() + offset : sorted.data();
     const int64_t step = direct ? stride : 1;
     int64_t* const p = places.as<int64_t>() + place_offset;
-    for (int64_t i = 0; i < count; i++) {
-      const auto& pair = pairs[static_cast<size_t>(i)];
-      p[i * place_stride] = pair.place();
-      if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
-        const auto key = pair.key();
-        to[i * step] = value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
-      } else {
-        to[i * step] = values[pair.place()];
+    in_slices(count, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const auto& pair = pairs[static_cast<size_t>(i)];
+        p[i * place_stride] = pair.place();
+        if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
+          const auto key = pair.key();
+          to[i * step] = value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
+        } else {
+          to[i * step] = values[pair.place()];
+        }
       }
-    }
+    });
     if (!direct)
       convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
   }

@@ -1,0 +1,111 @@
+#include "python/gil.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/interrupt.h"
+#include "python/autograd_support.h"
+
+namespace taeda::python {
+namespace {
+
+// Where this thread has given the GIL away; null while it holds it.
+thread_local GilRelease* released = nullptr;
+
+// Python runs the handlers of signals on the main thread only.
+bool on_main_thread() { return syscall(SYS_gettid) == getpid(); }
+
+// Handlers are the program's code: they run in its modes, not in those of the operator's layers.
+class ProgramModes {
+ public:
+  explicit ProgramModes(const ThreadModes& modes) : saved_(std::exchange(thread_modes, modes)) {}
+  ~ProgramModes() { thread_modes = saved_; }
+  ProgramModes(const ProgramModes&) = delete;
+  ProgramModes& operator=(const ProgramModes&) = delete;
+
+ private:
+  const ThreadModes saved_;
+};
+
+// Where the GIL was not given away, nobody has noted the modes; a layer excludes keys, and nothing
+// else.
+ThreadModes modes_without_layers() {
+  ThreadModes modes = thread_modes;
+  modes.excluded = modes.inference ? KeySet(Key::kAutograd) : KeySet();
+  return modes;
+}
+
+}  // namespace
+
+void park_thread() noexcept {
+  while (true) pause();
+}
+
+// A thread that is very late finds an interpreter that has gone altogether.
+void restore_thread(PyThreadState* state) {
+  if (!Py_IsInitialized()) park_thread();
+  try {
+    PyEval_RestoreThread(state);
+  } catch (abi::__forced_unwind&) {
+    park_thread();
+  }
+}
+
+PyGILState_STATE ensure_gil() {
+  if (!Py_IsInitialized() && !PyGILState_Check()) park_thread();
+  try {
+    return PyGILState_Ensure();
+  } catch (abi::__forced_unwind&) {
+    park_thread();
+  }
+}
+
+void GilRelease::begin() {
+  if (!Py_IsInitialized()) return;  // being finalized, by this thread: no other one runs Python
+  modes_ = thread_modes;
+  outer_ = std::exchange(released, this);
+  postpone_interrupt_check();
+  state_ = PyEval_SaveThread();
+}
+
+void GilRelease::end() noexcept {
+  restore_thread(state_);
+  released = outer_;
+}
+
+GilAcquire::GilAcquire() : state_(ensure_gil()), released_(std::exchange(released, nullptr)) {}
+GilAcquire::~GilAcquire() {
+  if (!PyGILState_Check()) park_thread();  // Python code that was called is being unwound
+  released = released_;
+  PyGILState_Release(state_);
+}
+
+void look_for_signals() {
+  if (!on_main_thread() || !Py_IsInitialized()) return;
+  GilRelease* const given_away = released;
+  if (!given_away) {
+    if (!PyGILState_Check()) return;
+    const ProgramModes modes(modes_without_layers());
+    if (PyErr_CheckSignals() < 0) throw PythonException();
+    return;
+  }
+  // Takes the GIL until the end of the scope.
+  struct Retaken {
+    explicit Retaken(GilRelease* release) : release_(release) {
+      restore_thread(release_->state_);
+      released = nullptr;
+    }
+    ~Retaken() {
+      released = release_;
+      release_->state_ = PyEval_SaveThread();
+    }
+    GilRelease* const release_;
+  };
+  const Retaken gil(given_away);
+  const ProgramModes modes(given_away->modes_);
+  if (PyErr_CheckSignals() < 0) throw PythonException();
+}
+
+}  // namespace taeda::python

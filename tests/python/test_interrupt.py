@@ -1,0 +1,215 @@
+"""Signals during operators: handlers run between the blocks of a long one, and what they raise ends
+it and leaves everything usable."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taeda as torch
+import taeda.nn.functional as F
+
+HUGE = 2**40
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+class Stop(Exception):
+    pass
+
+
+class Alarm:
+    """Calls `action` on SIGALRM after `first` seconds, and then every `each`."""
+
+    def __init__(self, action: Callable[[], None], first: float = 0.05, each: float = 0) -> None:
+        self.action, self.first, self.each, self.calls = action, first, each, 0
+
+    def __enter__(self) -> Alarm:
+        self.before = signal.signal(signal.SIGALRM, self.handle)
+        signal.setitimer(signal.ITIMER_REAL, self.first, self.each)
+        return self
+
+    def handle(self, *_: Any) -> None:
+        self.calls += 1
+        self.action()
+
+    def __exit__(self, *_: Any) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
+
+
+def stop() -> None:
+    raise Stop
+
+
+# Operators on tensors of one element that is repeated 2^40 times: they would take an hour.
+ENDLESS = {
+    "sum": lambda x: x.sum(),
+    "sum of halves": lambda x: x[0].half().expand(HUGE).sum(),
+    "sum of pairs": lambda x: x[0].expand(HUGE // 2, 2).sum(0),
+    "mean": lambda x: x.mean(),
+    "prod": lambda x: x.prod(),
+    "max": lambda x: x.max(),
+    "aminmax": lambda x: x.aminmax(),
+    "all": lambda x: x.all(),
+    "any": lambda x: torch.zeros(1).expand(HUGE).any(),
+    "norm": lambda x: torch.linalg.vector_norm(x),
+    "var": lambda x: x.var(),
+    "count_nonzero": lambda x: x.count_nonzero(),
+    "nansum": lambda x: x.nansum(),
+    "dot": lambda x: torch.dot(x, x),
+    "product": lambda x: x[0].expand(4, HUGE) @ x[0].expand(4, HUGE).t(),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_exception_ends_an_operator(name: str, threads: int) -> None:
+    x = torch.ones(1).expand(HUGE)
+    with Alarm(stop), pytest.raises(Stop):
+        ENDLESS[name](x)
+    assert torch.ones(100_000).sum().item() == 100_000
+
+
+def long_calls() -> dict[str, Callable[[], Any]]:
+    """Operators that take a second or so on one thread."""
+    floats, doubles = torch.randn(6_000_000), torch.randn(1600, 1600, dtype=torch.float64)
+    square, image = torch.randn(3200, 3200), torch.randn(16, 64, 112, 112)
+    ids = torch.randint(0, 1 << 60, (6_000_000,))
+    return {
+        "product": lambda: square @ square,
+        "product of doubles": lambda: doubles @ doubles,
+        "sort": lambda: floats.sort(),
+        "sort of integers": lambda: ids.sort(),
+        "unique": lambda: ids.unique(),
+        "kthvalue": lambda: torch.cat([floats] * 3).kthvalue(1_000_000),
+        "randn": lambda: torch.randn(100_000_000),
+        "randperm": lambda: torch.randperm(30_000_000),
+        "exponential": lambda: torch.sin(torch.cat([floats] * 12)),
+        "cumsum": lambda: torch.cat([floats] * 16).cumsum(0),
+        "convolution": lambda: F.conv2d(image, torch.ones(128, 64, 5, 5)),
+        "attention": lambda: F.scaled_dot_product_attention(*[torch.ones(1, 8, 4096, 64)] * 3),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "product", "product of doubles", "sort", "sort of integers", "unique", "kthvalue", "randn",
+        "randperm", "exponential", "cumsum", "convolution", "attention",
+    ],
+)  # fmt: skip
+def test_handlers_run_during_an_operator(name: str) -> None:
+    # Signals that come while nobody looks are one when somebody does.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        call = long_calls()[name]
+        with Alarm(lambda: None, 0.02, 0.02) as alarm:
+            calls = alarm.calls
+            call()
+            assert alarm.calls - calls >= 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_handler_that_returns_changes_nothing(threads: int) -> None:
+    a = torch.randint(-3, 4, (2500, 2500)).float()
+    want = a.numpy() @ a.numpy()
+    with Alarm(lambda: None, 0.02, 0.02):
+        got = a @ a
+    np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_a_handler_may_call_operators_in_the_programs_modes(threads: int) -> None:
+    seen = []
+
+    def act() -> None:
+        w = torch.ones(3, requires_grad=True)
+        loss = (w * torch.randn(3)).sum()
+        loss.backward()
+        seen.append((torch.is_grad_enabled(), loss.requires_grad, w.grad is not None))
+        seen.append((torch.randn(40_000) @ torch.ones(40_000)).requires_grad)
+
+    x = torch.ones(3_000_000, requires_grad=True)
+    for call in (
+        lambda: torch.randn(60_000_000),
+        lambda: torch.sin(x.expand(20, -1)).sum().backward(),
+        lambda: F.dropout(torch.ones(60_000_000)),
+    ):
+        seen.clear()
+        with Alarm(act, 0.01):
+            call()
+        assert seen == [(True, True, True), False]
+
+
+@pytest.mark.parametrize("write", ["pow_", "normal_", "index_fill_"])
+def test_an_interrupted_write_counts_as_one(write: str, threads: int) -> None:
+    x = torch.ones(100_000_000)
+    index = torch.randint(0, 100_000_000, (20_000_000,)) if write == "index_fill_" else None
+    calls = {
+        "pow_": lambda: x.pow_(1.37),
+        "normal_": lambda: x.normal_(),
+        "index_fill_": lambda: x.index_fill_(0, index, 2),
+    }
+    version = x._version
+    with Alarm(stop, 0.03), pytest.raises(Stop):
+        calls[write]()
+    assert x._version == version + 1 and x.shape == (100_000_000,)
+    x.zero_()
+    assert x[:100_000].sum().item() == 0
+
+
+def test_backward_can_be_interrupted_and_repeated(threads: int) -> None:
+    x = torch.ones(1000, requires_grad=True)
+
+    def loss() -> Any:
+        y = x
+        for _ in range(200):
+            y = (y.expand(3000, -1) * 1.0).mean(0)
+        return y.sum()
+
+    y = loss()
+    with Alarm(stop, 0.02), pytest.raises(Stop):
+        for _ in range(1000):
+            y.backward(retain_graph=True)
+    x.grad = None
+    loss().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 1, rtol=1e-3)
+
+
+def test_generators_are_free_after_an_interrupt(threads: int) -> None:
+    for call in (
+        lambda: torch.randn(300_000_000),
+        lambda: torch.randperm(60_000_000),
+        lambda: torch.poisson(torch.ones(60_000_000)),
+        lambda: F.dropout(torch.ones(300_000_000)),
+    ):
+        with Alarm(stop, 0.05), pytest.raises(Stop):
+            call()
+        torch.manual_seed(1)
+        first = torch.randn(5)
+        torch.manual_seed(1)
+        assert torch.equal(torch.randn(5), first)
+
+
+def test_control_c_ends_a_program() -> None:
+    program = f"import taeda, sys\nprint('ready', flush=True)\ntaeda.ones(1).expand({HUGE}).sum()\n"
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
