@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -273,3 +276,95 @@ def test_small_operators() -> None:
     np.testing.assert_allclose(
         taeda.trapezoid(x, taeda.from_numpy(places), dim=0).numpy(), np.trapezoid(a, places, axis=0)
     )
+
+
+# Runs each operator in processes with less and less memory to spare; prints what came out.
+SHORTAGE = """
+import os, resource, sys
+import taeda as torch
+
+torch.set_num_threads(1)
+L, n = torch.linalg, 380
+kind = getattr(torch, sys.argv[1])
+a = torch.randn(n, n, dtype=kind) / 20
+spd = a @ a.mH + torch.eye(n, dtype=kind)
+calls = {
+    "svd": lambda: L.svd(a), "svdvals": lambda: L.svdvals(a), "qr": lambda: L.qr(a),
+    "complete qr": lambda: L.qr(a[:, :100], mode="complete"), "eigh": lambda: L.eigh(spd),
+    "eigvalsh": lambda: L.eigvalsh(spd), "eig": lambda: L.eig(a), "eigvals": lambda: L.eigvals(a),
+    "inv": lambda: L.inv(a), "solve": lambda: L.solve(a, a), "lu": lambda: L.lu(a),
+    "cholesky": lambda: L.cholesky(spd), "lstsq": lambda: L.lstsq(a, a).solution,
+    "solve_triangular": lambda: L.solve_triangular(spd, a, upper=True), "det": lambda: L.det(a),
+    "pinv": lambda: L.pinv(a), "matrix_exp": lambda: torch.matrix_exp(a),
+}
+used = lambda: int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+flat = lambda r: [t.flatten() for t in (r if isinstance(r, (tuple, list)) else [r])]
+for name, call in calls.items():
+    expected = torch.cat([torch.view_as_real(t + 0j).flatten() for t in flat(call())])
+    for spare in (0, 1, 2, 4, 6, 9):  # blocks of 2 MiB
+        sys.stdout.flush()
+        if (child := os.fork()) == 0:
+            limit, blocks = used() + (20 << 20), []
+            resource.setrlimit(resource.RLIMIT_AS, (limit, -1))
+            try:
+                while True:
+                    blocks.append(torch.empty(1 << 19))
+            except torch.OutOfMemoryError:
+                del blocks[:spare]
+            try:
+                got = flat(call())
+            except torch.OutOfMemoryError:
+                print(name, spare, "OutOfMemoryError")
+            except BaseException as error:
+                print(name, spare, type(error).__name__, str(error)[:60])
+            else:
+                blocks.clear()
+                got = torch.cat([torch.view_as_real(t + 0j).flatten() for t in got])
+                print(name, spare, "right" if torch.equal(got, expected) else "wrong")
+            sys.stdout.flush()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status:
+            print(name, spare, "died", status)
+"""
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex64"])
+def test_a_shortage_of_memory_is_an_exception(kind: str) -> None:
+    command = [sys.executable, "-c", SHORTAGE, kind]
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536"}  # what is freed is gone
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and done.stderr == ""
+    ends = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert set(ends) == {"OutOfMemoryError", "right"}, done.stdout
+    assert ends.count("OutOfMemoryError") >= 12, done.stdout
+
+
+# The first products that two threads make at once, with little memory to spare.
+FIRST_PRODUCTS = """
+import resource, sys
+import taeda as torch
+
+torch.set_num_threads(2)
+a, c = torch.randn(600, 600, dtype=torch.float64), torch.empty(600, 600, dtype=torch.float64)
+torch.randn(3_000_000).sum()
+if sys.argv[1] == "loaded":
+    torch.mm(a[:60, :60].contiguous(), a[:60, :60].contiguous())
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + (int(sys.argv[2]) << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    torch.mm(a, a, out=c)
+    print("right")
+except torch.OutOfMemoryError:
+    print("OutOfMemoryError")
+"""
+
+
+@pytest.mark.parametrize("spare", [1, 10, 20, 40, 80, 300])
+@pytest.mark.parametrize("state", ["not loaded", "loaded"])
+def test_openblas_does_not_end_the_process_for_want_of_memory(state: str, spare: int) -> None:
+    command = [sys.executable, "-c", FIRST_PRODUCTS, state, str(spare)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in ("right\n", "OutOfMemoryError\n")

@@ -1,6 +1,7 @@
 #include "kernels/cpu/blas.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <string>
 
@@ -37,8 +38,21 @@ class OneCpu {
   bool pinned_ = false;
 };
 
+constexpr size_t kBufferBytes = size_t{33} << 20;    // of OpenBLAS, and a little more
+constexpr size_t kLibraryBytes = size_t{128} << 20;  // with its first buffer
+
+// OutOfMemoryError unless the system would give so much memory.
+void require_memory(size_t bytes) {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, memory != MAP_FAILED,
+              "CPU out of memory: OpenBLAS needs {} MiB to work in", bytes >> 20);
+  munmap(memory, bytes);
+}
+
 const DynamicLibrary& openblas() {
-  static const DynamicLibrary library = [] {
+  static const DynamicLibrary& library = *new const DynamicLibrary([] {
+    require_memory(kLibraryBytes);
     const OneCpu one_cpu;
     auto opened = DynamicLibrary::open("libscipy_openblas.so");
     TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
@@ -46,7 +60,7 @@ const DynamicLibrary& openblas() {
     opened.load(set_num_threads, "scipy_openblas_set_num_threads");
     set_num_threads(1);
     return opened;
-  }();
+  }());
   return library;
 }
 
@@ -64,22 +78,23 @@ Blas load_blas() {
 
 }  // namespace
 
+std::atomic<int> OpenBlasCall::callers_{0}, OpenBlasCall::buffers_{0};
+
+void OpenBlasCall::find_memory(int callers) {
+  try {
+    require_memory(kBufferBytes);
+  } catch (...) {
+    callers_.fetch_sub(1, std::memory_order_relaxed);  // there will be no destructor
+    throw;
+  }
+  int known = buffers_.load();
+  while (known < callers && !buffers_.compare_exchange_weak(known, callers)) {
+  }
+}
+
 const Blas& blas() {
   static const Blas table = load_blas();
   return table;
-}
-
-void* lapacke(const char* name) {
-  static const bool prepared = [] {
-    void (*set_nancheck)(int);
-    openblas().load(set_nancheck, "scipy_LAPACKE_set_nancheck");
-    set_nancheck(0);
-    return true;
-  }();
-  void* routine =
-      prepared ? openblas().find(("scipy_LAPACKE_" + std::string(name)).c_str()) : nullptr;
-  TD_CHECK(routine, "OpenBLAS has no routine LAPACKE_{}", name);
-  return routine;
 }
 
 void* cblas(const char* name) {

@@ -6,6 +6,7 @@
 // threads at once are safe.
 #pragma once
 
+#include <atomic>
 #include <complex>
 #include <cstdint>
 
@@ -34,12 +35,28 @@ struct Blas {
   Gemv<double>* dgemv;
 };
 
+// Stands around each call of OpenBLAS. The first that so many threads make at once need one more of
+// its buffers; where there is no memory for it OpenBLAS ends the process, so it is asked for
+// before: OutOfMemoryError.
+class OpenBlasCall {
+ public:
+  OpenBlasCall() {
+    const int callers = callers_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (callers > buffers_.load(std::memory_order_relaxed)) [[unlikely]]
+      find_memory(callers);
+  }
+  ~OpenBlasCall() { callers_.fetch_sub(1, std::memory_order_relaxed); }
+  OpenBlasCall(const OpenBlasCall&) = delete;
+  OpenBlasCall& operator=(const OpenBlasCall&) = delete;
+
+ private:
+  static void find_memory(int callers);
+  static std::atomic<int> callers_, buffers_;
+};
+
 // RuntimeError saying where it was looked for when OpenBLAS cannot be opened.
 const Blas& blas();
 
-// A routine of LAPACK's C interface by its name without LAPACKE_ ("dgetrf"); it does not look for
-// NaN first.
-void* lapacke(const char* name);
 // One of CBLAS by its name ("cblas_dtrsm").
 void* cblas(const char* name);
 // A LAPACK routine by its Fortran name without prefix and underscore ("dgetrf"); RuntimeError when

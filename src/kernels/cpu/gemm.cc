@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
@@ -96,12 +97,14 @@ BlasTranspose code(bool transpose) {
 
 void call_gemm(const Operand<float>& a, const Operand<float>& b, int64_t m, int64_t n, int64_t k,
                float alpha, float beta, float* c, int64_t ldc) {
+  const OpenBlasCall in_openblas;
   blas().sgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
                static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
                b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
 }
 void call_gemm(const Operand<double>& a, const Operand<double>& b, int64_t m, int64_t n, int64_t k,
                double alpha, double beta, double* c, int64_t ldc) {
+  const OpenBlasCall in_openblas;
   blas().dgemm(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
                static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
                b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
@@ -110,6 +113,7 @@ template <class R>
 void call_gemm(const Operand<std::complex<R>>& a, const Operand<std::complex<R>>& b, int64_t m,
                int64_t n, int64_t k, std::complex<R> alpha, std::complex<R> beta,
                std::complex<R>* c, int64_t ldc) {
+  const OpenBlasCall in_openblas;
   const auto fn = sizeof(R) == 4 ? blas().cgemm : blas().zgemm;
   fn(BlasOrder::kRowMajor, code(a.transpose), code(b.transpose), static_cast<int>(m),
      static_cast<int>(n), static_cast<int>(k), &alpha, a.data, static_cast<int>(a.ld), b.data,
@@ -134,6 +138,7 @@ bool try_gemv(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, 
     const Operand<T> m = operand(a);
     const int rows = static_cast<int>(m.transpose ? a.cols : a.rows);
     const int cols = static_cast<int>(m.transpose ? a.rows : a.cols);
+    const OpenBlasCall in_openblas;
     const auto call = [&](auto fn) {
       fn(BlasOrder::kRowMajor, code(m.transpose), rows, cols, alpha, m.data, static_cast<int>(m.ld),
          b.data, static_cast<int>(b.row_stride), beta, c.data, static_cast<int>(c.row_stride));
@@ -280,15 +285,30 @@ bool try_packed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
   }
 }
 
+// Multiplications in one call of a library, which cannot be interrupted: about a tenth of a second.
+constexpr double kCallWork = 5e8;
+
 template <class T>
 void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
                 const Typed<T>& d) {
   if (try_packed(c, a, b, alpha, beta, d, false)) return;
   if (d.data && beta != T(0)) fill_from(c, d);
-  if constexpr (std::is_integral_v<T>)
-    integer_gemm(c, a, b, alpha, beta);
-  else
-    blas_gemm(c, a, b, alpha, beta);
+  const auto product = [&](const Typed<T>& x, const Typed<T>& y, T t) {
+    if constexpr (std::is_integral_v<T>)
+      integer_gemm(c, x, y, alpha, t);
+    else
+      blas_gemm(c, x, y, alpha, t);
+  };
+  const double row_work = static_cast<double>(c.rows) * static_cast<double>(c.cols);
+  const int64_t k = a.cols;
+  if (row_work * static_cast<double>(k) <= kCallWork) return product(a, b, beta);
+  // The sum of products over parts of the inner dimension.
+  const int64_t part = std::max<int64_t>(256, static_cast<int64_t>(kCallWork / row_work));
+  for (int64_t at = 0; at < k; at += part) {
+    if (at > 0) check_interrupt();
+    const int64_t n = std::min(part, k - at);
+    product(tile(a, 0, a.rows, at, n), tile(b, at, n, 0, b.cols), at == 0 ? beta : T(1));
+  }
 }
 
 constexpr int64_t kFewerColumns = 7;                  // where the CPU multiplies half precision
@@ -400,6 +420,7 @@ void widened_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, float
 constexpr int64_t kTile = 256;
 constexpr int64_t kMinTile = 64;
 constexpr int64_t kTileWork = int64_t{1} << 20;  // multiplications that are worth another tile
+constexpr double kMostWork = 2e10;               // of a tile: about a tenth of a second
 
 struct Tiling {
   int64_t rows, cols;
@@ -410,7 +431,10 @@ Tiling choose_tiles(int64_t m, int64_t n, int64_t k, int64_t side = kTile) {
   while (t.rows * t.cols > 0 && static_cast<double>(t.rows) * t.cols * k >= 2.0 * kTileWork) {
     const bool small = t.rows <= side && t.cols <= side;
     const bool enough = ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols) >= 8;
-    if (small && enough) break;
+    const bool brief =
+        static_cast<double>(t.rows) * static_cast<double>(t.cols) * static_cast<double>(k) <=
+        kMostWork;
+    if (small && enough && brief) break;
     if (t.rows * t.cols <= 2 * kMinTile * kMinTile) break;
     if (t.rows >= t.cols)
       t.rows = halve(t.rows);

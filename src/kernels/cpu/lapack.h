@@ -1,23 +1,28 @@
 // LAPACK over batches of row-major matrices: what lapack_solve.cc and lapack_decompose.cc share.
 //
-// Each matrix is one call on one thread; the pool splits the batch. LAPACKE's row-major form
-// transposes into memory of its own, which costs n^2 beside n^3.
+// Each matrix is one call on one thread; the pool splits the batch. The Fortran routines are
+// called, on transposed copies and with workspaces from the caching allocator: LAPACKE's take
+// theirs from the C library, and where that has none say so on stderr and with a code that looks
+// like a singular matrix.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <string>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/blas.h"
+#include "kernels/cpu/scratch.h"
 #include "kernels/view.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
-
-inline constexpr int kRowMajor = 101;
 
 template <class T>
 struct RealOf {
@@ -38,11 +43,63 @@ constexpr char lapack_letter() {
   return kComplexLapack<T> ? (single ? 'c' : 'z') : (single ? 's' : 'd');
 }
 
-// A LAPACKE routine for T by its name without the letter of its type: "getrf".
+// The LAPACK routine for T by its name without the letter of its type: "getrf". F has Fortran's
+// arguments: everything by address, and at the end the length of each string by value.
 template <class T, class F>
-F* lapacke_for(const char* name) {
-  return reinterpret_cast<F*>(lapacke((lapack_letter<T>() + std::string(name)).c_str()));
+F* lapack_for(const char* name) {
+  return reinterpret_cast<F*>(lapack((lapack_letter<T>() + std::string(name)).c_str()));
 }
+using StringLength = size_t;
+
+// The workspace's length that a routine asked for, in elements. Single precision may have rounded
+// it down.
+template <class T>
+int workspace_length(T answer) {
+  const double length = std::ceil(static_cast<double>(std::real(answer)) * (1 + 1e-6));
+  TD_CHECK(
+      length < std::numeric_limits<int>::max(),
+      "LAPACK counts in 32 bits: it cannot work on a matrix that needs {} numbers of workspace",
+      static_cast<int64_t>(length));
+  return std::max(1, static_cast<int>(length));
+}
+
+// A rows x columns matrix as LAPACK takes it: column by column.
+template <class T>
+class ColumnMajor {
+ public:
+  ColumnMajor(int rows, int columns) : rows_(rows), elements_(int64_t{rows} * columns) {}
+  T* data() const { return elements_.data(); }
+  int rows() const { return std::max(1, rows_); }  // the leading dimension
+  T& operator()(int row, int column) const { return elements_[int64_t{column} * rows_ + row]; }
+
+  // From and to a row-major matrix of as many rows, and of the first `columns` columns.
+  void load(const T* from, int columns) const {
+    in_blocks(columns, [&](int row, int column) {
+      (*this)(row, column) = from[int64_t{row} * columns + column];
+    });
+  }
+  void store(T* to, int columns) const {
+    in_blocks(columns, [&](int row, int column) {
+      to[int64_t{row} * columns + column] = (*this)(row, column);
+    });
+  }
+
+ private:
+  // Squares whose lines stay in the cache, whichever way they are read.
+  template <class F>
+  void in_blocks(int columns, const F& f) const {
+    constexpr int kBlock = 16;
+    for (int column = 0; column < columns; column += kBlock) {
+      for (int row = 0; row < rows_; row += kBlock) {
+        for (int r = row; r < std::min(rows_, row + kBlock); r++)
+          for (int c = column; c < std::min(columns, column + kBlock); c++) f(r, c);
+      }
+    }
+  }
+
+  const int rows_;
+  const Scratch<T> elements_;
+};
 
 // f(T()) for the dtype of `x`, which the contract has restricted to these four.
 template <class F>
@@ -69,7 +126,10 @@ void over_batch(int64_t count, int64_t n, const F& f) {
   const int64_t work = std::max<int64_t>(1, n * n * n);
   parallel_for(0, count, std::max<int64_t>(1, (int64_t{1} << 18) / work),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; i++) f(i);
+                 for (int64_t i = begin; i < end; i++) {
+                   check_interrupt();
+                   f(i);
+                 }
                });
 }
 

@@ -7,51 +7,122 @@
 
 namespace taeda::cpu {
 
+namespace {
+
+// What geqrf and orgqr (ungqr of complex matrices) need: A becomes R above Householder reflectors,
+// and these Q.
+template <class T>
+struct QrRoutines {
+  using Factor = void(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+  using Generate = void(const int*, const int*, const int*, T*, const int*, const T*, T*,
+                        const int*, int*);
+  Factor* const geqrf = lapack_for<T, Factor>("geqrf");
+  Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
+
+  void factor(const ColumnMajor<T>& a, int rows, int columns, T* tau) const {
+    const int lda = a.rows();
+    with_workspace([&](T* work, const int* length, int* info) {
+      geqrf(&rows, &columns, a.data(), &lda, tau, work, length, info);
+    });
+  }
+  void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors, const T* tau) const {
+    const int lda = a.rows();
+    with_workspace([&](T* work, const int* length, int* info) {
+      generate(&rows, &columns, &reflectors, a.data(), &lda, tau, work, length, info);
+    });
+  }
+
+ private:
+  // call(work, length, info), first to learn the length.
+  template <class Call>
+  static void with_workspace(const Call& call) {
+    int length = -1, info = 0;
+    T answer{};
+    const OpenBlasCall in_openblas;
+    call(&answer, &length, &info);
+    length = workspace_length(answer);
+    const Scratch<T> work(length);
+    call(work.data(), &length, &info);
+  }
+};
+
+}  // namespace
+
 // A = Q R. Q's columns: min(m, n), or m for the complete Q; an empty Q is not computed.
 void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*/,
                int64_t /*r_rows*/) {
   for_lapack_type(a, [&]<class T>(T) {
-    using Generate = int(int, int, int, int, T*, int, const T*);
-    static auto* const geqrf = lapacke_for<T, int(int, int, int, T*, int, T*)>("geqrf");
-    static auto* const generate = lapacke_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
+    static const QrRoutines<T> routines;
     const Matrices m(a), upper(r);
     const bool with_q = q.ndim() >= 2;
     const int k = std::min(m.rows, m.columns);
     const int q_columns = with_q ? static_cast<int>(q.sizes[q.sizes.size() - 1]) : 0;
-    const int width = std::max(m.columns, q_columns);
     over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
       // room for A and for Q, whose columns overwrite A's
-      std::vector<T> work(static_cast<size_t>(int64_t{m.rows} * width)),
-          tau(static_cast<size_t>(k));
-      for (int64_t row = 0; row < m.rows; row++)
-        copy_elements(work.data() + row * width, a.as<T>() + i * m.each + row * m.columns,
-                      m.columns);
-      if (k > 0) geqrf(kRowMajor, m.rows, m.columns, work.data(), width, tau.data());
-      for (int64_t row = 0; row < upper.rows; row++) {
-        T* const line = r.as<T>() + i * upper.each + row * upper.columns;
-        for (int64_t c = 0; c < upper.columns; c++)
-          line[c] = c < row ? T() : work[static_cast<size_t>(row * width + c)];
+      const ColumnMajor<T> x(m.rows, std::max(m.columns, q_columns));
+      const Scratch<T> tau(k);
+      x.load(a.as<T>() + i * m.each, m.columns);
+      if (k > 0) routines.factor(x, m.rows, m.columns, tau.data());
+      for (int row = 0; row < upper.rows; row++) {
+        T* const line = r.as<T>() + i * upper.each + int64_t{row} * upper.columns;
+        for (int c = 0; c < upper.columns; c++) line[c] = c < row ? T() : x(row, c);
       }
       if (!with_q || q_columns == 0) return;
       if (k == 0) {  // nothing to reflect: Q is the identity
-        for (int64_t row = 0; row < m.rows; row++)
-          work[static_cast<size_t>(row * width + row)] = T(1);
+        for (int row = 0; row < m.rows; row++)
+          for (int c = 0; c < q_columns; c++) x(row, c) = T(row == c);
       } else {
-        generate(kRowMajor, m.rows, q_columns, k, work.data(), width, tau.data());
+        routines.form_q(x, m.rows, q_columns, k, tau.data());
       }
-      for (int64_t row = 0; row < m.rows; row++)
-        copy_elements(q.as<T>() + (i * m.rows + row) * q_columns, work.data() + row * width,
-                      q_columns);
+      x.store(q.as<T>() + i * m.rows * q_columns, q_columns);
     });
   });
 }
+
+namespace {
+
+// gesdd of one matrix; complex ones need a workspace of reals beside the others.
+template <class T>
+int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, Real<T>* s,
+          const ColumnMajor<T>& u, const ColumnMajor<T>& vh) {
+  using R = Real<T>;
+  const int k = std::min(rows, columns), lda = a.rows(), ldu = u.rows(), ldvh = vh.rows();
+  const Scratch<int> iwork(int64_t{8} * k);
+  int length = -1, info = 0;
+  T answer{};
+  const OpenBlasCall in_openblas;
+  const auto call = [&](T* work, [[maybe_unused]] R* rwork) {
+    if constexpr (kComplexLapack<T>) {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, R*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s, u.data(), &ldu, vh.data(), &ldvh, work, &length,
+        rwork, iwork.data(), &info, 1);
+    } else {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s, u.data(), &ldu, vh.data(), &ldvh, work, &length,
+        iwork.data(), &info, 1);
+    }
+  };
+  const int64_t least = k, most = std::max(rows, columns);
+  const int64_t reals =
+      job == 'N' ? 7 * least : least * std::max(5 * least + 7, 2 * most + 2 * least + 1);
+  const Scratch<R> rwork(kComplexLapack<T> ? reals : 0);
+  call(&answer, rwork.data());
+  length = workspace_length(answer);
+  const Scratch<T> work(length);
+  call(work.data(), rwork.data());
+  return info;
+}
+
+}  // namespace
 
 // A = U diag(S) Vh. An empty U and Vh are not computed.
 void lapack_svd(const View& u, const View& s, const View& vh, const View& a, bool full_matrices,
                 bool compute_uv) {
   for_lapack_type(a, [&]<class T>(T) {
-    using Gesdd = int(int, char, int, int, T*, int, Real<T>*, T*, int, T*, int);
-    static auto* const gesdd = lapacke_for<T, Gesdd>("gesdd");
     const Matrices m(a);
     const int k = std::min(m.rows, m.columns);
     const int u_columns = full_matrices ? m.rows : k, vh_rows = full_matrices ? m.columns : k;
@@ -67,17 +138,19 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
         return;
       }
       const T* const from = a.as<T>() + i * m.each;
-      std::vector<T> work(from, from + m.each);
-      for (const T& value : work) {
-        if (std::isfinite(std::abs(value))) continue;
-        return failure.note(i, -1);
-      }
-      failure.note(i, gesdd(kRowMajor,
-                            !compute_uv     ? 'N'
-                            : full_matrices ? 'A'
-                                            : 'S',
-                            m.rows, m.columns, work.data(), m.columns, s.as<Real<T>>() + i * k,
-                            to_u, std::max(1, u_columns), to_vh, std::max(1, m.columns)));
+      for (int64_t j = 0; j < m.each; j++)
+        if (!std::isfinite(std::abs(from[j]))) return failure.note(i, -1);
+      const ColumnMajor<T> x(m.rows, m.columns), u_columnwise(compute_uv ? m.rows : 0, u_columns),
+          vh_columnwise(compute_uv ? vh_rows : 0, m.columns);
+      x.load(from, m.columns);
+      failure.note(
+          i, gesdd(!compute_uv     ? 'N'
+                   : full_matrices ? 'A'
+                                   : 'S',
+                   x, m.rows, m.columns, s.as<Real<T>>() + i * k, u_columnwise, vh_columnwise));
+      if (!compute_uv) return;
+      u_columnwise.store(to_u, u_columns);
+      vh_columnwise.store(to_vh, m.columns);
     });
     TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any() || failure.code() > 0,
                 "{}The algorithm failed to converge because the input matrix contained "
@@ -90,22 +163,60 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
   });
 }
 
+namespace {
+
+// syevd (heevd of complex matrices): eigenvalues of the triangle, vectors in its place.
+template <class T>
+int eigh(char job, char triangle, const ColumnMajor<T>& a, int n, Real<T>* values) {
+  using R = Real<T>;
+  const int lda = a.rows();
+  int length = -1, real_length = -1, integer_length = -1, info = 0;
+  const OpenBlasCall in_openblas;
+  const auto call = [&](T* work, [[maybe_unused]] R* rwork, int* iwork) {
+    if constexpr (kComplexLapack<T>) {
+      using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
+                     const int*, int*, const int*, int*, StringLength, StringLength);
+      static auto* const f = lapack_for<T, F>("heevd");
+      f(&job, &triangle, &n, a.data(), &lda, values, work, &length, rwork, &real_length, iwork,
+        &integer_length, &info, 1, 1);
+    } else {
+      using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
+                     const int*, int*, StringLength, StringLength);
+      static auto* const f = lapack_for<T, F>("syevd");
+      f(&job, &triangle, &n, a.data(), &lda, values, work, &length, iwork, &integer_length, &info,
+        1, 1);
+    }
+  };
+  T answer{};
+  R real_answer{};
+  int integer_answer = 0;
+  call(&answer, &real_answer, &integer_answer);
+  length = workspace_length(answer);
+  real_length = workspace_length(real_answer);
+  integer_length = std::max(1, integer_answer);
+  const Scratch<T> work(length);
+  const Scratch<R> rwork(real_length);
+  const Scratch<int> iwork(integer_length);
+  call(work.data(), rwork.data(), iwork.data());
+  return info;
+}
+
+}  // namespace
+
 // A = V diag(w) V^H for a Hermitian A, of which one triangle is read; w ascends. An empty V is not
 // computed.
 void lapack_eigh(const View& values, const View& vectors, const View& a, bool upper,
                  bool compute_v) {
   for_lapack_type(a, [&]<class T>(T) {
-    using Eigh = int(int, char, char, int, T*, int, Real<T>*);
-    static auto* const eigh = lapacke_for<T, Eigh>(kComplexLapack<T> ? "heevd" : "syevd");
     const Matrices m(a);
     FirstFailure failure;
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
-      const T* const from = a.as<T>() + i * m.each;
-      std::vector<T> work(from, from + m.each);
-      failure.note(i, eigh(kRowMajor, compute_v ? 'V' : 'N', upper ? 'U' : 'L', m.rows, work.data(),
-                           m.rows, values.as<Real<T>>() + i * m.rows));
-      if (compute_v) copy_elements(vectors.as<T>() + i * m.each, work.data(), m.each);
+      const ColumnMajor<T> x(m.rows, m.rows);
+      x.load(a.as<T>() + i * m.each, m.rows);
+      failure.note(i, eigh(compute_v ? 'V' : 'N', upper ? 'U' : 'L', x, m.rows,
+                           values.as<Real<T>>() + i * m.rows));
+      if (compute_v) x.store(vectors.as<T>() + i * m.each, m.rows);
     });
     TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
                 "{}The algorithm failed to converge because the input matrix is ill-conditioned "
@@ -119,30 +230,56 @@ namespace {
 template <class T>
 int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
   using C = std::complex<T>;
-  using Geev = int(int, char, char, int, C*, int, C*, C*, int, C*, int);
-  static auto* const f = lapacke_for<C, Geev>("geev");
-  std::vector<C> work(a, a + int64_t{n} * n);
-  return f(kRowMajor, 'N', vectors ? 'V' : 'N', n, work.data(), n, values, nullptr, n, vectors, n);
+  using F = void(const char*, const char*, const int*, C*, const int*, C*, C*, const int*, C*,
+                 const int*, C*, const int*, T*, int*, StringLength, StringLength);
+  static auto* const f = lapack_for<C, F>("geev");
+  const char left = 'N', right = vectors ? 'V' : 'N';
+  const ColumnMajor<C> x(n, n), v(vectors ? n : 0, n);
+  x.load(a, n);
+  const Scratch<T> rwork(int64_t{2} * n);
+  int length = -1, info = 0;
+  C answer{};
+  const OpenBlasCall in_openblas;
+  const auto call = [&](C* work) {
+    f(&left, &right, &n, x.data(), &n, values, nullptr, &n, v.data(), &n, work, &length,
+      rwork.data(), &info, 1, 1);
+  };
+  call(&answer);
+  length = workspace_length(answer);
+  call(Scratch<C>(length).data());
+  if (vectors) v.store(vectors, n);
+  return info;
 }
 
 // Real matrices: LAPACK gives a conjugate pair of vectors as its real and its imaginary part.
 template <class T>
 int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
-  using Geev = int(int, char, char, int, T*, int, T*, T*, T*, int, T*, int);
-  static auto* const f = lapacke_for<T, Geev>("geev");
-  const size_t size = static_cast<size_t>(n);
-  std::vector<T> work(a, a + size * size), real(size), imaginary(size),
-      right(vectors ? size * size : 0);
-  const int status = f(kRowMajor, 'N', vectors ? 'V' : 'N', n, work.data(), n, real.data(),
-                       imaginary.data(), nullptr, n, right.data(), n);
-  for (size_t j = 0; j < size; j++) values[j] = {real[j], imaginary[j]};
+  using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
+                 const int*, T*, const int*, int*, StringLength, StringLength);
+  static auto* const f = lapack_for<T, F>("geev");
+  const char left = 'N', right = vectors ? 'V' : 'N';
+  const ColumnMajor<T> matrix(n, n), v(vectors ? n : 0, n);
+  matrix.load(a, n);
+  const Scratch<T> real(n), imaginary(n);
+  int length = -1, status = 0;
+  T answer{};
+  const OpenBlasCall in_openblas;
+  const auto call = [&](T* work) {
+    f(&left, &right, &n, matrix.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
+      &n, work, &length, &status, 1, 1);
+  };
+  call(&answer);
+  length = workspace_length(answer);
+  call(Scratch<T>(length).data());
+  for (int j = 0; j < n; j++) values[j] = {real[j], imaginary[j]};
   if (!vectors) return status;
-  for (size_t j = 0; j < size; j++) {
-    const bool pair = imaginary[j] != 0 && j + 1 < size;
-    for (size_t row = 0; row < size; row++) {
-      const T x = right[row * size + j], y = pair ? right[row * size + j + 1] : T();
-      vectors[row * size + j] = {x, y};
-      if (pair) vectors[row * size + j + 1] = {x, -y};
+  for (int j = 0; j < n; j++) {
+    const bool pair = imaginary[j] != 0 && j + 1 < n;
+    for (int row = 0; row < n; row++) {
+      const T x = v(row, j), y = pair ? v(row, j + 1) : T();
+      std::complex<T>* const line = vectors + int64_t{row} * n;
+      line[j] = {x, y};
+      if (pair) line[j + 1] = {x, -y};
     }
     j += pair;
   }

@@ -7,34 +7,65 @@
 
 namespace taeda::cpu {
 
+namespace {
+
+// The factors of a matrix in its place; LAPACK's info.
+template <class T>
+int factor_lu(const ColumnMajor<T>& a, int rows, int columns, int* pivots) {
+  using F = void(const int*, const int*, T*, const int*, int*, int*);
+  static auto* const getrf = lapack_for<T, F>("getrf");
+  const int lda = a.rows();
+  int info = 0;
+  const OpenBlasCall in_openblas;
+  getrf(&rows, &columns, a.data(), &lda, pivots, &info);
+  return info;
+}
+
+template <class T>
+int invert(const ColumnMajor<T>& factors, int n, const int* pivots) {
+  using F = void(const int*, T*, const int*, const int*, T*, const int*, int*);
+  static auto* const getri = lapack_for<T, F>("getri");
+  int length = -1, info = 0;
+  T answer{};
+  const OpenBlasCall in_openblas;
+  getri(&n, factors.data(), &n, pivots, &answer, &length, &info);
+  length = workspace_length(answer);
+  const Scratch<T> work(length);
+  getri(&n, factors.data(), &n, pivots, work.data(), &length, &info);
+  return info;
+}
+
+}  // namespace
+
 // A = P L U: L (unit diagonal) and U in one matrix, P as the row exchanged with row i, from 1.
 void lapack_lu(const View& lu, const View& pivots, const View& info, const View& a) {
   for_lapack_type(a, [&]<class T>(T) {
-    static auto* const getrf = lapacke_for<T, int(int, int, int, T*, int, int*)>("getrf");
     const Matrices m(a);
     const int k = std::min(m.rows, m.columns);
     over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
-      T* const out = lu.as<T>() + i * m.each;
-      copy_elements(out, a.as<T>() + i * m.each, m.each);
-      info.as<int>()[i] =
-          m.each ? getrf(kRowMajor, m.rows, m.columns, out, m.columns, pivots.as<int>() + i * k)
-                 : 0;
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.columns);
+      x.load(a.as<T>() + i * m.each, m.columns);
+      info.as<int>()[i] = factor_lu(x, m.rows, m.columns, pivots.as<int>() + i * k);
+      x.store(lu.as<T>() + i * m.each, m.columns);
     });
   });
 }
 
 void lapack_inverse(const View& out, const View& info, const View& a) {
   for_lapack_type(a, [&]<class T>(T) {
-    static auto* const getrf = lapacke_for<T, int(int, int, int, T*, int, int*)>("getrf");
-    static auto* const getri = lapacke_for<T, int(int, int, T*, int, const int*)>("getri");
     const Matrices m(a);
     over_batch(m.count, m.rows, [&](int64_t i) {
-      T* const x = out.as<T>() + i * m.each;
-      copy_elements(x, a.as<T>() + i * m.each, m.each);
-      std::vector<int> pivots(static_cast<size_t>(m.rows));
-      int status = m.each ? getrf(kRowMajor, m.rows, m.rows, x, m.rows, pivots.data()) : 0;
-      if (status == 0 && m.each) status = getri(kRowMajor, m.rows, x, m.rows, pivots.data());
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.rows);
+      const Scratch<int> pivots(m.rows);
+      x.load(a.as<T>() + i * m.each, m.rows);
+      int status = factor_lu(x, m.rows, m.rows, pivots.data());
+      if (status == 0) status = invert(x, m.rows, pivots.data());
       info.as<int>()[i] = status;
+      x.store(out.as<T>() + i * m.each, m.rows);
     });
   });
 }
@@ -42,21 +73,21 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
 // X with A X = B.
 void lapack_solve(const View& out, const View& info, const View& a, const View& b) {
   for_lapack_type(a, [&]<class T>(T) {
-    static auto* const gesv = lapacke_for<T, int(int, int, int, T*, int, int*, T*, int)>("gesv");
+    using F = void(const int*, const int*, T*, const int*, int*, T*, const int*, int*);
+    static auto* const gesv = lapack_for<T, F>("gesv");
     const Matrices m(a), right(b);
     over_batch(m.count, m.rows, [&](int64_t i) {
-      T* const x = out.as<T>() + i * right.each;
-      copy_elements(x, b.as<T>() + i * right.each, right.each);
       info.as<int>()[i] = 0;
       if (m.each == 0) return;
-      const T* const from = a.as<T>() + i * m.each;
-      std::vector<T> lu(from, from + m.each);
-      std::vector<int> pivots(static_cast<size_t>(m.rows));
       // Without right sides LAPACK would not even look at the matrix.
-      T none{};
-      const int columns = right.columns;
-      info.as<int>()[i] = gesv(kRowMajor, m.rows, columns, lu.data(), m.rows, pivots.data(),
-                               columns ? x : &none, std::max(1, columns));
+      const ColumnMajor<T> lu(m.rows, m.rows), x(m.rows, std::max(1, right.columns));
+      const Scratch<int> pivots(m.rows);
+      lu.load(a.as<T>() + i * m.each, m.rows);
+      x.load(b.as<T>() + i * right.each, right.columns);
+      const OpenBlasCall in_openblas;
+      gesv(&m.rows, &right.columns, lu.data(), &m.rows, pivots.data(), x.data(), &m.rows,
+           info.as<int>() + i);
+      x.store(out.as<T>() + i * right.each, right.columns);
     });
   });
 }
@@ -66,7 +97,7 @@ namespace {
 // CBLAS takes real factors by value and complex ones by address.
 template <class T>
 void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, int lda, T* b) {
-  constexpr int kNoTranspose = 111;
+  constexpr int kRowMajor = 101, kNoTranspose = 111;
   const int side = left ? 141 : 142, triangle = upper ? 121 : 122, diagonal = unit ? 132 : 131;
   const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
   if constexpr (kComplexLapack<T>) {
@@ -92,6 +123,7 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
       T* const x = out.as<T>() + i * right.each;
       copy_elements(x, b.as<T>() + i * right.each, right.each);
       if (right.each == 0) return;
+      const OpenBlasCall in_openblas;
       trsm(left, upper, unitriangular, right.rows, right.columns, a.as<T>() + i * m.each, m.rows,
            x);
     });
@@ -101,12 +133,21 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
 // L L^H = A, or U^H U = A where `upper`; only that triangle of A is read.
 void lapack_cholesky(const View& out, const View& info, const View& a, bool upper) {
   for_lapack_type(a, [&]<class T>(T) {
-    static auto* const potrf = lapacke_for<T, int(int, char, int, T*, int)>("potrf");
+    using F = void(const char*, const int*, T*, const int*, int*, StringLength);
+    static auto* const potrf = lapack_for<T, F>("potrf");
     const Matrices m(a);
     over_batch(m.count, m.rows, [&](int64_t i) {
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> factor(m.rows, m.rows);
+      factor.load(a.as<T>() + i * m.each, m.rows);
+      const char triangle = upper ? 'U' : 'L';
+      {
+        const OpenBlasCall in_openblas;
+        potrf(&triangle, &m.rows, factor.data(), &m.rows, info.as<int>() + i, 1);
+      }
       T* const x = out.as<T>() + i * m.each;
-      copy_elements(x, a.as<T>() + i * m.each, m.each);
-      info.as<int>()[i] = m.each ? potrf(kRowMajor, upper ? 'U' : 'L', m.rows, x, m.rows) : 0;
+      factor.store(x, m.rows);
       for (int64_t row = 0; row < m.rows; row++) {
         T* const line = x + row * m.columns;
         if (upper)
