@@ -1,7 +1,7 @@
 // Process-wide settings and random numbers: default dtype, threads, Generator, manual_seed.
 #include "base/cpus.h"
+#include "base/implementations.h"
 #include "base/parallel.h"
-#include "kernels/cpu/onednn_counts.h"
 #include "ops/autocast.h"
 #include "python/arguments.h"
 #include "python/construction.h"
@@ -212,10 +212,10 @@ PyObject* set_default_dtype_function(PyObject*, PyObject* dtype) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* onednn_implementations(PyObject*, PyObject*) {
+PyObject* implementations(PyObject*, PyObject*) {
   TD_PYTHON_TRY
   PyRef dict = PyRef::check(PyDict_New());
-  for (const auto& [name, count] : cpu::onednn_implementations()) {
+  for (const auto& [name, count] : implementation_counts()) {
     PyRef number = PyRef::check(PyLong_FromLongLong(count));
     check_status(PyDict_SetItemString(dict.get(), name.c_str(), number.get()));
   }
@@ -311,7 +311,7 @@ PyMethodDef functions[] = {
     {"set_default_dtype", set_default_dtype_function, METH_O,
      "set_default_dtype(d) -> None\n\nMakes `d`, a floating dtype, that of tensors made from "
      "Python floats. TypeError for others."},
-    {"_onednn_implementations", onednn_implementations, METH_NOARGS, nullptr},
+    {"_implementations", implementations, METH_NOARGS, nullptr},
     {"get_num_threads", get_threads, METH_NOARGS,
      "get_num_threads() -> int\n\nThe number of threads that an operator may use."},
     {"set_num_threads", set_threads, METH_O,

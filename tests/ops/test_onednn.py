@@ -37,7 +37,7 @@ def check(got: torch.Tensor, want: np.ndarray) -> None:
 @pytest.fixture(autouse=True)
 def no_reference() -> None:
     yield
-    assert not [name for name in _C._onednn_implementations() if " ref" in name]
+    assert not [name for name in _C._implementations() if " ref" in name]
 
 
 # How a matrix lies: the columns of a larger one, every layout that a view may have.
@@ -143,7 +143,7 @@ def test_convolutions(
 def test_the_choices_are_counted() -> None:
     x, w = torch.randn(2, 16, 9, 9), torch.randn(16, 16, 5, 5)
     torch.nn.functional.conv2d(x, w)
-    counts = _C._onednn_implementations()
+    counts = _C._implementations()
     assert any(name.startswith("convolution ") and n > 0 for name, n in counts.items())
 
 

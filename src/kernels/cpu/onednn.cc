@@ -1,7 +1,7 @@
 #include "kernels/cpu/onednn.h"
 
+#include "base/implementations.h"
 #include "hwy/targets.h"
-#include "kernels/cpu/onednn_counts.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu::onednn {
@@ -55,15 +55,6 @@ dnnl::primitive_attr own_scratchpad() {
 
 namespace {
 
-struct Counts {
-  std::mutex mutex;
-  std::map<std::string, int64_t> by_name;
-};
-Counts& counts() {
-  static Counts& instance = *new Counts;
-  return instance;
-}
-
 const char* name_of(dnnl::primitive::kind kind) {
   switch (kind) {
     case dnnl::primitive::kind::matmul:
@@ -80,9 +71,7 @@ const char* name_of(dnnl::primitive::kind kind) {
 }  // namespace
 
 void count_implementation(const dnnl::primitive_desc_base& pd) {
-  const std::string name = std::string(name_of(pd.get_kind())) + pd.impl_info_str();
-  const std::lock_guard lock(counts().mutex);
-  counts().by_name[name]++;
+  taeda::count_implementation(std::string(name_of(pd.get_kind())) + pd.impl_info_str());
 }
 
 void Compiled::run(std::unordered_map<int, dnnl::memory> arguments) const {
@@ -131,8 +120,3 @@ void reorder(const dnnl::memory::desc& from, const void* source, const dnnl::mem
 }
 
 }  // namespace taeda::cpu::onednn
-
-std::map<std::string, int64_t> taeda::cpu::onednn_implementations() {
-  const std::lock_guard lock(onednn::counts().mutex);
-  return onednn::counts().by_name;
-}

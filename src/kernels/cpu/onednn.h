@@ -47,7 +47,7 @@ struct Compiled {
 // What is asked of each primitive: memory to work in is ours.
 dnnl::primitive_attr own_scratchpad();
 
-// Counts a compiled primitive for onednn_implementations().
+// Counts a compiled primitive (base/implementations.h).
 void count_implementation(const dnnl::primitive_desc_base& pd);
 
 // oneDNN answers every request; where it has no fast way, by loops that go element by element
