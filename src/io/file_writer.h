@@ -2,10 +2,11 @@
 //
 // Whatever happens before `commit` returns (an error, a full disk, SIGKILL, a power cut), the path
 // holds the old content or the new one. The new content goes to a file without a name beside the
-// old one where the file system has such files (O_TMPFILE), so that a killed process leaves
-// nothing; elsewhere to `.NAME.taeda-RANDOM.tmp`, locked while it is written, which the next writer
-// of the same path removes when nobody holds the lock. A link stays a link; permissions and, where
-// that is allowed, the owner of an old file are kept.
+// old one where the file system has such files (O_TMPFILE), which a killed process leaves only in
+// the instant between naming and renaming it; elsewhere it is `.NAME.taeda-RANDOM.tmp` from the
+// start. It is locked while it is written: the next writer of the same path removes what nobody
+// holds. A link stays a link; permissions and, where that is allowed, the owner of an old file are
+// kept.
 //
 // A file that cannot be replaced by renaming (a container's mounted file, a folder without write
 // permission) is overwritten once the new content is complete and synced elsewhere. Beside it, that
