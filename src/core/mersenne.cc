@@ -3,7 +3,9 @@
 #include "taeda/generator.h"
 
 // The instruction sets of kernels/cpu/simd.h.
+#ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#endif
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/mersenne.cc"
 #include "hwy/foreach_target.h"
