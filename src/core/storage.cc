@@ -72,7 +72,7 @@ Storage::~Storage() { free_data(); }
 void Storage::free_data() {
   if (deleter_)
     deleter_(context_);
-  else if (owned_ && data_ && data_ != inline_data(this))
+  else if (owned_ && data_ && allocated_ > kInlineBytes)
     release_cpu(data_, allocated_);
 }
 
