@@ -323,7 +323,7 @@ def test_tangents_stay_apart_in_results():
 def test_levels_of_several_threads():
     import threading
 
-    results, barrier = {}, threading.Barrier(2)
+    results, barrier = {}, threading.Barrier(2, timeout=60)
 
     def work(k):
         def f(x):
