@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "optim": {"base", "core", "ops", "autograd"},
     "data": {"base", "core", "ops", "autograd"},
     "io": {"base", "core", "ops", "autograd", "nn"},
-    "python": {"base", "core", "kernels", "ops", "autograd", "io"},
+    "python": {"base", "core", "ops", "autograd", "io"},
 }
 ORDER = list(ALLOWED)
 # This one is for users: it takes in all public headers, and no file of the library includes it.
