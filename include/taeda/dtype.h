@@ -25,6 +25,16 @@ enum class DType : uint8_t {
 };
 inline constexpr int kNumDTypes = 12;
 
+// An element of a bool tensor as it lies in memory: a byte, of which any but 0 is true. Memory from
+// elsewhere (a view of bytes, NumPy, DLPack, a file) may hold others than 0 and 1, and reading
+// those as C++'s bool is undefined.
+struct Bool {
+  uint8_t byte = 0;
+  Bool() = default;
+  constexpr Bool(bool value) : byte(value) {}
+  constexpr operator bool() const { return byte != 0; }
+};
+
 // IEEE 754 binary16 and bfloat16 as storage formats: arithmetic converts to float and back,
 // rounding to nearest even.
 struct Half {
@@ -117,6 +127,7 @@ struct DTypeOf;
     static constexpr DType value = DType::name; \
   };
 TD_DTYPE_OF(bool, kBool)
+TD_DTYPE_OF(Bool, kBool)
 TD_DTYPE_OF(uint8_t, kUInt8)
 TD_DTYPE_OF(int8_t, kInt8)
 TD_DTYPE_OF(int16_t, kInt16)

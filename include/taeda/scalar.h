@@ -50,7 +50,7 @@ class Scalar {
           check_real();
         if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
           return T(to<float>());
-        else if constexpr (std::is_same_v<T, bool>)
+        else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>)
           return is_integral() ? int_ != 0 : real_ != 0;
         else if constexpr (std::is_integral_v<T>)
           return narrow<T>(is_integral() ? int_ : to_int64());

@@ -30,7 +30,7 @@ using ComplexTypes = Types<std::complex<float>, std::complex<double>>;
 using WideInexact = Join<WideFloating, ComplexTypes>;
 using WideNumbers = Join<Integers, WideInexact>;
 using Numbers = Join<Integers, Floating>;  // neither bool nor complex
-using RealTypes = Join<Types<bool>, Numbers>;
+using RealTypes = Join<Types<Bool>, Numbers>;
 using AllTypes = Join<RealTypes, ComplexTypes>;
 
 // NotImplementedError, naming the function `name`, for a dtype that is not in the list.

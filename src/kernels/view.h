@@ -4,6 +4,8 @@
 // contract, allocate nothing that outlives the call, and never look at autograd.
 #pragma once
 
+#include <type_traits>
+
 #include "taeda/dtype.h"
 #include "taeda/small_vector.h"
 
@@ -20,6 +22,7 @@ struct View {
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
   template <class T>
   T* as() const {
+    static_assert(!std::is_same_v<std::remove_const_t<T>, bool>, "a bool's byte is read as Bool");
     return static_cast<T*>(data);
   }
 };

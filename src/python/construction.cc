@@ -133,10 +133,10 @@ T store_integer(PyObject* item) {
 
 template <class T>
 T store(PyObject* item) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, Bool>) {
     const int truth = PyObject_IsTrue(item);
     check_status(truth);
-    return truth;
+    return truth != 0;
   } else if constexpr (std::is_integral_v<T>) {
     return store_integer<T>(item);
   } else if constexpr (std::is_same_v<T, std::complex<float>> ||

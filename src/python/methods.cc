@@ -109,7 +109,7 @@ template <class T>
 PyObject* number(const char* data) {
   T value;
   std::memcpy(&value, data, sizeof(T));
-  if constexpr (std::is_same_v<T, bool>)
+  if constexpr (std::is_same_v<T, Bool>)
     return PyBool_FromLong(value);
   else if constexpr (std::is_integral_v<T>)
     return PyLong_FromLongLong(value);
@@ -137,7 +137,7 @@ using NumberReader = PyObject* (*)(const char* data);
 using RowReader = void (*)(PyObject* list, const char* data, int64_t size, int64_t step);
 #define TD_READERS(read)                                                                  \
   {                                                                                       \
-    read<bool>, read<uint8_t>, read<int8_t>, read<int16_t>, read<int32_t>, read<int64_t>, \
+    read<Bool>, read<uint8_t>, read<int8_t>, read<int16_t>, read<int32_t>, read<int64_t>, \
         read<Half>, read<BFloat16>, read<float>, read<double>, read<std::complex<float>>, \
         read<std::complex<double>>                                                        \
   }

@@ -150,7 +150,7 @@ struct HeadMask {
     if (mask.dtype == DType::kFloat32) {
       sgemm_tiles().pack_columns(turned, keys, mask.as<float>() + start, p.count, row, col, keys);
     } else {
-      const bool* from = mask.as<bool>() + start;
+      const Bool* from = mask.as<Bool>() + start;
       for (int64_t q = 0; q < p.count; q++)
         for (int64_t k = 0; k < keys; k++)
           room[q * keys + k] = from[q * row + k * col] ? 0.0f : -kInfinity;

@@ -215,7 +215,7 @@ class FewQueries {
         head / groups_ * step[0] + head_of_row(head, r) * step[1] + query * step[2] + key * step[3];
     if (a_.mask.dtype == DType::kBool) {
       for (int64_t i = 0; i < n; i++)
-        scores[i] += a_.mask.as<bool>()[at + i * step[3]] ? 0.0f : -kInfinity;
+        scores[i] += a_.mask.as<Bool>()[at + i * step[3]] ? 0.0f : -kInfinity;
     } else {
       for (int64_t i = 0; i < n; i++) scores[i] += a_.mask.as<float>()[at + i * step[3]];
     }

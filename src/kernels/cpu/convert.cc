@@ -60,14 +60,13 @@ void convert(void* dst, const void* src, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = convert_value<To>(x[i]);
 }
 
-// bool reads its bytes as numbers: memory from elsewhere may hold other values than 0 and 1.
 template <class To>
 void convert_bool(void* dst, const void* src, int64_t n) {
   const To zero = convert_value<To>(uint8_t{0}), one = convert_value<To>(uint8_t{1});
   To* y = static_cast<To*>(dst);
-  const uint8_t* x = static_cast<const uint8_t*>(src);
+  const Bool* x = static_cast<const Bool*>(src);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) y[i] = x[i] != 0 ? one : zero;
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] ? one : zero;
 }
 
 template <class From>
@@ -76,7 +75,7 @@ struct Row {
 };
 template <class From>
 constexpr Row<From> row() {
-  if constexpr (std::is_same_v<From, bool>) {
+  if constexpr (std::is_same_v<From, Bool>) {
     return {convert_bool<bool>,
             convert_bool<uint8_t>,
             convert_bool<int8_t>,
@@ -117,7 +116,7 @@ ConvertFn convert_fn(DType to, DType from) {
   if (const ConvertFn fast = convert_fn_simd(to, from)) return fast;
   switch (from) {
     case DType::kBool:
-      return pick<bool>(to);
+      return pick<Bool>(to);
     case DType::kUInt8:
       return pick<uint8_t>(to);
     case DType::kInt8:

@@ -15,6 +15,10 @@
 
 namespace taeda::cpu::lanes {
 
+// What holds a T in memory.
+template <class T>
+using Stored = std::conditional_t<std::is_same_v<T, bool>, Bool, T>;
+
 template <class T>
 TD_FN T raw(Lane<T> x) {
   return x.raw;
@@ -28,7 +32,7 @@ auto output_of(const F& f, std::index_sequence<I...>)
 template <class T, class F, size_t... I>
 TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n,
                       std::index_sequence<I...>) {
-  const T* const x[] = {static_cast<const T*>(in[I])...};
+  const Stored<T>* const x[] = {static_cast<const Stored<T>*>(in[I])...};
   using Out = decltype(output_of<T>(f, std::index_sequence<I...>()));
   Out* y = static_cast<Out*>(out);
 #pragma GCC ivdep
@@ -43,16 +47,16 @@ TD_FN void dense_body(void* out, const void* const* in, int64_t n, const void* p
   constexpr auto kInputs = std::make_index_sequence<N>();
   using Out = decltype(output_of<T>(f, kInputs));
   constexpr int64_t kBlock = 2048 / sizeof(T);
-  T copies[N][kBlock];
+  Stored<T> copies[N][kBlock];
   for (int k = 0; k < N; k++) {
     if (repeated >> k & 1)
-      std::fill_n(copies[k], std::min(n, kBlock), *static_cast<const T*>(in[k]));
+      std::fill_n(copies[k], std::min(n, kBlock), *static_cast<const Stored<T>*>(in[k]));
   }
   const int64_t block = repeated ? kBlock : n;  // one loop for both: it is inlined once
   for (int64_t i = 0; i < n; i += block) {
     const void* at[N];
     for (int k = 0; k < N; k++)
-      at[k] = repeated >> k & 1 ? copies[k] : static_cast<const T*>(in[k]) + i;
+      at[k] = repeated >> k & 1 ? copies[k] : static_cast<const Stored<T>*>(in[k]) + i;
     dense_loop<T>(f, static_cast<Out*>(out) + i, at, std::min(block, n - i), kInputs);
   }
 }

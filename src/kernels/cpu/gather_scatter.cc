@@ -188,7 +188,7 @@ template <class T>
 T combine(Reduce how, const T& a, const T& b) {
   if constexpr (is_reduced_floating(kDTypeOf<T>)) {
     return T(combine<float>(how, static_cast<float>(a), static_cast<float>(b)));
-  } else if constexpr (std::is_same_v<T, bool>) {
+  } else if constexpr (std::is_same_v<T, Bool>) {
     return how == Reduce::kSum || how == Reduce::kMax ? a || b : a && b;
   } else {
     switch (how) {
@@ -220,6 +220,8 @@ T identity(Reduce how) {
   using L = std::numeric_limits<T>;
   if constexpr (is_reduced_floating(kDTypeOf<T>)) {
     return T(identity<float>(how));
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return how == Reduce::kProd || how == Reduce::kMin;
   } else if constexpr (is_complex(kDTypeOf<T>)) {
     return how == Reduce::kProd ? T(1) : T(0);
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -272,7 +274,7 @@ void reduce_into(const View& self, int64_t dim, const View& index, const View& s
     const int64_t n = c[k++];
     if (n == 0) return;
     const int64_t divisor = n + include_self;
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (std::is_same_v<T, Bool>) {
       return;
     } else if constexpr (std::is_integral_v<T>) {
       const int64_t v = static_cast<int64_t>(to[s]), q = v / divisor;

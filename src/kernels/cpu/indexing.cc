@@ -233,7 +233,7 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
 
 template <class T>
 void accumulate(T& a, const T& b) {
-  if constexpr (std::is_same_v<T, bool>)
+  if constexpr (std::is_same_v<T, Bool>)
     a = a || b;
   else if constexpr (is_reduced_floating(kDTypeOf<T>))
     a = T(static_cast<float>(a) + static_cast<float>(b));

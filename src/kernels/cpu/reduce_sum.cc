@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/flags.h"
 #include "kernels/cpu/reducers-inl.h"
 #include "kernels/cpu/rows.h"
 
@@ -209,23 +210,8 @@ struct CountNonzero {
   static void merge(State& s, State other) { s += other; }
 };
 int64_t count_of(const int64_t& s, int64_t, const void*) { return s; }
-// Eight truth values at a time: up to 255 words of bytes that are 0 or 1 add up without a carry.
 void count_row(void* state, const void* data, int64_t n, int64_t) {
-  const char* x = static_cast<const char*>(data);
-  int64_t& total = *static_cast<int64_t*>(state);
-  int64_t i = 0;
-  while (n - i >= 8) {
-    uint64_t bytes = 0;
-    for (const int64_t stop = i + std::min<int64_t>((n - i) / 8, 255) * 8; i < stop; i += 8) {
-      uint64_t word;
-      std::memcpy(&word, x + i, 8);
-      bytes += word;
-    }
-    constexpr uint64_t kEven = 0x00ff00ff00ff00ff;
-    const uint64_t pairs = (bytes & kEven) + (bytes >> 8 & kEven);
-    total += static_cast<int64_t>(pairs * 0x0001000100010001 >> 48);
-  }
-  for (; i < n; i++) total += x[i];
+  *static_cast<int64_t*>(state) += count_true(static_cast<const Bool*>(data), n);
 }
 template <class T>
 void count_numbers(void* state, const void* data, int64_t n, int64_t) {
@@ -235,19 +221,20 @@ void count_numbers(void* state, const void* data, int64_t n, int64_t) {
 // any: the first true decides; all is any of the negation.
 template <bool kWanted>
 struct Search {
-  using T = bool;
-  using State = uint8_t;  // whether kWanted was seen
+  using State = uint8_t;  // nonzero: kWanted was seen
   static void init(void* states, int64_t n) { std::memset(states, 0, static_cast<size_t>(n)); }
   static void row(void* state, const void* x, int64_t n, int64_t) {
     uint8_t& seen = *static_cast<uint8_t*>(state);
-    if (!seen) seen = std::memchr(x, kWanted, static_cast<size_t>(n)) != nullptr;
+    const auto* flags = static_cast<const Bool*>(x);
+    if (!seen) seen = kWanted ? any_true(flags, n) : !all_true(flags, n);
   }
   static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
                       int64_t) {
     const uint8_t* x = static_cast<const uint8_t*>(data);
     uint8_t* s = static_cast<uint8_t*>(states);
     for (int64_t i = 0; i < rows; i++) {
-      for (int64_t j = 0; j < n; j++) s[j] |= static_cast<uint8_t>(x[i * stride + j] ^ !kWanted);
+      for (int64_t j = 0; j < n; j++)
+        s[j] |= kWanted ? x[i * stride + j] : static_cast<uint8_t>(x[i * stride + j] == 0);
     }
   }
   static void merge(void* states, const void* others, int64_t n) {
@@ -297,7 +284,7 @@ void count_nonzero(const View& out, const View& self, OptInts dim) {
   if (self.dtype == DType::kFloat32)  // others are converted to truth values first
     count(PolicyReducer<CountNonzero<float>>::kReducer, count_numbers<float>);
   else
-    count(PolicyReducer<CountNonzero<bool>>::kReducer, count_row);
+    count(PolicyReducer<CountNonzero<Bool>>::kReducer, count_row);
 }
 
 void any(const View& out, const View& self, OptInts dim, bool) { search<true>(out, self, dim); }

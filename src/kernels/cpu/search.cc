@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/flags.h"
 #include "kernels/cpu/scratch.h"
 
 namespace taeda::cpu {
@@ -16,8 +17,8 @@ namespace {
 
 constexpr int64_t kFlagBlock = 1 << 15;
 
-// 64 flags as bits, the first in the lowest; anything but 0 is true.
-uint64_t flag_bits(const uint8_t* flags) {
+// 64 flags as bits, the first in the lowest.
+uint64_t flag_bits(const Bool* flags) {
   constexpr uint64_t kLow = 0x0101010101010101, kHigh = kLow << 7;
   uint64_t bits = 0;
   for (unsigned k = 0; k < 8; k++) {
@@ -29,17 +30,10 @@ uint64_t flag_bits(const uint8_t* flags) {
   return bits;
 }
 
-int64_t count_true(const uint8_t* flags, int64_t n) {
-  int64_t count = 0, i = 0;
-  for (; i + 64 <= n; i += 64) count += std::popcount(flag_bits(flags + i));
-  for (; i < n; i++) count += flags[i] != 0;
-  return count;
-}
-
 // put(k, i) for the k-th true flag, `at` <= k < `stop`, at place i. Where many flags are true no
 // branch depends on them: put() is then called for false ones too, with a k that comes again.
 template <class Put>
-void for_each_true(const uint8_t* flags, int64_t i, int64_t at, int64_t stop, const Put& put) {
+void for_each_true(const Bool* flags, int64_t i, int64_t at, int64_t stop, const Put& put) {
   constexpr int kFew = 12;  // of 64
   for (; at + 64 <= stop; i += 64) {
     const uint64_t bits = flag_bits(flags + i);
@@ -55,13 +49,13 @@ void for_each_true(const uint8_t* flags, int64_t i, int64_t at, int64_t stop, co
   }
   for (; at < stop; i++) {
     put(at, i);
-    at += flags[i] != 0;
+    at += flags[i];
   }
 }
 template <class Put>
 void for_each_true(const View& flags, const std::vector<int64_t>& starts, const Put& put) {
   parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
-    for_each_true(flags.as<uint8_t>(), begin * kFlagBlock, starts[static_cast<size_t>(begin)],
+    for_each_true(flags.as<Bool>(), begin * kFlagBlock, starts[static_cast<size_t>(begin)],
                   starts[static_cast<size_t>(end)], put);
   });
 }
@@ -97,7 +91,7 @@ TrueElements::TrueElements(const View& x) : flags_(x, DType::kBool) {
   parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
       starts_[static_cast<size_t>(b) + 1] = count_true(
-          flags_.as<uint8_t>() + b * kFlagBlock, std::min(kFlagBlock, x.numel - b * kFlagBlock));
+          flags_.as<Bool>() + b * kFlagBlock, std::min(kFlagBlock, x.numel - b * kFlagBlock));
     }
   });
   std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
@@ -210,10 +204,14 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
 }
 
 void is_among(const View& out, const View& values, const View& sorted, bool invert) {
+  if (values.dtype == DType::kBool) {  // compared as they are, not as bytes other than 0
+    const DenseView v(values, DType::kUInt8), s(sorted, DType::kUInt8);
+    return is_among(out, v.view(), s.view(), invert);
+  }
   constexpr int64_t kBlock = 1 << 10;
   const int64_t m = sorted.numel;
-  bool* const to = out.as<bool>();
-  with_dtype<RealTypes>(values.dtype, [&]<class T>(T) {
+  Bool* const to = out.as<Bool>();
+  with_dtype<Numbers>(values.dtype, [&]<class T>(T) {
     const T* const v = values.as<T>();
     const T* const s = sorted.as<T>();
     parallel_for(0, values.numel, kBlock, [&](int64_t begin, int64_t end) {
