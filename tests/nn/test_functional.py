@@ -166,6 +166,28 @@ def test_attention_equals_pytorchs(oracle, options):
     oracle.assert_same(run(taeda, F, oracle.ours), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("batched", [True, False])
+def test_attention_heads_may_be_projected_to_another_width(oracle, need_weights, batched):
+    torch = oracle.torch
+    shape = (3, 2, 8) if batched else (3, 8)
+    x, w, b = torch.randn(shape), torch.randn(24, 8), torch.randn(24)
+    out_w, out_b = torch.randn(5, 8), torch.randn(5)
+
+    def run(functional, wrap):
+        q = wrap(x)
+        parameters = wrap(w), wrap(b), None, None, False, 0.0, wrap(out_w), wrap(out_b)
+        return functional.multi_head_attention_forward(
+            q, q, q, 8, 2, *parameters, need_weights=need_weights
+        )
+
+    ours, weights = run(F, oracle.ours)
+    expected, expected_weights = run(torch.nn.functional, lambda t: t)
+    assert ours.shape == (*shape[:-1], 5)
+    oracle.assert_same(ours, expected, rtol=1e-4, atol=1e-5)
+    assert (weights is None) == (expected_weights is None)
+
+
 @pytest.mark.parametrize(
     "size, options",
     [

@@ -232,7 +232,8 @@ def multi_head_attention_forward(
         if dropout_p > 0.0:
             weights = dropout(weights, dropout_p)
         output = (weights @ v).transpose(0, 1).contiguous().view(length * batch, embed_dim)
-        output = _linear(output, out_proj_weight, out_proj_bias).view(length, batch, embed_dim)
+        output = _linear(output, out_proj_weight, out_proj_bias)
+        output = output.view(length, batch, output.size(1))
         weights = weights.view(batch, num_heads, length, source)
         if average_attn_weights:
             weights = weights.mean(1)
@@ -253,7 +254,8 @@ def multi_head_attention_forward(
         False,
     )
     output = output.permute(2, 0, 1, 3).contiguous().view(length * batch, embed_dim)
-    output = _linear(output, out_proj_weight, out_proj_bias).view(length, batch, embed_dim)
+    output = _linear(output, out_proj_weight, out_proj_bias)
+    output = output.view(length, batch, output.size(1))
     return (output if batched else output.squeeze(1)), None
 
 
