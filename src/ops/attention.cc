@@ -147,11 +147,19 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   TD_CHECK(!is_causal || !attn_mask.defined(),
            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
            "is_causal=True");
-  const Tensor k = heads_like(key, query, enable_gqa), v = heads_like(value, query, enable_gqa);
-  const Tensor scores = op::_attention_scores(query, k, attn_mask, is_causal, factor);
+  // Scores rounded to 11 or 8 bits would lose more than the rest of the computation: half precision
+  // is computed in f32, as by the kernel.
+  const bool narrow = is_reduced_floating(query.dtype());
+  const auto wide = [&](const Tensor& x) {
+    return narrow ? op::to_dtype(x, DType::kFloat32, false, std::nullopt) : x;
+  };
+  const Tensor q = wide(query), k = wide(heads_like(key, query, enable_gqa)),
+               v = wide(heads_like(value, query, enable_gqa));
+  const Tensor scores = op::_attention_scores(q, k, attn_mask, is_causal, factor);
   const Tensor weights =
       attn_mask.defined() ? op::_safe_softmax(scores, -1) : op::softmax(scores, -1, std::nullopt);
-  return op::matmul(op::dropout(weights, dropout_p, dropout_p > 0), v);
+  const Tensor out = op::matmul(op::dropout(weights, dropout_p, dropout_p > 0), v);
+  return narrow ? op::to_dtype(out, query.dtype(), false, std::nullopt) : out;
 }
 
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(

@@ -304,6 +304,26 @@ def test_a_mask_that_wants_a_gradient():
     assert_near(run(torch.float32), run(torch.float64).numpy(), 1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_scores_of_half_precision_are_not_rounded(dtype):
+    q, k, v, gy = operands((2, 3, 3, 40, 60, 16, 8))
+    mask = torch.linspace(-2, 2, 2400).view(40, 60)
+
+    def run(tensors, mask):
+        tensors = [t.detach().requires_grad_() for t in tensors]
+        mask = mask.detach().requires_grad_()
+        out = attention(*tensors, mask)
+        out.backward(gy.to(out.dtype))
+        return out.detach(), *(t.grad for t in (*tensors, mask))
+
+    given = [(3 * t).to(dtype) for t in (q, k, v)]  # scores of 9 and more
+    expected = run([t.double() for t in given], mask.to(dtype).double())
+    for actual, exact in zip(run(given, mask.to(dtype)), expected, strict=True):
+        # The result's own rounding is half of eps.
+        error = (actual.double() - exact).abs().max() / exact.abs().max()
+        assert error < torch.finfo(dtype).eps
+
+
 def test_three_dimensions_and_dropout():
     q, k, v, _ = operands((1, 6, 6, 20, 30, 5, 6))
     mask = torch.rand(6, 20, 30) > 0.3
