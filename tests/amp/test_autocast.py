@@ -91,6 +91,48 @@ def test_state_nests_and_returns():
     assert product(taeda.ones(2, 2)).dtype is taeda.bfloat16
 
 
+ABSENT = ["cuda", "cuda:0", "mps", "xpu", "hpu", "mtia", "maia", "ipu", "xla"]
+
+
+@pytest.mark.parametrize("device", ABSENT)
+@pytest.mark.filterwarnings("ignore:User provided")
+def test_absent_devices_change_nothing(device):
+    torch = pytest.importorskip("torch")
+    x = taeda.ones(2, 2)
+
+    def products(**options):
+        with taeda.autocast(device, **options):
+            plain = (x @ x).dtype
+            with taeda.autocast("cpu"), taeda.autocast(device, **options):
+                inside = (x @ x).dtype
+        return plain, inside
+
+    for options in ({}, {"enabled": False}, {"dtype": taeda.bfloat16}):
+        assert products(**options) == (taeda.float32, taeda.bfloat16)
+    assert taeda.amp.is_autocast_available(device) is torch.amp.is_autocast_available(device)
+    assert taeda.is_autocast_enabled(device) is False
+    assert str(taeda.get_autocast_dtype(device)) == str(torch.get_autocast_dtype(device))
+
+    class Square(taeda.autograd.Function):
+        @staticmethod
+        @taeda.amp.custom_fwd(device_type=device, cast_inputs=taeda.float32)
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a @ a
+
+        @staticmethod
+        @taeda.amp.custom_bwd(device_type=device)
+        def backward(ctx, g):
+            return g
+
+    for around in (taeda.autocast(device, enabled=False), taeda.autocast("cpu")):
+        y = taeda.ones(2, 2, dtype=taeda.float16, requires_grad=True)
+        with around:
+            z = Square.apply(y)
+        z.sum().backward()
+        assert y.grad.dtype is taeda.float16
+
+
 def test_other_threads_are_not_affected():
     import threading
 

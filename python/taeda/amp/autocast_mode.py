@@ -1,7 +1,7 @@
 """autocast: operators convert their arguments to the precision that suits them.
 
 Which operators do so stands in the table (``autocast:`` in ops/*.yaml); this module switches the
-calling thread's state. Without a CUDA device the state for 'cuda' is kept and changes nothing.
+calling thread's state. The state of a type of device that is absent is kept and changes nothing.
 """
 
 from __future__ import annotations
@@ -36,13 +36,24 @@ __all__ = [
     "set_autocast_gpu_dtype",
 ]
 
-_CPU_DTYPES = (taeda.bfloat16, taeda.float16)
+_DTYPES = (taeda.bfloat16, taeda.float16)
+_ACCELERATORS = {  # with the dtype that autocast uses there unless told otherwise
+    "cuda": taeda.float16,
+    "mps": taeda.float16,
+    "xpu": taeda.float16,
+    "mtia": taeda.float16,
+    "ipu": taeda.float16,
+    "hpu": taeda.bfloat16,
+    "maia": taeda.bfloat16,
+    "xla": taeda.bfloat16,
+}
 
 
 class _ThreadState(threading.local):
-    nesting = 0
-    cuda_enabled = False
-    cuda_dtype = taeda.float16
+    def __init__(self) -> None:
+        self.nesting = 0
+        self.enabled = dict.fromkeys(_ACCELERATORS, False)
+        self.dtype = dict(_ACCELERATORS)
 
 
 _state = _C._carry_thread_local(_ThreadState())
@@ -52,7 +63,7 @@ def _known(device_type: Any) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     kind = device_type.partition(":")[0]
-    if kind not in ("cpu", "cuda"):
+    if kind != "cpu" and kind not in _ACCELERATORS:
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return kind
 
@@ -64,7 +75,8 @@ def is_autocast_available(device_type: str) -> bool:
     >>> torch.amp.is_autocast_available("cpu")
     True
     """
-    return device_type in ("cpu", "cuda")
+    kind = device_type.partition(":")[0]
+    return kind == "cpu" or kind in _ACCELERATORS
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -75,7 +87,8 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     print(torch.is_autocast_enabled("cpu"))
     True
     """
-    return _C._autocast_state()[0] if _known(device_type) == "cpu" else _state.cuda_enabled
+    kind = _known(device_type)
+    return _C._autocast_state()[0] if kind == "cpu" else _state.enabled[kind]
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
@@ -89,10 +102,11 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    if _known(device_type) == "cpu":
+    kind = _known(device_type)
+    if kind == "cpu":
         _C._set_autocast_state(bool(enabled), *_C._autocast_state()[1:])
     else:
-        _state.cuda_enabled = bool(enabled)
+        _state.enabled[kind] = bool(enabled)
 
 
 def get_autocast_dtype(device_type: str) -> Any:
@@ -102,7 +116,8 @@ def get_autocast_dtype(device_type: str) -> Any:
     >>> torch.get_autocast_dtype("cpu")
     torch.bfloat16
     """
-    return _C._autocast_state()[1] if _known(device_type) == "cpu" else _state.cuda_dtype
+    kind = _known(device_type)
+    return _C._autocast_state()[1] if kind == "cpu" else _state.dtype[kind]
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
@@ -111,11 +126,12 @@ def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     >>> import taeda as torch
     >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
     """
-    if _known(device_type) == "cpu":
+    kind = _known(device_type)
+    if kind == "cpu":
         enabled, _, cache = _C._autocast_state()
         _C._set_autocast_state(enabled, dtype, cache)
     else:
-        _state.cuda_dtype = dtype
+        _state.dtype[kind] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -188,7 +204,8 @@ class autocast:
     block; backward runs in the precision that forward used.
 
     Args:
-        device_type: 'cpu'; 'cuda' warns and does nothing without a device.
+        device_type: 'cpu'; without a device 'cuda' warns and does nothing, and other accelerators
+            ('mps', 'xpu', ...) do nothing.
         dtype: bfloat16 (the default on the CPU) or float16.
         enabled: False makes the block run without autocast, also inside another.
         cache_enabled: whether parameters are converted once in the outermost block.
@@ -223,10 +240,11 @@ class autocast:
                 stacklevel=2,
             )
             self._enabled = False
-        elif self.device == "cpu" and self.fast_dtype not in _CPU_DTYPES:
+        elif self.fast_dtype not in _DTYPES:
+            kind = self.device.upper()
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                f"In {kind} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{kind} Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             self._enabled = False
