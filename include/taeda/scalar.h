@@ -36,7 +36,7 @@ class Scalar {
     bool is_complex() const { return kind_ == Kind::kComplex; }
 
     // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real
-    // type, and for a number outside an integer type's range (for unsigned types, negative numbers
+    // type, and for a number outside an integer type's range (for unsigned types, negative integers
     // wrap around as in PyTorch).
     template <class T>
     T to() const {
@@ -53,7 +53,7 @@ class Scalar {
         else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>)
           return is_integral() ? int_ != 0 : real_ != 0;
         else if constexpr (std::is_integral_v<T>)
-          return narrow<T>(is_integral() ? int_ : to_int64());
+          return is_integral() ? narrow<T>(int_) : cut<T>();
         else if (is_integral())
           return static_cast<T>(int_);
         else
@@ -93,6 +93,17 @@ class Scalar {
           fail_overflow(sizeof(T), std::is_signed_v<T>);
       }
       return static_cast<T>(value);
+    }
+    // Without its fraction; the number itself must lie in T's range.
+    template <class T>
+    T cut() const {
+      using L = std::numeric_limits<T>;
+      if constexpr (sizeof(T) < sizeof(int64_t)) {
+        if (real_ < static_cast<double>(L::lowest()) || real_ > static_cast<double>(L::max()))
+            [[unlikely]]
+          fail_overflow(sizeof(T), std::is_signed_v<T>);
+      }
+      return static_cast<T>(to_int64());
     }
     [[noreturn]] void fail_overflow(size_t bytes, bool is_signed) const;
     int64_t to_int64() const;  // truncates; RuntimeError where the value does not fit

@@ -113,33 +113,9 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return _C.Size(result)
 
 
-def _category(dtype: Any) -> int:
-    return 0 if dtype is _C.bool else 3 if dtype.is_complex else 2 if dtype.is_floating_point else 1
-
-
 def result_type(tensor1: Any, tensor2: Any) -> Any:
     """The dtype of an arithmetic operation on two tensors or numbers."""
-    default = _C.get_default_dtype()
-    numbers = {bool: _C.bool, int: _C.int64, float: default, complex: default.to_complex()}
-    ranked = []  # (0 tensor with dimensions, 1 without, 2 number; dtype)
-    for value in (tensor1, tensor2):
-        if isinstance(value, Tensor):
-            ranked.append((0 if value.dim() else 1, value.dtype))
-        else:
-            ranked.append((2, next(d for kind, d in numbers.items() if isinstance(value, kind))))
-    result = None
-    for rank in (0, 1, 2):
-        for found, dtype in ranked:
-            if found != rank:
-                continue
-            same_rank = result is not None and any(r == rank and d is result for r, d in ranked)
-            if result is None or same_rank:
-                result = dtype if result is None else _C.promote_types(result, dtype)
-            elif _category(dtype) > _category(result):
-                result = _C.promote_types(
-                    result, default if rank == 2 and dtype is default else dtype
-                )
-    return result
+    return _C._result_type(tensor1, tensor2)
 
 
 def set_default_tensor_type(t: Any) -> None:

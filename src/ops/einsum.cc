@@ -10,9 +10,11 @@
 #include "op/bmm.h"
 #include "op/diagonal.h"
 #include "op/expand.h"
+#include "op/mul.h"
 #include "op/permute.h"
 #include "op/reshape.h"
 #include "op/sum.h"
+#include "op/to_dtype.h"
 #include "op/unsqueeze.h"
 #include "ops/linalg_rules.h"
 
@@ -112,7 +114,7 @@ Operand sum_out(Operand x, const Labels& unwanted) {
     else
       kept.push_back(x.labels[i]);
   }
-  if (!dims.empty()) x.tensor = op::sum(x.tensor, OptInts(dims), false, x.tensor.dtype());
+  if (!dims.empty()) x.tensor = op::sum(x.tensor, OptInts(dims), false, std::nullopt);
   x.labels = kept;
   return x;
 }
@@ -144,8 +146,13 @@ Operand contract(Operand a, Operand b, const Needed& needed) {
     if (needed(l) || !contains(b.labels, l) || a.size(l) == b.size(l)) continue;
     only_a.push_back(l), only_b.push_back(l);
   }
+  const bool alike = a.tensor.dtype() == b.tensor.dtype();
   a = sum_out(std::move(a), only_a);
   b = sum_out(std::move(b), only_b);
+  if (alike && a.tensor.dtype() != b.tensor.dtype()) {  // one of them was summed: int64
+    a.tensor = op::to_dtype(a.tensor, DType::kInt64, false, std::nullopt);
+    b.tensor = op::to_dtype(b.tensor, DType::kInt64, false, std::nullopt);
+  }
 
   Labels batch, left, right, inner;
   for (const int l : a.labels) {
@@ -185,7 +192,9 @@ Operand contract(Operand a, Operand b, const Needed& needed) {
   const Tensor y = op::reshape(op::expand(arranged(b, join(batch, inner, right)),
                                           sizes(batch_sizes, inner_sizes, right_sizes), false),
                                DimVector{n, depth, cols});
-  return {op::reshape(op::bmm(x, y), sizes(batch_sizes, left_sizes, right_sizes)),
+  // Without a sum the product is one of elements, whose dtypes promote.
+  const Tensor product = inner.empty() ? op::mul(x, y) : op::bmm(x, y);
+  return {op::reshape(product, sizes(batch_sizes, left_sizes, right_sizes)),
           join(batch, left, right)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "core/layout.h"
+#include "core/with_dtype.h"
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop.h"
 #include "op/_cast.h"
@@ -311,29 +312,74 @@ Tensor kaiser_window(int64_t length, bool periodic, double beta, const TensorOpt
   });
 }
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
-                const TensorOptions& options) {
-  const DType dtype = dtype_or(options, default_dtype());
-  Tensor wide = empty_tensor({steps}, DType::kFloat64, device_or_cpu(options));
+namespace {
+
+// `end` as an element of `dtype` holds it: integers lose the fraction before anything is spaced.
+template <class T>
+T end_as(const Scalar& end, DType dtype) {
+  if constexpr (std::is_same_v<T, double>) {
+    double value = end.to_double();
+    if (is_integral(dtype))
+      with_dtype<Integers>(dtype, [&]<class I>(I) { value = static_cast<double>(end.to<I>()); });
+    return value;
+  } else {
+    return end.to<T>();
+  }
+}
+
+// out[i] = f(evenly spaced numbers), from both ends, so that the last is exactly `last`.
+template <class T, class F>
+void space(Tensor& out, T first, T last, const F& f) {
+  T* const to = out.data<T>();
+  const int64_t n = out.numel();
+  const T step = n > 1 ? (last - first) / static_cast<double>(n - 1) : T(0);
+  for (int64_t i = 0; i < n; i++)
+    to[i] = f(i < n / 2 || n == 1 ? first + step * static_cast<double>(i)
+                                  : last - step * static_cast<double>(n - 1 - i));
+}
+
+// linspace and logspace: computed in double, or complex<double>, and converted.
+template <class F>
+Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int64_t steps,
+              const TensorOptions& options, const F& f) {
+  const bool complex = start.is_complex() || end.is_complex();
+  const DType inferred = complex ? to_complex(default_dtype()) : default_dtype();
+  const DType dtype = dtype_or(options, inferred);
+  TD_CHECK(!complex || is_complex(dtype),
+           "{}(): inferred dtype {} can't be safely cast to passed dtype {}", name, inferred,
+           scalar_type_name(dtype));
+  const Device device = device_or_cpu(options);
+  TD_CHECK_IMPLEMENTED(device.is_meta() || dtype != DType::kBool,
+                       "\"{}_cpu\" not implemented for 'Bool'", name);
+  const DType compute = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
+  Tensor wide = empty_tensor({steps}, compute, device);
+  const auto run = [&]<class T>(T) {
+    space<T>(wide, end_as<T>(start, dtype), end_as<T>(end, dtype), f);
+  };
   if (!wide.is_meta()) {
-    auto* data = wide.data<double>();
-    const double a = start.to_double(), b = end.to_double();
-    const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
-    // From both ends, so that the last element is exactly `end`.
-    for (int64_t i = 0; i < steps; i++)
-      data[i] = i < steps / 2 || steps == 1 ? a + step * static_cast<double>(i)
-                                            : b - step * static_cast<double>(steps - 1 - i);
+    if (is_complex(dtype))
+      run(std::complex<double>{});
+    else
+      run(double{});
   }
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
 
+}  // namespace
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options) {
+  return spaced("linspace", start, end, steps, options, [](const auto& x) { return x; });
+}
+
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
-  Tensor t = impl::linspace(start, end, steps, TensorOptions(DType::kFloat64));
-  auto* data = t.data<double>();
-  for (int64_t i = 0; i < steps; i++) data[i] = std::pow(base, data[i]);
-  return finished(op::to_dtype(t, dtype_or(options, default_dtype()), false, std::nullopt),
-                  options);
+  if (steps == 1 && !start.is_complex()) {  // a single exponent keeps its fraction, as in PyTorch
+    const Scalar power(std::pow(base, start.to_double()));
+    return spaced("logspace", power, power, 1, options, [](const auto& x) { return x; });
+  }
+  return spaced("logspace", start, end, steps, options,
+                [base](const auto& x) { return std::pow(base, x); });
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {

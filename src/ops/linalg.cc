@@ -56,6 +56,14 @@ Scalar conj(const Scalar& value) {
   return value.is_complex() ? Scalar(std::conj(value.to_complex())) : value;
 }
 
+bool is_factor(const Scalar& factor, DType dtype, std::string_view name) {
+  TD_CHECK(!factor.is_bool() || dtype == DType::kBool,
+           "Boolean {} only supported for Boolean results.", name);
+  TD_CHECK(factor.is_integral() || is_inexact(dtype),
+           "For integral input tensors, argument {} must not be a floating point number.", name);
+  return true;
+}
+
 }  // namespace rules
 
 namespace {

@@ -11,5 +11,7 @@ bool expands_to(IntSpan from, IntSpan to);
 int64_t product(IntSpan values);
 // The complex conjugate; real numbers stay as they are.
 Scalar conj(const Scalar& value);
+// Whether addr's factor `name` suits results of `dtype`; RuntimeError where not.
+bool is_factor(const Scalar& factor, DType dtype, std::string_view name);
 
 }  // namespace taeda::rules

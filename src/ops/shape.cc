@@ -377,7 +377,8 @@ Tensor tile(const Tensor& self, IntSpan dims) {
 }
 
 Tensor sum_to_size(const Tensor& self, IntSpan size) {
-  if (self.sizes() == size) return self;
+  // As in PyTorch, a sum to no dimensions is one in any case: integers and bool become int64.
+  if (self.sizes() == size && (!size.empty() || is_inexact(self.dtype()))) return self;
   TD_CHECK(is_expandable_to(size, self.sizes()), "size {{}} is not expandable to size {{}}.", size,
            self.sizes());
   const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
@@ -387,7 +388,9 @@ Tensor sum_to_size(const Tensor& self, IntSpan size) {
     if (i < lead || (size[k - static_cast<size_t>(lead)] == 1 && self.sizes()[k] != 1))
       dims.push_back(i);
   }
-  Tensor out = dims.empty() ? self : op::sum(self, OptInts(IntSpan(dims)), true, std::nullopt);
+  Tensor out = dims.empty() && !size.empty()
+                   ? self
+                   : op::sum(self, OptInts(IntSpan(dims)), true, std::nullopt);
   return lead > 0 ? op::view(out, size) : out;
 }
 

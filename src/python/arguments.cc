@@ -265,6 +265,7 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
     case Kind::kOptTensors:
       return accepts_elements(param, value) || overrides(value);
     case Kind::kScalar:
+      if (is_tensor(value)) tensor_as_number_ = true;
       return can_be_scalar(value);
     case Kind::kInt:
       return can_be_int(value);
@@ -313,12 +314,21 @@ bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
 }
 
 void Arguments::parse_slowly() {
-  for (int i = 0; i < function_.count; i++) {
-    overload_ = i;
+  const auto fits = [this](int overload) {
+    const Signature& signature = function_.signatures[overload];
+    overload_ = overload;
     varargs_ = -1;
-    if (!kwnames_ && fits_positionally(function_.signatures[i])) return;
-    if (match(function_.signatures[i], /*raise=*/false)) return;
+    tensor_as_number_ = false;
+    return (!kwnames_ && fits_positionally(signature)) || match(signature, /*raise=*/false);
+  };
+  // An overload that takes a tensor as a tensor wins over one that takes its value for a number.
+  int second_choice = -1;
+  for (int i = 0; i < function_.count; i++) {
+    if (!fits(i)) continue;
+    if (!tensor_as_number_) return;
+    if (second_choice < 0) second_choice = i;
   }
+  if (second_choice >= 0 && fits(second_choice)) return;
   // A specific complaint where the number of arguments leaves one overload, else the list of all.
   const int keywords = kwnames_ ? static_cast<int>(PyTuple_GET_SIZE(kwnames_)) : 0;
   const int given = static_cast<int>(nargs_) + keywords + function_.method;

@@ -284,7 +284,8 @@ class Arguments {
 
   void parse() {
     const Signature& first = function_.signatures[0];
-    if (!kwnames_ && fits_positionally(first)) [[likely]]
+    if (!kwnames_ && fits_positionally(first) && (!tensor_as_number_ || function_.count == 1))
+        [[likely]]
       return;
     parse_slowly();
   }
@@ -349,6 +350,7 @@ class Arguments {
   int overload_ = 0;
   int varargs_ = -1;  // the parameter that takes all positional arguments as one list: x.view(2, 3)
   bool overridden_ = false;
+  bool tensor_as_number_ = false;  // the overload takes a 0-d tensor's value for a number
   PyObject* values_[kMaxParams];
 };
 

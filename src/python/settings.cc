@@ -3,6 +3,7 @@
 #include "base/implementations.h"
 #include "base/parallel.h"
 #include "ops/autocast.h"
+#include "ops/rules.h"
 #include "python/arguments.h"
 #include "python/construction.h"
 #include "python/module.h"
@@ -237,6 +238,23 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* result_type(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject* objects[2];
+  if (!PyArg_ParseTuple(args, "OO:result_type", &objects[0], &objects[1])) return nullptr;
+  rules::Promotion promotion;
+  for (PyObject* object : objects) {
+    if (is_tensor(object))
+      promotion.add(tensor_of(object));
+    else if (can_be_scalar(object))
+      promotion.add(Tensor(to_scalar(object)));
+    else
+      raise_python(PyExc_TypeError, "result_type(): arguments must be Tensors or Numbers, not {}",
+                   type_name(object));
+  }
+  return wrap(promotion.result());
+  TD_PYTHON_CATCH(nullptr)
+}
 PyObject* promote(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *a, *b;
@@ -317,6 +335,8 @@ PyMethodDef functions[] = {
     {"set_num_threads", set_threads, METH_O,
      "set_num_threads(n) -> None\n\nLets an operator use up to `n` threads; results do not depend "
      "on it."},
+    {"_result_type", result_type, METH_VARARGS,
+     "The dtype of an arithmetic operation on two tensors or numbers."},
     {"promote_types", promote, METH_VARARGS,
      "promote_types(type1, type2) -> dtype\n\nThe smallest dtype that holds the values of both: "
      "what arithmetic on tensors of the two gives."},

@@ -14,10 +14,13 @@ namespace taeda::cpu {
 
 namespace {
 
-// For every output position of one dimension the input position that it copies.
-std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before,
+// For every output position of one dimension the input position that it copies. What circular mode
+// crops is gone before the rest is repeated.
+std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before, int64_t after,
                                       std::string_view mode) {
   std::vector<int64_t> from(static_cast<size_t>(out));
+  const int64_t cropped = std::max<int64_t>(-before, 0),
+                kept = in - cropped - std::max<int64_t>(-after, 0);
   for (int64_t o = 0; o < out; o++) {
     int64_t i = o - before;
     if (mode == "reflect") {
@@ -26,7 +29,7 @@ std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before,
     } else if (mode == "replicate") {
       i = std::clamp<int64_t>(i, 0, in - 1);
     } else {
-      i = (i % in + in) % in;
+      i = cropped + ((i - cropped) % kept + kept) % kept;
     }
     from[static_cast<size_t>(o)] = i;
   }
@@ -44,8 +47,11 @@ struct Padding {
     for (size_t i = 0; i < n - padded; i++) planes *= in_sizes[i];
     for (size_t i = 0; i < padded; i++)
       in[2 - i] = in_sizes[n - 1 - i], out[2 - i] = out_sizes[n - 1 - i];
-    for (size_t d = 0; d < 3; d++)
-      from[d] = source_positions(in[d], out[d], 2 - d < padded ? pad[2 * (2 - d)] : 0, mode);
+    for (size_t d = 0; d < 3; d++) {
+      const size_t i = 2 - d;
+      from[d] = source_positions(in[d], out[d], i < padded ? pad[2 * i] : 0,
+                                 i < padded ? pad[2 * i + 1] : 0, mode);
+    }
   }
   int64_t in_size() const { return in[0] * in[1] * in[2]; }
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
