@@ -67,7 +67,12 @@ class TypedStorage:
         return isinstance(other, TypedStorage) and other.data_ptr() == self.data_ptr()
 
     def __hash__(self) -> int:
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
         return hash(self.data_ptr())
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
 
     def type(self) -> str:
         return _dtypes.type_text(self.dtype).replace("Tensor", "Storage")

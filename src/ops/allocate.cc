@@ -12,8 +12,7 @@ namespace {
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
   TD_CHECK_AS(ErrorKind::kAssertion, device.type != DeviceType::kCUDA,
               "cannot allocate on {}: no CUDA device was found", device);
-  return Tensor(make_ref<TensorImpl>(Storage::allocate(device.is_meta() ? 0 : nbytes, device),
-                                     dtype, device));
+  return Tensor(make_ref<TensorImpl>(Storage::allocate(nbytes, device), dtype, device));
 }
 
 void check_cast(std::string_view op, const Tensor& result, const Tensor& out) {

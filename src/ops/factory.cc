@@ -476,7 +476,7 @@ Tensor resize_(const Tensor& self, IntSpan size, OptMemoryFormat format) {
           ? channels_last_strides(size)
           : contiguous_strides(size);
   const int64_t needed = storage_bytes_needed(size, strides, self.storage_offset(), self.dtype());
-  if (!self.is_meta() && needed > self.storage()->nbytes()) self.storage()->resize(needed);
+  if (needed > self.storage()->nbytes()) self.storage()->resize(needed);
   self.impl()->set_layout(size, strides, self.storage_offset());
   return self;
 }

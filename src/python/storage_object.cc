@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <unordered_map>
@@ -97,14 +98,74 @@ PyObject* resize(PyObject* self, PyObject* size) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// The bytes that s[a:b] names: a storage on the same memory, which keeps this one alive and where
+// it is.
+Ref<Storage> slice_of(const Ref<Storage>& whole, PyObject* slice) {
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(slice, &start, &stop, &step) < 0) throw PythonError();
+  const Py_ssize_t n =
+      PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole->nbytes()), &start, &stop, step);
+  if (step != 1) {
+    raise_python(PyExc_RuntimeError,
+                 "Trying to slice with a step of {}, but only a step of 1 is supported",
+                 static_cast<int64_t>(step));
+  }
+  if (!whole->data()) return Storage::allocate(n, whole->device());
+  const auto release = [](void* owner) { Ref<Storage>::adopt(static_cast<Storage*>(owner)); };
+  whole->forbid_resize();
+  Ref<Storage> part = Storage::wrap(static_cast<char*>(whole->data()) + start, n, whole->device(),
+                                    release, Ref<Storage>(whole).detach());
+  if (!whole->writable()) part->set_read_only();
+  return part;
+}
+
+// One byte of memory that Python may look at.
+unsigned char* byte_of(const Storage& storage, PyObject* index) {
+  if (!PyIndex_Check(index))
+    raise_python(PyExc_TypeError, "can't index a torch.UntypedStorage with {}", type_name(index));
+  if (!storage.device().is_cpu()) {
+    raise_python(PyExc_NotImplementedError, "UntypedStorage: not available for '{}' device type",
+                 storage.device());
+  }
+  const int64_t given = to_int(index), i = given < 0 ? given + storage.nbytes() : given;
+  if (i < 0 || i >= storage.nbytes()) {
+    raise_python(PyExc_IndexError, "index {} out of range for storage of size {}", given,
+                 storage.nbytes());
+  }
+  return static_cast<unsigned char*>(storage.data()) + i;
+}
+
 PyObject* get_item(PyObject* self, PyObject* index) {
-  PyRef view = PyRef::adopt(PyMemoryView_FromObject(self));
-  if (!view) return nullptr;
-  PyRef item = PyRef::adopt(PyObject_GetItem(view.get(), index));
-  return item && PySlice_Check(index) ? call_python([&] {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), item.get());
-  })
-                                      : item.release();
+  TD_PYTHON_TRY
+  const Ref<Storage>& storage = cast(self)->storage;
+  if (PySlice_Check(index)) return wrap(slice_of(storage, index));
+  return PyLong_FromLong(*byte_of(*storage, index));
+  TD_PYTHON_CATCH(nullptr)
+}
+// s[i] = value, s[a:b] = value: each byte becomes the number's last eight bits.
+int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  TD_PYTHON_TRY
+  const Ref<Storage>& storage = cast(self)->storage;
+  if (!value) raise_python(PyExc_TypeError, "a storage's bytes cannot be deleted");
+  if (!PyLong_Check(value)) {
+    raise_python(PyExc_RuntimeError,
+                 "can only set storage content with a int types, but got {} instead",
+                 type_name(value));
+  }
+  if (!storage->writable())
+    raise_python(PyExc_RuntimeError, "the memory of this storage is read-only");
+  const int byte = static_cast<int>(to_int(value) & 255);
+  if (PySlice_Check(index)) {
+    const Ref<Storage> part = slice_of(storage, index);
+    if (part->data()) std::memset(part->data(), byte, static_cast<size_t>(part->nbytes()));
+  } else {
+    *byte_of(*storage, index) = static_cast<unsigned char>(byte);
+  }
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+PyObject* get_sizeof(PyObject* self, PyObject*) {
+  return PyLong_FromLongLong(Py_TYPE(self)->tp_basicsize + cast(self)->storage->nbytes());
 }
 
 PyObject* to_bytes(PyObject* self, PyObject*) { return PyBytes_FromObject(self); }
@@ -150,6 +211,41 @@ PyObject* is_shared(PyObject* self, PyObject*) {
 PyObject* share(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
   share_memory(*cast(self)->storage);
+// UntypedStorage.from_buffer(buffer, byte_order=None, count=None, offset=0, dtype=uint8): a copy of
+// `count` elements (all from `offset` on) in the machine's byte order.
+PyObject* copy_of_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"buffer", "byte_order", "count", "offset", "dtype", nullptr};
+  PyObject *exporter, *count = Py_None, *type = Py_None;
+  const char* order = nullptr;
+  long long offset = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zOLO:from_buffer", const_cast<char**>(names),
+                                   &exporter, &order, &count, &offset, &type))
+    return nullptr;
+  const DType dtype = type == Py_None ? DType::kUInt8 : to_dtype(type);
+  const std::string_view given(order ? order : "native");
+  if (given != "native" && given != "little" && given != "big")
+    raise_python(PyExc_ValueError, "invalid byte_order '{}'; expected big, little, or native",
+                 given);
+  const int64_t size = item_size(dtype);
+  int64_t nbytes = -1;
+  if (count != Py_None && __builtin_mul_overflow(to_int(count), size, &nbytes)) nbytes = INT64_MAX;
+  const Ref<Storage> source = storage_from_buffer(exporter, offset, nbytes);
+  if (source->nbytes() % size != 0) {
+    raise_python(PyExc_ValueError, "buffer size ({}) must be a multiple of element size ({})",
+                 source->nbytes(), size);
+  }
+  Ref<Storage> copied = Storage::allocate(source->nbytes(), Device());
+  char* const to = static_cast<char*>(copied->data());
+  if (source->nbytes() > 0) std::memcpy(to, source->data(), static_cast<size_t>(source->nbytes()));
+  if (given == "big") {
+    const int64_t word = is_complex(dtype) ? size / 2 : size;
+    for (int64_t i = 0; i < source->nbytes(); i += word) std::reverse(to + i, to + i + word);
+  }
+  return wrap(std::move(copied));
+  TD_PYTHON_CATCH(nullptr)
+}
+
   PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
@@ -186,11 +282,14 @@ PyMethodDef methods[] = {
     {"_from_buffer", from_buffer, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
+    {"__sizeof__", get_sizeof, METH_NOARGS, nullptr},
 PyGetSetDef properties[] = {
     {"device", get_device, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMemberDef members[] = {
+    {"from_buffer", as_function(copy_of_buffer), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
@@ -204,8 +303,8 @@ PyType_Slot slots[] = {
     slot(Py_tp_repr, repr),
     {Py_tp_doc, const_cast<char*>(
                     "UntypedStorage(nbytes)\n\nThe bytes that tensors view: a tensor and all its "
-                    "views share one storage. It indexes as a\nsequence of integers from 0 to 255 "
-                    "and exports its memory as a buffer.")},
+                    "views share one storage. It indexes as a\nsequence of integers from 0 to 255, "
+                    "of which a slice shares the memory, and exports its\nmemory as a buffer.")},
     slot(Py_bf_getbuffer, get_buffer),
     slot(Py_bf_releasebuffer, release_exported),
     slot(Py_mp_length, length),
@@ -217,6 +316,7 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0, Py_TPFLAGS_DEFAULT, slots};
+    slot(Py_mp_ass_subscript, set_item),
 
 // Drops a Py_buffer, on whatever thread the storage died.
 void release_buffer(void* context) {

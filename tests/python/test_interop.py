@@ -344,6 +344,99 @@ def test_storage_is_shared_memory():
     assert typed.tolist() == [3.0, 2.0]
 
 
+def test_slices_of_storages_share_memory():
+    x = torch.arange(4, dtype=torch.uint8)
+    storage = x.untyped_storage()
+    part = storage[1:3]
+    part[0] = 9
+    assert x.tolist() == [0, 9, 2, 3] == storage.tolist()
+    x[2] = 7
+    assert part.tolist() == [9, 7] and part.nbytes() == len(part) == 2
+    storage[-2:] = 260  # the last eight bits
+    storage[0] = -1
+    assert x.tolist() == [255, 9, 4, 4]
+    assert part[1:][0] == 4 and storage[3:1].tolist() == []
+    assert part.data_ptr() == storage.data_ptr() + 1 and part.device == storage.device
+    assert not part.resizable()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        storage.resize_(1 << 20)  # would move what the slice shows
+    address = storage.data_ptr()
+    del x, storage
+    gc.collect()
+    assert part.data_ptr() == address + 1 and part.tolist() == [9, 4]
+    y = torch.tensor([]).set_(torch.arange(4.0).untyped_storage()[4:12])
+    assert y.tolist() == [1.0, 2.0]
+
+
+def test_what_storages_refuse():
+    storage = torch.arange(4, dtype=torch.uint8).untyped_storage()
+    for index, value, error in (
+        (4, 1, IndexError),
+        (-5, 1, IndexError),
+        ("a", 1, TypeError),
+        (slice(0, 4, 2), 1, RuntimeError),
+        (0, 1.5, RuntimeError),
+        (slice(0, 2), torch.tensor(1), RuntimeError),
+    ):
+        with pytest.raises(error):
+            storage[index] = value
+        if isinstance(value, int):
+            with pytest.raises(error):
+                storage[index]
+    with pytest.raises(TypeError):
+        del storage[0]
+    read_only = torch.UntypedStorage._from_buffer(b"abcd")
+    assert read_only[1:3].tolist() == [98, 99]
+    for target in (read_only, read_only[1:3]):
+        with pytest.raises(RuntimeError, match="read-only"):
+            target[0] = 1
+        with pytest.raises(RuntimeError, match="read-only"):
+            target[:1] = 1
+    with pytest.raises(RuntimeError, match="slices are only supported"):
+        torch.arange(4.0).storage()[1:2]
+
+
+def test_meta_storages_know_their_bytes():
+    x = torch.empty(3, 4, device="meta")
+    storage = x.untyped_storage()
+    assert (storage.nbytes(), len(storage), storage.data_ptr()) == (48, 48, 0)
+    assert x[1:].untyped_storage().nbytes() == 48
+    assert x.double().untyped_storage().nbytes() == 96
+    assert (x + x).t().contiguous().untyped_storage().nbytes() == 48
+    assert torch.empty_strided((2, 3), (10, 1), device="meta").untyped_storage().nbytes() == 52
+    assert torch.empty(4, device="meta").resize_(9).untyped_storage().nbytes() == 36
+    assert len(x.storage()) == 12
+    assert storage[8:16].nbytes() == 8
+    with pytest.raises(NotImplementedError):
+        storage[0]
+
+
+def test_sizes_of_storage_objects():
+    for n in (0, 3, 1000):
+        storage = torch.UntypedStorage(n)
+        assert sys.getsizeof(storage) == sys.getsizeof(torch.UntypedStorage(0)) + n
+        typed = torch.zeros(n).storage()
+        assert sys.getsizeof(typed) == sys.getsizeof(torch.zeros(0).storage()) + 4 * n
+    assert sys.getsizeof(torch.empty(9, device="meta").untyped_storage()) >= 36
+
+
+def test_storage_from_a_buffer():
+    make = torch.UntypedStorage.from_buffer
+    assert make(b"abcd").tolist() == [97, 98, 99, 100]
+    assert make(b"abcd", "native", 2, 1, torch.uint8).tolist() == [98, 99]
+    assert make(b"\1\2\3\4", "big", dtype=torch.int16).tolist() == [2, 1, 4, 3]
+    assert make(b"", dtype=torch.float32).nbytes() == 0
+    data = bytearray(4)
+    copied = make(data)
+    data[0] = 1
+    assert copied[0] == 0
+    for args in ((b"abc", "big", None, 0, torch.int32), (b"abc", "middle"), (b"abc", "big", 9)):
+        with pytest.raises(ValueError):
+            make(*args)
+    with pytest.raises(TypeError):
+        make(3)
+
+
 def test_tensor_on_storage_stays_inside():
     storage = torch.UntypedStorage(bytes(16))
     x = torch._C._tensor_from_storage(storage, torch.float32, 0, (2, 2), (2, 1))
