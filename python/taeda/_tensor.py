@@ -201,7 +201,7 @@ def _rebuild_tensor(
     requires_grad: bool,
     attributes: dict | None,
 ) -> Tensor:
-    """What a pickle of a tensor calls."""
+    """What multiprocessing's pickle of a tensor, and a shallow copy, call."""
     tensor = _C._tensor_from_storage(storage, dtype, offset, size, stride)
     if cls is not Tensor:
         tensor = tensor.as_subclass(cls)
@@ -217,32 +217,45 @@ def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: 
     return make(size, stride, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
 
+def _rebuild_from_type_v2(func: Any, new_type: Any, args: tuple, state: Any) -> Tensor:
+    """What a plain pickle calls for a class of tensors, or one with attributes."""
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
+    if isinstance(state, tuple):  # (attributes, slots), as PyTorch writes it
+        state, slots = state
+        for name, value in slots.items():
+            setattr(tensor, name, value)
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
 @_method
 def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
-    if not self.is_leaf:
-        data = self.detach()
-        requires_grad = True
-    else:
-        data, requires_grad = self, self.requires_grad
-    if self.is_meta:
-        return _rebuild_meta_tensor, (self.dtype, tuple(self.size()), self.stride(), requires_grad)
-    return _rebuild_tensor, (
-        self.__class__,
-        data.untyped_storage(),
-        self.dtype,
-        self.storage_offset(),
-        tuple(self.size()),
-        self.stride(),
-        requires_grad,
-        self.__dict__ or None,
-    )
+    from taeda._portable import reduce_tensor
+
+    return reduce_tensor(self)
 
 
 @_method
 def __copy__(self: Tensor) -> Tensor:
     """Another tensor object on the same memory."""
-    function, args = self.__reduce_ex__(4)  # type: ignore[misc,str-unpack]
-    copied = function(*args)  # type: ignore[operator]
+    if self.is_meta:
+        copied = _rebuild_meta_tensor(
+            self.dtype, tuple(self.size()), self.stride(), self.requires_grad
+        )
+    else:
+        copied = _rebuild_tensor(
+            self.__class__,
+            self.untyped_storage(),
+            self.dtype,
+            self.storage_offset(),
+            tuple(self.size()),
+            self.stride(),
+            self.requires_grad,
+            self.__dict__ or None,
+        )
     if self.grad is not None:
         copied.grad = self.grad
     return copied

@@ -11,11 +11,31 @@ from taeda._C import UntypedStorage
 __all__ = ["TypedStorage", "UntypedStorage"]
 
 
+def _load_from_bytes(b: bytes) -> Any:
+    """The storage in an archive: what PyTorch's plain pickles call."""
+    import io
+
+    import taeda
+
+    loaded = taeda.load(io.BytesIO(b), weights_only=False)
+    if isinstance(loaded, (TypedStorage, UntypedStorage)):
+        return loaded
+    return TypedStorage(loaded.untyped, loaded.dtype)
+
+
 class TypedStorage:
     """An UntypedStorage seen as elements of one dtype; what ``x.storage()`` returns."""
 
-    def __init__(self, untyped: Any, dtype: Any) -> None:
-        self._untyped_storage = untyped
+    def __init__(
+        self,
+        untyped: Any = None,
+        dtype: Any = None,
+        *,
+        wrap_storage: Any = None,
+        device: Any = None,
+        _internal: bool = False,
+    ) -> None:
+        self._untyped_storage = untyped if wrap_storage is None else wrap_storage
         self.dtype = dtype
 
     def _elements(self) -> Any:
@@ -47,7 +67,12 @@ class TypedStorage:
     def tolist(self) -> list:
         return self._elements().tolist()
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def __getitem__(self, index: int) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._elements()[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -67,15 +92,20 @@ class TypedStorage:
         return isinstance(other, TypedStorage) and other.data_ptr() == self.data_ptr()
 
     def __hash__(self) -> int:
-    def __sizeof__(self) -> int:
-        return super().__sizeof__() + self.nbytes()
-
         return hash(self.data_ptr())
-        if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
 
     def type(self) -> str:
         return _dtypes.type_text(self.dtype).replace("Tensor", "Storage")
+
+    def __reduce__(self) -> tuple:
+        from taeda._portable import reduce_typed_storage
+
+        return reduce_typed_storage(self._untyped_storage, self.dtype)
+
+    def __deepcopy__(self, memo: dict) -> TypedStorage:
+        import copy
+
+        return TypedStorage(copy.deepcopy(self._untyped_storage, memo), self.dtype)
 
     def __repr__(self) -> str:
         values = "".join(f" {v}\n" for v in self.tolist())

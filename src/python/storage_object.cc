@@ -175,8 +175,17 @@ PyObject* copy(PyObject* self, PyObject*) {
       [&] { return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), self); });
 }
 PyObject* reduce(PyObject* self, PyObject*) {
-  PyRef bytes = PyRef::adopt(PyBytes_FromObject(self));
-  return bytes ? Py_BuildValue("O(N)", storage_type, bytes.release()) : nullptr;
+  PyRef portable =
+      PyRef::adopt(call_python([] { return PyImport_ImportModule("taeda._portable"); }));
+  if (!portable) return nullptr;
+  return call_python(
+      [&] { return PyObject_CallMethod(portable.get(), "reduce_storage", "O", self); });
+}
+PyObject* deep_copy(PyObject* self, PyObject* memo) {
+  PyRef copied = PyRef::adopt(copy(self, nullptr));
+  PyRef id = PyRef::adopt(PyLong_FromVoidPtr(self));
+  if (!copied || !id || PyObject_SetItem(memo, id.get(), copied.get()) < 0) return nullptr;
+  return copied.release();
 }
 PyObject* repr(PyObject* self) {
   return PyUnicode_FromFormat("<torch.storage.UntypedStorage of %lld bytes>",
@@ -205,12 +214,6 @@ PyObject* from_buffer(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* is_shared(PyObject* self, PyObject*) {
-  return PyBool_FromLong(shared_handle(*cast(self)->storage) >= 0);
-}
-PyObject* share(PyObject* self, PyObject*) {
-  TD_PYTHON_TRY
-  share_memory(*cast(self)->storage);
 // UntypedStorage.from_buffer(buffer, byte_order=None, count=None, offset=0, dtype=uint8): a copy of
 // `count` elements (all from `offset` on) in the machine's byte order.
 PyObject* copy_of_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -246,6 +249,12 @@ PyObject* copy_of_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* is_shared(PyObject* self, PyObject*) {
+  return PyBool_FromLong(shared_handle(*cast(self)->storage) >= 0);
+}
+PyObject* share(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  share_memory(*cast(self)->storage);
   PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
@@ -274,22 +283,23 @@ PyMethodDef methods[] = {
     {"tolist", to_list, METH_NOARGS, nullptr},
     {"clone", copy, METH_NOARGS, nullptr},
     {"__copy__", copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", deep_copy, METH_O, nullptr},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__sizeof__", get_sizeof, METH_NOARGS, nullptr},
     {"is_shared", is_shared, METH_NOARGS, nullptr},
     {"share_memory_", share, METH_NOARGS, nullptr},
     {"_shared_handle", get_shared_handle, METH_NOARGS, nullptr},
     {"_from_shared", from_shared, METH_VARARGS | METH_STATIC, nullptr},
     {"_from_buffer", from_buffer, METH_VARARGS | METH_STATIC, nullptr},
+    {"from_buffer", as_function(copy_of_buffer), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-    {"__sizeof__", get_sizeof, METH_NOARGS, nullptr},
 PyGetSetDef properties[] = {
     {"device", get_device, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMemberDef members[] = {
-    {"from_buffer", as_function(copy_of_buffer), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
-     nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
@@ -309,6 +319,7 @@ PyType_Slot slots[] = {
     slot(Py_bf_releasebuffer, release_exported),
     slot(Py_mp_length, length),
     slot(Py_mp_subscript, get_item),
+    slot(Py_mp_ass_subscript, set_item),
     slot(Py_sq_item, sequence_item),
     {Py_tp_methods, methods},
     {Py_tp_getset, properties},
@@ -316,7 +327,6 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 PyType_Spec spec = {"taeda.UntypedStorage", sizeof(StorageObject), 0, Py_TPFLAGS_DEFAULT, slots};
-    slot(Py_mp_ass_subscript, set_item),
 
 // Drops a Py_buffer, on whatever thread the storage died.
 void release_buffer(void* context) {
