@@ -20,7 +20,14 @@ template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, Bool, T>;
 
 template <class T>
-TD_FN T raw(Lane<T> x) {
+TD_FN Lane<T> load(Stored<T> x) {
+  if constexpr (std::is_same_v<T, bool>)
+    return Lane<T>::of_bits(std::min<uint8_t>(x.byte, 1));  // one instruction, as != 0 is not
+  else
+    return Lane<T>(x);
+}
+template <class T>
+TD_FN LaneRaw<T> raw(Lane<T> x) {
   return x.raw;
 }
 TD_FN bool raw(bool x) { return x; }
@@ -36,7 +43,7 @@ TD_FN void dense_loop(const F& f, void* out, const void* const* in, int64_t n,
   using Out = decltype(output_of<T>(f, std::index_sequence<I...>()));
   Out* y = static_cast<Out*>(out);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; i++) y[i] = raw(f(Lane<T>(x[I][i])...));
+  for (int64_t i = 0; i < n; i++) y[i] = raw(f(load<T>(x[I][i])...));
 }
 
 // Repeated inputs are written out in blocks, so that one loop serves all.

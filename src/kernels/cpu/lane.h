@@ -61,15 +61,26 @@ std::complex<T> divide(std::complex<T> x, std::complex<T> y) {
 
 }  // namespace detail
 
+// A truth value is a byte, 0 or 1: compilers make vectors of loops over bytes, but not of all over
+// C++'s bool.
+template <class T>
+using LaneRaw = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+
 template <class T>
 struct Lane {
   using Element = T;
   using M = bool;
   using R = typename RealOf<T>::Type;
-  T raw;
+  LaneRaw<T> raw;
 
   Lane() = default;
   TD_FN Lane(T raw) : raw(raw) {}
+  template <class Integer>
+  static TD_FN Lane of_bits(Integer bits) {
+    Lane lane;
+    lane.raw = static_cast<LaneRaw<T>>(bits);
+    return lane;
+  }
   template <Number S>
     requires(!std::is_same_v<S, T>)
   TD_FN Lane(S s) : raw(static_cast<R>(s)) {}
@@ -77,7 +88,7 @@ struct Lane {
 
   friend TD_FN Lane operator+(Lane a, Lane b) {
     if constexpr (std::is_same_v<T, bool>)
-      return Lane(static_cast<bool>(a.raw | b.raw));
+      return of_bits(a.raw | b.raw);
     else if constexpr (kIsInteger<T>)
       return Lane(static_cast<T>(wrap(a) + wrap(b)));
     else
@@ -85,7 +96,7 @@ struct Lane {
   }
   friend TD_FN Lane operator-(Lane a, Lane b) {
     if constexpr (std::is_same_v<T, bool>)
-      return Lane(static_cast<bool>(a.raw ^ b.raw));
+      return of_bits(a.raw ^ b.raw);
     else if constexpr (kIsInteger<T>)
       return Lane(static_cast<T>(wrap(a) - wrap(b)));
     else
@@ -93,7 +104,7 @@ struct Lane {
   }
   friend TD_FN Lane operator*(Lane a, Lane b) {
     if constexpr (std::is_same_v<T, bool>)
-      return Lane(static_cast<bool>(a.raw & b.raw));
+      return of_bits(a.raw & b.raw);
     else if constexpr (kIsInteger<T>)
       return Lane(static_cast<T>(wrap(a) * wrap(b)));
     else if constexpr (kIsComplex<T>) {

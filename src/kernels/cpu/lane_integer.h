@@ -96,15 +96,15 @@ TD_FN Lane<T> lcm(Lane<T> x, Lane<T> y) {
 
 template <class T>
 TD_FN Lane<T> bit_and(Lane<T> x, Lane<T> y) {
-  return Lane<T>(static_cast<T>(x.raw & y.raw));
+  return Lane<T>::of_bits(x.raw & y.raw);
 }
 template <class T>
 TD_FN Lane<T> bit_or(Lane<T> x, Lane<T> y) {
-  return Lane<T>(static_cast<T>(x.raw | y.raw));
+  return Lane<T>::of_bits(x.raw | y.raw);
 }
 template <class T>
 TD_FN Lane<T> bit_xor(Lane<T> x, Lane<T> y) {
-  return Lane<T>(static_cast<T>(x.raw ^ y.raw));
+  return Lane<T>::of_bits(x.raw ^ y.raw);
 }
 template <class T>
 TD_FN Lane<T> bit_not(Lane<T> x) {

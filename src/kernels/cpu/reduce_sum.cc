@@ -228,11 +228,12 @@ struct Search {
     const auto* flags = static_cast<const Bool*>(x);
     if (!seen) seen = kWanted ? any_true(flags, n) : !all_true(flags, n);
   }
-  static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
-                      int64_t) {
+  [[gnu::optimize("O3")]] static void columns(void* states, const void* data, int64_t n,
+                                              int64_t rows, int64_t stride, int64_t) {
     const uint8_t* x = static_cast<const uint8_t*>(data);
     uint8_t* s = static_cast<uint8_t*>(states);
     for (int64_t i = 0; i < rows; i++) {
+#pragma GCC ivdep
       for (int64_t j = 0; j < n; j++)
         s[j] |= kWanted ? x[i * stride + j] : static_cast<uint8_t>(x[i * stride + j] == 0);
     }
