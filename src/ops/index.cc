@@ -339,13 +339,14 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt 
 
 Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   check_has_data("repeat_interleave", repeats);
-  const Tensor counts =
+  const Tensor given =
       op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
-  const int64_t* n = counts.data<int64_t>();
+  // A copy that no other thread writes: what is counted is what is filled in.
+  const std::vector<int64_t> counts(given.data<int64_t>(), given.data<int64_t>() + given.numel());
   int64_t total = 0;
-  for (int64_t i = 0; i < counts.numel(); i++) {
-    TD_CHECK(n[i] >= 0, "repeats can not be negative");
-    total = checked_add(total, n[i], "repeat_interleave");
+  for (int64_t n : counts) {
+    TD_CHECK(n >= 0, "repeats can not be negative");
+    total = checked_add(total, n, "repeat_interleave");
   }
   TD_CHECK(!output_size || *output_size == total,
            "repeat_interleave: output_size {} is not the sum of repeats, {}",
@@ -353,7 +354,8 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   Tensor out = empty_tensor({total}, repeats.dtype());
   Tensor wide = repeats.dtype() == DType::kInt64 ? out : empty_tensor({total}, DType::kInt64);
   int64_t* to = wide.data<int64_t>();
-  for (int64_t i = 0; i < counts.numel(); i++) to = std::fill_n(to, n[i], i);
+  for (size_t i = 0; i < counts.size(); i++)
+    to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
   return wide.is_same(out) ? out : op::to_dtype(wide, repeats.dtype(), false, {});
 }
 Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, OptInt dim,

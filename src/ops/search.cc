@@ -80,9 +80,13 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
   }
   const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
   if (range >= static_cast<uint64_t>(4 * n) + 256) return std::nullopt;
+  // Another thread may have written x since.
+  const auto place = [=](int64_t i) {
+    return std::min(static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(least), range);
+  };
 
   std::vector<int64_t> count(range + 1);
-  for (int64_t i = 0; i < n; i++) count[static_cast<size_t>(x[i] - least)]++;
+  for (int64_t i = 0; i < n; i++) count[place(i)]++;
   const auto k = static_cast<int64_t>(count.size()) - std::count(count.begin(), count.end(), 0);
   const Tensor values = empty_tensor({k}, DType::kInt64);
   const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64);
@@ -95,8 +99,7 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
     count[v] = rank++;  // from here on the value's place
   }
   if (return_inverse) {
-    for (int64_t i = 0; i < n; i++)
-      inverse.data<int64_t>()[i] = count[static_cast<size_t>(x[i] - least)];
+    for (int64_t i = 0; i < n; i++) inverse.data<int64_t>()[i] = count[place(i)];
   }
   return std::tuple(op::to_dtype(values, flat.dtype(), false, {}), inverse, counts);
 }
@@ -135,7 +138,9 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool,
                                               bool return_inverse, bool return_counts) {
   check_has_data("unique_dim", self);
-  const Tensor rows = as_rows(self, dim);
+  Tensor rows = as_rows(self, dim);
+  // Comparisons must agree with each other, whoever writes self meanwhile.
+  if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
   const int64_t n = rows.size(0), width = rows.size(1);
   const std::vector<int64_t> order = cpu::sort_rows(view_of(rows), n, width);
   Tensor places = empty_tensor({n}, DType::kInt64);
@@ -206,8 +211,10 @@ namespace {
 int64_t upper_bound(const Tensor& x) {
   constexpr uint64_t kShortTable = 1 << 14;
   const uint64_t bits = cpu::bits_in_use(view_of(x));
-  TD_CHECK(bits >> 63 == 0, "bincount only supports 1-d non-negative integral inputs.");
-  return bits < kShortTable ? static_cast<int64_t>(bits) : op::amax(x, {}, false).item<int64_t>();
+  const int64_t bound = bits < kShortTable || bits >> 63 ? static_cast<int64_t>(bits)
+                                                         : op::amax(x, {}, false).item<int64_t>();
+  TD_CHECK(bound >= 0, "bincount only supports 1-d non-negative integral inputs.");
+  return bound;
 }
 
 Tensor counts_of(const Tensor& x, int64_t minlength) {
@@ -231,7 +238,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   int64_t length = minlength;
   if (x.numel() > 0) {
     const auto [least, most] = op::aminmax(x, std::nullopt, false);
-    TD_CHECK(least.item<int64_t>() >= 0,
+    TD_CHECK(std::min(least.item<int64_t>(), most.item<int64_t>()) >= 0,
              "bincount only supports 1-d non-negative integral inputs.");
     length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
   }

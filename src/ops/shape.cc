@@ -184,8 +184,9 @@ TensorList tensor_split_indices(const Tensor& self, IntSpan indices, int64_t dim
 TensorList tensor_split_tensor(const Tensor& self, const Tensor& parts, int64_t dim) {
   if (parts.dim() == 0) return op::tensor_split(self, parts.item_scalar().to_int(), dim);
   const Tensor dense = op::contiguous(parts, MemoryFormat::kContiguous);
-  const auto* data = dense.data<int64_t>();
-  return op::tensor_split_indices(self, IntSpan(data, static_cast<size_t>(dense.numel())), dim);
+  const DimVector indices(
+      IntSpan(dense.data<int64_t>(), static_cast<size_t>(dense.numel())));  // others may write it
+  return op::tensor_split_indices(self, indices, dim);
 }
 
 TensorList unbind(const Tensor& self, int64_t dim) {

@@ -395,3 +395,54 @@ def test_searches_and_comparisons_promote():
         assert t.bucketize(floats, ints).tolist() == [1, 2]
         assert t.searchsorted(floats.double(), floats, right=True).tolist() == [1, 2]
         assert t.equal(ints, ints.double()) and not t.equal(ints, floats)
+
+
+HUGE = [-(2**40), -(2**63), -65, 64, 2**40, 2**63 - 1]
+# What writes `x` [64, 300] in place by an index tensor `i` [64, 300], or by its first row `v`.
+WRITES = {
+    "scatter_": lambda x, i, v, y: x.scatter_(0, i, y),
+    "scatter_ of a number": lambda x, i, v, y: x.scatter_(0, i, 2.0),
+    "scatter_ that multiplies": lambda x, i, v, y: x.scatter_(0, i, 2.0, reduce="multiply"),
+    "scatter_ that adds": lambda x, i, v, y: x.scatter_(0, i, y, reduce="add"),
+    "scatter_, transposed": lambda x, i, v, y: x.scatter_(0, i.t().contiguous().t(), y),
+    "scatter_ of int32": lambda x, i, v, y: x.scatter_(0, i.clamp(-(2**31), 2**31 - 1).int(), y),
+    "scatter_add_": lambda x, i, v, y: x.scatter_add_(0, i, y),
+    "scatter_add_ in one dimension": lambda x, i, v, y: x[:, 0].scatter_add_(0, v, v.float()),
+    "scatter_reduce_": lambda x, i, v, y: x.scatter_reduce_(0, i, y, "amax"),
+    "scatter_reduce_ of means": lambda x, i, v, y: x.scatter_reduce_(
+        0, i, y, "mean", include_self=False
+    ),
+    "scatter with out=": lambda x, i, v, y: torch.scatter(x.clone(), 0, i, y, out=x),
+    "gather with out=": lambda x, i, v, y: torch.gather(y, 0, i, out=x),
+    "index_add_": lambda x, i, v, y: x.index_add_(0, v, torch.ones(len(v), 300)),
+    "index_copy_": lambda x, i, v, y: x.index_copy_(0, v, torch.ones(len(v), 300)),
+    "index_fill_": lambda x, i, v, y: x.index_fill_(0, v, 2.0),
+    "index_put_": lambda x, i, v, y: x.index_put_((v,), torch.ones(300)),
+    "index_put_ that adds": lambda x, i, v, y: x.index_put_((v,), torch.ones(300), accumulate=True),
+    "x[v] = y": lambda x, i, v, y: x.__setitem__(v, 2.0),
+    "x[v, v] = y": lambda x, i, v, y: x.__setitem__((v, v.clamp(0, 63)), 2.0),
+    "put_": lambda x, i, v, y: x.put_(
+        torch.cat([i.view(-1), v * 2**20]), torch.ones(len(v) + 19200)
+    ),
+    "embedding with max_norm": lambda x, i, v, y: torch.nn.functional.embedding(v, x, max_norm=0.1),
+    "embedding_bag with max_norm": lambda x, i, v, y: torch.nn.functional.embedding_bag(
+        v, x, torch.zeros(1, dtype=torch.long), max_norm=0.1
+    ),
+    "offsets of embedding_bag": lambda x, i, v, y: torch.nn.functional.embedding_bag(
+        v.clamp(0, 63), x, v, max_norm=0.1
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", HUGE)
+@pytest.mark.parametrize("name", WRITES)
+def test_a_bad_index_leaves_the_destination_alone(name: str, bad: int) -> None:
+    for k in (63, 300 * 64 - 1):  # at the end, where everything else would have been written before
+        x = torch.ones(64, 300)
+        i = torch.zeros(64, 300, dtype=torch.long)
+        i.view(-1)[k] = bad
+        v = i.view(-1)[k - 63 : k + 1].clone()
+        before = x.numpy().copy()
+        with pytest.raises((IndexError, RuntimeError, ValueError)):
+            WRITES[name](x, i, v, torch.full((64, 300), 2.0))
+        np.testing.assert_array_equal(x.numpy(), before)

@@ -82,22 +82,27 @@ constexpr int64_t kWork = 1 << 14;  // values worth a task
 auto sum_bag_of(float) { return HWY_DYNAMIC_DISPATCH(sum_bag_float); }
 auto sum_bag_of(double) { return HWY_DYNAMIC_DISPATCH(sum_bag_double); }
 
-// Checked: ascending starts within the indices, indices within the weight.
+// Copies of what is given, checked: ascending starts within the indices, indices within the weight.
 struct Bags {
-  const int64_t *indices, *starts;
-  int64_t count, width;
+  const Scratch<int64_t> index_copy, start_copy;
+  const int64_t *const indices, *const starts;
+  const int64_t count, width;
 
   Bags(const View& indices_view, const View& starts_view, int64_t rows, int64_t width)
-      : indices(indices_view.as<int64_t>()),
-        starts(starts_view.as<int64_t>()),
+      : index_copy(indices_view.numel),
+        start_copy(starts_view.numel),
+        indices(index_copy.data()),
+        starts(start_copy.data()),
         count(starts_view.numel - 1),
         width(width) {
+    std::copy_n(starts_view.as<int64_t>(), starts_view.numel, start_copy.data());
     for (int64_t b = 0; b <= count; b++) {
       TD_CHECK(starts[b] >= (b ? starts[b - 1] : 0) && starts[b] <= indices_view.numel,
                "embedding_bag: offsets must ascend from 0 to at most {}, but offsets[{}] is {}",
                indices_view.numel, b, starts[b]);
     }
-    if (all_inside(indices, indices_view.numel, rows)) return;
+    if (copy_if_inside(index_copy.data(), indices_view.as<int64_t>(), indices_view.numel, rows))
+      return;
     for (int64_t i = 0; i < indices_view.numel; i++) {
       TD_CHECK(indices[i] >= 0 && indices[i] < rows,
                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "

@@ -27,26 +27,30 @@ namespace {
 constexpr int64_t kWork = 1 << 13;
 constexpr int64_t kRun = 256;      // neighbouring lines of one task, at least
 constexpr int64_t kChecked = 256;  // indices at a time
+constexpr int64_t kCheckGrain = 1 << 15;
 
-// all_inside for indices `step` apart: the sign bits say it, with no branch in the loop.
-bool are_inside(const int64_t* index, int64_t n, int64_t step, int64_t size) {
-  if (step == 1) return all_inside(index, n, size);
+// copy_if_inside for indices `step` apart: the sign bits say it, with no branch in the loop.
+bool copy_inside(int64_t* to, const int64_t* index, int64_t n, int64_t step, int64_t size) {
+  if (step == 1) return copy_if_inside(to, index, n, size);
   const uint64_t last = static_cast<uint64_t>(size - 1);  // unsigned: any index may stand here
   uint64_t outside = 0;
   for (int64_t i = 0; i < n; i++) {
     const auto k = static_cast<uint64_t>(index[i * step]);
+    to[i] = static_cast<int64_t>(k);
     outside |= k | (last - k);
   }
   return outside >> 63 == 0;
 }
 
 // Raises RuntimeError, as in PyTorch, for the first index outside, in row-major order.
-void find_outside(const View& index, int64_t dim, int64_t size) {
+[[noreturn]] void fail_outside(const View& index, int64_t dim, int64_t size) {
   const int64_t* data = index.as<int64_t>();
   for_each_offset(index, [&](int64_t i) {
-    TD_CHECK(data[i] >= 0 && data[i] < size,
-             "index {} is out of bounds for dimension {} with size {}", data[i], dim, size);
+    const int64_t k = data[i];
+    TD_CHECK(k >= 0 && k < size, "index {} is out of bounds for dimension {} with size {}", k, dim,
+             size);
   });
+  fail(ErrorKind::kRuntime, kIndicesChanged);
 }
 
 // A 0-d tensor counts as one dimension of one element.
@@ -76,6 +80,16 @@ class Lines {
       outer_.pop_back();
     }
     for (const Axis& a : outer_) count_ *= a.size;
+  }
+
+  // Raises RuntimeError if an index is outside: what writes a tensor calls this first.
+  void check() const {
+    if (!is_dense(index_)) return each([](int64_t, int64_t) {});
+    const int64_t* const index = index_.as<int64_t>();
+    parallel_for(0, index_.numel, kCheckGrain, [&](int64_t begin, int64_t end) {
+      if (!all_inside(index + begin, end - begin, self_size_))
+        fail_outside(index_, dim_, self_size_);
+    });
   }
 
   // move(self offset, other offset) for every element, in parallel over lines; move.read(...), if
@@ -144,30 +158,31 @@ class Lines {
   void run(int64_t n, Place at, Steps by, int64_t scale, const F& move, int64_t next) const {
     const bool ahead = next >= 0 && scale == 1 && n >= kChecked &&
                        self_size_ * item_size(self_.dtype) <= kMaxAhead;
+    int64_t checked[kChecked];
     for (int64_t first = 0; first < n; first += kChecked) {
       const int64_t m = std::min(kChecked, n - first);
-      const Place from{at.self + first * by.self, at.other + first * by.other,
-                       at.index + first * by.index};
+      const Place from{at.self + first * by.self, at.other + first * by.other, checked};
       const int64_t done = self_size_ * first / n, left = self_size_ * (first + m) / n - done;
       if (ahead) fetch_lines(element(next + done), left * item_size(self_.dtype));
-      if (!are_inside(from.index, m, by.index, self_size_)) find_outside(index_, dim_, self_size_);
+      if (!copy_inside(checked, at.index + first * by.index, m, by.index, self_size_))
+        fail_outside(index_, dim_, self_size_);
       move_all(m, from, by, scale, move);
     }
   }
-  // The dense cases keep products out of the loop.
+  // The dense cases keep products out of the loop. The indices are `run`'s copy, side by side.
   template <class F>
   static void move_all(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
-    if (by.index == 1 && by.other == 1 && by.self == 0 && scale == 1) {
+    if (by.other == 1 && by.self == 0 && scale == 1) {
       if constexpr (requires { move.read(at.self, at.other, at.index, n); }) {
         move.read(at.self, at.other, at.index, n);
       } else {
         for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
       }
-    } else if (by.index == 1 && by.other == 1 && by.self == 1) {
+    } else if (by.other == 1 && by.self == 1) {
       for (int64_t i = 0; i < n; i++) move(at.self + i + at.index[i] * scale, at.other + i);
     } else {
       for (int64_t i = 0; i < n; i++)
-        move(at.self + i * by.self + at.index[i * by.index] * scale, at.other + i * by.other);
+        move(at.self + i * by.self + at.index[i] * scale, at.other + i * by.other);
     }
   }
   const char* element(int64_t i) const { return at(self_, i); }
@@ -301,6 +316,7 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
   if (may_overlap(self, given.view())) indices = std::make_unique<DenseView>(given.view(), self);
   const View &values = source ? source->view() : src,
              &places = indices ? indices->view() : given.view();
+  Lines(self, values, places, dim).check();  // before anything is written
   if (how == Reduce::kSet) return set(self, dim, places, values);
   with_dtype<AllTypes>(self.dtype, [&](auto zero) {
     reduce_into<decltype(zero)>(self, dim, places, values, how, include_self, mean);

@@ -119,9 +119,17 @@ uint64_t bits_in_use(const View& x) {
 
 void bincount(const View& out, const View& x) {
   const int64_t* const at = x.as<int64_t>();
-  tally(x.numel, out.numel, out.as<int64_t>(),
+  const int64_t places = out.numel;
+  tally(x.numel, places, out.as<int64_t>(),
         [=](int64_t* table, int64_t apart, int64_t begin, int64_t end) {
-          count_in_turn(table, apart, end - begin, [=](int64_t i) { return at[begin + i]; });
+          constexpr int64_t kBlock = 512;
+          alignas(64) int64_t block[kBlock];
+          for (; begin < end; begin += kBlock) {
+            const int64_t n = std::min(kBlock, end - begin);
+            if (!copy_if_inside(block, at + begin, n, places))
+              fail(ErrorKind::kRuntime, kIndicesChanged);
+            count_in_turn(table, apart, n, [&](int64_t i) { return block[i]; });
+          }
         });
 }
 

@@ -1,5 +1,9 @@
 // What index kernels share: indices as checked int64, guards for tensors that are written, and
 // element types by size.
+//
+// Another thread or process may write an index tensor while a kernel reads it. So no index is read
+// twice, once to be checked and once to be used: it is checked in a copy of the kernel's own, or
+// where it is used. What an earlier pass saw only decides which error is raised.
 #pragma once
 
 #include <memory>
@@ -45,6 +49,11 @@ class DenseView {
 
 // Whether every one of n indices is in [0, size).
 bool all_inside(const int64_t* index, int64_t n, int64_t size);
+// The same of a copy in `to`, each index read once.
+bool copy_if_inside(int64_t* to, const int64_t* index, int64_t n, int64_t size);
+// For an index that was outside in the kernel's copy and is no longer where it came from.
+inline constexpr const char* kIndicesChanged =
+    "the indices were changed by another thread or process while the operator read them";
 
 // Row-major strides.
 DimVector dense_strides(IntSpan sizes);

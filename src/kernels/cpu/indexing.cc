@@ -309,6 +309,7 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
       const int64_t value = given[i] < 0 && wrap ? given[i] + size : given[i];
       if (value < 0 || value >= size) fail(error, message, given[i], dim, size);
     }
+    fail(error, kIndicesChanged);
   }
   return offsets;
 }

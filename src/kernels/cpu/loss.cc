@@ -21,11 +21,16 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;
 
+// The class of row i, checked where it is used: another thread may have written it since.
+int64_t class_at(const int64_t* target, int64_t i, int64_t classes, int64_t ignore_index) {
+  const int64_t k = static_cast<const volatile int64_t*>(target)[i];  // read once
+  TD_CHECK_INDEX(k == ignore_index || (k >= 0 && k < classes), "Target {} is out of bounds.", k);
+  return k;
+}
+
+// The first target outside, in order.
 void check_targets(const int64_t* target, int64_t n, int64_t classes, int64_t ignore_index) {
-  for (int64_t i = 0; i < n; i++) {
-    TD_CHECK_INDEX(target[i] == ignore_index || (target[i] >= 0 && target[i] < classes),
-                   "Target {} is out of bounds.", target[i]);
-  }
+  for (int64_t i = 0; i < n; i++) class_at(target, i, classes, ignore_index);
 }
 
 void store(const View& out, int64_t i, double value) {
@@ -52,10 +57,10 @@ void forward(const View& loss, const View& lse, const View& total, const View& i
                                      ? std::log(static_cast<double>(t.exp_sum(x, high, c)))
                                      : static_cast<double>(std::numeric_limits<T>::quiet_NaN());
           store(lse, i, high + log_sum);
-          if (target[i] == ignore_index) continue;
-          const double wt = w[target[i]];
-          double value =
-              (1 - smoothing) * wt * (static_cast<double>(high) - x[target[i]] + log_sum);
+          const int64_t k = class_at(target, i, c, ignore_index);
+          if (k == ignore_index) continue;
+          const double wt = w[k];
+          double value = (1 - smoothing) * wt * (static_cast<double>(high) - x[k] + log_sum);
           if (smoothing > 0)
             value += smoothing / static_cast<double>(c) *
                      (weights * log_sum - t.dot_centered(x, high, w.data(), c));
@@ -90,18 +95,19 @@ void gradient(const View& gx, const View& gy, const View& input, const int64_t* 
                  RowBuffer<T> rows(input, c), outs(gx, c);
                  for (int64_t i = begin; i < end; i++) {
                    T* out = outs.open(i * c);
-                   if (target[i] == ignore_index) {
+                   const int64_t k = class_at(target, i, c, ignore_index);
+                   if (k == ignore_index) {
                      std::fill_n(out, c, T(0));
                    } else {
                      const T g = reduction == "none"   ? grads[i]
                                  : reduction == "mean" ? grads[0] / sum[0]
                                                        : grads[0];
-                     const T picked = (T(1) - s) * w[target[i]];
+                     const T picked = (T(1) - s) * w[k];
                      // The sum would be 1, had lse not been rounded.
                      const T row_sum = t.exp_row(out, rows.read(i * c, c), log_sums[i], c);
                      t.affine(out, out, g * (picked + share * weights) / row_sum, T(0), c);
                      if (s > 0) t.add_scaled(out, w.data(), T(0), -g * share, w.data(), c);
-                     out[target[i]] -= g * picked;
+                     out[k] -= g * picked;
                    }
                    outs.close(i * c, c);
                  }

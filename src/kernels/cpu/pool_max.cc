@@ -529,16 +529,15 @@ void pool_scatter(const View& result, const View& grad_output, const View& indic
     out *= indices.sizes[i];
   }
   const int64_t planes = out == 0 ? 0 : indices.numel / out;
-  for (int64_t i = 0; i < indices.numel; i++) {
-    const int64_t at = indices.as<int64_t>()[i];
-    TD_CHECK_INDEX(at >= 0 && at < in, "max pool backward: index {} out of range [0, {})", at, in);
-  }
   with_dtype<Numbers>(result.dtype, [&]<class T>(T) {
     std::fill_n(result.as<T>(), result.numel, T(0));
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in + out));
     parallel_for(0, planes, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin * out; i < end * out; i++) {
-        T& target = result.as<T>()[i / out * in + indices.as<int64_t>()[i]];
+        const int64_t at = static_cast<const volatile int64_t*>(indices.as<int64_t>())[i];
+        TD_CHECK_INDEX(at >= 0 && at < in, "max pool backward: index {} out of range [0, {})", at,
+                       in);
+        T& target = result.as<T>()[i / out * in + at];
         target = T(static_cast<Sum<T>>(target) + static_cast<Sum<T>>(grad_output.as<T>()[i]));
       }
     });

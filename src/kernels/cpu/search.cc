@@ -30,34 +30,36 @@ uint64_t flag_bits(const Bool* flags) {
   return bits;
 }
 
-// put(k, i) for the k-th true flag, `at` <= k < `stop`, at place i. Where many flags are true no
-// branch depends on them: put() is then called for false ones too, with a k that comes again.
+// The flags of n elements as bits, and how many are true.
+int64_t pack_flags(const Bool* flags, int64_t n, uint64_t* bits) {
+  int64_t count = 0, i = 0;
+  for (; i + 64 <= n; i += 64, bits++) {
+    *bits = flag_bits(flags + i);
+    count += std::popcount(*bits);
+  }
+  if (i == n) return count;
+  *bits = 0;
+  for (int64_t k = 0; i + k < n; k++) *bits |= uint64_t{flags[i + k]} << k;
+  return count + std::popcount(*bits);
+}
+
+// put(k, i) for the k-th true flag, `at` <= k < `stop`, at place i, the first place of `bits`.
+// Where many flags are true no branch depends on them: put() is then called for false ones too,
+// with a k that comes again.
 template <class Put>
-void for_each_true(const Bool* flags, int64_t i, int64_t at, int64_t stop, const Put& put) {
+void for_each_true(const uint64_t* bits, int64_t i, int64_t at, int64_t stop, const Put& put) {
   constexpr int kFew = 12;  // of 64
-  for (; at + 64 <= stop; i += 64) {
-    const uint64_t bits = flag_bits(flags + i);
-    const int count = std::popcount(bits);
-    if (count <= kFew) {
-      for (uint64_t rest = bits; rest; rest &= rest - 1) put(at++, i + std::countr_zero(rest));
+  for (; at < stop; i += 64, bits++) {
+    const int count = std::popcount(*bits);
+    if (count <= kFew || at + 64 > stop) {
+      for (uint64_t rest = *bits; rest; rest &= rest - 1) put(at++, i + std::countr_zero(rest));
     } else {
       for (int64_t k = 0; k < 64; k++) {
         put(at, i + k);
-        at += static_cast<int64_t>(bits >> k & 1);
+        at += static_cast<int64_t>(*bits >> k & 1);
       }
     }
   }
-  for (; at < stop; i++) {
-    put(at, i);
-    at += flags[i];
-  }
-}
-template <class Put>
-void for_each_true(const View& flags, const std::vector<int64_t>& starts, const Put& put) {
-  parallel_for(0, static_cast<int64_t>(starts.size()) - 1, 4, [&](int64_t begin, int64_t end) {
-    for_each_true(flags.as<Bool>(), begin * kFlagBlock, starts[static_cast<size_t>(begin)],
-                  starts[static_cast<size_t>(end)], put);
-  });
 }
 
 // Replaces the last of each row's coordinates, a position, by all of them. Positions ascend, so
@@ -85,23 +87,34 @@ void unravel(int64_t* rows, int64_t count, IntSpan sizes) {
 
 }  // namespace
 
-TrueElements::TrueElements(const View& x) : flags_(x, DType::kBool) {
+TrueElements::TrueElements(const View& x) : flags_((x.numel + 63) / 64) {
+  const DenseView dense(x, DType::kBool);
   const int64_t blocks = (x.numel + kFlagBlock - 1) / kFlagBlock;
   starts_.resize(static_cast<size_t>(blocks) + 1);
   parallel_for(0, blocks, 4, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; b++) {
-      starts_[static_cast<size_t>(b) + 1] = count_true(
-          flags_.as<Bool>() + b * kFlagBlock, std::min(kFlagBlock, x.numel - b * kFlagBlock));
+      const int64_t first = b * kFlagBlock;
+      starts_[static_cast<size_t>(b) + 1] =
+          pack_flags(dense.as<Bool>() + first, std::min(kFlagBlock, x.numel - first),
+                     flags_.data() + first / 64);
     }
   });
   std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+}
+
+template <class Put>
+void TrueElements::for_each(const Put& put) const {
+  parallel_for(0, static_cast<int64_t>(starts_.size()) - 1, 4, [&](int64_t begin, int64_t end) {
+    for_each_true(flags_.data() + begin * kFlagBlock / 64, begin * kFlagBlock,
+                  starts_[static_cast<size_t>(begin)], starts_[static_cast<size_t>(end)], put);
+  });
 }
 
 void TrueElements::coordinates(const View& out, IntSpan sizes) const {
   const auto ndim = static_cast<int64_t>(sizes.size());
   if (ndim == 0) return;
   int64_t* const last = out.as<int64_t>() + ndim - 1;
-  for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { last[k * ndim] = i; });
+  for_each([=](int64_t k, int64_t i) { last[k * ndim] = i; });
   if (ndim == 1) return;
   parallel_for(0, count(), 1 << 13, [&](int64_t begin, int64_t end) {
     unravel(out.as<int64_t>() + begin * ndim, end - begin, sizes);
@@ -113,7 +126,7 @@ void TrueElements::select(const View& out, const View& x) const {
   with_width(x.dtype, [&]<class T>(T) {
     T* const to = out.as<T>();
     const T* const from = dense.as<T>();
-    for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { to[k] = from[i]; });
+    for_each([=](int64_t k, int64_t i) { to[k] = from[i]; });
   });
 }
 
@@ -121,7 +134,7 @@ void TrueElements::scatter(const View& x, const View& source) const {
   check_writable(x);
   const Scratch<int64_t> positions(count());
   int64_t* const at = positions.data();
-  for_each_true(flags_.view(), starts_, [=](int64_t k, int64_t i) { at[k] = i; });
+  for_each([=](int64_t k, int64_t i) { at[k] = i; });
   const DenseView dense(source, x);
   with_width(x.dtype, [&]<class T>(T) {
     const T* from = dense.as<T>();
@@ -229,12 +242,14 @@ void is_among(const View& out, const View& values, const View& sorted, bool inve
 
 void sum_by_place(const View& out, const View& x, const View& weights) {
   const int64_t* const at = x.as<int64_t>();
+  const auto last = static_cast<uint64_t>(out.numel - 1);
   const DenseView w(weights, out.dtype);
   with_wide_floating(out.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const sums = out.as<T>();
     const T* const values = w.as<T>();
-    for (int64_t i = 0; i < x.numel; i++) sums[at[i]] += values[i];
+    for (int64_t i = 0; i < x.numel; i++)
+      sums[std::min(static_cast<uint64_t>(at[i]), last)] += values[i];  // x may change
   });
 }
 

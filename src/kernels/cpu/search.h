@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "kernels/cpu/index_common.h"
+#include "kernels/cpu/scratch.h"
 
 namespace taeda::cpu {
 
-// The elements of a tensor that are not zero, in row-major order.
+// The elements of a tensor that are not zero, in row-major order. The tensor is read once: what is
+// counted is what is listed, whoever writes it meanwhile.
 class TrueElements {
  public:
   explicit TrueElements(const View& x);
@@ -20,7 +22,10 @@ class TrueElements {
   void scatter(const View& x, const View& source) const;
 
  private:
-  DenseView flags_;
+  template <class Put>
+  void for_each(const Put& put) const;
+
+  Scratch<uint64_t> flags_;      // one bit an element, the first in the lowest
   std::vector<int64_t> starts_;  // how many lie before each block of elements, and in all
 };
 
@@ -32,7 +37,8 @@ void searchsorted(const View& out, const View& boundaries, const View& values, b
 // out[i] = whether values[i] is one of `sorted`, or is not if `invert`. All dense, of one dtype.
 void is_among(const View& out, const View& values, const View& sorted, bool invert);
 
-// out[x[i]] += 1, or += weights[i]. x int64, dense, in range; out int64, or floating for weights.
+// out[x[i]] += 1, or += weights[i]. x int64, dense, in range, or was when out was made; out int64,
+// or floating for weights.
 void bincount(const View& out, const View& x);
 void sum_by_place(const View& out, const View& x, const View& weights);
 // The bits that any element of x has. x int64, dense.

@@ -473,7 +473,8 @@ void select(const View& values, const View& indices, const View& self, int64_t d
           const int64_t r = rank(s.line());
           if (r < 0) {
             const auto line = s.line();
-            const auto nan = std::find_if(line.begin(), line.end(), is_nan<T>);
+            // The last element if the NaN is gone: another thread may write the line.
+            const auto nan = std::find_if(line.begin(), line.end() - 1, is_nan<T>);
             s.pairs[0] = PairOf<T>::make(0, static_cast<uint32_t>(nan - line.begin()));
           } else {
             s.pairs[0] = s.at_rank(static_cast<size_t>(r));

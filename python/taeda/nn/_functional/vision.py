@@ -254,6 +254,8 @@ def embedding_bag(
         raise NotImplementedError(
             "embedding_bag: sparse=True is not supported, gradients are dense"
         )
+    if max_norm is not None:  # all checks come before weight is scaled in place
+        raw("_bag_sum")(weight.detach()[:, :0], input.to(taeda.int64), starts, per_sample_weights)
     if mode == "max" or scale_grad_by_freq:
         return _bags_of_rows(
             input, weight, starts, max_norm, norm_type, scale_grad_by_freq, mode, per_sample_weights
