@@ -130,6 +130,80 @@ void release_imported(void* context) {
   managed->deleter(managed);
 }
 
+// What a DLTensor says, checked: a producer may be anybody's code.
+struct Description {
+  DType dtype;
+  DimVector sizes, strides;
+  char* data;
+  int64_t nbytes;  // up to the end of the last element
+};
+
+// Row-major strides where the producer gives none, and where no element is reached by them.
+void fill_strides(const DLTensor& given, bool empty, Description& d) {
+  int64_t dense = 1;
+  d.strides.resize(d.sizes.size());
+  for (size_t i = d.sizes.size(); i-- > 0;) {
+    const bool unused = empty || d.sizes[i] <= 1;
+    const int64_t stride =
+        given.strides && !(unused && given.strides[i] < 0) ? given.strides[i] : dense;
+    if (stride < 0)
+      raise_python(PyExc_BufferError,
+                   "from_dlpack(): size {} and stride {} at dimension {} are not supported",
+                   d.sizes[i], stride, i);
+    d.strides[i] = stride;
+    if (__builtin_mul_overflow(dense, std::max<int64_t>(d.sizes[i], 1), &dense))
+      raise_python(PyExc_BufferError, "from_dlpack(): sizes and strides overflow");
+  }
+}
+
+// Bytes from the first element to the end of the last.
+int64_t reach_of(const Description& d) {
+  int64_t reach = 1, nbytes = 0;
+  bool overflow = false;
+  for (size_t i = 0; i < d.sizes.size(); i++) {
+    int64_t last = 0;
+    overflow |= __builtin_mul_overflow(d.sizes[i] - 1, d.strides[i], &last) ||
+                __builtin_add_overflow(reach, last, &reach);
+  }
+  overflow |= __builtin_mul_overflow(reach, item_size(d.dtype), &nbytes);
+  if (overflow) raise_python(PyExc_BufferError, "from_dlpack(): sizes and strides overflow");
+  return nbytes;
+}
+
+Description describe(const DLTensor& given) {
+  if (given.device.type != kCpuDevice || given.device.id < 0) {
+    raise_python(PyExc_BufferError,
+                 "from_dlpack(): expected memory on the cpu, got DLPack device type {}, id {}",
+                 static_cast<int64_t>(given.device.type), static_cast<int64_t>(given.device.id));
+  }
+  Description d{taeda_type(given.dtype), {}, {}, nullptr, 0};
+  if (given.ndim < 0 || given.ndim > 64)
+    raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions",
+                 static_cast<int64_t>(given.ndim));
+  if (given.ndim > 0 && !given.shape)
+    raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions without a shape",
+                 static_cast<int64_t>(given.ndim));
+  for (int i = 0; i < given.ndim; i++) {
+    if (given.shape[i] < 0)
+      raise_python(PyExc_BufferError, "from_dlpack(): size {} at dimension {}", given.shape[i], i);
+    d.sizes.push_back(given.shape[i]);
+  }
+  const bool empty = std::find(d.sizes.begin(), d.sizes.end(), 0) != d.sizes.end();
+  fill_strides(given, empty, d);
+  if (empty) return d;
+  d.nbytes = reach_of(d);
+  if (!given.data)
+    raise_python(PyExc_BufferError, "from_dlpack(): {} bytes at a null pointer", d.nbytes);
+  uintptr_t begin = 0, end = 0;
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(given.data), given.byte_offset, &begin) ||
+      __builtin_add_overflow(begin, static_cast<uintptr_t>(d.nbytes), &end))
+    raise_python(PyExc_BufferError,
+                 "from_dlpack(): a byte offset of {} leads out of the address space",
+                 given.byte_offset);
+  d.data = static_cast<char*>(given.data) + given.byte_offset;
+  return d;
+}
+
 template <class Managed>
 Tensor import_tensor(PyObject* capsule, const char* name, const char* used_name) {
   Managed* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
@@ -139,46 +213,16 @@ Tensor import_tensor(PyObject* capsule, const char* name, const char* used_name)
       raise_python(PyExc_BufferError, "from_dlpack(): DLPack version {} is not supported",
                    managed->major);
   }
-  const DLTensor& given = managed->tensor;
-  if (given.device.type != kCpuDevice) {
-    raise_python(PyExc_BufferError,
-                 "from_dlpack(): expected memory on the cpu, got DLPack device type {}",
-                 static_cast<int64_t>(given.device.type));
-  }
-  const DType dtype = taeda_type(given.dtype);
-  if (given.ndim < 0 || given.ndim > 64)
-    raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions",
-                 static_cast<int64_t>(given.ndim));
-  DimVector sizes, strides(static_cast<size_t>(given.ndim));
-  for (int i = 0; i < given.ndim; i++) sizes.push_back(given.shape[i]);
-  const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-  int64_t dense = 1, reach = 1, nbytes = empty ? 0 : item_size(dtype);
-  for (int i = given.ndim - 1; i >= 0; i--) {
-    const size_t at = static_cast<size_t>(i);
-    const int64_t size = sizes[at];
-    strides[at] = given.strides ? given.strides[i] : dense;
-    if (size < 0 || (strides[at] < 0 && size > 1)) {
-      raise_python(PyExc_BufferError,
-                   "from_dlpack(): size {} and stride {} at dimension {} are not supported", size,
-                   strides[at], at);
-    }
-    int64_t last = 0;
-    if (__builtin_mul_overflow(dense, std::max<int64_t>(size, 1), &dense) ||
-        (!empty && (__builtin_mul_overflow(size - 1, strides[at], &last) ||
-                    __builtin_add_overflow(reach, last, &reach) ||
-                    __builtin_mul_overflow(reach, item_size(dtype), &nbytes)))) {
-      raise_python(PyExc_BufferError, "from_dlpack(): sizes and strides overflow");
-    }
-  }
-  char* data = static_cast<char*>(given.data) + given.byte_offset;
+  const Description d = describe(managed->tensor);
   // From here on the memory is ours: the capsule must not be used again.
   check_status(PyCapsule_SetName(capsule, used_name));
-  Ref<Storage> storage = Storage::wrap(data, nbytes, Device(), release_imported<Managed>, managed);
+  Ref<Storage> storage =
+      Storage::wrap(d.data, d.nbytes, Device(), release_imported<Managed>, managed);
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     if (managed->flags & kReadOnly) storage->set_read_only();
   }
-  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), dtype, Device()));
-  impl->set_layout(sizes, strides, 0);
+  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), d.dtype, Device()));
+  impl->set_layout(d.sizes, d.strides, 0);
   return Tensor(std::move(impl));
 }
 

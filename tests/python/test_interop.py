@@ -265,6 +265,56 @@ def test_dlpack_sizes_that_overflow(sizes, strides):
         torch.from_dlpack(capsule)
 
 
+# What a producer may get wrong, as (field, value), for a float32 tensor of 2 x 3 elements.
+WRONG_CAPSULES = [
+    ("data", None),
+    ("shape", None),
+    ("ndim", -1),
+    ("ndim", 65),
+    ("ndim", 2**31 - 1),
+    ("device", (1, -1)),
+    ("device", (2, 0)),
+    ("device", (0, 0)),
+    ("dtype", (2, 32, 2, 0)),
+    ("dtype", (2, 32, 0, 0)),
+    ("dtype", (2, 32, 0, 1)),
+    ("dtype", (2, 0, 1, 0)),
+    ("dtype", (2, 24, 1, 0)),
+    ("dtype", (9, 32, 1, 0)),
+    ("dtype", (255, 255, 255, 255)),
+    ("byte_offset", 2**64 - 8),
+    ("shape", (-2, 3)),
+    ("shape", (2, -3)),
+    ("shape", (-(2**63), 0)),
+    ("strides", (-3, 1)),
+    ("strides", (3, -(2**63))),
+    ("strides", (2**62, 1)),
+]
+
+
+@pytest.mark.parametrize("field, value", WRONG_CAPSULES)
+def test_dlpack_descriptions_that_cannot_be(field, value):
+    capsule, keep = float_capsule([2, 3], [3, 1])
+    if field in ("shape", "strides"):
+        value = value and (ctypes.c_int64 * 2)(*value)
+    elif isinstance(value, tuple):
+        value = type(getattr(keep[0], field))(*value)
+    setattr(keep[0], field, value)
+    with pytest.raises(BufferError, match="from_dlpack"):
+        torch.from_dlpack(capsule)
+    with pytest.raises(BufferError):  # the capsule is as it was
+        torch.from_dlpack(capsule)
+
+
+def test_dlpack_of_nothing_needs_no_memory():
+    capsule, keep = float_capsule([2, 0], [-5, 1 << 62])
+    keep[0].data = None
+    x = torch.from_dlpack(capsule)
+    assert x.shape == (2, 0) and x.stride() == torch.empty(2, 0).stride()
+    capsule, _keep = float_capsule([1, 3], [-7, 1])
+    assert torch.from_dlpack(capsule).expand(4, 3).sum() == 0
+
+
 @pytest.mark.parametrize("sizes", [[], [3], [2, 3], [2, 0, 3]])
 def test_dlpack_without_strides_is_row_major(sizes):
     capsule, _keep = float_capsule(sizes)
