@@ -38,6 +38,14 @@ void map(SharedFile& file) {
   file.data = data;
 }
 
+// A mapped file that another process makes smaller would end this one with SIGBUS.
+bool seal_size(int handle) {
+  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (fcntl(handle, F_ADD_SEALS, kSize) == 0) return true;
+  const int seals = fcntl(handle, F_GET_SEALS);  // somebody else may have sealed it, for good
+  return seals >= 0 && (seals & kSize) == kSize;
+}
+
 // A mapping cannot be empty.
 size_t mapped_bytes(int64_t nbytes) { return nbytes > 0 ? static_cast<size_t>(nbytes) : 1; }
 
@@ -49,8 +57,9 @@ void share_memory(Storage& storage) {
                        storage.device());
   auto file = std::make_unique<SharedFile>();
   file->bytes = mapped_bytes(storage.nbytes());
-  file->handle = memfd_create("taeda", MFD_CLOEXEC);
-  if (file->handle < 0 || ftruncate(file->handle, static_cast<off_t>(file->bytes)) != 0)
+  file->handle = memfd_create("taeda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file->handle < 0 || ftruncate(file->handle, static_cast<off_t>(file->bytes)) != 0 ||
+      !seal_size(file->handle))
     fail_system("get", file->bytes);
   map(*file);
   storage.replace(file->data, release_shared, file.get());
@@ -68,7 +77,10 @@ Ref<Storage> open_shared(int handle, int64_t nbytes) {
   file->bytes = mapped_bytes(nbytes);
   file->handle = fcntl(handle, F_DUPFD_CLOEXEC, 0);
   struct stat facts;
-  if (file->handle < 0 || fstat(file->handle, &facts) != 0) fail_system("open", file->bytes);
+  if (file->handle < 0) fail_system("open", file->bytes);
+  TD_CHECK(seal_size(file->handle),
+           "share_memory: expected a memory file whose size is sealed, got one that can shrink");
+  if (fstat(file->handle, &facts) != 0) fail_system("open", file->bytes);
   TD_CHECK(static_cast<size_t>(facts.st_size) >= file->bytes,
            "share_memory: the file has {} bytes, expected {}", static_cast<int64_t>(facts.st_size),
            nbytes);

@@ -118,3 +118,35 @@ def test_spawn():
     assert x.tolist() == [1, 2, 3]
     with pytest.raises(mp.ProcessRaisedException, match="no luck"):
         mp.start_processes(fails, ("no luck",), nprocs=2, start_method="fork")
+
+
+def test_shared_memory_cannot_shrink_under_its_readers():
+    x = torch.ones(1 << 16).share_memory_()
+    handle = x.untyped_storage()._shared_handle()
+
+    def shrink():
+        with pytest.raises(PermissionError):
+            os.ftruncate(handle, 0)
+
+    in_child(shrink)
+    assert x.sum().item() == 1 << 16
+
+
+@pytest.mark.parametrize("sealable", [False, True])
+def test_a_file_that_can_shrink_is_no_shared_memory(tmp_path, sealable):
+    """Sealed where that can still be done, refused where not."""
+    storage = torch.UntypedStorage
+    if sealable:
+        handle = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    else:
+        handle = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    os.ftruncate(handle, 4096)
+    if not sealable:
+        with pytest.raises(RuntimeError, match="whose size is sealed"):
+            storage._from_shared(handle, 4096)
+        return
+    assert len(storage._from_shared(handle, 4096)) == 4096
+    with pytest.raises(PermissionError):
+        os.ftruncate(handle, 0)
+    with pytest.raises(RuntimeError, match="expected 8192"):
+        storage._from_shared(handle, 8192)
