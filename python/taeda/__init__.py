@@ -15,7 +15,13 @@ from __future__ import annotations
 import importlib as _importlib
 from math import e, inf, nan, pi  # noqa: F401
 
-from taeda import _C
+try:
+    from taeda import _C
+except ImportError:
+    from taeda._hook import check_python
+
+    check_python()
+    raise
 from taeda._C import *  # noqa: F403
 from taeda._C import OutOfMemoryError, Tensor  # noqa: F401
 from taeda.version import __version__  # noqa: F401

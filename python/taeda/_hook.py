@@ -54,8 +54,77 @@ def install() -> None:
     sys.modules["torch"] = taeda
 
 
+def check_python() -> None:
+    """ImportError where the core in this package is built for another Python than runs here."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    cores = [name for name in os.listdir(package) if name.startswith("_C.") and ".so" in name]
+    if not cores or any("_C" + end in cores for end in importlib.machinery.EXTENSION_SUFFIXES):
+        return
+    raise ImportError(
+        f"taeda in {package} is built for another Python ({', '.join(cores)}) than the one that "
+        f"runs here, {sys.executable} ({sys.version.split()[0]}). Processes that a program under "
+        "`python -m taeda` starts need its Python, sys.executable.",
+        name="taeda._C",
+    )
+
+
+def _flags_and_program(command: Sequence[str]) -> tuple[str, list[str]]:
+    """The letters of a Python command's flags, and what follows them: a script, -c or -m."""
+    flags = ""
+    for place, argument in enumerate(command[1:], start=1):
+        if not argument.startswith("-") or argument in ("-", "-c", "-m"):
+            return flags, list(command[place:])
+        if not argument.startswith("--"):
+            flags += argument[1:]
+    return flags, []
+
+
+def _mentions_torch(program: list[str], folder: str) -> bool:
+    """Whether the text that a Python command would run imports torch, as far as one can see."""
+    if program[:1] == ["-c"]:
+        text = " ".join(program[1:2])
+    elif program and not program[0].startswith("-"):
+        try:
+            with open(os.path.join(folder, program[0]), encoding="utf-8", errors="replace") as file:
+                text = file.read(1 << 20)
+        except OSError:
+            return False
+    else:
+        return False
+    import re
+
+    torch = r"(?:^|[;:\n])\s*(?:from\s+torch\b|import\s[^;\n#]*\btorch\b)"
+    return re.search(torch, text) is not None
+
+
+def _refuse_isolated(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook: no child that would import another torch because it ignores PYTHONPATH."""
+    if event != "subprocess.Popen":
+        return
+    executable, command, folder, _ = arguments
+    if not isinstance(command, list | tuple):
+        return
+    try:
+        words = [os.fsdecode(word) for word in command]
+    except TypeError:
+        return
+    name = os.path.basename(os.fsdecode(executable) if executable else (words or [""])[0])
+    if not name.startswith("python"):
+        return
+    flags, program = _flags_and_program(words)
+    if set(flags) & set("IE") and _mentions_torch(program, os.fsdecode(folder or "")):
+        raise RuntimeError(
+            f"{' '.join(words[:3])}: with -I or -E a Python process ignores PYTHONPATH, by which "
+            "the children of `python -m taeda` import taeda as torch; this one would import "
+            "another torch, or none. Leave the flag out, or start it with `-m taeda` before the "
+            "program."
+        )
+
+
 def install_in_children() -> None:
-    """The same for Python processes that this one starts (not those started with -E or -I)."""
+    """The same for Python processes that this one starts. Those that -I or -E would keep from it
+    raise RuntimeError here, where it can be seen that they import torch."""
+    sys.addaudithook(_refuse_isolated)
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_torch")
     inherited = os.environ.get("PYTHONPATH", "")
     if folder not in inherited.split(os.pathsep):

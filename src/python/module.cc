@@ -57,10 +57,12 @@ PyMethodDef module_functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// A size of 0 and not -1, with which Python would hand copies of the module to subinterpreters
+// without asking.
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "taeda._C",
                           "taeda's core.",
-                          -1,
+                          0,
                           module_functions,
                           nullptr,
                           nullptr,
@@ -86,6 +88,16 @@ PyObject* public_function(const char* qualified) {
 
 extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   using namespace taeda::python;
+  // Types and objects are the process's: an interpreter beside the main one would share them
+  // without a lock.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "taeda does not support subinterpreters: import it in the main interpreter, "
+                    "and use threads or processes");
+    return nullptr;
+  }
+  static PyObject* made = nullptr;  // again where a program has taken it out of sys.modules
+  if (made) return new_ref(made);
   PyRef module = PyRef::adopt(PyModule_Create(&definition));
   if (!module) return nullptr;
   TD_PYTHON_TRY
@@ -115,6 +127,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_autograd(module.get());
   add_handover(module.get());
   taeda::set_interrupt_hook(look_for_signals);
+  made = new_ref(module.get());
   return module.release();
   TD_PYTHON_CATCH(nullptr)
 }

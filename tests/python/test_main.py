@@ -289,3 +289,72 @@ def test_children_find_taeda_from_other_folders(tmp_path):
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"}, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_a_child_with_another_python_says_so(tmp_path):
+    """Played by a package whose core has another version's name, and a Python without taeda."""
+    import taeda
+
+    package = tmp_path / "taeda"
+    package.mkdir()
+    for file in Path(taeda.__file__).resolve().parent.iterdir():
+        if file.name != "__pycache__":
+            (package / file.name).symlink_to(file)
+    (package / "_C.cpython-309-x86_64-linux-gnu.so").write_bytes(b"")
+    for code in ("import torch", "import taeda"):
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code], capture_output=True, text=True, timeout=60,
+            env={"PYTHONPATH": f"{tmp_path}/taeda/_as_torch:{tmp_path}"},
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert (
+            "ImportError: taeda in" in done.stderr and "is built for another Python" in done.stderr
+        )
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E", "-sI"])
+def test_an_isolated_child_does_not_import_another_torch(tmp_path, flag):
+    (tmp_path / "child.py").write_text(
+        "from torch.nn import functional\nprint('the wrong torch')\n"
+    )
+    (tmp_path / "plain.py").write_text("print('no torch in here')\n")
+    code = f"""
+import subprocess, sys
+for program in (["child.py"], ["-c", "import os; import torch"], ["-c", "import sys, torch"]):
+    try:
+        subprocess.run([sys.executable, "{flag}", *program])
+    except RuntimeError as error:
+        print("with -I or -E" in str(error))
+subprocess.run([sys.executable, "{flag}", "plain.py"], check=True)
+code = "import torch; print(torch.__name__)"
+subprocess.run([sys.executable, "{flag}", "-m", "taeda", "-c", code])
+"""
+    done = run("-m", "taeda", "-c", code, cwd=tmp_path)
+    assert done.stdout.split("\n") == ["True"] * 3 + ["no torch in here", "taeda", ""], done.stderr
+
+
+SUBINTERPRETER = """
+import sys
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    import _interpreters as interpreters
+if sys.argv[1] == "after":
+    import taeda
+other = interpreters.create()
+text = "try:\\n    import taeda\\nexcept ImportError as error:\\n    print(error)"
+interpreters.run_string(other, "import sys\\nsys.path[:] = " + repr(sys.path) + "\\n" + text)
+import taeda, importlib
+print(taeda.ones(2).sum().item())
+del sys.modules["taeda._C"]
+core = importlib.import_module("taeda._C")
+print(core.Tensor is taeda.Tensor)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_subinterpreters_are_refused(when):
+    pytest.importorskip("_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters")
+    done = run("-c", SUBINTERPRETER, when)
+    assert "taeda does not support subinterpreters" in done.stdout
+    assert done.stdout.split("\n")[-3:] == ["2.0", "True", ""]

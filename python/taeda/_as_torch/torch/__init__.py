@@ -6,6 +6,14 @@
 import sys
 from os.path import abspath, dirname
 
+# Older ones than taeda's files are written for; this file says so to all of them.
+if sys.version_info < (3, 11):  # noqa: UP036
+    raise ImportError(
+        f"a program under `python -m taeda` has started {sys.executable}, which is Python "
+        f"{sys.version.split()[0]} and cannot run taeda; use its own Python, sys.executable",
+        name="torch",
+    )
+
 try:
     import taeda  # noqa: F401
 except ModuleNotFoundError as error:
