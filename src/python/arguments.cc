@@ -1,5 +1,6 @@
 #include "python/arguments.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "python/torch_function.h"
@@ -17,9 +18,9 @@ namespace {
 PyObject* numpy_type(const char* name) {
   PyObject* numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
   if (!numpy) return nullptr;
-  PyObject* type = PyObject_GetAttrString(numpy, name);
+  PyRef type = PyRef::adopt(PyObject_GetAttrString(numpy, name));
   if (!type) PyErr_Clear();
-  return type;
+  return type && PyType_Check(type.get()) ? type.release() : nullptr;
 }
 
 bool looks_like_numpy(PyObject* object) {
@@ -78,6 +79,7 @@ Scalar scalar_from_long(PyObject* object) {
 // An object of a foreign type with __index__: asked for by calling it, which an array may refuse.
 bool converts_to_int(PyObject* object) {
   if (!PyIndex_Check(object)) return false;
+  const PyRef kept = PyRef::share(object);  // __index__ may change the list it came from
   if (PyRef::adopt(PyNumber_Index(object))) return true;
   PyErr_Clear();
   return false;
@@ -127,7 +129,11 @@ bool can_be_int(PyObject* object) {
 int64_t to_int(PyObject* object) {
   if (PyLong_Check(object)) return int_from_long(object);
   if (is_tensor(object)) return tensor_of(object).item_scalar().to_int();
-  if (is_numpy_bool(object)) return PyObject_IsTrue(object);
+  if (is_numpy_bool(object)) {
+    const int truth = PyObject_IsTrue(object);
+    check_status(truth);
+    return truth;
+  }
   return int_from_long(PyRef::check(PyNumber_Index(object)).get());
 }
 
@@ -148,11 +154,11 @@ double to_float(PyObject* object) {
 }
 
 DimVector to_ints(PyObject* object) {
-  PyRef items = PyRef::check(PySequence_Fast(object, "expected a sequence of ints"));
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.get());
+  PyRef items = PyRef::check(PySequence_Tuple(object));  // to_int may change a list
+  const Py_ssize_t size = PyTuple_GET_SIZE(items.get());
   DimVector values(static_cast<size_t>(size));
   for (Py_ssize_t i = 0; i < size; i++)
-    values[static_cast<size_t>(i)] = to_int(PySequence_Fast_GET_ITEM(items.get(), i));
+    values[static_cast<size_t>(i)] = to_int(PyTuple_GET_ITEM(items.get(), i));
   return values;
 }
 
@@ -479,8 +485,12 @@ TensorList Arguments::tensors(int i) const {
     PyObject* item = PySequence_Fast_GET_ITEM(sequence, j);
     if (item == Py_None)
       list.emplace_back();
-    else
+    else if (is_tensor(item))
       list.push_back(tensor_of(item));
+    else  // Python code of another argument has changed the list since it was looked at
+      raise_python(PyExc_TypeError,
+                   "{}(): expected Tensor as element {} in argument {}, but got {}", function_.name,
+                   static_cast<int64_t>(j), i - function_.method, type_name(item));
   }
   return list;
 }
@@ -491,12 +501,18 @@ IntList Arguments::to_int_list(int i) const {
   const Param& param = function_.signatures[overload_].params[i];
   PyObject* const* items = &value;
   Py_ssize_t size = 1;
+  PyRef copy;
   if (i == varargs_) {
     items = args_;
     size = nargs_;
   } else if (is_sequence(value)) {
-    items = PySequence_Fast_ITEMS(value);
     size = PySequence_Fast_GET_SIZE(value);
+    const auto runs_python = [](PyObject* item) { return !PyLong_CheckExact(item); };
+    items = PySequence_Fast_ITEMS(value);
+    if (PyList_Check(value) && std::any_of(items, items + size, runs_python)) {
+      copy = PyRef::check(PyList_AsTuple(value));  // __index__ may change the list
+      items = PySequence_Fast_ITEMS(copy.get());
+    }
   } else {
     IntList list{IntSpan()};
     list.values() = DimVector(param.repeat, to_int(value));
@@ -540,6 +556,7 @@ FloatList Arguments::to_float_list(int i) const {
   }
   for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
     PyObject* item = PySequence_Fast_GET_ITEM(value, j);
+    const PyRef kept = PyRef::share(item);  // __float__ may change the list
     if (!can_be_float(item)) {
       raise_python(PyExc_TypeError,
                    "{}(): argument '{}' failed to unpack the object at pos {} with error \"type "

@@ -31,10 +31,10 @@ struct Target {
 };
 
 std::vector<Target> to_targets(PyObject* sequence, const char* what) {
-  PyRef items = PyRef::check(PySequence_Fast(sequence, what));
+  PyRef items = PyRef::check(PySequence_Tuple(sequence));  // __index__ may change a list
   std::vector<Target> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
+    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
     if (is_tensor(item)) {
       out.push_back({tensor_of(item), autograd::gradient_edge(tensor_of(item)), {}});
     } else if (PyTuple_Check(item) && PyTuple_GET_SIZE(item) >= 2) {
@@ -242,6 +242,7 @@ PyObject* enter_inference(PyObject*, PyObject* enabled) {
 }
 PyObject* exit_inference(PyObject*, PyObject* saved) {
   const long state = PyLong_AsLong(saved);
+  if (state == -1 && PyErr_Occurred()) return nullptr;
   thread_modes.inference = state & 1;
   thread_modes.grad_enabled = (state & 2) != 0;
   thread_modes.excluded =
@@ -339,7 +340,9 @@ PyObject* enter_dual_level(PyObject*, PyObject*) {
 }
 PyObject* exit_dual_level(PyObject*, PyObject* level) {
   TD_PYTHON_TRY
-  autograd::exit_dual_level(PyLong_AsUnsignedLongLong(level));
+  const unsigned long long which = PyLong_AsUnsignedLongLong(level);
+  if (which == static_cast<unsigned long long>(-1) && PyErr_Occurred()) return nullptr;
+  autograd::exit_dual_level(which);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }

@@ -215,6 +215,9 @@ PyMemberDef context_members[] = {
 
 TensorList tensors_in(PyObject* tuple, const char* what) {
   TensorList out;
+  if (tuple && !PyTuple_Check(tuple))  // the attributes of ctx are anybody's to set
+    raise_python(PyExc_TypeError, "expected a tuple of Tensors for {}, but got {}", what,
+                 type_name(tuple));
   for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); i++)
     out.push_back(tensor_or_none(PyTuple_GET_ITEM(tuple, i), what));
   return out;

@@ -64,6 +64,9 @@ static PyObject* result_repr(PyObject* self) {
   TD_PYTHON_TRY
   std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
   PyRef names = PyRef::check(PyObject_GetAttrString(self, "__match_args__"));
+  if (!PyTuple_Check(names.get()) || PyTuple_GET_SIZE(names.get()) != PyTuple_GET_SIZE(self))
+    raise_python(PyExc_TypeError, "__match_args__ must name the {} items of {}",
+                 static_cast<int64_t>(PyTuple_GET_SIZE(self)), type_name(self));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
     PyRef value = PyRef::check(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
     text += i ? ",\n" : "\n";

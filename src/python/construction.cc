@@ -36,6 +36,23 @@ bool is_nested(PyObject* object) {
   return true;
 }
 
+// The items of a sequence as a list or tuple: no more than its length, whatever its iterator gives.
+PyRef items_of(PyObject* data) {
+  if (PyList_CheckExact(data) || PyTuple_CheckExact(data)) return PyRef::share(data);
+  const Py_ssize_t length = PySequence_Length(data);
+  if (length < 0) throw PythonError();
+  PyRef iterator = PyRef::check(PyObject_GetIter(data));
+  PyRef items = PyRef::check(PyList_New(0));
+  while (PyRef item = PyRef::adopt(PyIter_Next(iterator.get()))) {
+    if (PyList_GET_SIZE(items.get()) == length)
+      raise_python(PyExc_ValueError, "expected {} items in a {}, whose len() says so, got more",
+                   static_cast<int64_t>(length), type_name(data));
+    check_status(PyList_Append(items.get(), item.get()));
+  }
+  if (PyErr_Occurred()) throw PythonError();
+  return items;
+}
+
 DimVector infer_sizes(PyObject* data) {
   DimVector sizes;
   PyRef current = PyRef::share(data);
@@ -78,7 +95,7 @@ DType infer_dtype(PyObject* data, int depth = 0) {
   // np.void is a sequence, but as a scalar none of numbers.
   if (!is_nested(data) || is_numpy_array(data) || is_numpy_scalar(data)) return number_dtype(data);
   if (depth > kMaxDims) raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(data));
-  PyRef items = PyRef::check(PySequence_Fast(data, "not a sequence"));
+  const PyRef items = items_of(data);
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.get());
   if (size == 0) return default_dtype();
   DType found = DType::kBool;
@@ -164,7 +181,7 @@ class Filler {
       return;
     }
     if (!is_nested(data)) raise_python(PyExc_TypeError, "not a sequence");
-    PyRef items = PyRef::check(PySequence_Fast(data, "not a sequence"));
+    const PyRef items = items_of(data);
     const int64_t expected = sizes_[dim];
     const auto check_size = [&] {
       const int64_t size = PySequence_Fast_GET_SIZE(items.get());

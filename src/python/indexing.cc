@@ -138,8 +138,13 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
 
 Py_ssize_t length(PyObject* self) {
   TD_PYTHON_TRY
-  if (hands_over(self)) [[unlikely]]
-    return PyNumber_AsSsize_t(hand_over("__len__", {self}).get(), PyExc_OverflowError);
+  if (hands_over(self)) [[unlikely]] {
+    const Py_ssize_t size =
+        PyNumber_AsSsize_t(hand_over("__len__", {self}).get(), PyExc_OverflowError);
+    if (size < 0 && !PyErr_Occurred())
+      raise_python(PyExc_ValueError, "__len__() should return >= 0");
+    return size;
+  }
   const Tensor& x = tensor_of(self);
   if (x.dim() == 0) raise_python(PyExc_TypeError, "len() of a 0-d tensor");
   return static_cast<Py_ssize_t>(x.sizes()[0]);

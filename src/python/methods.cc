@@ -41,6 +41,17 @@ using FastArgs = PyObject* const*;
 constexpr uint8_t kNone = Param::kNone;
 constexpr uint8_t kOnly = Param::kKeywordOnly;
 
+// RecursionError, not the end of the stack, for what nests without end.
+class RecursionGuard {
+ public:
+  explicit RecursionGuard(const char* where) {
+    if (Py_EnterRecursiveCall(where)) throw PythonError();
+  }
+  ~RecursionGuard() { Py_LeaveRecursiveCall(); }
+  RecursionGuard(const RecursionGuard&) = delete;
+  RecursionGuard& operator=(const RecursionGuard&) = delete;
+};
+
 // --- layout ---
 
 TD_METHOD(size, {"dim", Kind::kInt, "None", kNone}) {
@@ -146,6 +157,7 @@ constexpr RowReader kRowReaders[kNumDTypes] = TD_READERS(fill_list);
 #undef TD_READERS
 
 PyObject* nested_list(const Tensor& x, const char* data, size_t dim) {
+  const RecursionGuard guard(" in tolist()");
   const int64_t size = x.sizes()[dim], step = x.strides()[dim] * x.itemsize();
   PyRef list = PyRef::check(PyList_New(static_cast<Py_ssize_t>(size)));
   if (dim + 1 == x.sizes().size()) {
@@ -219,6 +231,9 @@ TD_METHOD(__dlpack__, {"stream", Kind::kObject, "None", kOnly | kNone},
           {"dl_device", Kind::kObject, "None", kOnly | kNone},
           {"copy", Kind::kBool, "None", kOnly | kNone}) {
   int major = 0, minor = 0;
+  if (a.present(2) && !PyTuple_Check(a.object(2)))
+    raise_python(PyExc_TypeError, "__dlpack__(): argument 'max_version' must be tuple, not {}",
+                 type_name(a.object(2)));
   if (a.present(2) && !PyArg_ParseTuple(a.object(2), "ii", &major, &minor)) throw PythonError();
   const Tensor& x = a.tensor(0);
   return to_dlpack(a.present(4) && a.boolean(4) ? op::clone(op::detach(x), std::nullopt) : x,
@@ -246,6 +261,9 @@ PyObject* to_complex_number(PyObject* self, PyObject*) {
 
 PyObject* format(PyObject* self, PyObject* spec) {
   TD_PYTHON_TRY
+  if (!PyUnicode_Check(spec))
+    raise_python(PyExc_TypeError, "__format__() argument must be str, not {}",
+                 spec == Py_None ? "None" : type_name(spec));
   const Tensor& x = tensor_of(self);
   if (x.dim() == 0 && !x.is_meta() && is_exact_tensor(self)) {
     return PyObject_Format(PyRef::check(wrap(x.item_scalar())).get(), spec);
@@ -392,16 +410,18 @@ bool is_named_result(PyObject* object) {
 }
 
 PyObject* convert_result(PyObject* result, PyObject* type) {
+  const RecursionGuard guard(" while a result is converted to a subclass of Tensor");
   if (is_tensor(result)) {
     if (PyObject_TypeCheck(result, reinterpret_cast<PyTypeObject*>(type))) return new_ref(result);
     return PyRef::check(as_subclass(result, type)).release();
   }
   const bool named = is_named_result(result);
   if (named || PyTuple_CheckExact(result) || PyList_CheckExact(result)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(result);
+    const PyRef items = PyRef::check(PySequence_Tuple(result));  // a list may change meanwhile
+    const Py_ssize_t size = PyTuple_GET_SIZE(items.get());
     PyRef list = PyRef::check(PyList_New(size));
     for (Py_ssize_t i = 0; i < size; i++) {
-      PyList_SET_ITEM(list.get(), i, convert_result(PySequence_Fast_GET_ITEM(result, i), type));
+      PyList_SET_ITEM(list.get(), i, convert_result(PyTuple_GET_ITEM(items.get(), i), type));
     }
     if (named)
       return call_python([&] {
@@ -422,24 +442,17 @@ PyObject* torch_function(PyObject* type, PyObject* args, PyObject* kwargs) {
                                    &call_kwargs)) {
     return nullptr;
   }
-  PyRef all = PyRef::check(PySequence_Fast(types, "types must be a sequence"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.get()); i++) {
-    const int related = PyObject_IsSubclass(type, PySequence_Fast_GET_ITEM(all.get(), i));
+  PyRef all = PyRef::check(PySequence_Tuple(types));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); i++) {
+    const int related = PyObject_IsSubclass(type, PyTuple_GET_ITEM(all.get(), i));
     check_status(related);
     if (!related) Py_RETURN_NOTIMPLEMENTED;
   }
-  PyRef positional = call_args ? PyRef::share(call_args) : PyRef::check(PyTuple_New(0));
-  if (!PyTuple_Check(positional.get()))
-    positional = PyRef::check(PySequence_Tuple(positional.get()));
-  PyRef result;
   {
     DisableTorchFunctionSubclass disable;
-    result = PyRef::check(call_python([&] {
-      return PyObject_Call(function, positional.get(),
-                           call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
-    }));
+    const PyRef result = call_with(function, call_args, call_kwargs);
     if (type == reinterpret_cast<PyObject*>(tensor_type) || keeps_plain_result(function))
-      return result.release();
+      return new_ref(result.get());
     return convert_result(result.get(), type);
   }
   TD_PYTHON_CATCH(nullptr)

@@ -274,13 +274,14 @@ PyObject* size_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 PyObject* size_repr(PyObject* self) {
+  TD_PYTHON_TRY
   std::string text = "torch.Size([";
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
-    PyRef item = PyRef::adopt(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
-    if (!item) return nullptr;
-    text += std::string(i ? ", " : "") + PyUnicode_AsUTF8(item.get());
+    PyRef item = PyRef::check(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+    text += std::string(i ? ", " : "") + std::string(utf8(item.get()));
   }
   return PyUnicode_FromFormat("%s])", text.c_str());
+  TD_PYTHON_CATCH(nullptr)
 }
 PyObject* size_numel(PyObject* self, PyObject*) {
   PyRef product = PyRef::adopt(PyLong_FromLong(1));
@@ -296,15 +297,25 @@ PyObject* size_reduce(PyObject* self, PyObject*) {
 PyObject* size_subscript(PyObject* self, PyObject* key) {
   return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key));
 }
-PyObject* size_concat(PyObject* self, PyObject* other) {
-  if (!PyTuple_Check(other)) Py_RETURN_NOTIMPLEMENTED;
-  return as_size(PyTuple_Type.tp_as_sequence->sq_concat(self, other));
+// Whether all items are what a Size holds. Sets TypeError for others, which could also be Sizes in
+// Sizes without end.
+bool are_sizes(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    if (PyLong_Check(item)) continue;
+    PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                 type_name(item));
+    return false;
+  }
+  return true;
 }
 // tuple + Size and Size + tuple both make a Size, as in PyTorch.
 PyObject* size_add(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (!are_sizes(a) || !are_sizes(b)) return nullptr;
   return as_size(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
 }
+PyObject* size_concat(PyObject* self, PyObject* other) { return size_add(self, other); }
 PyObject* size_repeat(PyObject* self, Py_ssize_t count) {
   return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(self, count));
 }

@@ -31,7 +31,12 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
   }
   if (overridden) [[unlikely]]
     return call_torch_function(self, args, nargs, kwnames);
-  return PyObject_Vectorcall(cast(self)->function, args, nargsf, kwnames);
+  PyObject* const function = cast(self)->function;
+  if (!function) [[unlikely]] {  // the garbage collector has begun to take it apart
+    PyErr_SetString(PyExc_RuntimeError, "a function was called while it was deleted");
+    return nullptr;
+  }
+  return PyObject_Vectorcall(function, args, nargsf, kwnames);
 }
 
 // As functools.wraps: the wrapper answers for its function, also to inspect.signature.
@@ -61,7 +66,7 @@ PyObject* overridable(PyObject*, PyObject* function) {
 
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* value = PyObject_GenericGetAttr(self, name);
-  if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
+  if (value || !PyErr_ExceptionMatches(PyExc_AttributeError) || !cast(self)->function) return value;
   PyErr_Clear();
   return PyObject_GetAttr(cast(self)->function, name);  // __code__, __defaults__, ...
 }

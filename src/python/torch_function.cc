@@ -27,8 +27,8 @@ bool is_basic(PyTypeObject* type) {
 }
 
 // Arguments that override, subclasses before their bases, else in order of appearance; one per
-// type.
-void collect(PyObject* value, std::vector<PyObject*>& found, bool inside_sequence = false) {
+// type. Python code may take them out of their sequences meanwhile.
+void collect(PyObject* value, std::vector<PyRef>& found, bool inside_sequence = false) {
   if (!inside_sequence && (PyTuple_Check(value) || PyList_Check(value)) &&
       !overrides_torch_function(value)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++) {
@@ -37,12 +37,12 @@ void collect(PyObject* value, std::vector<PyObject*>& found, bool inside_sequenc
     return;
   }
   if (!overrides_torch_function(value)) return;
-  for (PyObject* other : found) {
-    if (Py_TYPE(other) == Py_TYPE(value)) return;
+  for (const PyRef& other : found) {
+    if (Py_TYPE(other.get()) == Py_TYPE(value)) return;
   }
   size_t at = 0;
-  while (at < found.size() && !PyType_IsSubtype(Py_TYPE(value), Py_TYPE(found[at]))) at++;
-  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), value);
+  while (at < found.size() && !PyType_IsSubtype(Py_TYPE(value), Py_TYPE(found[at].get()))) at++;
+  found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), PyRef::share(value));
 }
 
 // Under the GIL.
@@ -69,20 +69,20 @@ PyObject* call_mode(PyObject* function, PyObject* types, PyObject* args, PyObjec
   return result;
 }
 
-PyObject* call_overrides(PyObject* function, const std::vector<PyObject*>& found, PyObject* args,
+PyObject* call_overrides(PyObject* function, const std::vector<PyRef>& found, PyObject* args,
                          PyObject* kwargs) {
   PyRef types = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
   for (size_t i = 0; i < found.size(); i++) {
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
-                     new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i]))));
+                     new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i].get()))));
   }
   if (modes && PyList_GET_SIZE(modes) > 0) {
     PyRef result = PyRef::check(call_mode(function, types.get(), args, kwargs));
     if (result.get() != Py_NotImplemented) return result.release();
   }
-  for (PyObject* object : found) {
+  for (const PyRef& object : found) {
     PyRef method = PyRef::check(
-        PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), torch_function_name));
+        PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object.get())), torch_function_name));
     PyRef result = PyRef::check(call_python([&] {
       return PyObject_CallFunctionObjArgs(method.get(), function, types.get(), args,
                                           kwargs ? kwargs : nullptr, nullptr);
@@ -123,7 +123,7 @@ PyObject* handle_torch_function(PyObject*, PyObject* args, PyObject* kwargs) {
   if (PyTuple_GET_SIZE(args) < 2) {
     raise_python(PyExc_TypeError, "handle_torch_function() takes at least 2 arguments");
   }
-  std::vector<PyObject*> found;
+  std::vector<PyRef> found;
   PyRef relevant = PyRef::check(PySequence_Fast(PyTuple_GET_ITEM(args, 1), "expected a sequence"));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(relevant.get()); i++) {
     collect(PySequence_Fast_GET_ITEM(relevant.get(), i), found);
@@ -138,21 +138,23 @@ PyObject* handle_torch_function(PyObject*, PyObject* args, PyObject* kwargs) {
 // func(*args, **kwargs) without looking at subclasses: the body of `__torch_function__ =
 // _disabled_torch_function_impl`.
 PyObject* disabled_torch_function(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
   PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
   if (!PyArg_ParseTuple(args, "OO|OO", &function, &types, &call_args, &call_kwargs)) return nullptr;
-  PyRef empty = PyRef::adopt(PyTuple_New(0));
-  subclass_disabled++;
-  PyObject* result = call_python([&] {
-    return PyObject_Call(function, call_args ? call_args : empty.get(),
-                         call_kwargs && call_kwargs != Py_None ? call_kwargs : nullptr);
-  });
-  subclass_disabled--;
-  return result;
+  const DisableTorchFunctionSubclass disable;
+  return call_with(function, call_args, call_kwargs).release();
+  TD_PYTHON_CATCH(nullptr)
 }
 
 // `_set_torch_function_state(delta)`: what DisableTorchFunctionSubclass enters and leaves with.
 PyObject* disable_subclasses(PyObject*, PyObject* delta) {
-  subclass_disabled += static_cast<int>(PyLong_AsLong(delta));
+  const long change = PyLong_AsLong(delta);
+  if (change == -1 && PyErr_Occurred()) return nullptr;
+  if (change < -1 || change > 1 || subclass_disabled + change < 0) {
+    PyErr_SetString(PyExc_ValueError, "_disable_torch_function_subclass(): leave without enter");
+    return nullptr;
+  }
+  subclass_disabled += static_cast<int>(change);
   Py_RETURN_NONE;
 }
 
@@ -195,6 +197,17 @@ PyMethodDef functions[] = {
 
 DisableTorchFunctionSubclass::DisableTorchFunctionSubclass() { subclass_disabled++; }
 DisableTorchFunctionSubclass::~DisableTorchFunctionSubclass() { subclass_disabled--; }
+
+PyRef call_with(PyObject* function, PyObject* args, PyObject* kwargs) {
+  const PyRef positional =
+      args ? PyRef::check(PySequence_Tuple(args)) : PyRef::check(PyTuple_New(0));
+  if (kwargs == Py_None) kwargs = nullptr;
+  if (kwargs && !PyDict_Check(kwargs))
+    raise_python(PyExc_TypeError, "__torch_function__: kwargs must be a dict, not {}",
+                 type_name(kwargs));
+  return PyRef::check(
+      call_python([&] { return PyObject_Call(function, positional.get(), kwargs); }));
+}
 
 bool keeps_plain_result(PyObject* function) {
   // Property getters are method wrappers of getset descriptors.
@@ -251,7 +264,7 @@ bool is_overridden_by(PyObject* argument) {
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames) {
   TD_PYTHON_TRY
-  std::vector<PyObject*> found;
+  std::vector<PyRef> found;
   PyRef tuple = PyRef::check(PyTuple_New(nargs));
   for (Py_ssize_t i = 0; i < nargs; i++) {
     collect(args[i], found);
