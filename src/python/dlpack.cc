@@ -143,9 +143,8 @@ void fill_strides(const DLTensor& given, bool empty, Description& d) {
   int64_t dense = 1;
   d.strides.resize(d.sizes.size());
   for (size_t i = d.sizes.size(); i-- > 0;) {
-    const bool unused = empty || d.sizes[i] <= 1;
-    const int64_t stride =
-        given.strides && !(unused && given.strides[i] < 0) ? given.strides[i] : dense;
+    const bool unused = empty || (d.sizes[i] == 1 && given.strides && given.strides[i] < 0);
+    const int64_t stride = given.strides && !unused ? given.strides[i] : dense;
     if (stride < 0)
       raise_python(PyExc_BufferError,
                    "from_dlpack(): size {} and stride {} at dimension {} are not supported",

@@ -429,7 +429,7 @@ WRITES = {
         v, x, torch.zeros(1, dtype=torch.long), max_norm=0.1
     ),
     "offsets of embedding_bag": lambda x, i, v, y: torch.nn.functional.embedding_bag(
-        v.clamp(0, 63), x, v, max_norm=0.1
+        v.clamp(0, 63), x, v.where(v != 64, 65), max_norm=0.1
     ),
 }
 
@@ -446,3 +446,42 @@ def test_a_bad_index_leaves_the_destination_alone(name: str, bad: int) -> None:
         with pytest.raises((IndexError, RuntimeError, ValueError)):
             WRITES[name](x, i, v, torch.full((64, 300), 2.0))
         np.testing.assert_array_equal(x.numpy(), before)
+
+
+N = 64
+# What only reads by `v` [64], whose last place is bad for a size of up to 64.
+READS = {
+    "index_select": lambda x, v: torch.index_select(x, 0, v),
+    "x[v]": lambda x, v: x[v],
+    "gather": lambda x, v: torch.gather(x, 0, v.unsqueeze(1)),
+    "take": lambda x, v: torch.take(x[:, 0], v),
+    "embedding": lambda x, v: torch.nn.functional.embedding(v, x),
+    "embedding_dense_backward": lambda x, v: torch.embedding_dense_backward(x, v, N, -1, False),
+    "nll_loss": lambda x, v: torch.nn.functional.nll_loss(x, v),
+    "cross_entropy": lambda x, v: torch.nn.functional.cross_entropy(x, v),
+    "multi_margin_loss": lambda x, v: torch.nn.functional.multi_margin_loss(x, v),
+    "one_hot": lambda x, v: torch.nn.functional.one_hot(v, N),
+    "max_unpool1d": lambda x, v: torch.nn.functional.max_unpool1d(x[:1, None], v[None, None], 1),
+    "max_unpool2d": lambda x, v: torch.nn.functional.max_unpool2d(
+        x[:1, None, None], v[None, None, None], 1
+    ),
+    "searchsorted": lambda x, v: torch.searchsorted(x[0], x[1], sorter=v),
+    "lengths of ctc_loss": lambda x, v: torch.nn.functional.ctc_loss(
+        torch.zeros(9, N, 5), torch.ones(N, 5, dtype=torch.long), v * 0 + 9, v
+    ),
+    "input lengths of ctc_loss": lambda x, v: torch.nn.functional.ctc_loss(
+        torch.zeros(9, N, 5), torch.ones(N, 5, dtype=torch.long), v, v * 0 + 1
+    ),
+    "targets of ctc_loss": lambda x, v: torch.nn.functional.ctc_loss(
+        torch.zeros(9, N, 5), v.unsqueeze(1), v * 0 + 9, v * 0 + 1
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", HUGE)
+@pytest.mark.parametrize("name", READS)
+def test_a_bad_index_is_read_by_nobody(name: str, bad: int) -> None:
+    v = torch.zeros(N, dtype=torch.long)
+    v[-1] = bad
+    with pytest.raises((IndexError, RuntimeError, ValueError)):
+        READS[name](torch.zeros(N, N), v)

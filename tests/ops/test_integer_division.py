@@ -124,3 +124,20 @@ def test_threads_change_nothing():
     finally:
         taeda.set_num_threads(threads)
     assert taeda.equal(answers[0][0], answers[1][0]) and taeda.equal(answers[0][1], answers[1][1])
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 1000])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_no_pair_ends_the_process(dtype, n):
+    """The smallest integer by -1, and anything by zero, which the processor traps."""
+    info = np.iinfo(dtype)
+    edge = [info.min, info.max, 0, 1] + ([-1] if info.min < 0 else [])
+    for a in edge:
+        for b in edge:
+            x, y = np.full(n, a, dtype), np.full(n, b, dtype)
+            for name in QUOTIENTS:
+                if b == 0:
+                    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                        QUOTIENTS[name][0](taeda.from_numpy(x), taeda.from_numpy(y))
+                else:
+                    check(name, x, y)

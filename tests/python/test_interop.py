@@ -4,6 +4,7 @@ import array
 import ctypes
 import gc
 import sys
+import threading
 import weakref
 
 import pytest
@@ -322,6 +323,31 @@ def test_dlpack_without_strides_is_row_major(sizes):
     assert x.size() == torch.Size(sizes) and x.is_contiguous()
     assert x.stride() == torch.empty(sizes).stride()
     assert x.sum() == 0
+
+
+@pytest.mark.parametrize("way", [torch.from_numpy, torch.from_dlpack, torch.frombuffer])
+def test_the_owner_is_dropped_once_wherever_the_last_tensor_goes(way):
+    """On another thread, and in backward, which runs without the interpreter's lock."""
+
+    class Owner(np.ndarray):
+        pass
+
+    def made():
+        array = np.ones(1 << 16, dtype=np.float32).view(Owner)
+        weakref.finalize(array, gone.append, 1)
+        return way(array, dtype=torch.float32) if way is torch.frombuffer else way(array)
+
+    gone = []
+    box = [made()]
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert gone == [1]
+    weight = torch.ones(1 << 16, requires_grad=True)
+    (made() * weight).sum().backward()
+    gc.collect()
+    assert gone == [1, 1]
 
 
 def test_dlpack_with_pytorch():
