@@ -34,6 +34,9 @@ namespace rules {
 
 bool matrices(std::string_view name, const Tensor& a) {
   TD_CHECK(a.dim() >= 2, "{}: The input tensor A must have at least 2 dimensions.", name);
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  TD_CHECK(a.size(-2) <= kLargest && a.size(-1) <= kLargest,
+           "{}: matrices of more than 2^31 - 1 rows or columns, got {}", name, a.sizes());
   return true;
 }
 
@@ -67,6 +70,15 @@ bool solvable(std::string_view name, const Tensor& a, const Tensor& b, bool left
            "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", name,
            left ? "AX = B" : "XA = B", a.size(-2), a.size(-1), b.size(-2), b.size(-1));
   return true;
+}
+
+bool solvable_batch(std::string_view name, const Tensor& a, const Tensor& b, bool left) {
+  square(name, a);
+  matrices(name, b);
+  const size_t batch = a.sizes().size() - 2;
+  TD_CHECK(a.dim() == b.dim() && a.sizes().slice(0, batch) == b.sizes().slice(0, batch),
+           "{}: batches of different shapes, {} and {}", name, a.sizes(), b.sizes());
+  return solvable(name, a, b, left);
 }
 
 bool is_differentiated(const Tensor& a) {

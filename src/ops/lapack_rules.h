@@ -8,7 +8,7 @@
 
 namespace taeda::rules {
 
-// At least two dimensions; and square matrices.
+// At least two dimensions, whose sizes LAPACK can count; and square matrices.
 bool matrices(std::string_view name, const Tensor& a);
 bool square(std::string_view name, const Tensor& a);
 // Whether LAPACK computes in this dtype; with a name, an error where it does not.
@@ -16,6 +16,8 @@ bool has_lapack(DType dtype);
 bool lapack_type(std::string_view name, const Tensor& a);
 // A X = B, or X A = B unless `left`.
 bool solvable(std::string_view name, const Tensor& a, const Tensor& b, bool left);
+// The same for square matrices in batches of one shape: what the kernels take.
+bool solvable_batch(std::string_view name, const Tensor& a, const Tensor& b, bool left);
 // Whether derivatives along `a` may be asked for.
 bool is_differentiated(const Tensor& a);
 // Whether an element is zero; false on the meta device.

@@ -1,10 +1,10 @@
 """Runs the backward step of every operator of the table with saved tensors that are not what it
 saved: other sizes, dtypes, layouts and contents, one wrong tensor at a time.
 
-    python -m tests.ops.wrong_saved LOG [NAMES]
+    python -m tests.ops.wrong_saved DTYPES LOG [NAMES]
 
-Each operator has a forked process of its own. The last line of the output counts runs and deaths;
-LOG ends with the call that killed a process.
+DTYPES is how many dtypes of each operator are tried. Each operator has a forked process of its own.
+The last line of the output counts runs and deaths; LOG ends with the call that killed a process.
 """
 
 from __future__ import annotations
@@ -81,11 +81,13 @@ def differentiate(op: Op, sample: str, dtype: str, saved: Saved) -> None:
                             allow_unused=True)  # fmt: skip
 
 
-def attack(op: Op, log: Any) -> int:
+def attack(op: Op, dtypes: int, log: Any) -> int:
     """How often a backward step ran with a wrong tensor."""
     runs = 0
     for sample in grid.samples(op):
-        for dtype in [d for d in grid.dtypes(op) if d.startswith(("float", "complex", "bf"))][:2]:
+        for dtype in [d for d in grid.dtypes(op) if d.startswith(("float", "complex", "bf"))][
+            :dtypes
+        ]:
             known = Saved(-1, lambda t: t)
             try:
                 differentiate(op, sample, dtype, known)
@@ -105,7 +107,7 @@ def attack(op: Op, log: Any) -> int:
     return runs
 
 
-def attack_in_child(op: Op, path: str, counts: int) -> int:
+def attack_in_child(op: Op, dtypes: int, path: str, counts: int) -> int:
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]
@@ -115,14 +117,14 @@ def attack_in_child(op: Op, path: str, counts: int) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         with open(path, "w") as log:
-            os.write(counts, attack(op, log).to_bytes(8, "little"))
+            os.write(counts, attack(op, dtypes, log).to_bytes(8, "little"))
         status = 0
     finally:
         os._exit(status)
 
 
 def main() -> int:
-    path, wanted = sys.argv[1], sys.argv[2:]
+    dtypes, path, wanted = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     read, write = os.pipe()
@@ -130,7 +132,7 @@ def main() -> int:
     for op in load(Path(__file__).resolve().parents[2] / "ops"):
         if not op.python or not grid.samples(op) or (wanted and op.ident not in wanted):
             continue
-        status = attack_in_child(op, path, write)
+        status = attack_in_child(op, dtypes, path, write)
         if status == 0:
             runs += int.from_bytes(os.read(read, 8), "little")
             continue
