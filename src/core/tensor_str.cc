@@ -153,7 +153,7 @@ class Printer {
   std::string element(int64_t offset) const {
     if (!is_inexact(t_.dtype())) {
       const std::string text = exact_at(t_, offset);
-      return std::string(width_ - text.size(), ' ') + text;
+      return std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') + text;
     }
     const std::complex<double> z = inexact_at(t_, offset);
     if (!is_complex(t_.dtype())) return real_(z.real());

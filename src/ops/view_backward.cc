@@ -27,14 +27,30 @@
 #include "ops/view_rules.h"
 
 namespace taeda::impl {
+namespace {
+
+// IndexError where `dim`, not counted from the end, is none of these sizes'.
+void check_dim(std::string_view op, IntSpan sizes, int64_t dim) {
+  TD_CHECK_INDEX(dim >= 0 && dim < static_cast<int64_t>(sizes.size()),
+                 "{}: dimension {} of a tensor of size {}", op, dim, sizes);
+}
+
+}  // namespace
 
 Tensor select_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t index) {
+  check_dim("select_backward", sizes, dim);
+  const int64_t n = sizes[static_cast<size_t>(dim)];
+  TD_CHECK_INDEX(index >= -n && index < n,
+                 "select_backward: index {} out of range for size {} at dimension {}", index, sizes,
+                 dim);
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::select(gx, dim, index), gy, false);
   return gx;
 }
 Tensor slice_backward(const Tensor& gy, IntSpan sizes, int64_t dim, OptInt start, OptInt end,
                       int64_t step) {
+  check_dim("slice_backward", sizes, dim);
+  TD_CHECK(step > 0, "slice_backward: step {}", step);
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::slice(gx, dim, start, end, step), gy, false);
   return gx;
@@ -42,6 +58,11 @@ Tensor slice_backward(const Tensor& gy, IntSpan sizes, int64_t dim, OptInt start
 // Where what was unbound is a permuted view of a dense tensor (the query, key and value of one
 // product), the gradient can be seen as that tensor without another copy.
 Tensor unbind_backward(TensorSpan gy, IntSpan strides, int64_t dim) {
+  check_dim("unbind_backward", strides, dim);
+  const auto ndim = static_cast<int64_t>(strides.size());
+  for (const Tensor& g : gy)
+    TD_CHECK(g.dim() + 1 == ndim, "unbind_backward: gradients of {} dimensions for {} strides",
+             g.dim(), ndim);
   const auto stride = [&](int64_t d) { return strides[static_cast<size_t>(d)]; };
   DimVector order(strides);
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -59,12 +80,16 @@ Tensor unbind_backward(TensorSpan gy, IntSpan strides, int64_t dim) {
 }
 Tensor diagonal_backward(const Tensor& gy, IntSpan sizes, int64_t offset, int64_t dim1,
                          int64_t dim2) {
+  check_dim("diagonal_backward", sizes, dim1);
+  check_dim("diagonal_backward", sizes, dim2);
+  TD_CHECK(dim1 != dim2, "diagonal_backward: dimension {} twice", dim1);
   Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::diagonal(gx, offset, dim1, dim2), gy, false);
   return gx;
 }
 // Windows may overlap, so their cotangents add up.
 Tensor unfold_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t size, int64_t step) {
+  if (!sizes.empty() || dim != 0) check_dim("unfold_backward", sizes, dim);
   Tensor gx = op::new_zeros(gy, sizes, {});
   const Tensor windows = impl::unfold(gx, dim, size, step);
   for (int64_t i = 0; i < size; i++) {

@@ -87,7 +87,7 @@ F.apply(torch.ones(1, requires_grad=True))""",
     "names that are no tuple": """
 torch.return_types.max.__match_args__ = 5
 repr(torch.ones(2, 2).max(0))""",
-    "no dual number": "torch._C._unpack_dual(None)",
+    "no dual number": "torch._C._unpack_dual(None, 1)",
     "a level that is no number": "torch._C._exit_dual_level('x')",
     "a mode that is no number": "torch._C._exit_inference_mode('x')",
     "lists in lists without end": "torch.ones([1] * 200000).tolist()",
