@@ -79,6 +79,20 @@ def rules_header(folder: Path) -> str:
     )
 
 
+def internal_operators(ops: list[table.Op]) -> str:
+    """The operators that Python has no name for, for the tests that call them by themselves."""
+    names = sorted(op.ident for op in ops if not op.python)
+    return "\n".join(
+        [
+            "// X(NAME) for every operator without a name in Python.",
+            "#pragma once",
+            *(f'#include "op/{name}.h"' for name in names),
+            " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *(f"X({name})" for name in names)]),
+            "",
+        ]
+    )
+
+
 def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
@@ -87,6 +101,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "include/taeda/ops.h": cpp.public_header(known),
         "include/taeda/tensor_methods.inc": cpp.methods_include(known),
         "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
+        "internal_operators.h": internal_operators(ops),
         "kernels_decl.h": declare.kernels_header(known),
         "_C.pyi": python.stubs(ops),
     }
