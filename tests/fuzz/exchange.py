@@ -43,7 +43,7 @@ class Programs(Objects):
                 f"c = ({x}).__dlpack__()\nr = torch.from_dlpack(c)\ntorch.from_dlpack(c)",
             ),
             ("__dlpack__", f"r = ({x}).__dlpack__(stream={stream})"),
-            ("__dlpack__", f"r = ({x}).__dlpack__(max_version=(1, 0), dl_device={copy})"),
+            ("__dlpack__", f"r = ({x}).__dlpack__(max_version={stream}, dl_device={copy})"),
             ("__dlpack__", f"r = ({x}).__dlpack__(copy={copy})"),
             ("np.from_dlpack", f"r = np.from_dlpack({x})\nr.sum()"),
             ("to_dlpack", f"r = torch.utils.dlpack.to_dlpack({x})\ndel r"),

@@ -23,7 +23,7 @@ SKIPPED = frozenset(
 )
 DUNDERS_SKIPPED = frozenset(
     "__class__ __del__ __new__ __init__ __init_subclass__ __subclasshook__ __getattribute__ "
-    "__delattr__ __setattr__ __dir__ __sizeof__ __class_getitem__ __format__".split()
+    "__delattr__ __setattr__ __dir__ __sizeof__ __class_getitem__".split()
 )
 
 

