@@ -244,6 +244,15 @@ def test_an_exception_crosses_the_threads():
     assert y.grad.item() == 4
 
 
+@pytest.fixture
+def interruptible():
+    """A process that a shell starts in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_deep_backward():
     def loop():
         os.kill(os.getpid(), signal.SIGINT)

@@ -205,7 +205,11 @@ def test_generators_are_free_after_an_interrupt(threads: int) -> None:
 
 
 def test_control_c_ends_a_program() -> None:
-    program = f"import taeda, sys\nprint('ready', flush=True)\ntaeda.ones(1).expand({HUGE}).sum()\n"
+    # A process that a shell starts in the background ignores Ctrl-C.
+    program = (
+        "import signal, taeda\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"print('ready', flush=True)\ntaeda.ones(1).expand({HUGE}).sum()\n"
+    )
     child = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
