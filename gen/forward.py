@@ -79,11 +79,36 @@ def _unpacked(op: Op) -> list[str]:
             ("Tensor", "tangent") if a.is_tensor else ("TensorList", "tangents_or_zeros")
         )
         value = f"autograd::{tangent}({a.name}, level)"
+        if _loses_tangent(op, a):
+            written = f"{'' if op.mutates else 'into.defined() && '}t.defined()"
+            copy = f"{written} ? autograd::copy_for_backward(t) : t"
+            value = f"[&] {{ const Tensor t = {value}; return {copy}; }}()"
         lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = {value};")
     for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
         kind, value = ("Tensor", "primal") if a.is_tensor else ("TensorList", "primals")
-        lines.append(f"  const {kind} {a.name}_p = autograd::{value}({a.name});")
+        value = f"autograd::{value}({a.name})"
+        if _is_overwritten(op, a):
+            copy = f"autograd::copy_for_backward({a.name})"
+            value = copy if op.mutates else f"into.defined() ? {copy} : {value}"
+        lines.append(f"  const {kind} {a.name}_p = {value};")
     return lines
+
+
+def _is_overwritten(op: Op, argument: Argument) -> bool:
+    """Whether the rule reads what an in-place call writes: after the write, or in backward."""
+    is_read = bool(op.dual_grad) or argument.name in _names_in_rule(op)
+    return _writes(op) and argument is op.sig.args[0] and is_read
+
+
+def _loses_tangent(op: Op, argument: Argument) -> bool:
+    """The same of its tangent, which the result's overwrites."""
+    if op.jvp == "linear" or op.view or not argument.is_tensor:
+        return False
+    if isinstance(op.jvp, str):
+        is_read = f"{argument.name}_t" in names_used(op.jvp)
+    else:
+        is_read = any(argument.name in names_ for names_, _ in gradient_groups(op))
+    return _writes(op) and argument is op.sig.args[0] and is_read
 
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:

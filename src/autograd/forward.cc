@@ -187,6 +187,35 @@ BelowLevel::~BelowLevel() {
   thread_modes.excluded = excluded_;
 }
 
+namespace {
+
+// Until the end of the scope every level is seen, also those that the layers above have handled.
+class EveryLevel {
+ public:
+  EveryLevel() : saved_(local.seen_below), excluded_(thread_modes.excluded) {
+    local.seen_below = kAllLevels;
+    thread_modes.excluded = excluded_ - KeySet(Key::kForward);
+  }
+  ~EveryLevel() {
+    local.seen_below = saved_;
+    thread_modes.excluded = excluded_;
+  }
+  EveryLevel(const EveryLevel&) = delete;
+  EveryLevel& operator=(const EveryLevel&) = delete;
+
+ private:
+  const uint64_t saved_;
+  const KeySet excluded_;
+};
+
+}  // namespace
+
+// Backward may run where the forward layer has not stripped the tensor of its tangents.
+Tensor copy_for_backward(const Tensor& t) {
+  const EveryLevel seen;
+  return math::clone(t);
+}
+
 uint64_t level_of(const Tensor& t) {
   if (!has_tangent(t)) return 0;
   const AutogradMeta* meta = meta_of(t);

@@ -1,5 +1,6 @@
 #include "autograd/layout_inplace.h"
 
+#include "autograd/forward.h"
 #include "autograd/record.h"
 #include "op/detach_.h"
 
@@ -20,6 +21,7 @@ Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) 
   const Edge history = recorded ? gradient_edge(view) : Edge();
   self.impl()->set_layout(view.sizes(), view.strides(), view.storage_offset());
   self.impl()->bump_version();
+  share_tangent(self, view);
   if (recorded) rebase_history(self, history.node, history.input_nr);  // with the new sizes
   return self;
 }

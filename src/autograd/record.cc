@@ -170,8 +170,6 @@ TensorList all_gradients(const Node& node, TensorList&& grads) {
   return std::move(grads);
 }
 
-Tensor copy_for_backward(const Tensor& t) { return math::clone(t); }
-
 TensorList replay(const TensorList& inputs, const TensorList& gys,
                   const std::function<TensorList(const TensorList&)>& function) {
   const bool create_graph = thread_modes.grad_enabled;
