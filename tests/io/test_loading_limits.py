@@ -294,3 +294,12 @@ for open_it in (lambda: sys.argv[1], lambda: open(sys.argv[1], "rb")):
 """
         )
         run(program, path)
+
+
+def test_tensors_without_elements_may_have_any_sizes() -> None:
+    x = taeda.empty(1 << 40, 0, 1 << 40)
+    file = io.BytesIO()
+    taeda.save(x, file)
+    file.seek(0)
+    y = taeda.load(file)
+    assert (y.shape, y.stride()) == (x.shape, x.stride())

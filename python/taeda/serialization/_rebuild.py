@@ -43,9 +43,9 @@ def check_layout(
         raise RuntimeError(f"{caller}: a tensor has as its storage offset {_shown(offset)}")
     count, last = 1, offset
     for n, s in zip(size, stride):
-        count *= n or 1
+        count *= n
         last += (n - 1) * s
-    if count * itemsize > _MAX_BYTES:
+    if 0 not in size and count * itemsize > _MAX_BYTES:
         raise RuntimeError(f"{caller}: a tensor of size {size} is too large")
     needed = 0 if 0 in size else (last + 1) * itemsize
     if needed > nbytes or offset * itemsize > nbytes:
