@@ -18,6 +18,12 @@ def region(t, x, w):
     return ((x * w).tanh() * w).exp()
 
 
+def run_and_save(ctx, run, *inputs):
+    ctx.run = run
+    ctx.save_for_backward(*inputs)
+    return run(*inputs)
+
+
 def by_backward(t):
     """The checkpoint that most repositories copy: detach, recompute, backward, read grad."""
 
@@ -42,11 +48,7 @@ def by_backward(t):
 
 def by_grad(t):
     class Checkpoint(t.autograd.Function):
-        @staticmethod
-        def forward(ctx, run, *inputs):
-            ctx.run = run
-            ctx.save_for_backward(*inputs)
-            return run(*inputs)
+        forward = staticmethod(run_and_save)
 
         @staticmethod
         def backward(ctx, gy):
@@ -65,11 +67,7 @@ def through_history(t):
     """Differentiates by the saved tensors themselves, which have a history of their own."""
 
     class Checkpoint(t.autograd.Function):
-        @staticmethod
-        def forward(ctx, run, *inputs):
-            ctx.run = run
-            ctx.save_for_backward(*inputs)
-            return run(*inputs)
+        forward = staticmethod(run_and_save)
 
         @staticmethod
         def backward(ctx, gy):
