@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/block_list.h"
 #include "base/fail_allocation.h"
-#include "core/allocator.h"
+#include "core/device_memory.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -24,8 +23,11 @@ void* inline_data(Storage* storage) {
   return reinterpret_cast<char*>(storage) + (kBlockBytes - kInlineBytes);
 }
 
+bool is_inline(Device device, int64_t nbytes) { return device.is_cpu() && nbytes <= kInlineBytes; }
+
 void* allocate_data(Storage* storage, int64_t nbytes) {
-  if (nbytes > kInlineBytes) return allocate_cpu(nbytes);
+  const Device device = storage->device();
+  if (!is_inline(device, nbytes)) return device_memory(device.type).allocate(nbytes, device);
   TD_CHECK_AS(ErrorKind::kOutOfMemory, !allocation_fails(),
               "CPU out of memory. Tried to allocate {} bytes (injected failure)", nbytes);
   return inline_data(storage);
@@ -46,12 +48,10 @@ void Storage::operator delete(void* object) { Blocks::give(object); }
 
 Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   TD_CHECK(nbytes >= 0, "Storage: expected a size of at least 0 bytes, got {}", nbytes);
-  TD_CHECK_IMPLEMENTED(device.is_cpu() || device.is_meta(), "Storage: no memory for device {}",
-                       device);
   Ref<Storage> storage(new Storage);
   storage->device_ = device;
+  storage->data_ = allocate_data(storage.get(), nbytes);
   storage->owned_ = true;
-  if (device.is_cpu()) storage->data_ = allocate_data(storage.get(), nbytes);
   storage->nbytes_ = storage->allocated_ = nbytes;
   return storage;
 }
@@ -72,8 +72,8 @@ Storage::~Storage() { free_data(); }
 void Storage::free_data() {
   if (deleter_)
     deleter_(context_);
-  else if (owned_ && data_ && allocated_ > kInlineBytes)
-    release_cpu(data_, allocated_);
+  else if (owned_ && data_ && !is_inline(device_, allocated_))
+    device_memory(device_.type).release(data_, allocated_, device_);
 }
 
 void Storage::resize(int64_t nbytes) {
@@ -82,26 +82,25 @@ void Storage::resize(int64_t nbytes) {
   if (owned_ && nbytes <= allocated_) {
     if (device_.is_cpu() && nbytes < nbytes_)
       drop_pages(static_cast<char*>(data_) + nbytes, nbytes_ - nbytes);
-  } else if (device_.is_cpu()) {
+  } else {
     const int64_t size = std::max(nbytes, nbytes_);
     void* fresh = allocate_data(this, size);
     if (fresh != data_) {
-      if (nbytes_ > 0) std::memcpy(fresh, data_, static_cast<size_t>(nbytes_));
+      copy_memory(fresh, device_, data_, device_, nbytes_);
       free_data();
       data_ = fresh;
     }
     deleter_ = nullptr;
     owned_ = true;
     allocated_ = size;
-  } else {
-    allocated_ = nbytes;
   }
   nbytes_ = nbytes;
 }
 
 void Storage::replace(void* data, Deleter deleter, void* context) {
   TD_CHECK(pins_ == 0 && resizable_, "Storage: memory that others know cannot be moved");
-  if (nbytes_ > 0) std::memcpy(data, data_, static_cast<size_t>(nbytes_));
+  TD_CHECK(device_.is_cpu(), "Storage: memory of {} cannot be moved to the host's", device_);
+  copy_memory(data, device_, data_, device_, nbytes_);
   free_data();
   data_ = data;
   deleter_ = deleter;

@@ -1,0 +1,56 @@
+#include "core/device_memory.h"
+
+#include <cstring>
+
+#include "core/allocator.h"
+#include "taeda/error.h"
+
+namespace taeda {
+namespace {
+
+constexpr DeviceMemory kHostMemory{
+    .resolve = [](Device device) { return device; },
+    .allocate = [](int64_t nbytes, Device) { return allocate_cpu(nbytes); },
+    .release = [](void* memory, int64_t nbytes, Device) { release_cpu(memory, nbytes); },
+    .copy = [](void* to, Device, const void* from, Device, int64_t nbytes,
+               bool) { std::memcpy(to, from, static_cast<size_t>(nbytes)); },
+};
+
+// `meta` has sizes of memory, but none.
+constexpr DeviceMemory kNoMemory{
+    .resolve = [](Device device) { return device; },
+    .allocate = [](int64_t, Device) -> void* { return nullptr; },
+    .release = [](void*, int64_t, Device) {},
+    .copy = [](void*, Device, const void*, Device, int64_t, bool) {},
+};
+
+[[noreturn]] void fail_absent(Device device) {
+  fail(ErrorKind::kAssertion, "cannot allocate on {}: no CUDA device was found", device);
+}
+
+constexpr DeviceMemory kAbsent{
+    .resolve = [](Device device) -> Device { fail_absent(device); },
+    .allocate = [](int64_t, Device device) -> void* { fail_absent(device); },
+    .release = [](void*, int64_t, Device) {},
+    .copy = [](void*, Device to, const void*, Device from, int64_t,
+               bool) { fail_absent(to.is_cpu() ? from : to); },
+};
+
+constinit const DeviceMemory* records[] = {&kHostMemory, &kNoMemory, &kAbsent};
+
+}  // namespace
+
+RegisterDeviceMemory::RegisterDeviceMemory(DeviceType type, const DeviceMemory& memory) {
+  records[static_cast<int>(type)] = &memory;
+}
+
+const DeviceMemory& device_memory(DeviceType type) { return *records[static_cast<int>(type)]; }
+
+void copy_memory(void* to, Device to_device, const void* from, Device from_device, int64_t nbytes,
+                 bool non_blocking) {
+  if (nbytes == 0) return;
+  const Device driver = to_device.is_cpu() ? from_device : to_device;
+  device_memory(driver.type).copy(to, to_device, from, from_device, nbytes, non_blocking);
+}
+
+}  // namespace taeda
