@@ -1,5 +1,12 @@
-// What the CPU's allocator tells Python: taeda.cpu.
+// What the CPU's allocator tells Python (taeda.cpu), and what the machine has left.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
 #include "base/block_list.h"
+#include "base/cgroup.h"
 #include "base/fail_allocation.h"
 #include "core/allocator.h"
 #include "python/module.h"
@@ -130,7 +137,28 @@ PyObject* count_blocks(PyObject*, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// The least of what the machine, the cgroup and the process's own limit leave, in bytes.
+int64_t available_memory() {
+  int64_t least = CgroupMemory(own_cgroups(), "/sys/fs/cgroup").available(0);
+  std::ifstream machine("/proc/meminfo");
+  int64_t kilobytes;
+  for (std::string name, unit; machine >> name >> kilobytes && std::getline(machine, unit);)
+    if (name == "MemAvailable:") least = std::min(least, kilobytes << 10);
+  rlimit limit;
+  int64_t pages;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      std::ifstream("/proc/self/statm") >> pages)
+    least = std::min(least, static_cast<int64_t>(limit.rlim_cur) - pages * getpagesize());
+  return std::max<int64_t>(least, 0);
+}
+PyObject* get_available_memory(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  return PyLong_FromLongLong(available_memory());
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyMethodDef functions[] = {
+    {"_available_memory", get_available_memory, METH_NOARGS, nullptr},
     {"_blocks_in_use", count_blocks, METH_NOARGS, nullptr},
     {"_cpu_memory_stats", memory_stats, METH_NOARGS, nullptr},
     {"_cpu_memory_snapshot", memory_snapshot, METH_NOARGS, nullptr},
