@@ -39,11 +39,11 @@ void check_dim(std::string_view op, IntSpan sizes, int64_t dim) {
 
 Tensor select_backward(const Tensor& gy, IntSpan sizes, int64_t dim, int64_t index) {
   check_dim("select_backward", sizes, dim);
-  const int64_t n = sizes[static_cast<size_t>(dim)];
+  Tensor gx = op::new_zeros(gy, sizes, {});  // refuses sizes below zero
+  const int64_t n = gx.size(dim);
   TD_CHECK_INDEX(index >= -n && index < n,
                  "select_backward: index {} out of range for size {} at dimension {}", index, sizes,
                  dim);
-  Tensor gx = op::new_zeros(gy, sizes, {});
   op::copy_(impl::select(gx, dim, index), gy, false);
   return gx;
 }
@@ -142,24 +142,35 @@ Tensor move_values(const Tensor& values, const Layout& from, const Layout& to, c
   return to.values(storage);
 }
 
+// A view and the tensor that it was made of, in the part of the storage from the first of both on.
+struct Strided {
+  Layout base, view;
+
+  Strided(IntSpan base_size, IntSpan base_stride, int64_t base_offset, IntSpan size, IntSpan stride,
+          OptInt storage_offset)
+      : base{base_size, base_stride, base_offset},
+        view{size, stride, storage_offset.value_or(base_offset)} {
+    TD_CHECK(base.offset >= 0 && view.offset >= 0,
+             "as_strided: storage offsets {} and {}, expected none below 0", base.offset,
+             view.offset);
+    const int64_t start = std::min(base.offset, view.offset);
+    base.offset -= start;
+    view.offset -= start;
+  }
+};
+
 }  // namespace
 
 Tensor as_strided_backward(const Tensor& gy, IntSpan base_size, IntSpan base_stride,
                            int64_t base_offset, IntSpan size, IntSpan stride,
                            OptInt storage_offset) {
-  const int64_t offset = storage_offset.value_or(base_offset),
-                start = std::min(offset, base_offset);
-  const Layout base{base_size, base_stride, base_offset - start},
-      view{size, stride, offset - start};
-  return move_values(gy, view, base, base);
+  const Strided in(base_size, base_stride, base_offset, size, stride, storage_offset);
+  return move_values(gy, in.view, in.base, in.base);
 }
 Tensor as_strided_values(const Tensor& self, IntSpan base_size, IntSpan base_stride,
                          int64_t base_offset, IntSpan size, IntSpan stride, OptInt storage_offset) {
-  const int64_t offset = storage_offset.value_or(base_offset),
-                start = std::min(offset, base_offset);
-  const Layout base{base_size, base_stride, base_offset - start},
-      view{size, stride, offset - start};
-  return move_values(self, base, view, base);
+  const Strided in(base_size, base_stride, base_offset, size, stride, storage_offset);
+  return move_values(self, in.base, in.view, in.base);
 }
 
 }  // namespace taeda::impl

@@ -49,8 +49,9 @@ auto with_python(F&& call) {
     return call();
   } catch (const PythonError&) {
     throw PythonException();
-  } catch (abi::__forced_unwind&) {
-    park_thread();
+  } catch (...) {
+    park_if_ended();
+    throw;
   }
 }
 

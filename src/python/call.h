@@ -11,8 +11,9 @@ template <class F>
 auto call_python(F&& call) {
   try {
     return call();
-  } catch (abi::__forced_unwind&) {
-    park_thread();
+  } catch (...) {
+    park_if_ended();
+    throw;
   }
 }
 

@@ -106,10 +106,8 @@ inline std::string_view utf8(PyObject* string) {
 #define TD_PYTHON_TRY try {
 #define TD_PYTHON_CATCH(value)           \
   }                                      \
-  catch (abi::__forced_unwind&) {        \
-    ::taeda::python::park_thread();      \
-  }                                      \
   catch (...) {                          \
+    ::taeda::python::park_if_ended();    \
     ::taeda::python::set_python_error(); \
     return value;                        \
   }

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 #include "base/interrupt.h"
@@ -43,12 +44,16 @@ void park_thread() noexcept {
   while (true) pause();
 }
 
+void park_if_ended() noexcept {
+  if (!std::current_exception()) park_thread();
+}
+
 // A thread that is very late finds an interpreter that has gone altogether.
 void restore_thread(PyThreadState* state) {
   if (!Py_IsInitialized()) park_thread();
   try {
     PyEval_RestoreThread(state);
-  } catch (abi::__forced_unwind&) {
+  } catch (...) {
     park_thread();
   }
 }
@@ -57,7 +62,7 @@ PyGILState_STATE ensure_gil() {
   if (!Py_IsInitialized() && !PyGILState_Check()) park_thread();
   try {
     return PyGILState_Ensure();
-  } catch (abi::__forced_unwind&) {
+  } catch (...) {
     park_thread();
   }
 }

@@ -8,7 +8,6 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <cxxabi.h>
 
 #include <cstdint>
 
@@ -17,6 +16,9 @@
 namespace taeda::python {
 
 [[noreturn]] void park_thread() noexcept;
+// For catch (...) around Python's C API: parks a thread that is being ended so. What unwinds it is
+// no C++ exception (a clause for abi::__forced_unwind& binds a null reference).
+void park_if_ended() noexcept;
 // PyEval_RestoreThread and PyGILState_Ensure for threads that may be late.
 void restore_thread(PyThreadState* state);
 PyGILState_STATE ensure_gil();

@@ -128,7 +128,9 @@ def archive(rng: random.Random, data: bytes) -> bytes:
     method = rng.choice([zipfile.ZIP_STORED] * 3 + [zipfile.ZIP_DEFLATED])
     with zipfile.ZipFile(out, "w", method) as new:
         for name, content in entries:
-            new.writestr(name, content)
+            entry = zipfile.ZipInfo(name)  # of 1980: the time of day would make mutants differ
+            entry.compress_type = method
+            new.writestr(entry, content)
     return lying_directory(rng, out.getvalue()) if kind >= 0.8 else out.getvalue()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.marks import limited
 
 import taeda
 from taeda import linalg
@@ -329,6 +330,7 @@ for name, call in calls.items():
 """
 
 
+@limited
 @pytest.mark.parametrize("kind", ["float64", "complex64"])
 def test_a_shortage_of_memory_is_an_exception(kind: str) -> None:
     command = [sys.executable, "-c", SHORTAGE, kind]
