@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "op/_linalg_cofactors_tangent_value.h"
+#include "op/_linalg_cofactors_value.h"
 #include "op/_linalg_det_value.h"
 #include "op/_linalg_pinv_value.h"
 #include "op/_linalg_slogdet_value.h"
@@ -17,6 +19,12 @@
 #include "op/eq.h"
 #include "op/eye.h"
 #include "op/fill_.h"
+#include "op/ge.h"
+#include "op/isfinite.h"
+#include "op/logical_and.h"
+#include "op/logical_not.h"
+#include "op/logical_or.h"
+#include "op/lt.h"
 #include "op/matmul.h"
 #include "op/mul.h"
 #include "op/narrow.h"
@@ -26,6 +34,7 @@
 #include "op/to_dtype.h"
 #include "op/zeros.h"
 #include "ops/contract.h"
+#include "ops/dispatch.h"
 #include "ops/lapack_rules.h"
 
 namespace taeda {
@@ -88,6 +97,38 @@ bool is_differentiated(const Tensor& a) {
 bool has_zero(const Tensor& t) {
   if (t.is_meta() || t.numel() == 0) return false;
   return op::any(op::eq(t, Tensor(0)), std::nullopt, false).item_scalar().to_bool();
+}
+
+bool has_nonzero(const Tensor& t) {
+  return !t.is_meta() && op::any(t, std::nullopt, false).item_scalar().to_bool();
+}
+
+namespace {
+
+// The largest sum of sizes in a column of each matrix.
+Tensor norm_1(const Tensor& a) {
+  return op::amax(op::sum(op::abs(a), DimVector{-2}, false, std::nullopt), DimVector{-1}, false);
+}
+
+}  // namespace
+
+bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det) {
+  if (a.is_meta() || a.numel() == 0) return true;
+  const ExcludeKeys values_only(KeySet(Key::kAutograd) | Key::kForward);
+  const bool single = to_real(a.dtype()) == DType::kFloat32;
+  const double least =
+      single ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  const double epsilon =
+      single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  // Both ways lose digits in proportion to the condition number, this one also those of the
+  // smallest singular value: for 1e5 in single and 3e10 in double precision, a third remains.
+  const Tensor size = norm_1(a), magnitude = op::abs(det);
+  const Tensor condition = op::mul(size, norm_1(inverse));
+  const Tensor fine = op::logical_and(
+      op::logical_and(op::ge(magnitude, Tensor(Scalar(least))), op::isfinite(magnitude)),
+      op::lt(condition, Tensor(Scalar(std::pow(epsilon, -2.0 / 3)))));
+  const Tensor unknown = op::logical_not(op::isfinite(size));
+  return op::all(op::logical_or(fine, unknown), std::nullopt, false).item_scalar().to_bool();
 }
 
 bool all_equal(const Tensor& t, int64_t value) {
@@ -175,6 +216,10 @@ int64_t first_of_size(IntSpan sizes, int64_t size, OptInt dim) {
 namespace impl {
 
 Tensor linalg_det(const Tensor& a) { return op::_linalg_det_value(a); }
+Tensor _linalg_cofactors(const Tensor& a) { return op::_linalg_cofactors_value(a); }
+Tensor _linalg_cofactors_tangent(const Tensor& tangent, const Tensor& a) {
+  return op::_linalg_cofactors_tangent_value(tangent, a);
+}
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& a) { return op::_linalg_slogdet_value(a); }
 Tensor linalg_pinv(const Tensor& self, OptDouble atol, OptDouble rtol, bool) {
   return op::_linalg_pinv_value(self, atol, rtol);

@@ -22,6 +22,10 @@ bool solvable_batch(std::string_view name, const Tensor& a, const Tensor& b, boo
 bool is_differentiated(const Tensor& a);
 // Whether an element is zero; false on the meta device.
 bool has_zero(const Tensor& t);
+bool has_nonzero(const Tensor& t);
+// Whether det(A) inverse(A), or a derivative of it, is the adjugate or its derivative to most of
+// the dtype's digits, for all matrices (but those that are not finite). True on the meta device.
+bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det);
 bool all_equal(const Tensor& t, int64_t value);
 
 // LinAlgError or RuntimeError where LAPACK's status of a matrix is not 0.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -187,10 +188,97 @@ def test_derivatives(name: str, dtype: str) -> None:
         taeda.autograd.gradgradcheck(SMOOTH[name], (x,), atol=1e-4, check_fwd_over_rev=True)
 
 
-def test_gradient_of_singular_determinants() -> None:
-    x = taeda.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=taeda.float64, requires_grad=True)
+def minor(a: np.ndarray, rows: list[int], columns: list[int]) -> Any:
+    """The determinant without these rows and columns, as a polynomial: exact at every rank."""
+    kept = np.delete(np.delete(a, rows, 0), columns, 1)
+    n = kept.shape[0]
+    return sum(
+        round(np.linalg.det(np.eye(n)[list(p)])) * np.prod([kept[i, p[i]] for i in range(n)])
+        for p in itertools.permutations(range(n))
+    )
+
+
+def cofactors_and_hessian(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    n = a.shape[0]
+    first, second = np.zeros((n, n), a.dtype), np.zeros((n, n, n, n), a.dtype)
+    for i, j in itertools.product(range(n), repeat=2):
+        first[i, j] = (-1) ** (i + j) * minor(a, [i], [j])
+        for k, m in itertools.product(range(n), repeat=2):
+            if i != k and j != m:
+                sign = (-1) ** (i + j + k + m + ((i < k) != (j < m)))
+                second[i, j, k, m] = sign * minor(a, [i, k], [j, m])
+    return first, second
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "rank"), [(n, rank) for n in (1, 2, 3, 4) for rank in range(n + 1)])
+def test_derivatives_of_det_at_every_rank(n: int, rank: int, dtype: str) -> None:
+    """In a batch with a matrix of full rank, and one that is singular but for rounding."""
+    _, left = matrices(dtype, 3, n, rank)
+    _, right = matrices(dtype, 3, rank, n, seed=1)
+    _, v = matrices(dtype, 3, n, n, seed=2)
+    a = left @ right
+    a[1] = matrices(dtype, n, n, seed=3)[1]
+    a[2] *= 1 + np.finfo(a.dtype).eps
+    x, direction = taeda.from_numpy(a).requires_grad_(), taeda.from_numpy(v)
+    wide = a.astype(np.result_type(a, np.float64))
+    first, second = (np.stack(d) for d in zip(*(cofactors_and_hessian(m) for m in wide)))
+    along = np.einsum("bijkl,bkl->bij", second, v.astype(wide.dtype)).conj()
+
+    def gradient(z: Any) -> Any:
+        y, pull = taeda.func.vjp(linalg.det, z)
+        return pull(taeda.ones_like(y))[0]
+
+    got = gradient(x)
+    close(got.detach(), first.conj(), dtype)
+    (back,) = taeda.autograd.grad((got * direction.conj()).sum().real, x)
+    close(back, along, dtype)
+    close(taeda.func.jvp(gradient, (x.detach(),), (direction,))[1], along, dtype)
+
+
+def test_hessian_of_det_at_zero() -> None:
+    hessian = taeda.autograd.functional.hessian(linalg.det, taeda.zeros(2, 2, dtype=taeda.float64))
+    expected = np.fliplr(np.diag([1, -1, -1, 1]))
+    np.testing.assert_array_equal(hessian.reshape(4, 4).numpy(), expected)
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-200, 1e100])
+def test_det_that_overflows_or_vanishes_has_its_gradient(size: float) -> None:
+    x = (taeda.eye(3, dtype=taeda.float64) * size).requires_grad_()
     linalg.det(x).backward()
-    np.testing.assert_allclose(x.grad.numpy(), [[4, -2], [-2, 1]], atol=1e-12)
+    np.testing.assert_allclose(x.grad.numpy(), np.eye(3) * size**2, rtol=1e-12, atol=0)
+
+
+def test_det_of_what_is_no_number() -> None:
+    x = taeda.zeros(2, 3, 3, dtype=taeda.float64)
+    x[1, 0, 0] = float("nan")
+    x.requires_grad_()
+    linalg.det(x).sum().backward()
+    assert x.grad[1].isnan().any()
+    assert x.grad[0].eq(0).all()
+
+
+def test_third_derivatives_of_det() -> None:
+    def third(x: Any) -> Any:
+        return taeda.func.jacfwd(taeda.func.jacfwd(taeda.func.jacfwd(linalg.det)))(x)
+
+    got = third(taeda.eye(3, dtype=taeda.float64))
+    assert got.abs().sum() == 36  # six permutations of three factors, each in six orders
+    with pytest.raises(NotImplementedError, match="third derivatives"):
+        third(taeda.zeros(3, 3, dtype=taeda.float64))
+
+
+def test_what_divides_by_singular_matrices_shows_it() -> None:
+    """As in PyTorch: infinities and NaN, not the finite numbers that LAPACK left behind."""
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    for function in (linalg.slogdet, taeda.logdet):
+        x = taeda.tensor(singular, dtype=taeda.float64, requires_grad=True)
+        y = function(x)
+        (y if function is taeda.logdet else y.logabsdet).backward()
+        assert not x.grad.isfinite().any()
+    x = taeda.tensor(singular, dtype=taeda.float64)
+    assert not linalg.inv_ex(x).inverse.isfinite().any()
+    assert not linalg.solve_ex(x, taeda.ones(2, 1, dtype=taeda.float64))[0].isfinite().any()
 
 
 def test_repeated_singular_values_have_gradients() -> None:

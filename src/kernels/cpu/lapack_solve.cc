@@ -35,6 +35,26 @@ int invert(const ColumnMajor<T>& factors, int n, const int* pivots) {
   return info;
 }
 
+// X with A X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
+// PyTorch, which what is derived from them cannot hide.
+template <class T>
+void solve_factored(const ColumnMajor<T>& factors, const int* pivots, const ColumnMajor<T>& b,
+                    int columns) {
+  using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*,
+                 const int*, int*, StringLength);
+  static auto* const getrs = lapack_for<T, F>("getrs");
+  const int n = factors.rows();
+  int info = 0;
+  const OpenBlasCall in_openblas;
+  getrs("N", &n, &columns, factors.data(), &n, pivots, b.data(), &n, &info, 1);
+}
+
+template <class T>
+void set_identity(const ColumnMajor<T>& x, int n) {
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < n; i++) x.data()[int64_t{j} * n + i] = T(i == j);
+}
+
 }  // namespace
 
 // A = P L U: L (unit diagonal) and U in one matrix, P as the row exchanged with row i, from 1.
@@ -62,10 +82,16 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
       const ColumnMajor<T> x(m.rows, m.rows);
       const Scratch<int> pivots(m.rows);
       x.load(a.as<T>() + i * m.each, m.rows);
-      int status = factor_lu(x, m.rows, m.rows, pivots.data());
-      if (status == 0) status = invert(x, m.rows, pivots.data());
-      info.as<int>()[i] = status;
-      x.store(out.as<T>() + i * m.each, m.rows);
+      const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots.data());
+      T* const inverse = out.as<T>() + i * m.each;
+      if (status == 0) {
+        info.as<int>()[i] = invert(x, m.rows, pivots.data());
+        return x.store(inverse, m.rows);
+      }
+      const ColumnMajor<T> columns(m.rows, m.rows);
+      set_identity(columns, m.rows);
+      if (status > 0) solve_factored(x, pivots.data(), columns, m.rows);
+      columns.store(inverse, m.rows);
     });
   });
 }
@@ -84,9 +110,12 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
       const Scratch<int> pivots(m.rows);
       lu.load(a.as<T>() + i * m.each, m.rows);
       x.load(b.as<T>() + i * right.each, right.columns);
-      const OpenBlasCall in_openblas;
-      gesv(&m.rows, &right.columns, lu.data(), &m.rows, pivots.data(), x.data(), &m.rows,
-           info.as<int>() + i);
+      {
+        const OpenBlasCall in_openblas;
+        gesv(&m.rows, &right.columns, lu.data(), &m.rows, pivots.data(), x.data(), &m.rows,
+             info.as<int>() + i);
+      }
+      if (info.as<int>()[i] > 0) solve_factored(lu, pivots.data(), x, right.columns);
       x.store(out.as<T>() + i * right.each, right.columns);
     });
   });
