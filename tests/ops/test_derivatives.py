@@ -56,11 +56,11 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda x: (x * x).expand(3, 5).as_strided((2, 3), (0, 1), 1),
         [LINE],
     ),
-}
-REAL_ONLY: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "logcumsumexp": (lambda x: x.logcumsumexp(0), [LINE]),
     "logcumsumexp of columns": (lambda x: x.logcumsumexp(1), [ZEROS]),
     "logcumsumexp far apart": (lambda x: x.logcumsumexp(0), [[-800.0, 700.0, 699.0, -30.0]]),
+}
+REAL_ONLY: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "scatter_reduce amax": (
         lambda x, s: x.scatter_reduce(0, ROWS, s, "amax"),
         [ZEROS, [[0.1, 1.0, 0.2, 2.5], [3.0, 0.3, -1.0, 0.7]]],

@@ -333,3 +333,63 @@ def test_sums_over_leading_dimensions(sizes, dims):
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
     x[..., -1, 7] = float("nan")
     assert torch.isnan(x.sum(dims)).nonzero().flatten().tolist() == [7]
+
+
+def test_variance_of_squares_that_overflow_is_infinite() -> None:
+    for values in ([1e160, 2e160, 4e160], [-1e200, 1e200], [0.0] * 100 + [1e300]):
+        x = torch.tensor(values, dtype=torch.float64)
+        with np.errstate(over="ignore"):
+            assert np.var(values, ddof=1) == np.inf
+        assert x.var() == np.inf and x.std() == np.inf
+        assert (x.reshape(-1, 1).expand(-1, 3).contiguous().var(0) == np.inf).all()
+    assert torch.full((5,), 1e300, dtype=torch.float64).var() == 0
+    assert torch.tensor([1.0, np.inf], dtype=torch.float64).var().isnan()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_logcumsumexp_of_complex_numbers(dtype: str) -> None:
+    theirs = pytest.importorskip("torch")
+    a = RANDOM.standard_normal((5, 4)) * 3 + 1j * RANDOM.standard_normal((5, 4)) * 5
+    a[2, 1] = a[1, 1] + np.pi * 1j  # e^a + e^b is 0 but for rounding
+    x = torch.from_numpy(a.astype(dtype))
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == "complex64" else {}
+    for dim in (0, 1):
+        got = x.logcumsumexp(dim).numpy()
+        np.testing.assert_allclose(
+            np.exp(got), np.exp(a).cumsum(dim), **(tolerance or {"atol": 1e-12})
+        )
+    for values in (
+        [3 + 10j, 2 - 4j],
+        [-np.inf, 1 + 2j, -np.inf, np.inf, 1j],
+        [complex(-np.inf, 3), complex(-np.inf, 1), 2j],
+        [1 + 2j, complex(np.nan, 0), 1],
+        [800 + 1j, -800 + 2j, 801j],
+    ):
+        ours = torch.tensor(values, dtype=getattr(torch, dtype)).logcumsumexp(0).numpy()
+        expected = theirs.tensor(values, dtype=getattr(theirs, dtype)).logcumsumexp(0).numpy()
+        np.testing.assert_allclose(ours, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex128"])
+@pytest.mark.parametrize("p", [0.5, 1, 2, 3, np.inf])
+def test_renorm(p: float, dtype: str) -> None:
+    """Slices whose norm is larger than maxnorm are scaled down to it, by hand in float64."""
+    a = RANDOM.standard_normal((3, 4, 5)) * np.array([0.01, 1, 30, 300])[:, None]
+    x = torch.from_numpy(a).to(getattr(torch, dtype))
+    a = x.to(torch.complex128 if x.is_complex() else torch.float64).numpy()
+    for dim in (0, 1, -1):
+        lines = np.abs(np.moveaxis(a, dim, 0).reshape(a.shape[dim], -1))
+        norms = lines.max(1) if p == np.inf else (lines**p).sum(1) ** (1 / p)
+        factors = np.where(norms > 2, 2 / (norms + 1e-7), 1)
+        expected = np.moveaxis(np.moveaxis(a, dim, -1) * factors, -1, dim)
+        rtol = {"float16": 2e-3, "bfloat16": 1e-2}.get(dtype, 1e-10)
+        got = torch.renorm(x, p, dim, 2)
+        wide = got.to(torch.complex128 if x.is_complex() else torch.float64).numpy()
+        np.testing.assert_allclose(wide, expected, rtol=rtol, atol=1e-7)
+        assert x.clone().renorm_(p, dim, 2).equal(got)
+    with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+        x[0, 0].renorm(p, 0, 1)
+    with pytest.raises(RuntimeError, match="non-positive-norm"):
+        x.renorm(0, 0, 1)
+    with pytest.raises(RuntimeError, match="maxnorm to be >= 0"):
+        x.renorm(p, 0, -1)

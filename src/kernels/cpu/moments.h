@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/cpu/rows.h"
 
@@ -19,16 +20,19 @@ struct Moments {
 inline void join(Moments& a, double count, double mean, double m2) {
   if (count == 0) return;
   const double total = a.count + count, delta = mean - a.mean;
-  a.m2 += m2 + delta * delta * (a.count * count / total);
+  a.m2 +=
+      m2 + delta * (a.count * count / total) * delta;  // 0 for an empty `a`, however large delta
   a.mean += delta * (count / total);
   a.count = total;
 }
 
 // Whether a sum of squares of T may have lost what double holds: squares that overflow or vanish.
-// Zero is one of equals, or of what vanished.
+// Zero is one of equals, or of what vanished. A double that overflows is infinite, and no
+// correction may be subtracted from it.
 template <class T>
 bool is_out_of_range(T squares) {
-  return std::is_same_v<T, float> && !(squares > T(1e-30) && squares < T(1e37));
+  if (std::is_same_v<T, double>) return !std::isfinite(squares);
+  return !(squares > T(1e-30) && squares < T(1e37));
 }
 
 // n elements `stride` apart, in double.

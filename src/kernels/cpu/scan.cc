@@ -146,6 +146,33 @@ struct LogAddExp {
   }
 };
 
+// Complex numbers are compared by their real parts, the logarithms of their exponentials' sizes.
+template <class T>
+struct LogAddExp<std::complex<T>> {
+  using C = std::complex<T>;
+  C total{-std::numeric_limits<T>::infinity()};
+  C operator()(const C& x) {
+    constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+    if (is_nan(x) || is_nan(total)) return total = C(kNaN, kNaN);
+    const bool above = x.real() > total.real();
+    const C high = above ? x : total, low = above ? total : x;
+    if (std::isinf(high.real())) {
+      // Two infinite ones add up in the directions of both; what is zero changes nothing.
+      if (high.real() < 0) return total;
+      return total = high.real() > low.real() ? high : std::log(std::exp(low) + std::exp(high));
+    }
+    return total = high + log_1p(std::exp(low - high));
+  }
+
+ private:
+  static bool is_nan(const C& z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+  // log(1 + z) for |z| <= 1, also where z is small.
+  static C log_1p(const C& z) {
+    const T a = z.real(), b = z.imag();
+    return C(std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a));
+  }
+};
+
 // Blocks of a lane pass through L1 in the compute type; lanes that lie side by side in memory are
 // scanned together, a row of them at a time.
 template <class T, template <class> class Op>
@@ -334,8 +361,49 @@ void cumprod_tangent(const View& out, const View& t, const View& x, int64_t dim)
   map_lanes<T>(dim, tangent, out, t, x);
 }
 
-// exp(a - b) for a <= b, where equal infinities differ by 0.
-double exp_difference(double a, double b) { return a == b ? 1 : std::exp(a - b); }
+// exp(a - b), where equal infinities differ by 0.
+template <class T>
+T exp_difference(const T& a, const T& b) {
+  return a == b ? T(1) : std::exp(a - b);
+}
+
+// s_i = sum_{k <= i} t_k exp(x_k - y_i) = s_{i-1} exp(y_{i-1} - y_i) + t_i exp(x_i - y_i); no
+// exponent of real numbers is positive, as y grows and lies above x.
+template <class T>
+void logcumsumexp_tangent(const View& out, const View& tangent, const View& self,
+                          const View& output, int64_t dim) {
+  const auto sums = [](int64_t n, T* const* lane) {
+    const T *const t = lane[1], *const x = lane[2], *const y = lane[3];
+    T s(0);
+    for (int64_t i = 0; i < n; i++) {
+      if (i > 0) s *= exp_difference(y[i - 1], y[i]);
+      lane[0][i] = s += t[i] * exp_difference(x[i], y[i]);
+    }
+  };
+  map_lanes<T>(dim, sums, out, tangent, self, output);
+}
+
+// gx_k = sum_{i >= k} gy_i exp(x_k - y_i)*, likewise from the end.
+template <class T>
+void logcumsumexp_gradient(const View& out, const View& gy, const View& self, const View& output,
+                           int64_t dim) {
+  const auto sums = [](int64_t n, T* const* lane) {
+    const T *const g = lane[1], *const x = lane[2], *const y = lane[3];
+    const auto conjugate = [](const T& z) {
+      if constexpr (is_complex(kDTypeOf<T>))
+        return std::conj(z);
+      else
+        return z;
+    };
+    T s(0);
+    for (int64_t k = n; k-- > 0;) {
+      if (k + 1 < n) s *= conjugate(exp_difference(y[k], y[k + 1]));
+      s += g[k];
+      lane[0][k] = s * conjugate(exp_difference(x[k], y[k]));
+    }
+  };
+  map_lanes<T>(dim, sums, out, gy, self, output);
+}
 
 }  // namespace
 
@@ -347,8 +415,8 @@ void cumprod(const View& out, const View& self, int64_t dim, OptDType) {
   scan_numbers<Multiply>(out, self, dim);
 }
 void logcumsumexp(const View& out, const View& self, int64_t dim) {
-  with_wide_floating(self.dtype,
-                     [&](auto zero) { scan<decltype(zero), LogAddExp>(out, self, dim); });
+  with_dtype<WideInexact>(compute_type(self.dtype),
+                          [&]<class T>(T) { scan<T, LogAddExp>(out, self, dim); });
 }
 void cummax(const View& values, const View& indices, const View& self, int64_t dim) {
   scan_extreme<true>(values, indices, self, dim);
@@ -366,33 +434,17 @@ void cumprod_jvp(const View& out, const View& tangent, const View& self, int64_t
                           [&]<class T>(T) { cumprod_tangent<T>(out, tangent, self, dim); });
 }
 
-// s_i = sum_{k <= i} t_k exp(x_k - y_i) = s_{i-1} exp(y_{i-1} - y_i) + t_i exp(x_i - y_i); no
-// exponent is positive, as y grows and lies above x.
 void logcumsumexp_jvp(const View& out, const View& tangent, const View& self, const View& output,
                       int64_t dim) {
-  const auto sums = [](int64_t n, double* const* lane) {
-    const double *const t = lane[1], *const x = lane[2], *const y = lane[3];
-    double s = 0;
-    for (int64_t i = 0; i < n; i++) {
-      if (i > 0) s *= exp_difference(y[i - 1], y[i]);
-      lane[0][i] = s += t[i] * exp_difference(x[i], y[i]);
-    }
-  };
-  map_lanes<double>(dim, sums, out, tangent, self, output);
+  if (is_complex(self.dtype))
+    return logcumsumexp_tangent<std::complex<double>>(out, tangent, self, output, dim);
+  logcumsumexp_tangent<double>(out, tangent, self, output, dim);
 }
-// gx_k = sum_{i >= k} gy_i exp(x_k - y_i), likewise from the end.
 void logcumsumexp_backward(const View& out, const View& gy, const View& self, const View& output,
                            int64_t dim) {
-  const auto sums = [](int64_t n, double* const* lane) {
-    const double *const g = lane[1], *const x = lane[2], *const y = lane[3];
-    double s = 0;
-    for (int64_t k = n; k-- > 0;) {
-      if (k + 1 < n) s *= exp_difference(y[k], y[k + 1]);
-      s += g[k];
-      lane[0][k] = s * exp_difference(x[k], y[k]);
-    }
-  };
-  map_lanes<double>(dim, sums, out, gy, self, output);
+  if (is_complex(self.dtype))
+    return logcumsumexp_gradient<std::complex<double>>(out, gy, self, output, dim);
+  logcumsumexp_gradient<double>(out, gy, self, output, dim);
 }
 
 }  // namespace taeda::cpu
