@@ -566,10 +566,17 @@ def copied_variants(op: Op) -> list[str]:
         lines += [
             *pause,
             "  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
-            f"  const auto made = op::{op.ident}({names(op.sig)});",
         ]
-        # Factories give out= their size without a word, as PyTorch's do.
-        quietly = ", true" if any(a.type == "options" for a in op.sig.args) else ""
+        # Factories compute in the dtype of out=, to which they give their size without a word, as
+        # PyTorch's do.
+        quietly, given = "", names(op.sig)
+        if any(a.type == "options" for a in op.sig.args):
+            lines += [
+                "  TensorOptions like_out = options;",
+                f"  if (!like_out.dtype) like_out.dtype = {outs[0]}.dtype();",
+            ]
+            quietly, given = ", true", given.replace("options", "like_out")
+        lines.append(f"  const auto made = op::{op.ident}({given});")
         if len(outs) == 1:
             lines += [
                 f'  write_out("{op.name}", {outs[0]}, made{quietly});',

@@ -218,3 +218,25 @@ def test_limits():
         torch.finfo(torch.int32)
     with pytest.raises(TypeError):
         torch.iinfo(torch.float32)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32", "float64"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "linspace(0, 10, 4",
+        "logspace(0, 2.5, 4",
+        "arange(0, 7",
+        "arange(0, 7, 2",
+        "full((3,), 2",
+        "eye(3",
+        "ones(3",
+    ],
+)
+def test_factories_compute_in_the_dtype_of_out(call: str, dtype: str) -> None:
+    theirs = pytest.importorskip("torch")
+    results = [
+        eval(f"t.{call}, out=t.empty(0, dtype=t.{dtype}))", {"t": t}) for t in (torch, theirs)
+    ]
+    assert results[0].dtype == getattr(torch, dtype)
+    assert results[0].tolist() == results[1].tolist()
