@@ -273,3 +273,18 @@ def test_none_stands_for_an_empty_list() -> None:
     assert taeda.equal(F.max_pool2d(x, 2, None), F.max_pool2d(x, 2))
     assert taeda.equal(taeda.roll(x, 1, None), taeda.roll(x, 1))
     assert x.amax(None).item() == 15
+
+
+@pytest.mark.parametrize("norm", [inf, -inf])
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"stride": 1}, {"stride": 3, "ceil_mode": True}])
+def test_lp_pool_of_infinite_order(torch: Any, n: int, norm: float, options: dict) -> None:
+    """The largest or smallest size in each window."""
+    name = f"lp_pool{n}d"
+    x, y = pair(torch, (2, 3, *[7] * n))
+    ours = getattr(F, name)(x, norm, 2, **options)
+    theirs = getattr(torch.nn.functional, name)(y, norm, 2, **options)
+    assert ours.tolist() == theirs.tolist()
+    ours.sum().backward()
+    theirs.sum().backward()
+    assert x.grad.tolist() == y.grad.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import taeda
@@ -121,6 +122,10 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 def _lp_pool(
     input: Tensor, norm_type: float, kernel: tuple, stride: Any, ceil_mode: bool
 ) -> Tensor:
+    if abs(norm_type) == inf:
+        largest = raw(f"max_pool{len(kernel)}d")
+        sign = 1 if norm_type > 0 else -1
+        return sign * largest(sign * input.abs(), kernel, stride, ceil_mode=ceil_mode)
     average = raw(f"avg_pool{len(kernel)}d")
     stride = kernel if stride is None else stride
     mean = average(input.pow(norm_type), kernel, stride, 0, ceil_mode)
