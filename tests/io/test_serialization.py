@@ -571,8 +571,22 @@ def test_tensor_metadata_is_checked():
     ):
         with pytest.raises(EXPECTED):
             loaded(archive(_tensor_pickle(**lie), [content]))
-    with pytest.raises(RuntimeError, match="bool storage"):
-        loaded(archive(_tensor_pickle(storage="BoolStorage"), [b"\x00\x01\x02\x01"]))
+
+
+@pytest.mark.parametrize("new_format", [True, False])
+def test_bools_of_other_bytes_are_true(tmp_path, new_format):
+    """PyTorch writes the bytes of a mask as they are, and takes any but 0 for True."""
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "mask.pt"
+    mask = torch.tensor([0, 1, 2, 255] * 300_000, dtype=torch.uint8).view(torch.bool)
+    torch.save(mask, path, _use_new_zipfile_serialization=new_format)
+    for options in ({}, {"mmap": True}) if new_format else ({},):
+        back = taeda.load(path, **options)
+        assert back.dtype == taeda.bool and back[:4].tolist() == [False, True, True, True]
+        assert back.sum() == 900_000
+        with pytest.raises(RuntimeError, match="bool storage"):
+            taeda.load(path, verify=True, **options)
+    assert taeda.load(io.BytesIO(path.read_bytes())).sum() == 900_000
 
 
 def _peak_bytes(data):

@@ -164,9 +164,10 @@ def load(
             anything, which can run any code: only for files you trust.
         mmap: True maps the file instead of reading it; needs a path. Whoever shortens the file
             meanwhile crashes the process.
-        verify: True reads all of a mapped file once: its checksums must be right, and its bool
-            storages hold only 0 and 1. Otherwise a mapped file has only its sizes checked; what is
-            not mapped is always verified.
+        verify: True reads all of a mapped file once, as its checksums must be right; otherwise only
+            its sizes are checked. What is not mapped is always read and its checksums verified.
+            True also asks, mapped or not, that bool storages hold only the bytes 0 and 1.
+            Otherwise any byte but 0 is True, as in memory.
 
     OutOfMemoryError when there is not enough memory for what the file holds.
     """
@@ -253,7 +254,7 @@ def _load_bytes(content: bytes, options: _Options) -> tuple[Any, int]:
     def place(storage: Any, location: str) -> Any:
         return _place(storage, location, options.map_location)
 
-    return load_legacy(content, read_pickle, place), len(content)
+    return load_legacy(content, read_pickle, place, options.verify), len(content)
 
 
 def _read_pickle(
@@ -337,9 +338,11 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
                 untyped = taeda.UntypedStorage(archive.entries[name].size, device="meta")
             else:
                 if memory is not None and byteorder == sys.byteorder:
-                    untyped = _mapped_storage(archive, name, memory, kind.dtype, options.verify)
+                    untyped = _mapped_storage(archive, name, memory, options.verify)
                 else:
                     untyped = _read_storage(archive, name, kind.dtype, byteorder)
+                if options.verify and kind.dtype == taeda.bool:
+                    check_bools(untyped)
                 untyped = _place(untyped, location, options.map_location)
             storages[key] = kind, named_storage(untyped, kind)
         known, storage = storages[key]
@@ -367,13 +370,12 @@ def _check_entry(archive: ZipReader, name: str, key: str, nbytes: int) -> None:
 
 def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
     entry = archive.entries[name]
-    plain = entry.method == STORED and byteorder == sys.byteorder and dtype != taeda.bool
+    plain = entry.method == STORED and byteorder == sys.byteorder
     if plain and entry.size >= _LARGE_BYTES:
         storage = taeda.UntypedStorage(entry.size)
         archive.read_into(name, memoryview(storage).cast("B"))
         return storage
     data = archive.read(name)
-    check_bools(dtype, data)
     if byteorder != sys.byteorder:
         data = _swap_bytes(data, dtype)
     return taeda.UntypedStorage(data)
@@ -395,15 +397,13 @@ def _map(file: IO[bytes]) -> Any:
     return _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_COPY)
 
 
-def _mapped_storage(archive: ZipReader, name: str, memory: Any, dtype: Any, verify: bool) -> Any:
+def _mapped_storage(archive: ZipReader, name: str, memory: Any, verify: bool) -> Any:
     entry = archive.entries[name]
     if entry.packed != entry.size:
         raise RuntimeError("load: compressed files cannot be mapped; leave mmap out")
     storage = taeda.UntypedStorage._from_buffer(memory, archive.content_offset(name), entry.size)
     if verify:
-        content = memoryview(storage).cast("B")
-        archive.check(name, content)
-        check_bools(dtype, content)
+        archive.check(name, memoryview(storage).cast("B"))
     return storage
 
 

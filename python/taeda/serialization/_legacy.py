@@ -50,12 +50,15 @@ class _Storages:
 
 
 def load_legacy(
-    data: bytes, read_pickle: Callable[..., tuple[Any, int]], place: Callable[[Any, str], Any]
+    data: bytes,
+    read_pickle: Callable[..., tuple[Any, int]],
+    place: Callable[[Any, str], Any],
+    verify: bool,
 ) -> Any:
     """The object in ``data``.
 
     ``read_pickle(position, persistent_load)`` reads one pickle; ``place(storage, location)`` gives
-    the storage that is filled, unless it has no memory.
+    the storage that is filled, unless it has no memory. ``verify`` asks for bools of 0 and 1.
     """
     storages = _Storages(len(data), place)
     magic, at = read_pickle(0, None)
@@ -82,14 +85,15 @@ def load_legacy(
             raise RuntimeError(f"storage has wrong byte size: expected {storage.nbytes}")
         at += 8
         content = memoryview(data)[at : at + storage.nbytes]
-        check_bools(storage.dtype, content)
         if storage.untyped.device.type == "cpu" and storage.nbytes:
             memoryview(storage.untyped).cast("B")[: storage.nbytes] = content
+        if verify and storage.dtype == taeda.bool:
+            check_bools(content)
         at += storage.nbytes
     return result
 
 
-def check_bools(dtype: Any, data: bytes | memoryview) -> None:
-    """A byte that is neither 0 nor 1 is no bool, and kernels may rely on that."""
-    if dtype == taeda.bool and bytes(data).translate(None, b"\x00\x01"):
+def check_bools(content: Any) -> None:
+    """RuntimeError where the bytes of a bool storage are others than 0 and 1."""
+    if bytes(content).translate(None, b"\x00\x01"):
         raise RuntimeError("load: a bool storage holds something else than 0 and 1")
