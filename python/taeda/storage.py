@@ -7,6 +7,7 @@ from typing import Any
 
 from taeda import _C, _dtypes
 from taeda._C import UntypedStorage
+from taeda._storage_methods import StorageMethods, elements
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -23,8 +24,12 @@ def _load_from_bytes(b: bytes) -> Any:
     return TypedStorage(loaded.untyped, loaded.dtype)
 
 
-class TypedStorage:
-    """An UntypedStorage seen as elements of one dtype; what ``x.storage()`` returns."""
+class TypedStorage(StorageMethods):
+    """An UntypedStorage seen as elements of one dtype; what ``x.storage()`` returns.
+
+    Also made of a number of elements, whose values are whatever was in the memory, or of a
+    sequence of values.
+    """
 
     def __init__(
         self,
@@ -35,12 +40,27 @@ class TypedStorage:
         device: Any = None,
         _internal: bool = False,
     ) -> None:
-        self._untyped_storage = untyped if wrap_storage is None else wrap_storage
-        self.dtype = dtype
+        self.dtype = _C.get_default_dtype() if dtype is None else dtype
+        if wrap_storage is not None:
+            untyped = wrap_storage
+        elif untyped is None or isinstance(untyped, int):
+            untyped = UntypedStorage((untyped or 0) * self.dtype.itemsize, device=device)
+        elif not isinstance(untyped, UntypedStorage):
+            from taeda import tensor
+
+            untyped = tensor(untyped, dtype=self.dtype, device=device).untyped_storage()
+        self._untyped_storage = untyped
 
     def _elements(self) -> Any:
-        n = len(self)
-        return _C._tensor_from_storage(self._untyped_storage, self.dtype, 0, (n,), (1,))
+        return elements(self)
+
+    def _like(self, untyped: Any) -> TypedStorage:
+        return TypedStorage(untyped, self.dtype)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of the elements in a buffer; see UntypedStorage.from_buffer."""
+        return cls(UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype)
 
     def untyped(self) -> Any:
         return self._untyped_storage
@@ -56,6 +76,20 @@ class TypedStorage:
 
     def element_size(self) -> int:
         return self.dtype.itemsize
+
+    def resizable(self) -> bool:
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """Makes it a storage of ``size`` elements; the first ones stay."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
 
     def data_ptr(self) -> int:
         return self._untyped_storage.data_ptr()
@@ -96,6 +130,12 @@ class TypedStorage:
 
     def type(self) -> str:
         return _dtypes.type_text(self.dtype).replace("Tensor", "Storage")
+
+    def pickle_storage_type(self) -> str:
+        return self.type().rpartition(".")[2]
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
 
     def __reduce__(self) -> tuple:
         from taeda._portable import reduce_typed_storage

@@ -38,8 +38,27 @@ void storage_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// UntypedStorage(nbytes=0) or UntypedStorage(buffer): new memory with whatever is in it, or a copy
-// of the buffer's.
+// The last eight bits of each number of a list or tuple.
+Ref<Storage> storage_of_bytes(PyObject* sequence, Device device) {
+  const PyRef items = PyRef::check(PySequence_Fast(sequence, "UntypedStorage"));
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
+  Ref<Storage> storage = Storage::allocate(n, device);
+  auto* const bytes = static_cast<unsigned char*>(storage->data());
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (!PyLong_Check(item)) {
+      raise_python(PyExc_RuntimeError,
+                   "torch.UntypedStorage(): tried to construct a storage from a sequence ({}), but "
+                   "one of the items was of type {} instead of int",
+                   type_name(sequence), type_name(item));
+    }
+    if (bytes) bytes[i] = static_cast<unsigned char>(to_int(item) & 255);
+  }
+  return storage;
+}
+
+// UntypedStorage(nbytes=0), UntypedStorage(buffer) or UntypedStorage([1, 2]): new memory with
+// whatever is in it, a copy of the buffer's, or these bytes.
 PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   static const char* names[] = {"size", "device", nullptr};
@@ -56,6 +75,8 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
       std::memcpy(copy->data(), source->data(), static_cast<size_t>(source->nbytes()));
     return wrap(std::move(copy));
   }
+  if (content && (PyList_Check(content) || PyTuple_Check(content)))
+    return wrap(storage_of_bytes(content, place));
   return wrap(Storage::allocate(content ? to_int(content) : 0, place));
   TD_PYTHON_CATCH(nullptr)
 }

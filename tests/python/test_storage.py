@@ -1,0 +1,116 @@
+"""Methods of UntypedStorage and TypedStorage, against PyTorch's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import taeda
+
+
+def untyped(t: Any, *values: int) -> Any:
+    return t.UntypedStorage(list(values))
+
+
+def typed(t: Any, *values: float, dtype: str = "float32") -> Any:
+    return t.tensor(values, dtype=getattr(t, dtype)).storage()
+
+
+CASTS = (
+    "bool byte char short int long half bfloat16 float double complex_float complex_double".split()
+)
+CASES: dict[str, Callable[[Any], Any]] = {
+    "sequence": lambda t: untyped(t, 1, 2, 300, -1),
+    "sequence of floats": lambda t: t.UntypedStorage([1.5]),
+    "tuple": lambda t: t.UntypedStorage((3, 4)),
+    "iterated": lambda t: list(untyped(t, 1, 2)),
+    "filled": lambda t: untyped(t, 1, 2).fill_(300),
+    "filled below zero": lambda t: untyped(t, 1, 2).fill_(-1),
+    "filled with a bool": lambda t: untyped(t, 1, 2).fill_(True),
+    "filled with a float": lambda t: untyped(t, 1, 2).fill_(1.5),
+    "copied": lambda t: untyped(t, 1, 2).copy_(untyped(t, 3, 4)),
+    "copied from another size": lambda t: untyped(t, 1, 2).copy_(untyped(t, 3)),
+    "copied from a typed one": lambda t: untyped(t, *range(8)).copy_(typed(t, 1, 2)),
+    "copied from a tensor": lambda t: untyped(t, 1, 2).copy_(t.ones(2, dtype=t.uint8)),
+    "copied typed": lambda t: typed(t, 1, 2).copy_(typed(t, 3, 4)),
+    "copied typed from another size": lambda t: typed(t, 1, 2).copy_(typed(t, 3, 4, 5)),
+    "new": lambda t: untyped(t, 1, 2).new(),
+    "type": lambda t: untyped(t, 1).type(),
+    "kind of a pickle": lambda t: typed(t, 1, dtype="int16").pickle_storage_type(),
+    "swapped": lambda t: next(s for s in [untyped(t, *range(8))] if s.byteswap(t.float32) is None),
+    "swapped complex": lambda t: next(
+        s for s in [untyped(t, *range(8))] if s.byteswap(t.complex64) is None
+    ),
+    "swapped odd": lambda t: untyped(t, 1, 2, 3).byteswap(t.float32),
+    "resized": lambda t: next(
+        (len(s), s[0], s[1]) for s in [typed(t, 1, 2)] if s.resize_(3) is None
+    ),
+    "from a number": lambda t: len(t.TypedStorage(3, dtype=t.int32)),
+    "from values": lambda t: t.TypedStorage([1, 2], dtype=t.int32),
+    "shared": lambda t: [typed(t, 1).is_shared(), typed(t, 1).share_memory_().is_shared()],
+    **{f"untyped to {c}": lambda t, c=c: getattr(untyped(t, 0, 1, 200), c)() for c in CASTS},
+    **{f"typed to {c}": lambda t, c=c: getattr(typed(t, 0, 1.5, 3), c)() for c in CASTS},
+}
+for kind, make in (("untyped", untyped), ("typed", typed)):
+    for name in ("filename", "is_cuda", "is_sparse"):
+        CASES[f"{kind} {name}"] = lambda t, make=make, name=name: getattr(make(t, 1), name)
+    for name in ("element_size", "get_device", "is_pinned", "resizable", "nbytes"):
+        CASES[f"{kind} {name}"] = lambda t, make=make, name=name: getattr(make(t, 1), name)()
+    CASES[f"{kind} cpu"] = lambda t, make=make: make(t, 1, 2).cpu()
+    CASES[f"{kind} to"] = lambda t, make=make: make(t, 1, 2).to(device="cpu")
+
+
+def outcome(t: Any, function: Callable[[Any], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            value = function(t)
+        except Exception as e:
+            return type(e).__name__, str(e)
+        if hasattr(value, "nbytes"):
+            return type(value).__name__, str(getattr(value, "dtype", None)), value.tolist()
+        return value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_like_pytorch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    assert outcome(taeda, CASES[name]) == outcome(torch, CASES[name])
+
+
+def test_copies_are_apart() -> None:
+    storage = taeda.tensor([1.0, 2.0]).storage()
+    storage.float()[0] = 5.0
+    assert storage.tolist() == [1, 2]
+    untyped_one = storage.untyped()
+    assert untyped_one.untyped() is untyped_one and untyped_one.cpu() is untyped_one
+
+
+def test_views_see_what_is_written() -> None:
+    x = taeda.ones(2)
+    x.untyped_storage().fill_(0)
+    assert x.tolist() == [0, 0]
+    x.storage().copy_(taeda.tensor([3.0, 4.0]).storage())
+    assert x.tolist() == [3, 4]
+
+
+def test_from_file(tmp_path: Any) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(6)))
+    storage = taeda.UntypedStorage.from_file(str(path), True, 4)
+    assert storage.tolist() == [0, 1, 2, 3]
+    storage.fill_(9)
+    del storage
+    assert path.read_bytes() == bytes([9, 9, 9, 9, 4, 5])
+
+
+@pytest.mark.parametrize("method", ["cuda", "pin_memory"])
+def test_devices_that_are_not_there(method: str) -> None:
+    if taeda.cuda.is_available():
+        pytest.skip("the device is there")
+    for storage in (taeda.UntypedStorage(2), taeda.ones(2).storage()):
+        with pytest.raises((RuntimeError, AssertionError)):
+            getattr(storage, method)()
