@@ -12,14 +12,7 @@
 namespace taeda::autograd {
 namespace {
 
-struct MetaLock {
-  explicit MetaLock(const AutogradMeta& meta) : meta(meta) {
-    while (meta.lock.test_and_set(std::memory_order_acquire)) {
-    }
-  }
-  ~MetaLock() { meta.lock.clear(std::memory_order_release); }
-  const AutogradMeta& meta;
-};
+using Guard = std::lock_guard<SpinLock>;
 
 // Two threads may run backward into the same leaf. Leaves share a few locks.
 constexpr size_t kLocks = 64;
@@ -64,7 +57,7 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
 void AccumulateGrad::last_release() const {
   AutogradMeta& meta = *meta_of(leaf_);
   {
-    MetaLock lock(meta);
+    const Guard lock(meta.lock);
     if (meta.accumulator == this) meta.accumulator = nullptr;
   }
   Node::last_release();
@@ -73,12 +66,12 @@ void AccumulateGrad::last_release() const {
 Ref<Node> accumulator_of(const Tensor& leaf) {
   AutogradMeta& meta = make_meta(leaf.impl());
   {
-    MetaLock lock(meta);
+    const Guard lock(meta.lock);
     if (meta.accumulator && try_retain(meta.accumulator)) return Ref<Node>::adopt(meta.accumulator);
   }
   // Made outside of the lock: in anomaly mode it looks at Python's stack.
   Ref<AccumulateGrad> fresh = make_ref<AccumulateGrad>(leaf);
-  MetaLock lock(meta);
+  const Guard lock(meta.lock);
   if (meta.accumulator && try_retain(meta.accumulator)) return Ref<Node>::adopt(meta.accumulator);
   meta.accumulator = fresh.get();
   return fresh;
@@ -87,7 +80,7 @@ Ref<Node> accumulator_of(const Tensor& leaf) {
 void forget_accumulator(const Tensor& leaf) {
   AutogradMeta* meta = meta_of(leaf);
   if (!meta) return;
-  MetaLock lock(*meta);
+  const Guard lock(meta->lock);
   meta->accumulator = nullptr;
 }
 

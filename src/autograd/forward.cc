@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "autograd/math.h"
 #include "autograd/view.h"
@@ -47,6 +48,7 @@ void set_local(Local of_caller) { local = of_caller; }
 const CarriedValue<get_local, set_local> carried_local;
 
 TangentSlot& slot_of(const Tensor& t) {
+  std::lock_guard<std::mutex> lock(levels().mutex);  // two threads may save one tensor
   AutogradMeta& meta = make_meta(t.impl());
   if (!meta.forward) meta.forward = make_ref<TangentSlot>();
   return *meta.forward;
@@ -90,8 +92,10 @@ void put(const Tensor& t, const Tensor& tangent, uint64_t level) {
 
 }  // namespace
 
+// Only who holds the slot puts a tangent there, so `listed_` needs no lock here. Another thread may
+// be leaving a level that lists the slot.
 TangentSlot::~TangentSlot() {
-  if (tangents_.empty()) return;
+  if (!listed_) return;
   std::lock_guard<std::mutex> lock(levels().mutex);
   for (const auto& [number, tangent] : tangents_) {
     const auto level = levels().active.find(number);
@@ -100,26 +104,30 @@ TangentSlot::~TangentSlot() {
 }
 
 Tensor TangentSlot::at(uint64_t level) const {
+  const std::lock_guard<SpinLock> lock(lock_);
   for (const auto& [number, tangent] : tangents_)
     if (number == level) return tangent;
   return {};
 }
 
 void TangentSlot::put(uint64_t level, Tensor tangent) {
-  const auto place = std::lower_bound(tangents_.begin(), tangents_.end(), level,
-                                      [](const auto& a, uint64_t b) { return a.first < b; });
-  if (place != tangents_.end() && place->first == level) {
-    place->second = std::move(tangent);
-    return;
-  }
-  std::lock_guard<std::mutex> lock(levels().mutex);
+  Tensor replaced;  // destroyed when the locks are free
+  std::lock_guard<std::mutex> all(levels().mutex);
   const auto active = levels().active.find(level);
   if (active == levels().active.end()) return;  // another thread has just left it
   active->second.slots.insert(this);
-  tangents_.emplace(place, level, std::move(tangent));
+  listed_ = true;
+  const std::lock_guard<SpinLock> lock(lock_);
+  const auto place = std::lower_bound(tangents_.begin(), tangents_.end(), level,
+                                      [](const auto& a, uint64_t b) { return a.first < b; });
+  if (place != tangents_.end() && place->first == level)
+    replaced = std::exchange(place->second, std::move(tangent));
+  else
+    tangents_.emplace(place, level, std::move(tangent));
 }
 
 Tensor TangentSlot::take(uint64_t level) {
+  const std::lock_guard<SpinLock> lock(lock_);
   for (auto i = tangents_.begin(); i != tangents_.end(); ++i) {
     if (i->first != level) continue;
     Tensor tangent = std::move(i->second);
@@ -130,9 +138,15 @@ Tensor TangentSlot::take(uint64_t level) {
 }
 
 uint64_t TangentSlot::highest_below(uint64_t limit) const {
+  const std::lock_guard<SpinLock> lock(lock_);
   for (size_t i = tangents_.size(); i-- > 0;)
     if (tangents_[i].first < limit) return tangents_[i].first;
   return 0;
+}
+
+bool TangentSlot::empty() const {
+  const std::lock_guard<SpinLock> lock(lock_);
+  return tangents_.empty();
 }
 
 bool is_active(uint64_t level) {
@@ -176,36 +190,28 @@ void exit_dual_level(uint64_t number) {
   l.lowest = l.active.empty() ? 0 : l.active.begin()->first;
 }
 
-BelowLevel::BelowLevel(uint64_t level)
-    : saved_(local.seen_below), excluded_(thread_modes.excluded) {
-  local.seen_below = std::min(level, saved_);
-  const uint64_t lowest = levels().lowest.load(std::memory_order_relaxed);
-  if (lowest == 0 || local.seen_below <= lowest) thread_modes.excluded = excluded_ | Key::kForward;
+LevelScope::LevelScope() : outer_limit_(local.seen_below), outer_excluded_(thread_modes.excluded) {}
+LevelScope::~LevelScope() {
+  local.seen_below = outer_limit_;
+  thread_modes.excluded = outer_excluded_;
 }
-BelowLevel::~BelowLevel() {
-  local.seen_below = saved_;
-  thread_modes.excluded = excluded_;
+
+BelowLevel::BelowLevel(uint64_t level) {
+  local.seen_below = std::min(level, outer_limit_);
+  const uint64_t lowest = levels().lowest.load(std::memory_order_relaxed);
+  if (lowest == 0 || local.seen_below <= lowest)
+    thread_modes.excluded = outer_excluded_ | Key::kForward;
 }
 
 namespace {
 
-// Until the end of the scope every level is seen, also those that the layers above have handled.
-class EveryLevel {
+// Every level is seen, also those that the layers above have handled.
+class EveryLevel : public LevelScope {
  public:
-  EveryLevel() : saved_(local.seen_below), excluded_(thread_modes.excluded) {
+  EveryLevel() {
     local.seen_below = kAllLevels;
-    thread_modes.excluded = excluded_ - KeySet(Key::kForward);
+    thread_modes.excluded = outer_excluded_ - KeySet(Key::kForward);
   }
-  ~EveryLevel() {
-    local.seen_below = saved_;
-    thread_modes.excluded = excluded_;
-  }
-  EveryLevel(const EveryLevel&) = delete;
-  EveryLevel& operator=(const EveryLevel&) = delete;
-
- private:
-  const uint64_t saved_;
-  const KeySet excluded_;
 };
 
 }  // namespace
@@ -340,8 +346,7 @@ Tensor cut_history(const Tensor& original) {
 
 void share_tangent(const Tensor& alias, const Tensor& original) {
   if (!any_dual_level() || !is_inexact(original.dtype())) return;
-  slot_of(original);
-  make_meta(alias.impl()).forward = meta_of(original)->forward;
+  make_meta(alias.impl()).forward = Ref<TangentSlot>(&slot_of(original));
   refresh_tangent_key(alias);
 }
 

@@ -24,18 +24,25 @@ void exit_dual_level(uint64_t level);
 uint64_t dual_level();
 bool any_dual_level();
 
-// Levels from `level` on are not seen until the end of the scope; for 0, none is. Where no level
-// lies below, operators skip the forward layer.
-class BelowLevel {
+// Which levels the calling thread sees, until the end of the scope.
+class LevelScope {
+ public:
+  LevelScope(const LevelScope&) = delete;
+  LevelScope& operator=(const LevelScope&) = delete;
+
+ protected:
+  LevelScope();
+  ~LevelScope();
+
+  const uint64_t outer_limit_;
+  const KeySet outer_excluded_;
+};
+
+// Levels from `level` on are not seen; for 0, none is. Where no level lies below, operators skip
+// the forward layer.
+class BelowLevel : public LevelScope {
  public:
   explicit BelowLevel(uint64_t level);
-  ~BelowLevel();
-  BelowLevel(const BelowLevel&) = delete;
-  BelowLevel& operator=(const BelowLevel&) = delete;
-
- private:
-  const uint64_t saved_;
-  const KeySet excluded_;
 };
 
 // Whether `t` may carry a tangent.

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "autograd/node.h"
+#include "base/spin_lock.h"
 
 namespace taeda::autograd {
 
@@ -40,10 +41,11 @@ class TangentSlot final : public RefCounted {
   Tensor take(uint64_t level);
   // The highest level below `limit` with a tangent; 0 where there is none.
   uint64_t highest_below(uint64_t limit) const;
-  bool empty() const { return tangents_.empty(); }
-  const std::vector<std::pair<uint64_t, Tensor>>& all() const { return tangents_; }
+  bool empty() const;
 
  private:
+  bool listed_ = false;                                // a level may list this slot
+  mutable SpinLock lock_;                              // taken after that of the levels
   std::vector<std::pair<uint64_t, Tensor>> tangents_;  // in the order of levels
 };
 
@@ -60,8 +62,8 @@ struct AutogradMeta final : AutogradMetaBase {
   Tensor grad;  // of a leaf
   Ref<Node> grad_fn;
   uint32_t output_nr = 0;
-  bool requires_grad = false;     // of a leaf; other tensors require grad by having a grad_fn
-  mutable std::atomic_flag lock;  // guards accumulator
+  bool requires_grad = false;  // of a leaf; other tensors require grad by having a grad_fn
+  mutable SpinLock lock;       // guards accumulator
   AccumulateGrad* accumulator = nullptr;  // borrowed: it clears this when it dies
   std::unique_ptr<TensorHooks> hooks;
   Ref<GradSlot> retained;  // retain_grad() was called
