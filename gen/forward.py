@@ -79,36 +79,29 @@ def _unpacked(op: Op) -> list[str]:
             ("Tensor", "tangent") if a.is_tensor else ("TensorList", "tangents_or_zeros")
         )
         value = f"autograd::{tangent}({a.name}, level)"
-        if _loses_tangent(op, a):
-            written = f"{'' if op.mutates else 'into.defined() && '}t.defined()"
-            copy = f"{written} ? autograd::copy_for_backward(t) : t"
+        if _must_outlive_write(op, a, f"{a.name}_t"):
+            copy = f"t.defined() && {_is_written(op, a)} ? autograd::copy_for_backward(t) : t"
             value = f"[&] {{ const Tensor t = {value}; return {copy}; }}()"
         lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = {value};")
     for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
         kind, value = ("Tensor", "primal") if a.is_tensor else ("TensorList", "primals")
         value = f"autograd::{value}({a.name})"
-        if _is_overwritten(op, a):
-            copy = f"autograd::copy_for_backward({a.name})"
-            value = copy if op.mutates else f"into.defined() ? {copy} : {value}"
+        if _must_outlive_write(op, a, a.name):
+            value = f"{_is_written(op, a)} ? autograd::copy_for_backward({a.name}) : {value}"
         lines.append(f"  const {kind} {a.name}_p = {value};")
     return lines
 
 
-def _is_overwritten(op: Op, argument: Argument) -> bool:
-    """Whether the rule reads what an in-place call writes: after the write, or in backward."""
-    is_read = bool(op.dual_grad) or argument.name in _names_in_rule(op)
-    return _writes(op) and argument is op.sig.args[0] and is_read
+def _must_outlive_write(op: Op, argument: Argument, name: str) -> bool:
+    """Whether the rule reads what an in-place call writes, the argument (NAME) or its tangent
+    (NAME_t): after the write, or in backward."""
+    is_first = argument is op.sig.args[0] and argument.is_tensor
+    return _writes(op) and is_first and name in _names_in_rule(op)
 
 
-def _loses_tangent(op: Op, argument: Argument) -> bool:
-    """The same of its tangent, which the result's overwrites."""
-    if op.jvp == "linear" or op.view or not argument.is_tensor:
-        return False
-    if isinstance(op.jvp, str):
-        is_read = f"{argument.name}_t" in names_used(op.jvp)
-    else:
-        is_read = any(argument.name in names_ for names_, _ in gradient_groups(op))
-    return _writes(op) and argument is op.sig.args[0] and is_read
+def _is_written(op: Op, argument: Argument) -> str:
+    """A C++ condition: does this call write the argument?"""
+    return "true" if op.mutates else f"autograd::is_overwritten({argument.name}, into)"
 
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
@@ -120,11 +113,15 @@ def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
 
 
 def _names_in_rule(op: Op) -> set[str]:
+    """What the tangent is computed from: NAME for an argument's values, NAME_t for its tangent."""
     if op.jvp == "linear" or op.view:
         return set()
     if isinstance(op.jvp, str):
         return names_used(op.jvp)
-    return set().union(*(names_used(text) for _, text in gradient_groups(op)))
+    groups = gradient_groups(op)
+    tangents = {f"{name}_t" for targets, _ in groups for name in targets}
+    texts = [*(text for _, text in groups), *op.dual_grad.values()]
+    return tangents.union(*(names_used(text) for text in texts))
 
 
 def _tangent_lines(op: Op, table: Table) -> list[str] | None:

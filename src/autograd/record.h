@@ -106,6 +106,10 @@ void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_n
 
 // A copy of the value that an in-place operator is about to overwrite, with its history.
 Tensor copy_for_backward(const Tensor& t);
+// Whether a call that writes `into` (undefined: a new result) writes `t` with it.
+inline bool is_overwritten(const Tensor& t, const Tensor& into) {
+  return into.defined() && t.defined() && into.storage() == t.storage();
+}
 
 // `self` as an operator reads it whose result then overwrites it: a copy where the call is recorded
 // and backward may need the old values.
