@@ -213,8 +213,30 @@ def node_lines(op: Op, table: Table) -> list[str]:
     lines.append("  void release_saved() override {")
     lines += [f"    {t}_.reset();" for t in [*saved.tensors, *saved.results]]
     lines += [f"    for (auto& t : {t}_) t.reset();" for t in saved.lists]
-    lines += ["  }", "  TensorList apply(TensorList&& grads) override;", "};"]
+    lines += ["  }", *_visit_lines(op, saved)]
+    lines += ["  TensorList apply(TensorList&& grads) override;", "};"]
     return lines
+
+
+# What PyTorch calls the metadata of a tensor that its nodes keep.
+SHOWN_FACTS = {"sizes": "sym_sizes", "strides": "sym_strides", "dtype": "scalar_type", "dim": "dim"}
+NOT_SHOWN = ("device", "memory_format", "Generator", "options")
+
+
+def _visit_lines(op: Op, saved: Saved) -> list[str]:
+    """visit_saved, for grad_fn._saved_NAME; nothing for a node that keeps nothing."""
+    shown = [(t, f"{t}_") for t in [*saved.tensors, *saved.results, *saved.lists]]
+    shown += [
+        (f"{tensor}_{SHOWN_FACTS[f]}", f"{tensor}__{f}")
+        for tensor, facts in saved.facts.items()
+        for f in sorted(facts)
+        if f in SHOWN_FACTS
+    ]
+    shown += [(a.name, a.name) for a in saved.values if not a.type.startswith(NOT_SHOWN)]
+    if not shown:
+        return []
+    body = [f'    show.show("{name}", {member});' for name, member in shown]
+    return ["  void visit_saved(autograd::SavedVisitor& show) override {", *body, "  }"]
 
 
 def _unpacked_env(op: Op, saved: Saved) -> tuple[list[str], dict[str, Value]]:
@@ -401,7 +423,8 @@ def saved_input(op: Op, name: str) -> str:
         if op.mutates:
             return f"SavedTensor::input(autograd::copy_for_backward({name}))"
         if "inplace" in op.variants and op.body == "pointwise":
-            kept = f"into.defined() ? autograd::copy_for_backward({name}) : {name}"
+            written = f"autograd::is_overwritten({name}, into)"
+            kept = f"{written} ? autograd::copy_for_backward({name}) : {name}"
             return f"SavedTensor::input({kept})"
     return f"SavedTensor::input({name})"
 

@@ -17,6 +17,7 @@
 namespace taeda::autograd {
 
 class Node;
+class SavedVisitor;
 
 // The gradient of result `input_nr` of the operator that made `node`. Empty where nothing wants a
 // gradient.
@@ -118,6 +119,8 @@ class Node : public RefCounted {
   // Drops what was saved; a later apply() raises "Trying to backward through the graph a second
   // time".
   virtual void release_saved() {}
+  // Shows what was saved, each under the name of its argument or result.
+  virtual void visit_saved(SavedVisitor&) {}
   // Whether apply() runs Python code.
   virtual bool is_python() const { return false; }
   // The leaf whose grad this node accumulates, for the nodes that end a graph.

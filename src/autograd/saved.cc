@@ -108,17 +108,8 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
   if (requires_grad_ && !is_output && !leaf) grad_fn_ = grad_fn(tensor);
   output_nr_ = meta_of(tensor) ? meta_of(tensor)->output_nr : 0;
   // Hooks see no numbers (the 2 of x * 2).
-  if (!hook_stack.hooks.empty() && !tensor.impl()->wrapped_number) [[unlikely]] {
-    Ref<Hooked> hooked = make_ref<Hooked>();
-    hooked->hooks = hook_stack.hooks.back();
-    hooked->leaf = leaf;
-    if (leaf) grad_fn_ = gradient_edge(tensor).node;
-    hooked->keep_tangents(tensor);
-    const GradMode no_grad(false);
-    hooked->packed = hooked->hooks->pack(leaf ? tensor : math::alias(tensor));
-    hooked_ = hooked;
-    return;
-  }
+  if (!hook_stack.hooks.empty() && !tensor.impl()->wrapped_number) [[unlikely]]
+    return pack(tensor, grad_fn(tensor), hook_stack.hooks.back());
   version_ = tensor.version();
   if (leaf) {
     tensor_ = tensor.ref();
@@ -127,6 +118,27 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
     share_tangent(alias, tensor);
     tensor_ = alias.take();
   }
+}
+
+// Hooks see the tensor as it was saved, with its history. A hook that keeps what it is given would
+// keep the node of a result alive for ever, through that history: so it has it for the call only.
+void SavedTensor::pack(const Tensor& tensor, const Ref<Node>& history,
+                       Ref<SavedTensorHooks> hooks) {
+  Ref<Hooked> hooked = make_ref<Hooked>();
+  hooked->hooks = std::move(hooks);
+  hooked->leaf = requires_grad_ && !is_output_ && !grad_fn_;
+  if (hooked->leaf) grad_fn_ = gradient_edge(tensor).node;
+  hooked->keep_tangents(tensor);
+  const GradMode no_grad(false);
+  if (hooked->leaf) {
+    hooked->packed = hooked->hooks->pack(tensor);
+  } else {
+    const Tensor alias = math::alias(tensor);
+    if (requires_grad_ && history) set_gradient_edge(alias, history, output_nr_);
+    hooked->packed = hooked->hooks->pack(alias);
+    if (is_output_) set_gradient_edge(alias, nullptr, 0);
+  }
+  hooked_ = hooked;
 }
 
 Tensor SavedTensor::unpack(Node& node, bool with_history) const {
@@ -195,7 +207,7 @@ Tensor SavedTensor::unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node
   return attach_history(tensor, history, node);
 }
 
-void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
+void SavedTensor::register_hooks(Node& node, Ref<SavedTensorHooks> hooks) {
   TD_CHECK(defined_,
            "Calling register_hooks on a saved tensor with value None is forbidden. If your tensor "
            "was not None, it was "
@@ -205,23 +217,31 @@ void SavedTensor::register_hooks(Ref<SavedTensorHooks> hooks) {
            "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
            "one pair of "
            "hooks is allowed at a time.");
-  Ref<Hooked> hooked = make_ref<Hooked>();
-  hooked->hooks = std::move(hooks);
   const Tensor tensor(tensor_);
-  hooked->leaf = requires_grad_ && !is_output_ && !grad_fn_;
-  hooked->keep_tangents(tensor);
-  if (hooked->leaf) grad_fn_ = gradient_edge(tensor).node;
-  const GradMode no_grad(false);
   const uint32_t before = tensor.version();
-  hooked->packed = hooked->hooks->pack(hooked->leaf ? tensor : math::alias(tensor));
+  pack(tensor, is_output_ ? Ref<Node>(&node) : grad_fn_, std::move(hooks));
   TD_CHECK(tensor.version() == before,
            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
            "pack hook can not be "
            "modified by in-place operations as this can lead to unexpected side-effects. Please "
            "open an issue if you need "
            "to perform in-place operations on the input to a pack hook.");
-  hooked_ = hooked;
   tensor_ = nullptr;
+}
+
+void SavedVisitor::show(const char* name, SavedTensor& t) { field(name, &t); }
+void SavedVisitor::show(const char* name, std::vector<SavedTensor>& list) { field(name, &list); }
+void SavedVisitor::show(const char* name, bool value) { field(name, value); }
+void SavedVisitor::show(const char* name, int64_t value) { field(name, value); }
+void SavedVisitor::show(const char* name, double value) { field(name, value); }
+void SavedVisitor::show(const char* name, DType value) { field(name, value); }
+void SavedVisitor::show(const char* name, const Scalar& value) { field(name, &value); }
+void SavedVisitor::show(const char* name, const DimVector& sizes) { field(name, IntSpan(sizes)); }
+void SavedVisitor::show(const char* name, const std::vector<double>& values) {
+  field(name, Span<const double>(values));
+}
+void SavedVisitor::show(const char* name, const std::string& text) {
+  field(name, std::string_view(text));
 }
 
 void SavedTensor::reset() {

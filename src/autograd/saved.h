@@ -6,6 +6,8 @@
 // (saved_tensors_hooks) may keep something else instead, on disk say.
 #pragma once
 
+#include <variant>
+
 #include "autograd/node.h"
 
 namespace taeda::autograd {
@@ -55,11 +57,12 @@ class SavedTensor {
   // Forgets the tensor; unpack() raises from now on.
   void reset();
   // For grad_fn._raw_saved_x.register_hooks(pack, unpack).
-  void register_hooks(Ref<SavedTensorHooks> hooks);
+  void register_hooks(Node& node, Ref<SavedTensorHooks> hooks);
   bool defined() const { return defined_; }
 
  private:
   struct Hooked;
+  void pack(const Tensor& tensor, const Ref<Node>& history, Ref<SavedTensorHooks> hooks);
   void save(const Tensor& tensor, bool is_output);
   Tensor unpack(Node& node, bool with_history) const;
   Tensor unpack_hooked(Hooked& hooked, const Ref<Node>& history, Node& node,
@@ -77,6 +80,36 @@ class SavedTensor {
   bool released_ = false;   // read and written under the node's lock
   bool is_output_ = false;  // its history is the node that keeps it
   bool requires_grad_ = false;
+};
+
+// What a node saved under one name; std::monostate is an optional value that was not given.
+using SavedField =
+    std::variant<std::monostate, SavedTensor*, std::vector<SavedTensor>*, bool, int64_t, double,
+                 DType, const Scalar*, IntSpan, Span<const double>, std::string_view>;
+
+// Looks at what a node saved, for grad_fn._saved_NAME.
+class SavedVisitor {
+ public:
+  virtual void field(const char* name, const SavedField& value) = 0;
+
+  void show(const char* name, SavedTensor& t);
+  void show(const char* name, std::vector<SavedTensor>& list);
+  void show(const char* name, bool value);
+  void show(const char* name, int64_t value);
+  void show(const char* name, double value);
+  void show(const char* name, DType value);
+  void show(const char* name, const Scalar& value);
+  void show(const char* name, const DimVector& sizes);
+  void show(const char* name, const std::vector<double>& values);
+  void show(const char* name, const std::string& text);
+  template <class T>
+  void show(const char* name, const std::optional<T>& value) {
+    if (value) return show(name, *value);
+    field(name, {});
+  }
+
+ protected:
+  ~SavedVisitor() = default;
 };
 
 // Holds a node's lock while its saved tensors are reset; what they held is destroyed after the lock

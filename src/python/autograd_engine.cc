@@ -443,11 +443,19 @@ class PythonSavedHooks final : public autograd::SavedTensorHooks {
   PyObject *const pack_, *const unpack_;
 };
 
+}  // namespace
+
+Ref<autograd::SavedTensorHooks> make_saved_hooks(PyObject* pack, PyObject* unpack) {
+  return make_ref<PythonSavedHooks>(pack, unpack);
+}
+
+namespace {
+
 PyObject* push_saved_hooks(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *pack, *unpack;
   if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
-  autograd::push_saved_tensor_hooks(make_ref<PythonSavedHooks>(pack, unpack));
+  autograd::push_saved_tensor_hooks(make_saved_hooks(pack, unpack));
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }

@@ -53,6 +53,7 @@ class PythonFunctionNode final : public autograd::CustomNode {
   void release_saved() override {
     for (autograd::SavedTensor& t : saved) t.reset();
   }
+  void visit_saved(autograd::SavedVisitor& show) override { show.show("tensors", saved); }
   TensorList apply(TensorList&& grads) override;
 
   PyObject* context() const { return context_; }

@@ -51,14 +51,32 @@ int node_clear(PyObject* self) {
   return 0;
 }
 
-// Attributes of a custom function's context are seen on its node too.
+// What the node has saved is seen as _saved_NAME, attributes of a custom function's context are
+// seen on its node too.
 PyObject* node_getattro(PyObject* self, PyObject* name) {
+  TD_PYTHON_TRY
+  const std::string_view text = utf8(name);
+  if (text.starts_with("_saved_") || text.starts_with("_raw_saved_")) {
+    if (PyObject* saved = saved_attribute(node_of(self), text)) return saved;
+  }
+  TD_PYTHON_CATCH(nullptr)
   PyObject* value = PyObject_GenericGetAttr(self, name);
   if (value || !PyErr_ExceptionMatches(PyExc_AttributeError)) return value;
   PyObject* context = context_of(node_of(self));
   if (!context) return nullptr;
   PyErr_Clear();
   return PyObject_GetAttr(context, name);
+}
+
+// The attributes of the type, and _saved_NAME for what this node keeps.
+PyObject* node_dir(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  const PyRef inherited = PyRef::check(
+      PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
+  PyRef names = PyRef::check(PySequence_List(inherited.get()));
+  append_saved_names(node_of(self), names.get());
+  return names.release();
+  TD_PYTHON_CATCH(nullptr)
 }
 
 PyObject* node_name(PyObject* self, PyObject*) {
@@ -164,6 +182,7 @@ PyMethodDef node_methods[] = {
     {"register_prehook", register_prehook, METH_O,
      "register_prehook(fn) -> handle\n\nCalls fn(grad_outputs) before this step; a result replaces "
      "them."},
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {"_sequence_nr", sequence_number, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -300,6 +319,7 @@ void add_node_type(PyObject* module) {
                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       slots};
   node_type = add_type(module, "_Node", &spec);
+  add_saved_tensor_type(module);
 }
 
 }  // namespace taeda::python

@@ -9,7 +9,7 @@
 #include <exception>
 #include <optional>
 
-#include "autograd/node.h"
+#include "autograd/saved.h"
 #include "python/common.h"
 
 namespace taeda::python {
@@ -79,6 +79,14 @@ PyRef new_hook_dict();
 PyObject* add_to_hook_dict(PyObject* dict, PyObject* hook);
 
 // The Python object of a node; None for null. New reference.
+// grad_fn._saved_NAME, grad_fn._raw_saved_NAME: a new reference; null where `node` keeps no NAME.
+PyObject* saved_attribute(autograd::Node& node, std::string_view name);
+// Appends the names of these attributes to a list.
+void append_saved_names(autograd::Node& node, PyObject* list);
+// Hooks that call two Python functions.
+Ref<autograd::SavedTensorHooks> make_saved_hooks(PyObject* pack, PyObject* unpack);
+void add_saved_tensor_type(PyObject* module);
+
 PyObject* wrap_node(Ref<autograd::Node> node);
 // The node of such an object; null for None. TypeError for others.
 Ref<autograd::Node> to_node(PyObject* object);

@@ -136,6 +136,45 @@ def saved_tensor_hooks(t):
     return g, len(log)
 
 
+def seen_by_pack(t, compute):
+    """What a pack hook that keeps what it gets sees, and what comes of it."""
+    seen = []
+
+    def pack(x):
+        kind = type(x.grad_fn).__name__.removesuffix("_") if x.grad_fn is not None else None
+        seen.append((x.requires_grad, x.is_leaf, kind, x.tolist()))
+        return x
+
+    x = leaf(t, 0.5, 0.3)
+    with t.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+        y = compute(x)
+    (g,) = t.autograd.grad(y.sum(), x, create_graph=True)
+    (gg,) = t.autograd.grad(g.sum(), x)
+    return sorted(seen, key=str), g, gg
+
+
+@program
+def pack_hooks_see_tensors_as_they_were_saved(t):
+    return seen_by_pack(t, lambda x: (x * 2 * x).exp())
+
+
+@program
+def pack_hooks_see_what_a_function_saves(t):
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            y = x * w
+            ctx.save_for_backward(x, w, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w, _ = ctx.saved_tensors
+            return g * w, g * x
+
+    return seen_by_pack(t, lambda x: Product.apply(x * 2, x))
+
+
 @program
 def saved_tensor_hooks_second_derivative(t):
     x = leaf(t, 0.5, 0.3)
