@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections import OrderedDict
+from struct import pack
 from typing import Any, NamedTuple
 
 import taeda
@@ -56,6 +57,7 @@ class _StorageReference:
         self.numel = numel
 
 
+_TUPLES = (pickle.EMPTY_TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)
 _PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
 
 
@@ -68,6 +70,7 @@ class Pickler(_PythonPickler):
         super().__init__(file, protocol)
         self.storages: list[SavedStorage] = []
         self._keys: dict[int, int] = {}
+        self._locations: dict[str, str] = {}  # each text as one object, which the memo needs
 
     # --- storages ---
 
@@ -119,10 +122,62 @@ class Pickler(_PythonPickler):
             return _name("torch", "device"), (str(obj),)
         return NotImplemented
 
-    def _reduce_tensor(self, tensor: Tensor) -> tuple:
+    def save_tensor(self, tensor: Tensor) -> None:
+        """The opcodes of a plain tensor, written straight out: files of many small ones consist of
+        these, and the general way through every part of the description takes three times as long.
+        """
+        function, args = self._reduce_plain(tensor)
+        if len(args) != 6:
+            return self.save_reduce(function, args, obj=tensor)
+        reference, offset, size, stride, requires_grad, _ = args
+        self._save_known(function)
+        self.write(pickle.MARK)
+        self._save_storage(reference)
+        self._save_number(offset)
+        self._save_numbers(size)
+        self._save_numbers(stride)
+        self.write(pickle.NEWTRUE if requires_grad else pickle.NEWFALSE)
+        self._save_known(OrderedDict)  # of hooks
+        self.write(pickle.EMPTY_TUPLE + pickle.REDUCE + pickle.TUPLE + pickle.REDUCE)
+        self.memoize(tensor)
+
+    dispatch[Tensor] = save_tensor
+
+    def _save_storage(self, reference: _StorageReference) -> None:
+        _, type_name, key, location, numel = self.persistent_id(reference)
+        self.write(pickle.MARK)
+        self._save_known("storage")
+        self._save_known(type_name)
+        self.write(pickle.BINUNICODE + pack("<I", len(key)) + key.encode())
+        self._save_known(self._locations.setdefault(location, location))
+        self._save_number(numel)
+        self.write(pickle.TUPLE + pickle.BINPERSID)
+
+    def _save_known(self, obj: Any) -> None:
+        """What has most likely been saved before."""
+        known = self.memo.get(id(obj))
+        if known is None:
+            self.save(obj)
+        else:
+            self.write(self.get(known[0]))
+
+    def _save_number(self, number: int) -> None:
+        if number < 256:
+            self.write(pickle.BININT1 + number.to_bytes(1, "little"))
+        else:
+            self.save_long(number)
+
+    def _save_numbers(self, numbers: tuple[int, ...]) -> None:
+        if len(numbers) > 3:
+            self.write(pickle.MARK)
+        for number in numbers:
+            self._save_number(number)
+        self.write(_TUPLES[len(numbers)] if len(numbers) <= 3 else pickle.TUPLE)
+
+    def _reduce_tensor(self, tensor: Tensor) -> Any:
         kind = type(tensor)
         if kind is Tensor and not tensor.__dict__:
-            return self._reduce_plain(tensor)
+            return NotImplemented  # save_tensor()
         if kind is taeda.nn.Parameter:
             data = tensor.detach()
             attributes = dict(tensor.__dict__)
