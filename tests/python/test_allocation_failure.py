@@ -16,33 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.models import bfloat16, convnet, lstm, mlp, transformer
 
 import taeda as torch
-from taeda import _C, nn
+from taeda import _C
 from taeda.nn import functional as F
-
-
-def mlp() -> tuple[nn.Module, torch.Tensor]:
-    return nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5)), torch.randn(8, 20)
-
-
-def convnet() -> tuple[nn.Module, torch.Tensor]:
-    layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.GELU(), nn.MaxPool2d(2), nn.Flatten()]
-    return nn.Sequential(*layers, nn.Linear(8 * 9, 5)), torch.randn(4, 3, 8, 8)
-
-
-def transformer() -> tuple[nn.Module, torch.Tensor]:
-    return nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1), torch.randn(6, 3, 16)
-
-
-def lstm() -> tuple[nn.Module, torch.Tensor]:
-    return nn.LSTM(8, 16, 2), torch.randn(5, 3, 8)
-
-
-def bfloat16() -> tuple[nn.Module, torch.Tensor]:
-    model, x = mlp()
-    return model.bfloat16(), x.bfloat16()
-
 
 OPTIMIZERS: dict[str, Callable] = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.marks import caching
+from tests.models import mlp, train_step
 
 import taeda as torch
 from taeda import _C, nn
@@ -39,14 +40,13 @@ def check_in_use(expected: dict[str, int]) -> None:
 
 
 def test_ten_thousand_training_steps() -> None:
-    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2))
+    model, x = mlp(inputs=6, outputs=2, batch=4)
+    model.insert(1, nn.BatchNorm1d(30))
     optimizer = torch.optim.Adam(model.parameters())
-    x, y = torch.randn(4, 6), torch.randint(0, 2, (4,))
+    y = torch.randint(0, 2, (4,))
 
     def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
+        train_step(optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
     for _ in range(500):
         step()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.models import train_step
 
 import taeda as torch
 from taeda import nn
@@ -34,11 +35,7 @@ def runs(work: Callable[[], list[torch.Tensor]]) -> set[tuple[bytes, ...]]:
 def step(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable) -> list[torch.Tensor]:
     values = []
     for _ in range(2):
-        optimizer.zero_grad()
-        value = loss()
-        value.backward()
-        optimizer.step()
-        values.append(value)
+        values.append(train_step(optimizer, loss))
     return values + list(model.parameters())
 
 

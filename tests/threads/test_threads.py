@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from tests.models import convnet, train_step
 
 import taeda as torch
 from taeda import multiprocessing as mp
@@ -49,9 +50,7 @@ def in_threads(work: Callable[[int], object], count: int = THREADS) -> list:
 
 def network() -> nn.Module:
     torch.manual_seed(3)
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(256, 5)
-    )
+    return convnet(channels=1)[0]
 
 
 def test_training_on_eight_threads_is_training_on_one() -> None:
@@ -64,10 +63,7 @@ def test_training_on_eight_threads_is_training_on_one() -> None:
         optimizer = torch.optim.Adam(models[i].parameters())
         losses = []
         for _ in range(STEPS):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(models[i](x), labels)
-            loss.backward()
-            optimizer.step()
+            loss = train_step(optimizer, lambda: F.cross_entropy(models[i](x), labels))
             x[i % 4].mul(2).add_(1).clamp_(0, 1).sum().item()
             losses.append(loss.item())
         return losses
@@ -130,9 +126,7 @@ def test_random_numbers_from_all_threads() -> None:
 def hogwild(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     for _ in range(60):
-        optimizer.zero_grad()
-        F.mse_loss(model(x), y).backward()
-        optimizer.step()
+        train_step(optimizer, lambda: F.mse_loss(model(x), y))
 
 
 def test_hogwild_learns() -> None:
