@@ -1,10 +1,13 @@
 // Generator: the stream of random numbers behind rand, randn, dropout and the rest.
 //
-// The CPU generator is the Mersenne twister mt19937, and operators draw from it in PyTorch's order:
-// the same seed gives the same numbers. Operators take the default generator unless given one, and
-// lock its mutex while they draw; whoever calls the draw functions directly does the same.
+// Mt19937 is the CPU's: the Mersenne twister, from which operators draw in PyTorch's order, so that
+// the same seed gives the same numbers. Philox is a CUDA device's: its numbers are a function of
+// the seed and of a counter, so that threads need no state; the generator only keeps how far the
+// counter is. Operators take their device's default generator unless given one, and lock its mutex
+// while they draw; whoever calls the draw functions directly does the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -14,27 +17,56 @@
 
 namespace taeda {
 
-class Generator final : public RefCounted {
+class Mt19937;
+
+class Generator : public RefCounted {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;
 
-  explicit Generator(uint64_t seed = kDefaultSeed);
-
-  // Starts the stream over from `seed`. Only the lower 32 bits choose it, as in PyTorch.
-  void manual_seed(uint64_t seed);
+  // Starts the stream over from `seed`.
+  virtual void manual_seed(uint64_t seed) = 0;
   // Seeds from the system's entropy and returns the seed.
   uint64_t seed();
   uint64_t initial_seed() const { return seed_; }
-  Device device() const { return DeviceType::kCPU; }
+  Device device() const { return device_; }
 
-  // The whole state as 5,056 bytes, in PyTorch's layout.
-  Tensor get_state() const;
+  // The whole state as bytes, in PyTorch's layout.
+  virtual Tensor get_state() const = 0;
   // TypeError unless `state` holds bytes, RuntimeError unless they are a state.
-  void set_state(const Tensor& state);
+  virtual void set_state(const Tensor& state) = 0;
   // A generator that goes on independently from the same state.
-  Ref<Generator> clone() const;
+  virtual Ref<Generator> clone() const = 0;
+  // How far the counter is; RuntimeError for generators without one.
+  virtual uint64_t offset() const;
+  virtual void set_offset(uint64_t offset);
 
-  std::mutex& mutex() { return mutex_; }
+  // What the CPU's kernels draw from; the caller holds the mutex. They stand in for a device
+  // without kernels of its own: its generator then hands out a twister whose seed is drawn from it.
+  virtual Mt19937& twister() = 0;
+
+  std::mutex& mutex() const { return mutex_; }
+
+ protected:
+  Generator(Device device, uint64_t seed) : seed_(seed), device_(device) {}
+
+  uint64_t seed_;
+
+ private:
+  Device device_;
+  mutable std::mutex mutex_;
+};
+
+// The Mersenne twister mt19937. Only the lower 32 bits of a seed choose its stream, and its state
+// is 5,056 bytes, as in PyTorch.
+class Mt19937 final : public Generator {
+ public:
+  explicit Mt19937(uint64_t seed = kDefaultSeed);
+
+  void manual_seed(uint64_t seed) override;
+  Tensor get_state() const override;
+  void set_state(const Tensor& state) override;
+  Ref<Generator> clone() const override;
+  Mt19937& twister() override { return *this; }
 
   // --- draws; the caller holds the mutex ---
   // 32 random bits.
@@ -80,20 +112,49 @@ class Generator final : public RefCounted {
     left_ -= static_cast<int32_t>(n);
   }
 
-  uint64_t seed_;
   int32_t left_ = 1;   // draws until the next twist, plus one
   uint32_t next_ = 0;  // index of the next word
   std::optional<double> next_normal_;
-  mutable std::mutex mutex_;
   alignas(64) uint32_t state_[kWords];
 };
 
-// The process's generator, used where an operator is given none.
-Generator& default_generator();
+// Philox4x32-10 (Salmon et al. 2011), laid out as PyTorch's CUDA generator: the seed is the key;
+// each thread of a kernel has a counter of its own, whose lower half goes on from the generator's
+// offset. The state is the seed and the offset, 16 bytes.
+class Philox final : public Generator {
+ public:
+  explicit Philox(Device device, uint64_t seed = kDefaultSeed) : Generator(device, seed) {}
+
+  void manual_seed(uint64_t seed) override;
+  Tensor get_state() const override;
+  void set_state(const Tensor& state) override;
+  Ref<Generator> clone() const override;
+  uint64_t offset() const override { return offset_; }
+  // A multiple of 4.
+  void set_offset(uint64_t offset) override;
+  Mt19937& twister() override;
+
+  // The offset of a kernel whose threads draw up to `draws` numbers each; the next one's comes
+  // after it. The caller holds the mutex.
+  uint64_t take(uint64_t draws);
+
+  // Four words of 32 random bits.
+  static std::array<uint32_t, 4> block(uint64_t counter, uint64_t thread, uint64_t key);
+
+ private:
+  uint64_t offset_ = 0;
+  Ref<Generator> twister_;
+};
+
+// The generators used where an operator is given none: the CPU's, and a device's.
+Mt19937& default_generator();
+Generator& default_generator(Device device);
 inline Generator& generator_or_default(Generator* generator) {
   return generator ? *generator : default_generator();
 }
-// Seeds the default generator.
+// RuntimeError for a generator of another device.
+Generator& generator_or_default(Generator* generator, Device device);
+// Seeds the default generators of all devices.
 void manual_seed(uint64_t seed);
 
 }  // namespace taeda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numbers>
 #include <random>
 
@@ -20,7 +21,7 @@ struct SavedState {
   int32_t left;
   int32_t seeded;
   uint64_t next;
-  uint64_t words[Generator::kWords];
+  uint64_t words[Mt19937::kWords];
   double normal_x, normal_y, normal_rho;
   int32_t has_normal;
   float next_float_normal;
@@ -31,19 +32,23 @@ constexpr int64_t kLegacyBytes = 5048, kStateBytes = 5056;
 constexpr size_t kFloatOffset = kLegacyBytes;
 static_assert(offsetof(SavedState, has_normal) == kLegacyBytes - 8);
 
-}  // namespace
-
-Generator::Generator(uint64_t seed) { manual_seed(seed); }
-
-void Generator::manual_seed(uint64_t seed) {
-  seed_ = seed;
-  state_[0] = static_cast<uint32_t>(seed);
-  for (uint32_t i = 1; i < kWords; i++)
-    state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
-  left_ = 1;
-  next_ = 0;
-  next_normal_.reset();
+// A tensor of `size` bytes that begins with `n` of `bytes` and goes on with zeros.
+Tensor bytes_tensor(const void* bytes, size_t n, int64_t size) {
+  Ref<TensorImpl> impl(
+      new TensorImpl(Storage::allocate(size, DeviceType::kCPU), DType::kUInt8, DeviceType::kCPU));
+  impl->set_contiguous_layout({size});
+  std::memset(impl->data(), 0, static_cast<size_t>(size));
+  std::memcpy(impl->data(), bytes, n);
+  return Tensor(std::move(impl));
 }
+
+void check_bytes(const Tensor& state) {
+  TD_CHECK_TYPE(state.defined() && state.dtype() == DType::kUInt8 && state.device().is_cpu() &&
+                    state.is_contiguous(),
+                "RNG state must be a torch.ByteTensor");
+}
+
+}  // namespace
 
 uint64_t Generator::seed() {
   std::random_device entropy;
@@ -53,7 +58,26 @@ uint64_t Generator::seed() {
   return seed_;
 }
 
-void Generator::twist() {
+uint64_t Generator::offset() const {
+  fail(ErrorKind::kRuntime, "The {} generator does not use an offset", device_);
+}
+void Generator::set_offset(uint64_t) {
+  fail(ErrorKind::kRuntime, "The {} generator does not use an offset", device_);
+}
+
+Mt19937::Mt19937(uint64_t seed) : Generator(DeviceType::kCPU, seed) { manual_seed(seed); }
+
+void Mt19937::manual_seed(uint64_t seed) {
+  seed_ = seed;
+  state_[0] = static_cast<uint32_t>(seed);
+  for (uint32_t i = 1; i < kWords; i++)
+    state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
+  left_ = 1;
+  next_ = 0;
+  next_normal_.reset();
+}
+
+void Mt19937::twist() {
   alignas(64) uint32_t words[2 * kWords];
   std::copy(state_, state_ + kWords, words);
   mersenne::twist(words, 1);
@@ -62,7 +86,7 @@ void Generator::twist() {
   next_ = 0;
 }
 
-const uint32_t* Generator::draw(int64_t n, uint32_t* buffer) {
+const uint32_t* Mt19937::draw(int64_t n, uint32_t* buffer) {
   const int64_t have = left_ - 1, blocks = (n - have + kWords - 1) / kWords;
   if (n <= have) {
     std::copy(state_ + next_, state_ + next_ + n, buffer);
@@ -82,7 +106,7 @@ const uint32_t* Generator::draw(int64_t n, uint32_t* buffer) {
   return first;
 }
 
-void Generator::fill(uint32_t* out, int64_t n) {
+void Mt19937::fill(uint32_t* out, int64_t n) {
   const int64_t have = std::min<int64_t>(n, left_ - 1);
   mersenne::temper(state_ + next_, out, have);
   advance(have);
@@ -94,7 +118,7 @@ void Generator::fill(uint32_t* out, int64_t n) {
   }
 }
 
-double Generator::normal() {
+double Mt19937::normal() {
   if (next_normal_) {
     const double value = *next_normal_;
     next_normal_.reset();
@@ -106,10 +130,10 @@ double Generator::normal() {
   return radius * std::cos(theta);
 }
 
-Tensor Generator::get_state() const {
+Tensor Mt19937::get_state() const {
   SavedState saved{};
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<std::mutex> lock(mutex());
     saved.seed = seed_;
     saved.left = left_;
     saved.seeded = 1;
@@ -118,18 +142,11 @@ Tensor Generator::get_state() const {
     saved.normal_y = next_normal_.value_or(0.0);
     saved.has_normal = next_normal_.has_value();
   }
-  Ref<TensorImpl> impl(new TensorImpl(Storage::allocate(kStateBytes, DeviceType::kCPU),
-                                      DType::kUInt8, DeviceType::kCPU));
-  impl->set_contiguous_layout({kStateBytes});
-  std::memset(impl->data(), 0, kStateBytes);
-  std::memcpy(impl->data(), &saved, kFloatOffset - 4);
-  return Tensor(std::move(impl));
+  return bytes_tensor(&saved, kFloatOffset - 4, kStateBytes);
 }
 
-void Generator::set_state(const Tensor& state) {
-  TD_CHECK_TYPE(state.defined() && state.dtype() == DType::kUInt8 && state.device().is_cpu() &&
-                    state.is_contiguous(),
-                "RNG state must be a torch.ByteTensor");
+void Mt19937::set_state(const Tensor& state) {
+  check_bytes(state);
   TD_CHECK(state.numel() == kStateBytes || state.numel() == kLegacyBytes,
            "Expected either a CPUGeneratorImplStateLegacy of size {} or a CPUGeneratorImplState of "
            "size {} but found the "
@@ -142,7 +159,7 @@ void Generator::set_state(const Tensor& state) {
                      saved.next <= kWords &&
                      static_cast<uint64_t>(saved.left) - 1 + saved.next <= kWords;
   TD_CHECK(valid, "Invalid mt19937 state");
-  std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex());
   seed_ = saved.seed;
   left_ = saved.left;
   next_ = static_cast<uint32_t>(saved.next);
@@ -156,9 +173,9 @@ void Generator::set_state(const Tensor& state) {
   }
 }
 
-Ref<Generator> Generator::clone() const {
-  Ref<Generator> copy = make_ref<Generator>(seed_);
-  std::lock_guard<std::mutex> lock(mutex_);
+Ref<Generator> Mt19937::clone() const {
+  Ref<Mt19937> copy = make_ref<Mt19937>(seed_);
+  const std::lock_guard<std::mutex> lock(mutex());
   copy->seed_ = seed_;
   copy->left_ = left_;
   copy->next_ = next_;
@@ -167,21 +184,133 @@ Ref<Generator> Generator::clone() const {
   return copy;
 }
 
-Generator& default_generator() {
-  // Never destroyed, and usable in a forked child.
-  static Generator& instance = [&]() -> Generator& {
-    auto* generator = new Generator;
-    retain(generator);
-    protect_over_fork(generator->mutex());
-    return *generator;
-  }();
+// --- Philox ---
+
+void Philox::manual_seed(uint64_t seed) {
+  seed_ = seed;
+  offset_ = 0;
+}
+
+Tensor Philox::get_state() const {
+  const std::lock_guard<std::mutex> lock(mutex());
+  const uint64_t words[] = {seed_, offset_};
+  return bytes_tensor(words, sizeof(words), sizeof(words));
+}
+
+void Philox::set_state(const Tensor& state) {
+  check_bytes(state);
+  uint64_t words[2] = {};
+  // PyTorch once saved the seed alone.
+  TD_CHECK(state.numel() == sizeof(words) || state.numel() == sizeof(words[0]),
+           "RNG state is wrong size: expected {} bytes, got {}", sizeof(words), state.numel());
+  std::memcpy(words, state.data_ptr(), static_cast<size_t>(state.numel()));
+  TD_CHECK(words[1] % 4 == 0, "offset must be a multiple of 4");
+  const std::lock_guard<std::mutex> lock(mutex());
+  seed_ = words[0];
+  offset_ = words[1];
+}
+
+Ref<Generator> Philox::clone() const {
+  Ref<Philox> copy = make_ref<Philox>(device(), seed_);
+  const std::lock_guard<std::mutex> lock(mutex());
+  copy->seed_ = seed_;
+  copy->offset_ = offset_;
+  return copy;
+}
+
+void Philox::set_offset(uint64_t offset) {
+  TD_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
+  offset_ = offset;
+}
+
+uint64_t Philox::take(uint64_t draws) {
+  const uint64_t first = offset_;
+  offset_ += (draws + 3) / 4 * 4;
+  return first;
+}
+
+std::array<uint32_t, 4> Philox::block(uint64_t counter, uint64_t thread, uint64_t key) {
+  const auto low = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const auto high = [](uint64_t x) { return static_cast<uint32_t>(x >> 32); };
+  std::array<uint32_t, 4> c = {low(counter), high(counter), low(thread), high(thread)};
+  uint32_t k0 = low(key), k1 = high(key);
+  for (int round = 0; round < 10; round++) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
+    c = {high(p1) ^ c[1] ^ k0, low(p1), high(p0) ^ c[3] ^ k1, low(p0)};
+    k0 += 0x9E3779B9;  // the golden ratio and the square root of 3
+    k1 += 0xBB67AE85;
+  }
+  return c;
+}
+
+Mt19937& Philox::twister() {
+  if (!twister_) twister_ = make_ref<Mt19937>(seed_);
+  const auto words = block(take(4) / 4, 0, seed_);
+  twister_->manual_seed(words[0]);
+  return twister_->twister();
+}
+
+// --- defaults ---
+
+namespace {
+
+// Never destroyed, and usable in a forked child.
+template <class G>
+G& make_default(G* generator) {
+  retain(generator);
+  protect_over_fork(generator->mutex());
+  return *generator;
+}
+
+void seed_locked(Generator& generator, uint64_t seed) {
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.manual_seed(seed);
+}
+
+// Those of devices that were asked for; one made later starts from the last seed of all.
+struct DeviceGenerators {
+  std::mutex mutex;
+  std::map<int, Generator*> made;
+  uint64_t seed = Generator::kDefaultSeed;
+
+  DeviceGenerators() { protect_over_fork(mutex); }
+};
+DeviceGenerators& device_generators() {
+  static auto& instance = *new DeviceGenerators;
   return instance;
 }
 
+}  // namespace
+
+Mt19937& default_generator() {
+  static Mt19937& instance = make_default(new Mt19937);
+  return instance;
+}
+
+Generator& default_generator(Device device) {
+  if (device.type != DeviceType::kCUDA) return default_generator();
+  DeviceGenerators& generators = device_generators();
+  const std::lock_guard<std::mutex> lock(generators.mutex);
+  Generator*& generator = generators.made[device.index];
+  if (!generator) generator = &make_default(new Philox(device, generators.seed));
+  return *generator;
+}
+
+Generator& generator_or_default(Generator* generator, Device device) {
+  if (!generator) return default_generator(device);
+  // Meta tensors draw nothing: any generator will do.
+  TD_CHECK(device.is_meta() || generator->device().type == device.type,
+           "Expected a '{}' device type for generator but found '{}'", Device(device.type),
+           Device(generator->device().type));
+  return *generator;
+}
+
 void manual_seed(uint64_t seed) {
-  Generator& generator = default_generator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.manual_seed(seed);
+  seed_locked(default_generator(), seed);
+  DeviceGenerators& generators = device_generators();
+  const std::lock_guard<std::mutex> lock(generators.mutex);
+  generators.seed = seed;
+  for (const auto& [index, generator] : generators.made) seed_locked(*generator, seed);
 }
 
 }  // namespace taeda

@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace taeda::mersenne::HWY_NAMESPACE {
 
-constexpr int64_t kWords = Generator::kWords;
+constexpr int64_t kWords = Mt19937::kWords;
 
 hn::Vec<Words> twisted(hn::Vec<Words> here, hn::Vec<Words> after, hn::Vec<Words> far) {
   const Words d;
@@ -50,7 +50,7 @@ void temper_words(const uint32_t* in, uint32_t* out, int64_t n) {
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + step <= n; i += step) hn::StoreU(temper(hn::LoadU(d, in + i)), d, out + i);
-  for (; i < n; i++) out[i] = Generator::temper(in[i]);
+  for (; i < n; i++) out[i] = Mt19937::temper(in[i]);
 }
 
 }  // namespace taeda::mersenne::HWY_NAMESPACE

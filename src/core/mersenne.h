@@ -1,4 +1,4 @@
-// The Mersenne twister on vectors: what Generator draws its blocks with.
+// The Mersenne twister on vectors: what Mt19937 draws its blocks with.
 //
 // M. Matsumoto and T. Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
 // pseudo-random number generator", ACM TOMACS 8 (1998). Word i of the stream, before tempering, is
@@ -15,7 +15,7 @@ namespace taeda::mersenne {
 
 // The state words[0 .. 624) is continued by `blocks` times 624 words.
 void twist(uint32_t* words, int64_t blocks);
-// out[i] = Generator::temper(in[i]).
+// out[i] = Mt19937::temper(in[i]).
 void temper(const uint32_t* in, uint32_t* out, int64_t n);
 
 }  // namespace taeda::mersenne

@@ -74,7 +74,7 @@ struct DataLoader::Iterator::Feed {
   void draw_order() {
     order.resize(static_cast<size_t>(dataset->size()));
     for (size_t i = 0; i < order.size(); i++) order[i] = static_cast<int64_t>(i);
-    Generator& source = default_generator();
+    Mt19937& source = default_generator();
     uint64_t seed = 0;
     {
       // PyTorch's draws: a base seed for workers at every pass, then the sampler's.
@@ -83,7 +83,7 @@ struct DataLoader::Iterator::Feed {
       if (options.shuffle) seed = source.random64() & INT64_MAX;
     }
     if (!options.shuffle) return;
-    Generator generator(seed);
+    Mt19937 generator(seed);
     const auto n = static_cast<int64_t>(order.size());
     const Tensor permutation = op::randperm(n, &generator, TensorOptions());
     std::copy_n(permutation.data<int64_t>(), n, order.begin());

@@ -133,7 +133,7 @@ TEST(Random, SameNumbersAsTorch) {
     SCOPED_TRACE(c.name + " " + c.dtype + " " + std::to_string(c.numel));
     const DType dtype = dtype_named(c.dtype);
     Array out(dtype, {c.numel});
-    Generator generator(seed++);
+    Mt19937 generator(seed++);
     fills().at(c.name)(out.view, generator);
     int64_t different = 0;
     double error = 0;

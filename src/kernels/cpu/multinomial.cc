@@ -74,7 +74,7 @@ void run(const View& out, const View& p, bool replacement, Generator& generator)
     }
     for (Compute& key : row) {
       const Compute e =
-          static_cast<Compute>(T(static_cast<Compute>(-std::log1p(-generator.uniform()))));
+          static_cast<Compute>(T(static_cast<Compute>(-std::log1p(-lock->uniform()))));
       key = static_cast<Compute>(T(key / e));
     }
     draw_without_replacement(row, drawn, samples);

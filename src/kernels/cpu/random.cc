@@ -153,7 +153,7 @@ void for_each_pair(const uint32_t* words, int64_t n, const F& f) {
 // In [0, 1): 24 random bits and one word each, or 53 bits and two.
 void uniforms(const uint32_t* words, float* out, int64_t n) { uniform_floats(words, 0, 1, out, n); }
 void uniforms(const uint32_t* words, double* out, int64_t n) {
-  for_each_pair(words, n, [=](int64_t i, uint64_t bits) { out[i] = Generator::unit(bits); });
+  for_each_pair(words, n, [=](int64_t i, uint64_t bits) { out[i] = Mt19937::unit(bits); });
 }
 template <class T>
 constexpr int64_t kWordsOf = sizeof(T) / sizeof(uint32_t);  // of a uniform float or double
@@ -255,7 +255,7 @@ void random_normal(const View& out, double mean, double std, Generator& generato
   const auto mean32 = static_cast<float>(mean), std32 = static_cast<float>(std);
   if (out.numel < 16 || !is_row_major(out)) {
     fill<double>(out, lock, [&](double* to, int64_t n) {
-      for (int64_t i = 0; i < n; i++) to[i] = generator.normal() * std + mean;
+      for (int64_t i = 0; i < n; i++) to[i] = lock->normal() * std + mean;
     });
   } else if (out.dtype == DType::kFloat64) {
     normal_fill(out.as<double>(), out.numel, mean, std, lock);
@@ -280,7 +280,7 @@ void random_bernoulli(const View& out, double p, Generator& generator) {
 // As those of floats in random_words.h.
 static void flip_coins(const uint32_t* words, const double* p, float* out, int64_t n) {
   for_each_pair(words, n,
-                [=](int64_t i, uint64_t bits) { out[i] = Generator::unit(bits) < p[i] ? 1 : 0; });
+                [=](int64_t i, uint64_t bits) { out[i] = Mt19937::unit(bits) < p[i] ? 1 : 0; });
 }
 static bool are_chances(const double* p, int64_t n) {
   return std::all_of(p, p + n, [](double x) { return x >= 0 && x <= 1; });
@@ -431,7 +431,7 @@ void random_log_normal(const View& out, double mean, double std, Generator& gene
   GeneratorLock lock(generator);
   require_dtype<Floating>(out, "log_normal_cpu");
   fill<double>(out, lock, [&](double* to, int64_t n) {
-    for (int64_t i = 0; i < n; i++) to[i] = std::exp(generator.normal() * std + mean);
+    for (int64_t i = 0; i < n; i++) to[i] = std::exp(lock->normal() * std + mean);
   });
 }
 

@@ -25,7 +25,7 @@ struct Proposal {
 struct Hat {
   double a, b, centre, v_inside;
 
-  Proposal draw(Generator& generator) const {
+  Proposal draw(Mt19937& generator) const {
     const double u = generator.uniform() - 0.5, v = generator.uniform();
     const double from_edge = 0.5 - std::abs(u);
     return {std::floor((2 * a / from_edge + b) * u + centre), from_edge, v,
@@ -35,7 +35,7 @@ struct Hat {
   double density(const Proposal& p) const { return a / (p.u * p.u) + b; }
 };
 
-double poisson_by_rejection(double rate, Generator& generator) {
+double poisson_by_rejection(double rate, Mt19937& generator) {
   const double b = 0.931 + 2.53 * std::sqrt(rate);
   const Hat hat{-0.059 + 0.02483 * b, b, rate + 0.43, 0.9277 - 3.6224 / (b - 2)};
   const double scale = 1.1239 + 1.1328 / (b - 3.4), log_rate = std::log(rate);
@@ -49,7 +49,7 @@ double poisson_by_rejection(double rate, Generator& generator) {
 }
 
 // The number of arrivals before the product of uniform numbers falls below exp(-rate).
-double poisson_by_counting(double rate, Generator& generator) {
+double poisson_by_counting(double rate, Mt19937& generator) {
   const double limit = std::exp(-rate);
   double product = generator.uniform();
   double k = 0;
@@ -57,13 +57,13 @@ double poisson_by_counting(double rate, Generator& generator) {
   return k;
 }
 
-double poisson(double rate, Generator& generator) {
+double poisson(double rate, Mt19937& generator) {
   TD_CHECK(rate >= 0, "invalid Poisson rate, expected rate to be non-negative");
   if (rate == 0) return 0;
   return rate >= 10 ? poisson_by_rejection(rate, generator) : poisson_by_counting(rate, generator);
 }
 
-double binomial_by_rejection(double n, double p, Generator& generator) {
+double binomial_by_rejection(double n, double p, Mt19937& generator) {
   const double deviation = std::sqrt(n * p * (1 - p)), odds = p / (1 - p);
   const double b = 1.15 + 2.53 * deviation;
   const Hat hat{-0.0873 + 0.0248 * b + 0.01 * p, b, n * p + 0.5, 0.92 - 4.2 / b};
@@ -81,7 +81,7 @@ double binomial_by_rejection(double n, double p, Generator& generator) {
 }
 
 // Adds up the waiting times between successes until the trials are over.
-double binomial_by_counting(double n, double p, Generator& generator) {
+double binomial_by_counting(double n, double p, Mt19937& generator) {
   double trials = 0, k = 0;
   while (true) {
     trials += std::ceil(std::log(generator.uniform()) / std::log1p(-p));
@@ -90,7 +90,7 @@ double binomial_by_counting(double n, double p, Generator& generator) {
   }
 }
 
-double binomial(double n, double p, Generator& generator) {
+double binomial(double n, double p, Mt19937& generator) {
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
   if (std::isnan(n) || std::isnan(p)) return std::nan("");
@@ -120,7 +120,7 @@ void random_poisson(const View& out, const View& rate, Generator& generator) {
   with_dtype<Floating>(out.dtype, [&]<class T>(T) {
     for (int64_t i = 0; i < out.numel; i++) {
       look_at_times(i, lock);
-      out.as<T>()[i] = from_real<T>(poisson(real(rate.as<T>()[i]), generator));
+      out.as<T>()[i] = from_real<T>(poisson(real(rate.as<T>()[i]), *lock));
     }
   });
 }
@@ -130,8 +130,7 @@ void random_binomial(const View& out, const View& count, const View& prob, Gener
   with_dtype<Floating>(out.dtype, [&]<class T>(T) {
     for (int64_t i = 0; i < out.numel; i++) {
       look_at_times(i, lock);
-      out.as<T>()[i] =
-          from_real<T>(binomial(real(count.as<T>()[i]), real(prob.as<T>()[i]), generator));
+      out.as<T>()[i] = from_real<T>(binomial(real(count.as<T>()[i]), real(prob.as<T>()[i]), *lock));
     }
   });
 }

@@ -19,11 +19,12 @@ namespace taeda::cpu {
 // Holds a generator's mutex. Nothing interrupts its holder, but in look().
 class GeneratorLock {
  public:
-  explicit GeneratorLock(Generator& generator) : generator_(generator), lock_(generator.mutex()) {
+  explicit GeneratorLock(Generator& generator)
+      : lock_(generator.mutex()), generator_(generator.twister()) {
     deferred_.emplace();
   }
-  Generator& operator*() const { return generator_; }
-  Generator* operator->() const { return &generator_; }
+  Mt19937& operator*() const { return generator_; }
+  Mt19937* operator->() const { return &generator_; }
 
   // Frees the mutex and looks whether the program wants the operator to stop.
   void look() {
@@ -35,12 +36,12 @@ class GeneratorLock {
   }
 
  private:
-  Generator& generator_;
   std::unique_lock<std::mutex> lock_;
+  Mt19937& generator_;
   std::optional<DeferInterrupts> deferred_;
 };
 
-// f(words, begin, n) for pieces that cover 0 .. count: `words`, as Generator::draw gives them, has
+// f(words, begin, n) for pieces that cover 0 .. count: `words`, as Mt19937::draw gives them, has
 // `each` for each of the n elements from `begin` on.
 void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
                 const std::function<void(const uint32_t* words, int64_t begin, int64_t n)>& f);

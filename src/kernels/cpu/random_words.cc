@@ -38,7 +38,7 @@ TD_FN int64_t fill_floats(float* out, int64_t n, bool past_cache, const Compute&
 }
 
 bool below(const uint32_t* words, uint64_t threshold) {
-  const uint64_t high = Generator::temper(words[0]) & 0x1fffff, low = Generator::temper(words[1]);
+  const uint64_t high = Mt19937::temper(words[0]) & 0x1fffff, low = Mt19937::temper(words[1]);
   return (high << 32 | low) < threshold;
 }
 
@@ -136,7 +136,7 @@ TD_FN hn::Vec<DF> units(const uint32_t* words) {
   return hn::Mul(hn::ConvertTo(DF(), hn::BitCast(di, bits)), hn::Set(DF(), 0x1p-24f));
 }
 
-float unit(uint32_t word) { return Generator::unit(Generator::temper(word)); }
+float unit(uint32_t word) { return Mt19937::unit(Mt19937::temper(word)); }
 
 }  // namespace
 
@@ -199,7 +199,7 @@ void fill_integers(const uint32_t* words, uint32_t range, int64_t base, int64_t*
     hn::StoreU(remainder(hn::BitCast(d, high)), dw, to + i + kLanes / 2);
   }
 #endif
-  for (; i < n; i++) out[i] = base + Generator::temper(words[i]) % range;
+  for (; i < n; i++) out[i] = base + Mt19937::temper(words[i]) % range;
 }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE

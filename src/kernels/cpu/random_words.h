@@ -1,4 +1,4 @@
-// What random words become, on vectors. All `words` are as Generator::draw gives them, before
+// What random words become, on vectors. All `words` are as Mt19937::draw gives them, before
 // tempering: the loops temper those that matter.
 #pragma once
 
@@ -24,7 +24,7 @@ void flip_coins(const uint32_t* words, const float* p, float* out, int64_t n);
 // Whether all of p are in [0, 1].
 bool are_chances(const float* p, int64_t n);
 
-// out[i] = fma(Generator::unit(word i), range, low).
+// out[i] = fma(Mt19937::unit(word i), range, low).
 void uniform_floats(const uint32_t* words, float low, float range, float* out, int64_t n);
 // out[i] = base + word i % range, 0 < range <= 2^31.
 void small_integers(const uint32_t* words, uint32_t range, int64_t base, int64_t* out, int64_t n);
