@@ -10,14 +10,15 @@ from __future__ import annotations
 ALLOWED: dict[str, set[str]] = {
     "base": set(),
     "core": {"base"},
-    "kernels": {"base", "core"},
-    "ops": {"base", "core", "kernels"},
-    "autograd": {"base", "core", "kernels", "ops"},
+    "device": {"base", "core"},
+    "kernels": {"base", "core", "device"},
+    "ops": {"base", "core", "device", "kernels"},
+    "autograd": {"base", "core", "device", "kernels", "ops"},
     "nn": {"base", "core", "ops", "autograd"},
     "optim": {"base", "core", "ops", "autograd"},
     "data": {"base", "core", "ops", "autograd"},
     "io": {"base", "core", "ops", "autograd", "nn"},
-    "python": {"base", "core", "ops", "autograd", "io"},
+    "python": {"base", "core", "device", "ops", "autograd", "io"},
 }
 ORDER = list(ALLOWED)
 # This one is for users: it takes in all public headers, and no file of the library includes it.

@@ -20,6 +20,7 @@
 //   bool query_event(Event& event);
 //   void wait_event(Event& event);
 //   std::string name() const;                      // for messages: "CPU"
+//   std::string out_of_memory_text() const;        // optional: a sentence, with a blank before it
 #pragma once
 
 #include <algorithm>
@@ -141,6 +142,10 @@ class CachingAllocator {
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.reset_peaks();
   }
+  void reset_accumulated_stats() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stats_.reset_accumulated();
+  }
 
   // Segments by address, with their blocks.
   std::vector<SegmentInfo> snapshot() {
@@ -241,11 +246,19 @@ class CachingAllocator {
     return static_cast<char*>(device_.allocate(bytes));
   }
 
+  std::string device_text() const {
+    if constexpr (requires { device_.out_of_memory_text(); })
+      return device_.out_of_memory_text();
+    else
+      return {};
+  }
+
   [[noreturn]] void out_of_memory(int64_t nbytes) {
     stats_.out_of_memory++;
     fail(ErrorKind::kOutOfMemory,
-         "{} out of memory. Tried to allocate {}. {} are in use, {} are reserved but free{}",
-         device_.name(), bytes_text(nbytes), bytes_text(stats_.allocated_bytes.current),
+         "{} out of memory. Tried to allocate {}.{} {} are in use, {} are reserved but free{}",
+         device_.name(), bytes_text(nbytes), device_text(),
+         bytes_text(stats_.allocated_bytes.current),
          bytes_text(stats_.reserved_bytes.current - stats_.allocated_bytes.current),
          limit_ > 0 ? format("; the limit is {}", bytes_text(limit_)) : std::string());
   }

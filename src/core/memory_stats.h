@@ -1,6 +1,7 @@
 // What an allocator says about itself: counters, and a list of its segments and blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -8,10 +9,10 @@ namespace taeda {
 
 struct MemoryStats {
   struct Level {
-    int64_t current = 0, peak = 0, added = 0;  // added: ever
+    int64_t current = 0, peak = 0, added = 0, freed = 0;  // the last two: ever
     void add(int64_t amount) {
       current += amount;
-      if (amount > 0) added += amount;
+      (amount > 0 ? added : freed) += amount > 0 ? amount : -amount;
       if (current > peak) peak = current;
     }
   };
@@ -28,10 +29,18 @@ struct MemoryStats {
   int64_t out_of_memory = 0;  // OutOfMemoryErrors raised
 
   void reset_peaks() {
-    for (Level* level : {&allocated_bytes, &requested_bytes, &reserved_bytes, &pending_bytes,
-                         &blocks, &segments}) {
-      level->peak = level->current;
-    }
+    for (Level* level : levels()) level->peak = level->current;
+  }
+  // What was counted ever starts over.
+  void reset_accumulated() {
+    for (Level* level : levels()) level->added = level->freed = 0;
+    allocations = device_allocations = device_releases = collections = out_of_memory = 0;
+  }
+
+ private:
+  std::array<Level*, 6> levels() {
+    return {&allocated_bytes, &requested_bytes, &reserved_bytes,
+            &pending_bytes,   &blocks,          &segments};
   }
 };
 

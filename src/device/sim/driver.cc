@@ -1,0 +1,394 @@
+#include "device/sim/driver.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace taeda::sim {
+namespace {
+
+using namespace taeda::cuda;
+
+struct Driver {
+  explicit Driver(const Options& options) : simulator(options) {}
+  std::mutex mutex;
+  Simulator simulator;
+};
+
+std::atomic<bool> initialized{false};
+std::atomic<pid_t> owner{0};  // the process that initialised: its children have no driver
+thread_local std::string last_text;
+
+Driver& driver(const Options& options = {}) {
+  // Never destroyed: memory may be released while the process exits.
+  static Driver& instance = *new Driver(options);
+  return instance;
+}
+
+Status guarded(const std::function<void(Simulator&)>& use) {
+  if (!initialized || owner != getpid()) return kNotInitialized;
+  Driver& d = driver();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  try {
+    use(d.simulator);
+    return kSuccess;
+  } catch (const Failure& failure) {
+    last_text = failure.what();
+    return failure.status();
+  }
+}
+
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+// --- the driver and its devices ---
+
+Status init(unsigned) {
+  pid_t nobody = 0;
+  owner.compare_exchange_strong(nobody, getpid());
+  if (owner != getpid()) return kNotInitialized;
+  initialized = true;
+  return kSuccess;
+}
+
+Status driver_version(int* version) {
+  *version = 12040;
+  return kSuccess;
+}
+
+struct StatusName {
+  Status status;
+  const char* name;
+  const char* text;
+};
+constexpr StatusName kStatusNames[] = {
+    {kSuccess, "CUDA_SUCCESS", "no error"},
+    {kInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kNotInitialized, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {kRace, "SIMULATED_RACE", "race"},
+};
+
+const StatusName* find_name(Status status) {
+  for (const StatusName& known : kStatusNames)
+    if (known.status == status) return &known;
+  return nullptr;
+}
+
+Status error_name(Status status, const char** name) {
+  const StatusName* const known = find_name(status);
+  *name = known ? known->name : nullptr;
+  return known ? kSuccess : kInvalidValue;
+}
+
+Status error_text(Status status, const char** text) {
+  const StatusName* const known = find_name(status);
+  *text = status == kRace ? last_text.c_str() : known ? known->text : nullptr;
+  return known ? kSuccess : kInvalidValue;
+}
+
+Status device_count(int* count) {
+  return guarded([&](Simulator& s) { *count = s.devices(); });
+}
+
+void check_device(const Simulator& s, DeviceHandle device) {
+  if (device < 0 || device >= s.devices()) throw Failure(kInvalidDevice, "invalid device ordinal");
+}
+
+Status device_get(DeviceHandle* device, int ordinal) {
+  return guarded([&](Simulator& s) {
+    check_device(s, ordinal);
+    *device = ordinal;
+  });
+}
+
+Status device_name(char* name, int length, DeviceHandle device) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    std::string_view("Simulated CUDA device").copy(name, static_cast<size_t>(length) - 1);
+    name[std::min<size_t>(21, static_cast<size_t>(length) - 1)] = 0;
+  });
+}
+
+Status device_uuid(Uuid* uuid, DeviceHandle device) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    std::memset(uuid->bytes, 0x5d, sizeof(uuid->bytes));
+    uuid->bytes[15] = static_cast<unsigned char>(device);
+  });
+}
+
+Status device_memory(size_t* bytes, DeviceHandle device) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    *bytes = static_cast<size_t>(s.memory(device).bytes());
+  });
+}
+
+// Those of an H200, which is what the figures of random numbers on a grid are known for.
+int attribute_value(Attribute which, DeviceHandle device) {
+  switch (which) {
+    case Attribute::kMaxThreadsPerBlock:
+      return 1024;
+    case Attribute::kMaxSharedMemoryPerBlock:
+      return 48 << 10;
+    case Attribute::kWarpSize:
+      return 32;
+    case Attribute::kMaxRegistersPerBlock:
+    case Attribute::kMaxRegistersPerMultiprocessor:
+      return 64 << 10;
+    case Attribute::kClockRate:
+      return 1'980'000;
+    case Attribute::kMultiprocessorCount:
+      return 132;
+    case Attribute::kPciBusId:
+      return device + 1;
+    case Attribute::kMemoryClockRate:
+      return 3'201'000;
+    case Attribute::kMemoryBusWidth:
+      return 6144;
+    case Attribute::kL2CacheBytes:
+      return 60 << 20;
+    case Attribute::kMaxThreadsPerMultiprocessor:
+      return 2048;
+    case Attribute::kComputeCapabilityMajor:
+      return 9;
+    case Attribute::kMaxSharedMemoryPerMultiprocessor:
+      return 228 << 10;
+    case Attribute::kMaxSharedMemoryPerBlockOptin:
+      return 227 << 10;
+    case Attribute::kIntegrated:
+    case Attribute::kPciDeviceId:
+    case Attribute::kPciDomainId:
+    case Attribute::kComputeCapabilityMinor:
+    case Attribute::kIsMultiGpuBoard:
+      return 0;
+  }
+  throw Failure(kInvalidValue, "invalid argument");
+}
+
+Status device_attribute(int* value, Attribute which, DeviceHandle device) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    *value = attribute_value(which, device);
+  });
+}
+
+Status can_access_peer(int* can, DeviceHandle device, DeviceHandle peer) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    check_device(s, peer);
+    *can = device != peer;
+  });
+}
+
+// --- contexts: the number of the device, plus one ---
+
+Context context_of(int device) {
+  return reinterpret_cast<Context>(static_cast<intptr_t>(device) + 1);
+}
+int device_of(Context context) { return static_cast<int>(reinterpret_cast<intptr_t>(context)) - 1; }
+
+Status retain_primary(Context* context, DeviceHandle device) {
+  return guarded([&](Simulator& s) {
+    check_device(s, device);
+    *context = context_of(device);
+  });
+}
+Status set_context(Context context) {
+  return guarded([&](Simulator& s) { s.set_device(device_of(context)); });
+}
+Status synchronize_context() {
+  return guarded([](Simulator& s) { s.synchronize_device(); });
+}
+Status priority_range(int* least, int* greatest) {
+  return guarded([&](Simulator& s) {
+    s.current_device();
+    *least = 0;
+    *greatest = -5;
+  });
+}
+
+// --- memory ---
+
+Status memory_info(size_t* free, size_t* total) {
+  return guarded([&](Simulator& s) {
+    const SimMemory& memory = s.memory(s.current_device());
+    *free = static_cast<size_t>(memory.bytes_free());
+    *total = static_cast<size_t>(memory.bytes());
+  });
+}
+Status allocate(Address* address, size_t bytes) {
+  return guarded([&](Simulator& s) { *address = s.allocate(static_cast<int64_t>(bytes)); });
+}
+Status release(Address address) {
+  return guarded([&](Simulator& s) { s.release(static_cast<uintptr_t>(address)); });
+}
+Status host_allocate(void** memory, size_t bytes, unsigned) {
+  return guarded([&](Simulator& s) { *memory = s.host_allocate(static_cast<int64_t>(bytes)); });
+}
+Status host_release(void* memory) {
+  return guarded([&](Simulator& s) { s.host_release(memory); });
+}
+
+// --- streams ---
+
+// Only streams that do not wait for the default stream are simulated.
+Status stream_create(StreamHandle* stream, unsigned flags, int priority) {
+  if (flags != kStreamNonBlocking) return kNotSupported;
+  return guarded([&](Simulator& s) { *stream = s.create_stream(priority); });
+}
+Status ready(bool done) { return done ? kSuccess : kNotReady; }
+Status stream_query(StreamHandle stream) {
+  bool done = false;
+  const Status status = guarded([&](Simulator& s) { done = s.query_stream(stream); });
+  return status ? status : ready(done);
+}
+Status stream_synchronize(StreamHandle stream) {
+  return guarded([&](Simulator& s) { s.synchronize(stream); });
+}
+Status stream_wait(StreamHandle stream, EventHandle event, unsigned) {
+  return guarded([&](Simulator& s) { s.wait(stream, event); });
+}
+
+// --- events ---
+
+Status event_create(EventHandle* event, unsigned flags) {
+  return guarded([&](Simulator& s) { *event = s.create_event(!(flags & kEventDisableTiming)); });
+}
+Status event_destroy(EventHandle event) {
+  return guarded([&](Simulator& s) { s.destroy(event); });
+}
+Status event_record(EventHandle event, StreamHandle stream) {
+  return guarded([&](Simulator& s) { s.record(event, stream); });
+}
+Status event_query(EventHandle event) {
+  bool done = false;
+  const Status status = guarded([&](Simulator& s) { done = s.query(event); });
+  return status ? status : ready(done);
+}
+Status event_synchronize(EventHandle event) {
+  return guarded([&](Simulator& s) { s.synchronize(event); });
+}
+Status event_elapsed(float* milliseconds, EventHandle start, EventHandle end) {
+  return guarded([&](Simulator& s) { *milliseconds = s.elapsed(start, end); });
+}
+
+// --- copies ---
+
+Status copy(Address to, Address from, size_t bytes, StreamHandle stream) {
+  return guarded([&](Simulator& s) {
+    s.copy(pointer(to), pointer(from), static_cast<int64_t>(bytes), stream);
+  });
+}
+Status copy_peer(Address to, Context, Address from, Context, size_t bytes, StreamHandle stream) {
+  return copy(to, from, bytes, stream);
+}
+Status fill(Address to, unsigned char value, size_t bytes, StreamHandle stream) {
+  return guarded(
+      [&](Simulator& s) { s.fill(pointer(to), value, static_cast<int64_t>(bytes), stream); });
+}
+
+constexpr DeviceApi kApi{
+    .init = init,
+    .driver_version = driver_version,
+    .error_name = error_name,
+    .error_text = error_text,
+    .device_count = device_count,
+    .device_get = device_get,
+    .device_name = device_name,
+    .device_uuid = device_uuid,
+    .device_memory = device_memory,
+    .device_attribute = device_attribute,
+    .can_access_peer = can_access_peer,
+    .retain_primary = retain_primary,
+    .set_context = set_context,
+    .synchronize_context = synchronize_context,
+    .priority_range = priority_range,
+    .memory_info = memory_info,
+    .allocate = allocate,
+    .release = release,
+    .host_allocate = host_allocate,
+    .host_release = host_release,
+    .stream_create = stream_create,
+    .stream_query = stream_query,
+    .stream_synchronize = stream_synchronize,
+    .stream_wait = stream_wait,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_query = event_query,
+    .event_synchronize = event_synchronize,
+    .event_elapsed = event_elapsed,
+    .copy = copy,
+    .copy_peer = copy_peer,
+    .fill = fill,
+};
+
+}  // namespace
+
+Simulator& simulator(const Options& options) { return driver(options).simulator; }
+
+Status with_simulator(const std::function<void(Simulator&)>& use) { return guarded(use); }
+
+}  // namespace taeda::sim
+
+using taeda::sim::Simulator;
+using taeda::sim::with_simulator;
+
+const taeda::cuda::DeviceApi* taeda_sim_api(int devices) {
+  taeda::sim::Options options{.devices = devices};
+  if (const char* seed = std::getenv("TAEDA_SIM_SCHEDULE"))
+    options.schedule = std::strtoull(seed, nullptr, 10);
+  taeda::sim::simulator(options);
+  return &taeda::sim::kApi;
+}
+
+void taeda_sim_fail_allocation(int64_t nth) {
+  with_simulator([&](Simulator& s) { s.fail_allocation(nth); });
+}
+void taeda_sim_fail_launch(int64_t nth) {
+  with_simulator([&](Simulator& s) { s.fail_launch(nth); });
+}
+void taeda_sim_set_schedule(uint64_t seed) {
+  with_simulator([&](Simulator& s) { s.set_schedule(seed); });
+}
+
+int64_t taeda_sim_count(const char* what) {
+  int64_t count = -1;
+  with_simulator([&](Simulator& s) {
+    const taeda::sim::Counters& counters = s.counters();
+    const std::string_view name = what;
+    if (name == "launches") count = counters.launches;
+    if (name == "copies") count = counters.copies;
+    if (name == "synchronizations") count = counters.synchronizations;
+    if (name == "allocations") count = counters.allocations;
+  });
+  return count;
+}
+
+int taeda_sim_add(void* stream, void* values, int64_t n, float value) {
+  return with_simulator([&](Simulator& s) {
+    float* const at = s.alias(static_cast<float*>(values));
+    const int64_t bytes = n * static_cast<int64_t>(sizeof(float));
+    s.launch(static_cast<taeda::cuda::StreamHandle>(stream), "add", {{values, bytes, true}}, bytes,
+             [at, n, value] {
+               for (int64_t i = 0; i < n; i++) at[i] += value;
+             });
+  });
+}
+
+int taeda_sim_host_touches(const void* p, int64_t bytes, int writes) {
+  return with_simulator([&](Simulator& s) { s.host_touches(p, bytes, writes != 0); });
+}

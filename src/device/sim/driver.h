@@ -1,0 +1,34 @@
+// The simulated driver as the rest of taeda meets it: a library of its own (libtaeda_sim.so) that
+// is opened when TAEDA_CUDA asks for it. Tests link it or open it themselves, for what no real
+// driver offers: kernels written in C++, planned faults, the schedule, counters.
+#pragma once
+
+#include "device/sim/simulator.h"
+
+namespace taeda::sim {
+
+// The simulator behind the driver's calls; made with `options` if there is none yet.
+Simulator& simulator(const Options& options = {});
+
+// Calls `use` on it with its lock held, as the driver's calls do; returns their status.
+cuda::Status with_simulator(const std::function<void(Simulator&)>& use);
+
+}  // namespace taeda::sim
+
+extern "C" {
+
+// The driver's calls, with so many devices; TAEDA_SIM_SCHEDULE is the seed of the order that work
+// runs in (0: as late as possible, 1: as early).
+const taeda::cuda::DeviceApi* taeda_sim_api(int devices);
+
+// For tests in Python, through ctypes.
+void taeda_sim_fail_allocation(int64_t nth);
+void taeda_sim_fail_launch(int64_t nth);
+void taeda_sim_set_schedule(uint64_t seed);
+int64_t taeda_sim_count(
+    const char* what);  // "launches", "copies", "synchronizations", "allocations"
+// A kernel that adds `value` to n floats on a stream; the driver's status.
+int taeda_sim_add(void* stream, void* values, int64_t n, float value);
+// The host looks at memory or, if `writes`, changes it; the driver's status.
+int taeda_sim_host_touches(const void* p, int64_t bytes, int writes);
+}
