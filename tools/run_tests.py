@@ -30,6 +30,8 @@ SANITIZED = {
     "thread": "tests/threads tests/ops/test_random_threads.py tests/autograd/test_backward.py "
     "tests/bench/test_models.py tests/multiprocessing".split(),
 }
+# What runs once more, or only, with simulated CUDA devices: the driver is chosen once a process.
+SIMULATED = ["tests/device/simulated"]
 # PyTorch's threads are not instrumented, and full widths take minutes.
 DESELECTED = {"address": "", "thread": "not as_in_pytorch and not full_width and not million"}
 
@@ -79,8 +81,10 @@ def run_gtest(build: Path, env: dict[str, str]) -> Counts:
     return counts
 
 
-def run_pytest(build: Path, env: dict[str, str], paths: list[str], extra: list[str]) -> Counts:
-    report = build / "test-results" / "pytest.xml"
+def run_pytest(
+    build: Path, env: dict[str, str], paths: list[str], extra: list[str], name: str = "pytest"
+) -> Counts:
+    report = build / "test-results" / f"{name}.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *extra, *paths]
     process = subprocess.Popen(
@@ -162,6 +166,9 @@ def main() -> int:
             extra += ["-k", DESELECTED[args.sanitize]]
         named = [path for path in args.rest if not path.startswith("-")]
         total.add(run_pytest(build, env, named or paths, extra))
+        if not named and not args.sanitize:
+            env["TAEDA_CUDA"] = "sim:2"
+            total.add(run_pytest(build, env, SIMULATED, extra, "simulated"))
 
     for name in total.failures:
         print(f"FAILED {name}")

@@ -1,17 +1,142 @@
-"""The device besides the CPU: there is none."""
+"""The device besides the CPU, whichever it is: CUDA, where there is one.
+
+What needs a device raises RuntimeError where there is none.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import taeda
+from taeda import cuda
+
 
 def is_available() -> bool:
-    return False
+    """Whether there is an accelerator that can be used."""
+    return cuda.is_available()
 
 
 def device_count() -> int:
-    return 0
+    """How many there are."""
+    return cuda.device_count()
 
 
 def current_accelerator(check_available: bool = False) -> Any:
-    return None
+    """The accelerator's device without an index; None where there is none."""
+    return taeda.device("cuda") if is_available() else None
+
+
+def _need() -> None:
+    if not is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def _index(device: Any) -> int:
+    _need()
+    return cuda._devices.device_index(device, optional=True)
+
+
+def current_device_index() -> int:
+    """The number of the calling thread's current device."""
+    _need()
+    return cuda.current_device()
+
+
+def set_device_index(device: Any) -> None:
+    """Makes a device the calling thread's current one."""
+    cuda.set_device(_index(device))
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+def current_stream(device: Any = None) -> Any:
+    """The calling thread's current stream of a device."""
+    return cuda.current_stream(_index(device))
+
+
+def set_stream(stream: Any) -> None:
+    """Makes a stream, and its device, current."""
+    _need()
+    cuda.set_stream(stream)
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits until all work of a device is done."""
+    cuda.synchronize(_index(device))
+
+
+def get_device_capability(device: Any = None) -> dict[str, Any]:
+    """What a device can compute with: ``{"supported_dtypes": {...}}``."""
+    _index(device)
+    return {"supported_dtypes": {d for d in vars(taeda).values() if isinstance(d, taeda.dtype)}}
+
+
+class device_index:
+    """Context manager: the current device, by its number; None changes nothing."""
+
+    def __init__(self, device: int | None) -> None:
+        self.idx = device
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            _need()
+            self.prev_idx = cuda.current_device()
+            cuda.set_device(self.idx)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.idx is not None:
+            cuda.set_device(self.prev_idx)
+
+
+def empty_cache() -> None:
+    """Gives memory that is kept for reuse back to the driver."""
+    _need()
+    cuda.empty_cache()
+
+
+def empty_host_cache() -> None:
+    """Gives pinned memory that is kept for reuse back to the driver."""
+    _need()
+    taeda._C._cuda_empty_pinned_cache()
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """The allocator's counters: `torch.cuda.memory_stats`."""
+    return cuda.memory_stats(_index(device))
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes in blocks that are in use."""
+    return cuda.memory_allocated(_index(device))
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most that `memory_allocated` was since the start or `reset_peak_memory_stats`."""
+    return cuda.max_memory_allocated(_index(device))
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes taken from the driver, in use or kept for reuse."""
+    return cuda.memory_reserved(_index(device))
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most that `memory_reserved` was since the start or `reset_peak_memory_stats`."""
+    return cuda.max_memory_reserved(_index(device))
+
+
+def get_memory_info(device: Any = None) -> tuple[int, int]:
+    """(free, total) bytes of a device."""
+    return cuda.mem_get_info(_index(device))
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Peaks start over from what is current."""
+    cuda.reset_peak_memory_stats(_index(device))
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """What was counted ever starts over from 0."""
+    cuda.reset_accumulated_memory_stats(_index(device))

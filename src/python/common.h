@@ -25,6 +25,7 @@ void set_python_error() noexcept;
 // torch.OutOfMemoryError, a RuntimeError.
 extern PyObject* out_of_memory_error;
 extern PyObject* linalg_error;
+extern PyObject* accelerator_error;
 
 // An owned reference to a Python object, or null.
 class PyRef {

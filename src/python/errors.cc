@@ -2,6 +2,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "device/api.h"
 #include "python/autograd_support.h"
 #include "python/common.h"
 
@@ -9,6 +10,7 @@ namespace taeda::python {
 
 PyObject* out_of_memory_error = nullptr;
 PyObject* linalg_error = nullptr;
+PyObject* accelerator_error = nullptr;
 
 namespace {
 
@@ -46,6 +48,8 @@ void set_python_error() noexcept {
       PyErr_SetString(PyExc_SystemError, "taeda: PythonError without a Python exception");
   } catch (const PythonException& error) {
     error.restore();
+  } catch (const cuda::AcceleratorError& error) {
+    PyErr_SetString(accelerator_error, error.what());
   } catch (const Error& error) {
     PyErr_SetString(exception_type(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

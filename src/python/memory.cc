@@ -9,6 +9,7 @@
 #include "base/cgroup.h"
 #include "base/fail_allocation.h"
 #include "core/allocator.h"
+#include "python/memory_dicts.h"
 #include "python/module.h"
 
 namespace taeda::python {
@@ -18,9 +19,6 @@ void set_item(PyObject* dict, const char* key, PyObject* value) {
   const PyRef owned = PyRef::check(value);
   check_status(PyDict_SetItemString(dict, key, owned.get()));
 }
-void set_int(PyObject* dict, const char* key, int64_t value) {
-  set_item(dict, key, PyLong_FromLongLong(value));
-}
 void set_address(PyObject* dict, const void* address) {
   set_item(dict, "address", PyLong_FromVoidPtr(const_cast<void*>(address)));
 }
@@ -28,22 +26,35 @@ void set_address(PyObject* dict, const void* address) {
 PyObject* level(const MemoryStats::Level& l) {
   return Py_BuildValue("{sLsLsLsL}", "current", static_cast<long long>(l.current), "peak",
                        static_cast<long long>(l.peak), "allocated", static_cast<long long>(l.added),
-                       "freed", static_cast<long long>(l.added - l.current));
+                       "freed", static_cast<long long>(l.freed));
 }
 
-PyObject* memory_stats(PyObject*, PyObject*) {
-  TD_PYTHON_TRY
-  const MemoryStats stats = cpu_memory_stats();
+}  // namespace
+
+void set_int(PyObject* dict, const char* key, int64_t value) {
+  set_item(dict, key, PyLong_FromLongLong(value));
+}
+
+PyRef stats_dict(const MemoryStats& stats) {
   PyRef dict = PyRef::check(PyDict_New());
   set_item(dict.get(), "allocation", level(stats.blocks));
   set_item(dict.get(), "segment", level(stats.segments));
   set_item(dict.get(), "allocated_bytes", level(stats.allocated_bytes));
   set_item(dict.get(), "requested_bytes", level(stats.requested_bytes));
   set_item(dict.get(), "reserved_bytes", level(stats.reserved_bytes));
+  set_item(dict.get(), "pending_bytes", level(stats.pending_bytes));
   set_int(dict.get(), "num_alloc_retries", stats.collections);
   set_int(dict.get(), "num_ooms", stats.out_of_memory);
   set_int(dict.get(), "num_device_alloc", stats.device_allocations);
   set_int(dict.get(), "num_device_free", stats.device_releases);
+  return dict;
+}
+
+namespace {
+
+PyObject* memory_stats(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef dict = stats_dict(cpu_memory_stats());
   set_int(dict.get(), "live_bytes", cpu_live_bytes());
   set_int(dict.get(), "limit_bytes", cpu_memory_limit());
   return dict.release();
@@ -81,14 +92,22 @@ PyObject* segment_dict(const SegmentInfo& segment) {
   return dict.release();
 }
 
-PyObject* memory_snapshot(PyObject*, PyObject*) {
-  TD_PYTHON_TRY
+}  // namespace
+
+PyRef snapshot_list(const std::vector<SegmentInfo>& segments) {
   PyRef list = PyRef::check(PyList_New(0));
-  for (const SegmentInfo& segment : cpu_memory_snapshot()) {
+  for (const SegmentInfo& segment : segments) {
     const PyRef item = PyRef::check(segment_dict(segment));
     check_status(PyList_Append(list.get(), item.get()));
   }
-  return list.release();
+  return list;
+}
+
+namespace {
+
+PyObject* memory_snapshot(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  return snapshot_list(cpu_memory_snapshot()).release();
   TD_PYTHON_CATCH(nullptr)
 }
 

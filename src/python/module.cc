@@ -105,6 +105,13 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
       PyRef::check(PyErr_NewException("taeda.OutOfMemoryError", PyExc_RuntimeError, nullptr))
           .release();
   check_status(PyModule_AddObjectRef(module.get(), "OutOfMemoryError", out_of_memory_error));
+  accelerator_error = PyRef::check(PyErr_NewExceptionWithDoc(
+                                       "taeda.AcceleratorError",
+                                       "A device's driver reports a failure, which may stem from "
+                                       "work queued before the call that raises.",
+                                       PyExc_RuntimeError, nullptr))
+                          .release();
+  check_status(PyModule_AddObjectRef(module.get(), "AcceleratorError", accelerator_error));
   linalg_error =
       PyRef::check(PyErr_NewExceptionWithDoc("taeda.linalg.LinAlgError",
                                              "A matrix without the property that a function of "
@@ -122,6 +129,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_interop(module.get());
   add_settings(module.get());
   add_memory(module.get());
+  add_cuda(module.get());
   add_files(module.get());
   add_unpickler(module.get());
   add_autograd(module.get());

@@ -2,6 +2,7 @@
 #include "base/cpus.h"
 #include "base/implementations.h"
 #include "base/parallel.h"
+#include "device/device.h"
 #include "ops/autocast.h"
 #include "ops/rules.h"
 #include "python/arguments.h"
@@ -30,6 +31,15 @@ PyObject* new_generator(Ref<Generator> generator) {
   return self;
 }
 
+Ref<Generator> make_generator(Device device) {
+  if (device.is_cpu()) return make_ref<Mt19937>();
+  if (device.type != DeviceType::kCUDA || cuda::device_count() == 0)
+    raise_python(PyExc_RuntimeError, "Generator: no generator for device '{}'", device);
+  if (device.index < 0) device.index = static_cast<int8_t>(cuda::current_device());
+  cuda::check_device(device.index);
+  return make_ref<Philox>(device);
+}
+
 PyObject* generator_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   static const char* names[] = {"device", nullptr};
@@ -37,10 +47,7 @@ PyObject* generator_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names),
                                    &device))
     return nullptr;
-  if (device && device != Py_None && !to_device(device).is_cpu()) {
-    raise_python(PyExc_RuntimeError, "Generator: no generator for device '{}'", to_device(device));
-  }
-  return new_generator(make_ref<Generator>());
+  return new_generator(make_generator(device && device != Py_None ? to_device(device) : Device()));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -110,12 +117,32 @@ PyObject* generator_reduce(PyObject* self, PyObject*) {
   PyRef state = PyRef::adopt(generator_get_state(self, nullptr));
   PyRef rebuild = PyRef::adopt(
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(generator_type), "_from_state"));
-  return state && rebuild ? Py_BuildValue("N(N)", rebuild.release(), state.release()) : nullptr;
+  if (!state || !rebuild) return nullptr;
+  const std::string device = to_text(cast(self)->generator->device());
+  return Py_BuildValue("N(Ns)", rebuild.release(), state.release(), device.c_str());
 }
-PyObject* generator_from_state(PyObject*, PyObject* state) {
+// _from_state(state, device="cpu")
+PyObject* generator_from_state(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
-  PyRef made = PyRef::check(new_generator(make_ref<Generator>()));
+  PyObject* state = nullptr;
+  const char* device = "cpu";
+  if (!PyArg_ParseTuple(args, "O|s:_from_state", &state, &device)) return nullptr;
+  PyRef made = PyRef::check(new_generator(make_generator(Device::parse(device))));
   return PyRef::check(generator_set_state(made.get(), state)).release();
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_get_offset(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  return PyLong_FromUnsignedLongLong(cast(self)->generator->offset());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* generator_set_offset(PyObject* self, PyObject* offset) {
+  TD_PYTHON_TRY
+  const uint64_t value = to_seed(offset);
+  Generator& generator = *cast(self)->generator;
+  const std::lock_guard lock(generator.mutex());
+  generator.set_offset(value);
+  return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
 }
 PyObject* generator_device(PyObject* self, void*) {
@@ -124,9 +151,10 @@ PyObject* generator_device(PyObject* self, void*) {
   TD_PYTHON_CATCH(nullptr)
 }
 PyObject* generator_repr(PyObject* self) {
-  return PyUnicode_FromFormat(
-      "<torch.Generator device='cpu' seed=%llu>",
-      static_cast<unsigned long long>(cast(self)->generator->initial_seed()));
+  const Generator& generator = *cast(self)->generator;
+  return PyUnicode_FromFormat("<torch.Generator device='%s' seed=%llu>",
+                              to_text(generator.device()).c_str(),
+                              static_cast<unsigned long long>(generator.initial_seed()));
 }
 
 PyMethodDef generator_methods[] = {
@@ -141,7 +169,11 @@ PyMethodDef generator_methods[] = {
     {"clone_state", generator_clone, METH_NOARGS,
      "clone_state() -> Generator\n\nA generator that goes on independently from the same state."},
     {"__reduce__", generator_reduce, METH_NOARGS, nullptr},
-    {"_from_state", generator_from_state, METH_O | METH_STATIC, nullptr},
+    {"get_offset", generator_get_offset, METH_NOARGS,
+     "get_offset() -> int\n\nHow far the counter of a device's generator is."},
+    {"set_offset", generator_set_offset, METH_O,
+     "set_offset(offset) -> None\n\nMoves the counter of a device's generator: a multiple of 4."},
+    {"_from_state", generator_from_state, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef generator_getset[] = {{"device", generator_device, nullptr, nullptr, nullptr},
@@ -153,8 +185,8 @@ PyType_Slot generator_slots[] = {
     {Py_tp_methods, generator_methods},
     {Py_tp_doc,
      const_cast<char*>("Generator(device='cpu')\n\nA stream of random numbers of its own, for the "
-                       "argument `generator` of operators: the\nMersenne twister, with PyTorch's "
-                       "numbers for each seed.")},
+                       "argument `generator` of operators: on the CPU the\nMersenne twister, with "
+                       "PyTorch's numbers for each seed, on a CUDA device Philox.")},
     {Py_tp_getset, generator_getset},
     {0, nullptr},
 };
@@ -177,7 +209,11 @@ PyObject* only_argument(const char* function, const char* name, PyObject* const*
 PyObject* manual_seed_function(PyObject*, PyObject* const* args, Py_ssize_t nargs,
                                PyObject* kwnames) {
   PyObject* seed = only_argument("manual_seed", "seed", args, nargs, kwnames);
-  return seed ? generator_manual_seed(default_generator_object, seed) : nullptr;
+  if (!seed) return nullptr;
+  TD_PYTHON_TRY
+  manual_seed(to_seed(seed));
+  return new_ref(default_generator_object);
+  TD_PYTHON_CATCH(nullptr)
 }
 PyObject* seed_function(PyObject*, PyObject*) {
   return generator_seed(default_generator_object, nullptr);
@@ -194,6 +230,16 @@ PyObject* set_rng_state(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
   PyRef done = PyRef::adopt(generator_set_state(default_generator_object, state));
   if (!done) return nullptr;
   Py_RETURN_NONE;
+}
+
+// _cuda_default_generator(device): the generator of operators that are given none.
+PyObject* cuda_default_generator(PyObject*, PyObject* index) {
+  TD_PYTHON_TRY
+  const int64_t device = to_int(index);
+  cuda::check_device(static_cast<int>(device));
+  return new_generator(
+      Ref<Generator>(&default_generator(Device(DeviceType::kCUDA, static_cast<int8_t>(device)))));
+  TD_PYTHON_CATCH(nullptr)
 }
 
 PyObject* get_default_dtype(PyObject*, PyObject*) { return wrap(default_dtype()); }
@@ -324,6 +370,7 @@ PyMethodDef functions[] = {
     {"set_rng_state", as_function(set_rng_state), METH_FASTCALL | METH_KEYWORDS,
      "set_rng_state(new_state) -> None\n\nPuts the default generator into a state that "
      "get_rng_state gave."},
+    {"_cuda_default_generator", cuda_default_generator, METH_O, nullptr},
     {"get_default_dtype", get_default_dtype, METH_NOARGS,
      "get_default_dtype() -> dtype\n\nThe dtype of tensors made from Python floats."},
     {"set_default_dtype", set_default_dtype_function, METH_O,

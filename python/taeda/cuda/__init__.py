@@ -1,166 +1,203 @@
-"""CUDA: no device can be used by this build, and everything here says so.
+"""CUDA devices, streams and memory, by PyTorch's names.
 
-Questions have answers (``is_available()`` is False, ``device_count()`` 0, no memory is in use),
-seeds are accepted, and what needs a device raises what a PyTorch without CUDA raises: functions
-AssertionError, classes RuntimeError.
+Importing this module touches no driver. A question (``is_available()``, ``device_count()``) opens
+it; what needs a device makes a context on it. Where there is no device, questions are answered
+(False, 0, no memory is in use), seeds are accepted, and what needs one raises what PyTorch's CPU
+build raises: functions AssertionError, classes RuntimeError. ``TAEDA_CUDA=none`` hides devices.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-_MESSAGE = "no CUDA device was found: torch.cuda.{} needs one"
+from taeda import _C
+from taeda._C import AcceleratorError, OutOfMemoryError  # noqa: F401
+from taeda.cuda._devices import (  # noqa: F401
+    can_device_access_peer,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_arch_list,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    get_gencode_flags,
+    init,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    is_tf32_supported,
+    set_device,
+    synchronize,
+)
+from taeda.cuda._devices import device_index as _get_device_index  # noqa: F401
+from taeda.cuda._devices import init as _lazy_init  # noqa: F401
+from taeda.cuda.memory import (  # noqa: F401
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    empty_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    host_memory_stats_as_nested_dict,
+    list_gpu_processes,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from taeda.cuda.random import (  # noqa: F401
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from taeda.cuda.streams import (  # noqa: F401
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    get_stream_from_external,
+    set_stream,
+    stream,
+)
+
+has_half = True
+has_magma = False
 
 
-def is_available() -> bool:
-    return False
+class DeferredCudaCallError(Exception):
+    """What a call raised that was put off until the driver had started; none is here."""
 
 
-def is_initialized() -> bool:
-    return False
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    return False
+def _is_in_bad_fork() -> bool:
+    return _C._cuda_is_forked_child()
 
 
 def is_current_stream_capturing() -> bool:
+    """False: work is not captured into graphs."""
     return False
 
 
-def device_count() -> int:
-    return 0
+def ipc_collect() -> None:
+    """Nothing to collect: device memory is not shared between processes."""
+    _C._cuda_initialize("torch.cuda.ipc_collect needs one")
 
 
-def get_arch_list() -> list[str]:
-    return []
+def _absent(name: str, why: str = "") -> Any:
+    """A function of PyTorch's that taeda does not have; without a device it says that first."""
 
-
-def manual_seed(seed: int) -> None:
-    """Nothing to seed."""
-
-
-manual_seed_all = manual_seed
-
-
-def seed() -> None:
-    """Nothing to seed."""
-
-
-seed_all = seed
-
-
-def empty_cache() -> None:
-    """Nothing is cached."""
-
-
-def _no_memory(device: Any = None) -> int:
-    return 0
-
-
-memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = _no_memory
-memory_cached = max_memory_cached = _no_memory
-
-
-def _no_statistics(device: Any = None) -> None:
-    """Nothing is counted."""
-
-
-reset_peak_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = _no_statistics
-
-
-def memory_stats(device: Any = None) -> dict[str, int]:
-    return {}
-
-
-def get_rng_state_all() -> list:
-    return []
-
-
-def set_rng_state_all(states: Any) -> None:
-    for _ in states:
-        _fail("set_rng_state_all")
-
-
-def _fail(name: str, kind: type[Exception] = AssertionError) -> NoReturn:
-    raise kind(_MESSAGE.format(name))
-
-
-def _needs_device(name: str) -> Any:
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        _fail(name)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        _C._cuda_initialize(f"torch.cuda.{name} needs one")
+        raise NotImplementedError(f"torch.cuda.{name}{why}")
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "AssertionError: there is no CUDA device."
+    function.__doc__ = f"NotImplementedError: taeda has no torch.cuda.{name}."
     return function
 
 
-for _name in (
-    "init current_device set_device synchronize get_device_name get_device_properties "
-    "get_device_capability current_stream default_stream set_stream mem_get_info memory_summary "
-    "memory_snapshot can_device_access_peer get_rng_state set_rng_state utilization initial_seed "
-    "ipc_collect current_blas_handle"
-).split():
-    globals()[_name] = _needs_device(_name)
+_LIBRARY = ": the CUDA libraries behind it are not used"
+for _name, _why in {
+    "cudart": _LIBRARY,
+    "current_blas_handle": _LIBRARY,
+    "current_solver_handle": _LIBRARY,
+    "jiterator": "",
+    "make_graphed_callables": ": work is not captured into graphs",
+    "get_sync_debug_mode": "",
+    "set_sync_debug_mode": "",
+    "change_current_allocator": "",
+    "reset_peak_host_memory_stats": "",
+    "reset_accumulated_host_memory_stats": "",
+    "caching_allocator_enable": "",
+    "caching_allocator_disabled": "",
+    "check_error": _LIBRARY,
+    "graph_pool_handle": ": work is not captured into graphs",
+    "use_mem_pool": ": there is one pool of memory a device",
+    "utilization": ": NVML is not used",
+    "memory_usage": ": NVML is not used",
+    "device_memory_used": ": NVML is not used",
+    "temperature": ": NVML is not used",
+    "power_draw": ": NVML is not used",
+    "clock_rate": ": NVML is not used",
+}.items():
+    globals()[_name] = _absent(_name, _why)
 
 
 class _NeedsDevice:
-    """A class of which no object can be made without a device."""
+    """A class of which no object can be made: without a device for want of one, else not at all."""
 
     _error: type[Exception] = RuntimeError
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _fail(type(self).__name__, self._error)
-
-
-class Stream(_NeedsDevice):
-    pass
-
-
-class Event(_NeedsDevice):
-    pass
+        name = type(self).__name__
+        if not device_count():
+            raise self._error(f"no CUDA device was found: torch.cuda.{name} needs one")
+        raise NotImplementedError(f"torch.cuda.{name}")
 
 
 class CUDAGraph(_NeedsDevice):
-    pass
+    """NotImplementedError: work is not captured into graphs."""
 
 
-class device:
-    """Context manager: the current device, which only None and negative numbers can name here."""
-
-    def __init__(self, device: Any) -> None:
-        if device is not None and not (isinstance(device, int) and device < 0):
-            _fail("device", RuntimeError)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        pass
+class graph(_NeedsDevice):
+    """NotImplementedError: work is not captured into graphs."""
 
 
-class stream:
-    """Context manager: the current stream; None changes nothing."""
+class MemPool(_NeedsDevice):
+    """NotImplementedError: there is one pool of memory a device."""
 
-    def __init__(self, stream: Any) -> None:
-        if stream is not None:
-            _fail("stream", RuntimeError)
 
-    def __enter__(self) -> None:
-        pass
+class CUDAPluggableAllocator(_NeedsDevice):
+    """NotImplementedError: the allocator is taeda's own."""
 
-    def __exit__(self, *exc: object) -> None:
-        pass
+
+class GreenContext(_NeedsDevice):
+    """NotImplementedError: work runs in the device's primary context."""
+
+
+_SUBMODULES = frozenset("amp memory nvtx random streams".split())
 
 
 def __getattr__(name: str) -> Any:
     """``torch.cuda.amp`` without an import of its own, and ``torch.cuda.FloatTensor``."""
     found: Any
-    if name == "amp":
-        import taeda.cuda.amp as found
+    if name in _SUBMODULES:
+        import importlib
+
+        found = importlib.import_module(f"taeda.cuda.{name}")
+    elif name == "default_generators":
+        from taeda.cuda.random import _generators as found
+
+        return found()
+    elif name == "_initialized":
+        return is_initialized()
     elif name.endswith("Tensor"):
         found = type(name, (_NeedsDevice,), {"__module__": "torch.cuda", "_error": TypeError})
     else:
         raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, "default_generators"})

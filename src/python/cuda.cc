@@ -1,0 +1,352 @@
+// What taeda.cuda and taeda.accelerator ask of the device layer: numbers in, numbers out. The
+// classes that users see (Stream, Event, device) are written in Python around it.
+#include <optional>
+#include <utility>
+
+#include "device/device.h"
+#include "device/memory.h"
+#include "device/stream.h"
+#include "python/memory_dicts.h"
+#include "python/module.h"
+
+namespace taeda::python {
+namespace {
+
+// The arguments of a function as C++ values, by PyArg_ParseTuple's format.
+template <class... Values>
+void parse(PyObject* args, const char* format, Values*... values) {
+  if (!PyArg_ParseTuple(args, format, values...)) throw PythonError();
+}
+
+// A function of the module: `body(args)` gives a new reference.
+template <PyObject* (*body)(PyObject* args)>
+PyObject* function(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  return body(args);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+int device_argument(PyObject* args) {
+  int device = 0;
+  parse(args, "i", &device);
+  return device;
+}
+
+cuda::Stream stream_argument(PyObject* args) {
+  int device = 0;
+  long long id = 0;
+  parse(args, "iL", &device, &id);
+  return {device, id};
+}
+
+PyObject* none() { Py_RETURN_NONE; }
+
+// --- devices ---
+
+PyObject* device_count(PyObject*) { return PyLong_FromLong(cuda::device_count()); }
+PyObject* is_initialized(PyObject*) { return PyBool_FromLong(cuda::is_initialized()); }
+PyObject* is_forked_child(PyObject*) { return PyBool_FromLong(cuda::is_forked_child()); }
+PyObject* is_simulated(PyObject*) { return PyBool_FromLong(cuda::simulated()); }
+
+PyObject* initialize(PyObject* args) {
+  const char* what = "";
+  parse(args, "|s", &what);
+  cuda::initialize(what);
+  return none();
+}
+
+PyObject* current_device(PyObject*) { return PyLong_FromLong(cuda::current_device()); }
+PyObject* set_device(PyObject* args) {
+  cuda::set_device(device_argument(args));
+  return none();
+}
+
+PyObject* synchronize(PyObject* args) {
+  const int device = device_argument(args);
+  GilRelease gil;
+  cuda::synchronize_device(device);
+  return nullptr;
+}
+
+PyObject* properties(PyObject* args) {
+  const cuda::Properties& p = cuda::properties(device_argument(args));
+  PyRef dict = PyRef::check(Py_BuildValue("{sssy#}", "name", p.name.c_str(), "uuid", p.uuid.bytes,
+                                          static_cast<Py_ssize_t>(sizeof(p.uuid.bytes))));
+  const std::pair<const char*, int64_t> numbers[] = {
+      {"major", p.major},
+      {"minor", p.minor},
+      {"total_memory", p.total_memory},
+      {"multi_processor_count", p.multiprocessors},
+      {"warp_size", p.warp_size},
+      {"max_threads_per_multi_processor", p.threads_per_multiprocessor},
+      {"max_threads_per_block", p.threads_per_block},
+      {"regs_per_multiprocessor", p.registers_per_multiprocessor},
+      {"shared_memory_per_block", p.shared_memory_per_block},
+      {"shared_memory_per_block_optin", p.shared_memory_per_block_optin},
+      {"shared_memory_per_multiprocessor", p.shared_memory_per_multiprocessor},
+      {"L2_cache_size", p.l2_cache_bytes},
+      {"clock_rate", p.clock_rate},
+      {"memory_clock_rate", p.memory_clock_rate},
+      {"memory_bus_width", p.memory_bus_width},
+      {"pci_domain_id", p.pci_domain},
+      {"pci_bus_id", p.pci_bus},
+      {"pci_device_id", p.pci_device},
+      {"is_integrated", p.integrated},
+      {"is_multi_gpu_board", p.multi_gpu_board},
+  };
+  for (const auto& [name, value] : numbers) set_int(dict.get(), name, value);
+  return dict.release();
+}
+
+PyObject* memory_info(PyObject* args) {
+  const cuda::MemoryInfo info = cuda::memory_info(device_argument(args));
+  return Py_BuildValue("LL", static_cast<long long>(info.free), static_cast<long long>(info.total));
+}
+
+PyObject* can_access_peer(PyObject* args) {
+  int device = 0, peer = 0;
+  parse(args, "ii", &device, &peer);
+  return PyBool_FromLong(cuda::can_access_peer(device, peer));
+}
+
+// --- streams: (device, number) ---
+
+PyObject* stream_from_pool(PyObject* args) {
+  int device = 0, priority = 0;
+  parse(args, "ii", &device, &priority);
+  return PyLong_FromLongLong(cuda::Stream::from_pool(device, priority).id);
+}
+PyObject* stream_external(PyObject* args) {
+  int device = 0;
+  unsigned long long handle = 0;
+  parse(args, "iK", &device, &handle);
+  return PyLong_FromLongLong(
+      cuda::Stream::external(device, reinterpret_cast<cuda::StreamHandle>(handle)).id);
+}
+PyObject* current_stream(PyObject* args) {
+  const int device = device_argument(args);
+  cuda::check_device(device);
+  return PyLong_FromLongLong(cuda::Stream::current(device).id);
+}
+PyObject* set_current_stream(PyObject* args) {
+  cuda::set_current_stream(stream_argument(args));
+  return none();
+}
+PyObject* stream_query(PyObject* args) { return PyBool_FromLong(stream_argument(args).query()); }
+PyObject* stream_synchronize(PyObject* args) {
+  const cuda::Stream stream = stream_argument(args);
+  GilRelease gil;
+  stream.synchronize();
+  return nullptr;
+}
+PyObject* stream_priority(PyObject* args) {
+  return PyLong_FromLong(stream_argument(args).priority());
+}
+PyObject* stream_handle(PyObject* args) {
+  return PyLong_FromVoidPtr(stream_argument(args).handle());
+}
+
+// Functions that give the GIL away return null for None: it may only be touched once it is back.
+template <PyObject* (*body)(PyObject* args)>
+PyObject* waiting(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  body(args);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// --- events ---
+
+struct EventObject {
+  PyObject_HEAD cuda::Event event;
+};
+EventObject* cast(PyObject* object) { return reinterpret_cast<EventObject*>(object); }
+PyTypeObject* event_type = nullptr;
+
+PyObject* event_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"enable_timing", "blocking", "interprocess", nullptr};
+  int timing = 0, blocking = 0, interprocess = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|ppp:Event", const_cast<char**>(names), &timing,
+                                   &blocking, &interprocess))
+    return nullptr;
+  TD_CHECK_AS(ErrorKind::kRuntime, cuda::device_count() > 0,
+              "Tried to instantiate dummy base class Event: no CUDA device was found");
+  TD_CHECK_IMPLEMENTED(!interprocess, "torch.cuda.Event: interprocess events");
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  new (&cast(self)->event) cuda::Event(timing != 0, blocking != 0);
+  return self;
+  TD_PYTHON_CATCH(nullptr)
+}
+void event_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  cast(self)->event.~Event();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* event_record(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  cast(self)->event.record(stream_argument(args));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* event_wait(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  stream_argument(args).wait(cast(self)->event);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* event_query(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  return PyBool_FromLong(cast(self)->event.query());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* event_synchronize(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY {
+    GilRelease gil;
+    cast(self)->event.synchronize();
+  }
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* event_elapsed(PyObject* self, PyObject* end) {
+  TD_PYTHON_TRY
+  if (!PyObject_TypeCheck(end, event_type))
+    raise_python(PyExc_TypeError, "elapsed_time(): expected an Event, got {}", type_name(end));
+  return PyFloat_FromDouble(static_cast<double>(cast(self)->event.elapsed_ms(cast(end)->event)));
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* event_handle(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(cast(self)->event.handle());
+}
+PyObject* event_device(PyObject* self, void*) {
+  return PyLong_FromLong(cast(self)->event.device());
+}
+
+PyMethodDef event_methods[] = {
+    {"_record", event_record, METH_VARARGS, nullptr},
+    {"_wait", event_wait, METH_VARARGS, nullptr},
+    {"query", event_query, METH_NOARGS,
+     "query() -> bool\n\nWhether the work that was recorded has been done."},
+    {"synchronize", event_synchronize, METH_NOARGS,
+     "synchronize() -> None\n\nWaits until the work that was recorded has been done."},
+    {"elapsed_time", event_elapsed, METH_O,
+     "elapsed_time(end_event) -> float\n\nMilliseconds from this event to the other one."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef event_getset[] = {
+    {"cuda_event", event_handle, nullptr, "The driver's handle.", nullptr},
+    {"_device_index", event_device, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot event_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(event_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(event_dealloc)},
+    {Py_tp_methods, event_methods},
+    {Py_tp_getset, event_getset},
+    {0, nullptr},
+};
+PyType_Spec event_spec = {"taeda._C._CudaEventBase", sizeof(EventObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, event_slots};
+
+// --- memory ---
+
+PyObject* memory_stats(PyObject* args) {
+  const int device = device_argument(args);
+  PyRef dict = stats_dict(cuda::memory_stats(device));
+  set_int(dict.get(), "limit_bytes", cuda::memory_limit(device));
+  return dict.release();
+}
+PyObject* memory_snapshot(PyObject* args) {
+  return snapshot_list(cuda::memory_snapshot(device_argument(args))).release();
+}
+PyObject* reset_peak_stats(PyObject* args) {
+  cuda::reset_peak_stats(device_argument(args));
+  return none();
+}
+PyObject* reset_accumulated_stats(PyObject* args) {
+  cuda::reset_accumulated_stats(device_argument(args));
+  return none();
+}
+PyObject* empty_cache(PyObject* args) {
+  cuda::empty_cache(device_argument(args));
+  return none();
+}
+PyObject* set_memory_limit(PyObject* args) {
+  int device = 0;
+  long long bytes = 0;
+  parse(args, "iL", &device, &bytes);
+  cuda::set_memory_limit(device, bytes);
+  return none();
+}
+PyObject* allocate(PyObject* args) {
+  long long bytes = 0, stream = 0;
+  int device = 0;
+  parse(args, "LiL", &bytes, &device, &stream);
+  const cuda::StreamGuard guard({device, stream});
+  return PyLong_FromVoidPtr(cuda::allocate(bytes, device));
+}
+PyObject* release(PyObject* args) {
+  unsigned long long address = 0;
+  int device = 0;
+  parse(args, "Ki", &address, &device);
+  cuda::release(reinterpret_cast<void*>(address), device);
+  return none();
+}
+PyObject* pinned_stats(PyObject*) {
+  const cuda::PinnedStats stats = cuda::pinned_stats();
+  PyRef dict = PyRef::check(PyDict_New());
+  set_int(dict.get(), "allocated_bytes", stats.allocated_bytes);
+  set_int(dict.get(), "reserved_bytes", stats.reserved_bytes);
+  set_int(dict.get(), "allocations", stats.allocations);
+  set_int(dict.get(), "driver_allocations", stats.driver_allocations);
+  return dict.release();
+}
+PyObject* empty_pinned_cache(PyObject*) {
+  cuda::empty_pinned_cache();
+  return none();
+}
+
+PyMethodDef functions[] = {
+    {"_cuda_device_count", function<device_count>, METH_NOARGS, nullptr},
+    {"_cuda_is_initialized", function<is_initialized>, METH_NOARGS, nullptr},
+    {"_cuda_is_forked_child", function<is_forked_child>, METH_NOARGS, nullptr},
+    {"_cuda_is_simulated", function<is_simulated>, METH_NOARGS, nullptr},
+    {"_cuda_initialize", function<initialize>, METH_VARARGS, nullptr},
+    {"_cuda_current_device", function<current_device>, METH_NOARGS, nullptr},
+    {"_cuda_set_device", function<set_device>, METH_VARARGS, nullptr},
+    {"_cuda_synchronize", waiting<synchronize>, METH_VARARGS, nullptr},
+    {"_cuda_properties", function<properties>, METH_VARARGS, nullptr},
+    {"_cuda_memory_info", function<memory_info>, METH_VARARGS, nullptr},
+    {"_cuda_can_access_peer", function<can_access_peer>, METH_VARARGS, nullptr},
+    {"_cuda_stream_from_pool", function<stream_from_pool>, METH_VARARGS, nullptr},
+    {"_cuda_stream_external", function<stream_external>, METH_VARARGS, nullptr},
+    {"_cuda_current_stream", function<current_stream>, METH_VARARGS, nullptr},
+    {"_cuda_set_current_stream", function<set_current_stream>, METH_VARARGS, nullptr},
+    {"_cuda_stream_query", function<stream_query>, METH_VARARGS, nullptr},
+    {"_cuda_stream_synchronize", waiting<stream_synchronize>, METH_VARARGS, nullptr},
+    {"_cuda_stream_priority", function<stream_priority>, METH_VARARGS, nullptr},
+    {"_cuda_stream_handle", function<stream_handle>, METH_VARARGS, nullptr},
+    {"_cuda_memory_stats", function<memory_stats>, METH_VARARGS, nullptr},
+    {"_cuda_memory_snapshot", function<memory_snapshot>, METH_VARARGS, nullptr},
+    {"_cuda_reset_peak_stats", function<reset_peak_stats>, METH_VARARGS, nullptr},
+    {"_cuda_reset_accumulated_stats", function<reset_accumulated_stats>, METH_VARARGS, nullptr},
+    {"_cuda_empty_cache", function<empty_cache>, METH_VARARGS, nullptr},
+    {"_cuda_set_memory_limit", function<set_memory_limit>, METH_VARARGS, nullptr},
+    {"_cuda_allocate", function<allocate>, METH_VARARGS, nullptr},
+    {"_cuda_release", function<release>, METH_VARARGS, nullptr},
+    {"_cuda_pinned_stats", function<pinned_stats>, METH_NOARGS, nullptr},
+    {"_cuda_empty_pinned_cache", function<empty_pinned_cache>, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_cuda(PyObject* module) {
+  check_status(PyModule_AddFunctions(module, functions));
+  event_type = add_type(module, "_CudaEventBase", &event_spec);
+}
+
+}  // namespace taeda::python
