@@ -30,7 +30,9 @@ constexpr int64_t kLanes = V::size();
 constexpr int kRows = 4;                         // of the result, computed together
 constexpr int kChannels = kLanes == 16 ? 4 : 2;  // likewise
 constexpr int kGradientTaps = kLanes == 16 ? 6 : 4;
-constexpr int64_t kStrip = 16;                   // rows of the result
+constexpr int64_t kStrip = 16;  // rows of the result
+// Whether lanes that a mask leaves out are not read: other sets load a whole vector, then blend.
+constexpr bool kMaskedLoads = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 constexpr int64_t kTaskWork = int64_t{1} << 16;  // multiplications worth a task
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -387,7 +389,9 @@ struct Direct {
     copy_strip(padded, to, Images(p.x), sample, group * in, in, first * p.stride[0], padded.rows);
   }
   // Whether images need not be copied: single 3x3 filters read them by unaligned vectors.
-  bool in_place() const { return taps.stride_3x3 == 1 && p.stride[1] == 1 && out < kChannels; }
+  bool in_place() const {
+    return kMaskedLoads && taps.stride_3x3 == 1 && p.stride[1] == 1 && out < kChannels;
+  }
   InPlace image(int64_t sample, int64_t group) const {
     const Images x(p.x);
     return {x.at(sample, group), x.height, x.width, p.padding[0], p.padding[1], p.dilation[1]};
