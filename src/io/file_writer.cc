@@ -186,7 +186,7 @@ void FileWriter::write(const void* data, size_t bytes) {
 }
 
 void FileWriter::commit() {
-  if (way_ != Way::kStream && fsync(file_.get()) != 0) fail("save: cannot write", errno);
+  if (way_ != Way::kStream) sync(file_.get());
   if (way_ == Way::kRename) rename_into_place();
   if (way_ == Way::kOverwrite) overwrite();
   file_.reset();
@@ -231,10 +231,12 @@ void FileWriter::overwrite() {
   const Descriptor target(open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat source;
   if (!target || fstat(file_.get(), &source) != 0) fail("save: cannot open", errno);
-  if (source.st_size > old_.st_size &&
-      fallocate(target.get(), FALLOC_FL_KEEP_SIZE, 0, source.st_size) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-    fail("save: cannot write", errno);
+  while (source.st_size > old_.st_size &&
+         fallocate(target.get(), FALLOC_FL_KEEP_SIZE, 0, source.st_size) != 0) {
+    if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) fail("save: cannot write", errno);
+    if (errno != EINTR) break;  // not every file system can
+    retry_or_fail("save: cannot write");
+  }
   const auto buffer = std::make_unique<char[]>(kCopyBytes);
   for (off_t at = 0; at < source.st_size;) {
     const ssize_t count = pread(file_.get(), buffer.get(), kCopyBytes, at);
@@ -252,8 +254,12 @@ void FileWriter::overwrite() {
     else
       at += count;
   }
-  if (ftruncate(target.get(), source.st_size) != 0 || fsync(target.get()) != 0)
-    fail("save: cannot write", errno);
+  while (ftruncate(target.get(), source.st_size) != 0) retry_or_fail("save: cannot write");
+  sync(target.get());
+}
+
+void FileWriter::sync(int file) const {
+  while (fsync(file) != 0) retry_or_fail("save: cannot write");
 }
 
 std::string FileWriter::hidden_name(const char* suffix) const {
@@ -282,10 +288,12 @@ void FileWriter::remove_litter(const char* suffix) const {
   }
 }
 
-// Makes the renaming itself durable, where the system can do that.
+// Makes the renaming itself durable, where the system can do that. The new content is in its place:
+// what a signal's handler raises now is left to the program.
 void FileWriter::sync_folder() const {
   const Descriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder) fsync(folder.get());
+  while (folder && fsync(folder.get()) != 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace taeda::io

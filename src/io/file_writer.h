@@ -84,6 +84,7 @@ class FileWriter {
   void rename_into_place();
   void keep_beside_and_overwrite();
   void overwrite();
+  void sync(int file) const;
   std::string hidden_name(const char* suffix) const;
   void remove_litter(const char* suffix) const;
   void sync_folder() const;

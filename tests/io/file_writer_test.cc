@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,20 @@
 
 #include "taeda/serialize.h"
 #include "taeda/taeda.h"
+
+namespace {
+int interruptions = 0;  // that the next calls of fsync meet
+}
+
+// In place of the C library's: on network file systems a signal ends it early.
+extern "C" int fsync(int file) {
+  if (interruptions > 0) {
+    interruptions--;
+    errno = EINTR;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace taeda::io {
 namespace {
@@ -61,6 +76,29 @@ TEST_P(Writer, CommitReplacesAndTheDestructorDrops) {
   }
   EXPECT_EQ(names(), std::set<std::string>{"x"});
   replace("x", "new");
+  EXPECT_EQ(get("x"), "new");
+  EXPECT_EQ(names(), std::set<std::string>{"x"});
+}
+
+TEST_P(Writer, SyncsAgainAfterASignal) {
+  put("x", "old");
+  int seen = 0;
+  {
+    FileWriter file(path("x"), {.nameless = GetParam(), .on_interrupt = [&] { seen++; }});
+    file.write("new", 3);
+    interruptions = 3;
+    file.commit();
+  }
+  EXPECT_EQ(seen, 3);
+  EXPECT_EQ(interruptions, 0);
+  EXPECT_EQ(get("x"), "new");
+  struct Stop {};
+  {
+    FileWriter file(path("x"), {.nameless = GetParam(), .on_interrupt = [] { throw Stop(); }});
+    file.write("newer", 5);
+    interruptions = 1;
+    EXPECT_THROW(file.commit(), Stop);
+  }
   EXPECT_EQ(get("x"), "new");
   EXPECT_EQ(names(), std::set<std::string>{"x"});
 }
