@@ -27,7 +27,7 @@ struct CarriedNumbers final : Carried {
     sequence = next_sequence;
     nodes = live_nodes;
   }
-  void come_back() override {
+  void come_back(std::exception_ptr&) override {
     next_sequence = sequence;
     live_nodes += nodes;
   }

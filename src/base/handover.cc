@@ -90,13 +90,7 @@ void run_on_fresh_thread(const std::function<void()>& work) {
   const pthread_t thread = start(errand);
   errand.wait();
   pthread_join(thread, nullptr);
-  for (const auto& c : errand.carried) {
-    try {
-      c->come_back();
-    } catch (...) {
-      errand.error = std::current_exception();
-    }
-  }
+  for (const auto& c : errand.carried) c->come_back(errand.error);
   if (errand.error) std::rethrow_exception(errand.error);
 }
 

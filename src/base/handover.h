@@ -5,6 +5,7 @@
 // some 50 microseconds.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -17,11 +18,11 @@ class Carried {
   // On the fresh thread, before and after the work.
   virtual void arrive() {}
   virtual void leave() noexcept {}
-  // On the first thread: now and then while it waits (where `watches`), and after the work. What
-  // come_back throws replaces what the work threw.
+  // On the first thread: now and then while it waits (where `watches`), and after the work, whose
+  // exception, or none, it may replace.
   virtual bool watches() const { return false; }
   virtual void watch() noexcept {}
-  virtual void come_back() {}
+  virtual void come_back(std::exception_ptr&) {}
 };
 
 // Called once, while the library is loaded.

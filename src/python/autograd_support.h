@@ -24,6 +24,7 @@ class PythonException final : public std::exception {
   ~PythonException() override;
   // Sets the exception again. Needs the GIL.
   void restore() const;
+  PyObject* type() const { return type_; }
   const char* what() const noexcept override { return "a Python exception"; }
 
  private:

@@ -38,6 +38,19 @@ ThreadModes modes_without_layers() {
   return modes;
 }
 
+// What another thread has raised on this one (PyThreadState_SetAsyncExc) waits for the next
+// bytecode. Whoever has no GIL merely looks whether there is something.
+bool has_async_exception(PyThreadState* state) {
+  return __atomic_load_n(&state->async_exc, __ATOMIC_RELAXED) != nullptr;
+}
+bool raise_async_exception() {
+  PyObject* const type = std::exchange(PyThreadState_Get()->async_exc, nullptr);
+  if (!type) return false;
+  PyErr_SetNone(type);
+  Py_DECREF(type);
+  return true;
+}
+
 }  // namespace
 
 void park_thread() noexcept {
@@ -88,14 +101,19 @@ GilAcquire::~GilAcquire() {
 }
 
 void look_for_signals() {
-  if (!on_main_thread() || !Py_IsInitialized()) return;
+  if (!Py_IsInitialized()) return;
+  const bool handles_signals = on_main_thread();
+  const auto look = [=](const ThreadModes& program) {
+    const ProgramModes modes(program);
+    if (handles_signals ? PyErr_CheckSignals() < 0 : raise_async_exception())
+      throw PythonException();
+  };
   GilRelease* const given_away = released;
   if (!given_away) {
-    if (!PyGILState_Check()) return;
-    const ProgramModes modes(modes_without_layers());
-    if (PyErr_CheckSignals() < 0) throw PythonException();
+    if (PyGILState_GetThisThreadState() && PyGILState_Check()) look(modes_without_layers());
     return;
   }
+  if (!handles_signals && !has_async_exception(given_away->state_)) return;
   // Takes the GIL until the end of the scope.
   struct Retaken {
     explicit Retaken(GilRelease* release) : release_(release) {
@@ -109,8 +127,7 @@ void look_for_signals() {
     GilRelease* const release_;
   };
   const Retaken gil(given_away);
-  const ProgramModes modes(given_away->modes_);
-  if (PyErr_CheckSignals() < 0) throw PythonException();
+  look(given_away->modes_);
 }
 
 }  // namespace taeda::python

@@ -70,8 +70,9 @@ class GilAcquire {
   GilRelease* const released_;
 };
 
-// The hook of base/interrupt.h: runs the handlers of the signals that have arrived. Throws
-// PythonException where one of them raised.
+// The hook of base/interrupt.h: runs the handlers of the signals that have arrived, on the main
+// thread; on others it looks for what has been raised there asynchronously. Throws PythonException
+// where there is an exception.
 void look_for_signals();
 
 }  // namespace taeda::python

@@ -1,6 +1,8 @@
 // What of Python goes along when work is handed over to a fresh thread: a thread state that lasts
 // as long as the work, context variables, torch_function modes and the package's own thread-local
-// objects. Ctrl-C, which Python shows to its main thread only, is passed on from there.
+// objects. Ctrl-C, which Python shows to its main thread only, is passed on from there: what the
+// handler raises becomes an asynchronous exception of the innermost thread, whose operators look
+// for those. If the work there ends before it is noticed, it goes on to the next thread outwards.
 #include "base/handover.h"
 #include "python/autograd_support.h"
 #include "python/module.h"
@@ -58,11 +60,12 @@ class CarriedPython final : public Carried {
       copied = PyDict_Update(values_of(local).get(), values_[i].get()) == 0;
     }
     if (!copied) PyErr_WriteUnraisable(thread_locals);
-    state_ = PyEval_SaveThread();
+    without_gil_.emplace();
   }
   void leave() noexcept override {
-    restore_thread(state_);
+    without_gil_.reset();
     chain->pop_back();
+    pass_on(PyThreadState_Get()->async_exc);
     chain.reset();
     set_torch_function_state({});
     if (PyContext_Exit(context_.get()) != 0) PyErr_Clear();
@@ -70,27 +73,47 @@ class CarriedPython final : public Carried {
   }
 
   bool watches() const override { return watches_; }
-  // A signal's handler raised: the innermost thread gets the exception, and what it works for ends.
   void watch() noexcept override {
     const EnsureGil gil;
-    if (interrupt_ || PyErr_CheckSignals() == 0) return;
+    if (PyErr_CheckSignals() == 0) return;
     PyRef type = PyRef::share(PyErr_Occurred());
     interrupt_ = std::make_unique<PythonException>();
-    if (!chain_->empty()) PyThreadState_SetAsyncExc(chain_->back(), type.get());
+    pass_on(type.get());
   }
-  void come_back() override {
-    if (interrupt_) throw PythonException(*interrupt_);
+  // The handler's exception itself is thrown, not the one of its type that ended the work. If the
+  // program has caught that one, there is nothing to throw.
+  void come_back(std::exception_ptr& error) override {
+    if (interrupt_ && (unnoticed_ || is_interrupt(error)))
+      error = std::make_exception_ptr(PythonException(*interrupt_));
   }
 
  private:
+  // Makes the innermost thread raise `type`, which may be null; needs the GIL.
+  void pass_on(PyObject* type) {
+    if (!type) return;
+    unnoticed_ = chain_->empty();
+    if (!unnoticed_) PyThreadState_SetAsyncExc(chain_->back(), type);
+  }
+  bool is_interrupt(const std::exception_ptr& error) const {
+    if (!error) return false;
+    try {
+      std::rethrow_exception(error);
+    } catch (const PythonException& thrown) {
+      return thrown.type() == interrupt_->type();
+    } catch (...) {
+      return false;
+    }
+  }
+
   PyRef context_;
   TorchFunctionState torch_function_;
   std::vector<PyRef> values_;  // of thread_locals
   std::shared_ptr<Chain> chain_;
   std::unique_ptr<PythonException> interrupt_;
   PyGILState_STATE gil_{};
-  PyThreadState* state_ = nullptr;
+  std::optional<GilRelease> without_gil_;
   bool watches_ = false;
+  bool unnoticed_ = false;  // no thread that worked has raised the interrupt
 };
 
 // _carry_thread_local(local) -> local: its values go along when work is handed over.

@@ -263,6 +263,66 @@ def test_ctrl_c_ends_a_deep_backward():
         descend(loop)(x).sum().backward()
 
 
+class Stop(Exception):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """A function that makes Stop come soon, on the main thread."""
+
+    def stop(*_):
+        raise Stop("from the handler")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)
+    signal.signal(signal.SIGALRM, before)
+
+
+def endless():
+    taeda.ones(1).expand(2**40).sum()
+
+
+@pytest.mark.parametrize("depth", [70, 300])
+def test_a_signal_ends_an_operator_at_the_bottom(alarm, depth):
+    def compute():
+        alarm()
+        endless()
+
+    x = taeda.tensor(float(depth), requires_grad=True)
+    with pytest.raises(Stop, match="from the handler"):
+        descend(compute)(x).sum().backward()
+
+
+def test_what_is_caught_at_the_bottom_does_not_come_up(alarm):
+    caught = []
+
+    def compute():
+        alarm()
+        try:
+            endless()
+        except Stop:
+            caught.append(True)
+
+    x = taeda.tensor(300.0, requires_grad=True)
+    descend(compute)(x).sum().backward()
+    assert caught == [True] and x.grad.item() == 1
+
+
+def test_a_second_signal_counts_after_the_first_was_caught(alarm):
+    def compute():
+        alarm()
+        try:
+            endless()
+        except Stop:
+            alarm()
+        endless()
+
+    x = taeda.tensor(300.0, requires_grad=True)
+    with pytest.raises(Stop):
+        descend(compute)(x).sum().backward()
+
+
 def test_the_modes_go_along():
     variable = contextvars.ContextVar("variable", default="outside")
     seen = set()
