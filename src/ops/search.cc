@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "core/layout.h"
 #include "kernels/cpu/search.h"
 #include "op/amax.h"
@@ -53,15 +54,25 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
   r.starts = empty_tensor({k}, DType::kInt64);
   r.counts = empty_tensor({counts ? k : 0}, DType::kInt64);
   r.inverse = empty_tensor({inverse ? n : 0}, DType::kInt64);
-  for (int64_t i = 0; i < k; i++) {
-    const int64_t begin = starts[static_cast<size_t>(i)],
-                  end = i + 1 < k ? starts[static_cast<size_t>(i) + 1] : n;
-    r.starts.data<int64_t>()[i] = order ? order[begin] : begin;
-    if (counts) r.counts.data<int64_t>()[i] = end - begin;
-    if (inverse) {
-      for (int64_t j = begin; j < end; j++) r.inverse.data<int64_t>()[order ? order[j] : j] = i;
+  const auto end_of = [&](int64_t i) { return i + 1 < k ? starts[static_cast<size_t>(i) + 1] : n; };
+  int64_t* const first = r.starts.data<int64_t>();
+  int64_t* const length = r.counts.data<int64_t>();
+  int64_t* const run = r.inverse.data<int64_t>();
+  in_slices(k, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+      const int64_t begin = starts[static_cast<size_t>(i)];
+      first[i] = order ? order[begin] : begin;
+      if (counts) length[i] = end_of(i) - begin;
     }
-  }
+  });
+  if (!inverse) return r;
+  int64_t i = 0;
+  in_slices(n, [&](int64_t from, int64_t to) {
+    for (int64_t j = from; j < to; j++) {
+      i += j == end_of(i);
+      run[order ? order[j] : j] = i;
+    }
+  });
   return r;
 }
 
@@ -74,10 +85,12 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
   const Tensor wide = dense(flat, DType::kInt64);
   const int64_t *x = wide.data<int64_t>(), n = flat.numel();
   int64_t least = x[0], most = x[0];
-  for (int64_t i = 1; i < n; i++) {
-    least = std::min(least, x[i]);
-    most = std::max(most, x[i]);
-  }
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      least = std::min(least, x[i]);
+      most = std::max(most, x[i]);
+    }
+  });
   const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
   if (range >= static_cast<uint64_t>(4 * n) + 256) return std::nullopt;
   // Another thread may have written x since.
@@ -86,7 +99,9 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
   };
 
   std::vector<int64_t> count(range + 1);
-  for (int64_t i = 0; i < n; i++) count[place(i)]++;
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) count[place(i)]++;
+  });
   const auto k = static_cast<int64_t>(count.size()) - std::count(count.begin(), count.end(), 0);
   const Tensor values = empty_tensor({k}, DType::kInt64);
   const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64);
@@ -99,7 +114,10 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
     count[v] = rank++;  // from here on the value's place
   }
   if (return_inverse) {
-    for (int64_t i = 0; i < n; i++) inverse.data<int64_t>()[i] = count[place(i)];
+    int64_t* const to = inverse.data<int64_t>();
+    in_slices(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) to[i] = count[place(i)];
+    });
   }
   return std::tuple(op::to_dtype(values, flat.dtype(), false, {}), inverse, counts);
 }

@@ -36,6 +36,18 @@ def test_ranks(dtype: str, n: int) -> None:
             np.testing.assert_array_equal(np.take_along_axis(a, place.numpy(), 1), top)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("n, k", [(3000, 100), (3000, 600), (20_000, 1200), (700_000, 100_000)])
+def test_the_first_of_equal_elements_come_first(dtype: str, n: int, k: int) -> None:
+    a = ties(dtype, n)
+    order = np.argsort(-a, kind="stable")[:k]
+    top, place = taeda.from_numpy(a).topk(k)
+    np.testing.assert_array_equal(place.numpy(), order)
+    np.testing.assert_array_equal(top.numpy(), a[order])
+    any_order = taeda.from_numpy(a).topk(k, sorted=False)[1].numpy()
+    np.testing.assert_array_equal(np.sort(any_order), np.sort(order))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_nan_comes_last_wherever_it_is(dtype: str) -> None:
     for at in (0, 3, 40, 70, 99):

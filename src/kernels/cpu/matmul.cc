@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
@@ -113,6 +114,7 @@ void dot(const View& result, const View& self, const View& tensor) {
   const Scratch<char> partial(blocks * size);
   parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
+      check_interrupt();
       const int64_t start = i * kBlock, length = std::min(kBlock, n - start);
       Matrix x = offset(a, result.dtype, start * a.col_stride),
              y = offset(b, result.dtype, start * b.row_stride);

@@ -10,7 +10,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWordsDrawn = 1 << 14;
-constexpr int64_t kPiecesAtOnce = 1 << 12;  // between two looks for an interrupt
+constexpr int64_t kPiecesAtOnce = 1 << 9;  // between two looks for an interrupt
 
 // Locks, without going to sleep for what another thread does in a microsecond.
 void take_turn(std::mutex& turn) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/flags.h"
@@ -138,14 +139,16 @@ void TrueElements::scatter(const View& x, const View& source) const {
   const DenseView dense(source, x);
   with_width(x.dtype, [&]<class T>(T) {
     const T* from = dense.as<T>();
-    for (int64_t k = 0; k < count(); k++) {
-      int64_t p = at[k], offset = 0;
-      for (size_t d = x.sizes.size(); d-- > 0;) {
-        offset += p % x.sizes[d] * x.strides[d];
-        p /= x.sizes[d];
+    in_slices(count(), [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; k++) {
+        int64_t p = at[k], offset = 0;
+        for (size_t d = x.sizes.size(); d-- > 0;) {
+          offset += p % x.sizes[d] * x.strides[d];
+          p /= x.sizes[d];
+        }
+        x.as<T>()[offset] = from[k];
       }
-      x.as<T>()[offset] = from[k];
-    }
+    });
   });
 }
 
@@ -248,8 +251,10 @@ void sum_by_place(const View& out, const View& x, const View& weights) {
     using T = decltype(zero);
     T* const sums = out.as<T>();
     const T* const values = w.as<T>();
-    for (int64_t i = 0; i < x.numel; i++)
-      sums[std::min(static_cast<uint64_t>(at[i]), last)] += values[i];  // x may change
+    in_slices(x.numel, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++)
+        sums[std::min(static_cast<uint64_t>(at[i]), last)] += values[i];  // x may change
+    });
   });
 }
 
@@ -274,24 +279,29 @@ std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
       const Scratch<int64_t> found(n);
       int64_t* const at = found.data();
       int64_t count = 0;
-      for (int64_t i = 0; i < n;) {
-        if (i > 0 && i + kGlance <= n && all_repeat(x + i)) {
-          i += kGlance;
-          continue;
+      in_slices(n, [&](int64_t begin, int64_t stop) {
+        for (int64_t i = begin; i < stop;) {
+          if (i > 0 && i + kGlance <= stop && all_repeat(x + i)) {
+            i += kGlance;
+            continue;
+          }
+          for (const int64_t end = std::min(stop, i + kGlance); i < end; i++) {
+            at[count] = i;
+            count += i == 0 || !(x[i] == x[i - 1]);
+          }
         }
-        for (const int64_t end = std::min(n, i + kGlance); i < end; i++) {
-          at[count] = i;
-          count += i == 0 || !(x[i] == x[i - 1]);
-        }
-      }
+      });
       starts.assign(at, at + count);
       return;
     }
-    for (int64_t i = 0; i < n; i++) {
-      bool same = i > 0;
-      for (int64_t k = 0; same && k < width; k++) same = x[i * width + k] == x[(i - 1) * width + k];
-      if (!same) starts.push_back(i);
-    }
+    in_slices(n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        bool same = i > 0;
+        for (int64_t k = 0; same && k < width; k++)
+          same = x[i * width + k] == x[(i - 1) * width + k];
+        if (!same) starts.push_back(i);
+      }
+    });
   });
   return starts;
 }
@@ -303,7 +313,9 @@ std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width) {
     using T = decltype(zero);
     if constexpr (!is_complex(kDTypeOf<T>)) {
       const T* x = rows.as<T>();
-      std::stable_sort(order.begin(), order.end(), [=](int64_t a, int64_t b) {
+      int64_t compared = 0;
+      std::stable_sort(order.begin(), order.end(), [=, &compared](int64_t a, int64_t b) {
+        if (++compared % (1 << 16) == 0) check_interrupt();
         for (int64_t k = 0; k < width; k++) {
           const T &p = x[a * width + k], &q = x[b * width + k];
           if (p < q) return true;

@@ -25,9 +25,10 @@ namespace {
 constexpr int64_t kWork = 1 << 12;
 constexpr size_t kRadixFrom = 512;
 constexpr int64_t kPackedFrom = 512;
-constexpr size_t kSmall = 32;   // a rank among so few is found by branches
-constexpr int kMaxRounds = 64;  // a bound for lines made to defeat the choice of pivots
-constexpr int64_t kFew = 16;    // up to this many smallest elements are found by insertion
+constexpr size_t kSmall = 32;        // a rank among so few is found by branches
+constexpr int kMaxRounds = 64;       // a bound for lines made to defeat the choice of pivots
+constexpr int64_t kFew = 16;         // up to this many smallest elements are found by insertion
+constexpr size_t kAtOnce = 1 << 18;  // so many are not worth a look for an interrupt
 
 // A key and its place in one number, where the key has 32 bits; else side by side.
 struct Narrow {
@@ -72,30 +73,83 @@ T value_of(std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t> key) {
 template <class T>
 using PairOf = std::conditional_t<sizeof(key_of(T())) == 4, Narrow, Wide>;
 
+// Moves pairs by digit(pair), a byte; `count` says how many there are of each.
+template <class Pair, class Digit>
+void move_by_digit(const Pair* from, Pair* to, int64_t n, std::array<uint32_t, 256>& count,
+                   const Digit& digit) {
+  uint32_t start = 0;
+  for (uint32_t& c : count) start += std::exchange(c, start);
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) to[count[digit(from[i])]++] = from[i];
+  });
+}
+
+// By key alone where the pairs lie in the order of their places.
 template <class Pair>
-void radix_sort(Pair* pairs, size_t n, Pair* scratch) {
-  constexpr size_t kPasses = sizeof(typename Pair::Key);
-  std::array<std::array<uint32_t, 256>, kPasses> counts{};
+void radix_sort(Pair* pairs, size_t n, Pair* scratch, bool ordered_by_place) {
+  constexpr size_t kPasses = sizeof(typename Pair::Key), kPlacePasses = sizeof(uint32_t);
   const auto length = static_cast<int64_t>(n);
+  Pair *from = pairs, *to = scratch;
+  for (size_t pass = 0; pass < kPlacePasses && !ordered_by_place; pass++) {
+    const auto digit = [shift = static_cast<unsigned>(8 * pass)](const Pair& p) {
+      return static_cast<uint32_t>(p.place()) >> shift & 255;
+    };
+    std::array<uint32_t, 256> count{};
+    in_slices(length, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) count[digit(from[i])]++;
+    });
+    if (count[digit(from[0])] == n) continue;
+    move_by_digit(from, to, length, count, digit);
+    std::swap(from, to);
+  }
+  std::array<std::array<uint32_t, 256>, kPasses> counts{};
   in_slices(length, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
-      typename Pair::Key key = pairs[i].key();
+      typename Pair::Key key = from[i].key();
       for (size_t pass = 0; pass < kPasses; pass++, key >>= 8) counts[pass][key & 255]++;
     }
   });
-  Pair *from = pairs, *to = scratch;
   for (size_t pass = 0; pass < kPasses; pass++) {
-    auto& count = counts[pass];
-    const unsigned shift = static_cast<unsigned>(8 * pass);
-    if (count[from[0].key() >> shift & 255] == n) continue;
-    uint32_t start = 0;
-    for (uint32_t& c : count) start += std::exchange(c, start);
-    in_slices(length, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) to[count[from[i].key() >> shift & 255]++] = from[i];
-    });
+    const auto digit = [shift = static_cast<unsigned>(8 * pass)](const Pair& p) {
+      return p.key() >> shift & 255;
+    };
+    if (counts[pass][digit(from[0])] == n) continue;
+    move_by_digit(from, to, length, counts[pass], digit);
     std::swap(from, to);
   }
-  if (from != pairs) std::copy(from, from + n, pairs);
+  if (from == pairs) return;
+  in_slices(length, [&](int64_t begin, int64_t end) {
+    std::copy(from + begin, from + end, pairs + begin);
+  });
+}
+
+// Leaves the k smallest of n pairs in front, in any order: quickselect in place, without a branch
+// that depends on data.
+template <class Pair>
+void select_front(Pair* pairs, size_t n, size_t k) {
+  for (int rounds = 0; n > kAtOnce && k < n && rounds < kMaxRounds; rounds++) {
+    std::array<Pair, 5> sample;
+    for (size_t i = 0; i < 5; i++) sample[i] = pairs[(n - 1) / 4 * i];
+    std::nth_element(sample.begin(), sample.begin() + 2, sample.end());
+    const Pair pivot = sample[2];  // neither the least nor the most: pairs are distinct
+    size_t less = 0;
+    in_slices(static_cast<int64_t>(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        const Pair p = pairs[i];
+        pairs[i] = pairs[less];
+        pairs[less] = p;
+        less += p < pivot;
+      }
+    });
+    if (k <= less) {
+      n = less;
+    } else {
+      pairs += less;
+      n -= less;
+      k -= less;
+    }
+  }
+  if (k > 0 && k < n) std::nth_element(pairs, pairs + k - 1, pairs + n);
 }
 
 // Elements of one line of a tensor.
@@ -207,26 +261,28 @@ template <class T>
 
 template <class T>
 struct Work {
-  explicit Work(int64_t n) : buffer(static_cast<size_t>(n)), pairs(buffer.size()) {}
+  explicit Work(int64_t n) : n_(n), memory_(n), pairs(memory_.data()) {}
   // Points `values` at the line, or at a dense copy of it as T.
   void read(const View& x, int64_t offset, int64_t stride) {
     if (x.dtype == kDTypeOf<T> && stride == 1) {
       values = x.as<T>() + offset;
       return;
     }
-    convert_row(buffer.data(), kDTypeOf<T>, 1, at(x, offset), x.dtype, stride,
-                static_cast<int64_t>(buffer.size()));
-    values = buffer.data();
+    if (!dense_.data()) dense_ = Scratch<T>(n_);
+    in_slices(n_, [&](int64_t begin, int64_t end) {
+      convert_row(dense_.data() + begin, kDTypeOf<T>, 1, at(x, offset + begin * stride), x.dtype,
+                  stride, end - begin);
+    });
+    values = dense_.data();
   }
-  Span<const T> line() const { return {values, pairs.size()}; }
-  int64_t size() const { return static_cast<int64_t>(pairs.size()); }
+  Span<const T> line() const { return {values, static_cast<size_t>(n_)}; }
   void load(const View& x, int64_t offset, int64_t stride, bool descending) {
     read(x, offset, stride);
-    in_slices(size(), [&](int64_t begin, int64_t end) {
+    in_slices(n_, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const auto key = key_of(values[i]);
-        pairs[static_cast<size_t>(i)] = PairOf<T>::make(
-            descending ? static_cast<decltype(key)>(~key) : key, static_cast<uint32_t>(i));
+        pairs[i] = PairOf<T>::make(descending ? static_cast<decltype(key)>(~key) : key,
+                                   static_cast<uint32_t>(i));
       }
     });
   }
@@ -235,10 +291,10 @@ struct Work {
   void select_smallest(const View& x, int64_t offset, int64_t stride, bool descending, int64_t k) {
     using Pair = PairOf<T>;
     read(x, offset, stride);
-    const size_t room = static_cast<size_t>(std::max<int64_t>(4 * k, 256));
-    size_t count = 0;
+    const int64_t room = std::max<int64_t>(4 * k, 256);
+    int64_t count = 0;
     Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
-    in_slices(size(), [&](int64_t begin, int64_t end) {
+    in_slices(n_, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const auto key = key_of(values[i]);
         const Pair pair = Pair::make(descending ? static_cast<decltype(key)>(~key) : key,
@@ -246,24 +302,23 @@ struct Work {
         if (!(pair < worst)) continue;
         pairs[count++] = pair;
         if (count == room) {
-          std::nth_element(pairs.begin(), pairs.begin() + k - 1,
-                           pairs.begin() + static_cast<int64_t>(count));
-          count = static_cast<size_t>(k);
-          worst = pairs[count - 1];
+          keep_smallest(count, k);
+          count = k;
+          worst = *std::max_element(pairs, pairs + k);
         }
       }
     });
-    if (count > static_cast<size_t>(k)) {
-      std::nth_element(pairs.begin(), pairs.begin() + k - 1,
-                       pairs.begin() + static_cast<int64_t>(count));
-    }
+    keep_smallest(count, k);
+  }
+  // Leaves the k smallest of the first `count` pairs in front, in any order.
+  void keep_smallest(int64_t count, int64_t k) {
+    select_front(pairs, static_cast<size_t>(count), static_cast<size_t>(k));
   }
   // Leaves the k smallest pairs in front, in order: each new one sinks to its place from the end.
   void insert_smallest(const View& x, int64_t offset, int64_t stride, bool descending, size_t k) {
     using Pair = PairOf<T>;
-    const size_t n = pairs.size();
     read(x, offset, stride);
-    Pair* const best = pairs.data();
+    Pair* const best = pairs;
     const auto flip = descending ? ~typename Pair::Key{} : typename Pair::Key{};
     const auto pair = [&](size_t i) {
       return Pair::make(static_cast<typename Pair::Key>(key_of(values[i]) ^ flip),
@@ -274,23 +329,25 @@ struct Work {
       best[j] = p;
     };
     for (size_t i = 0; i < k; i++) sink(pair(i), i);
-    for (size_t i = k; i < n;) {
-      // Most elements come after the k-th so far: they are passed over many at a time.
-      const T worst = values[best[k - 1].place()];
-      while (i + kGlance <= n && none_before(values + i, worst, descending)) i += kGlance;
-      for (const size_t end = std::min(n, i + kGlance); i < end; i++) {
-        const Pair p = pair(i);
-        if (p < best[k - 1]) sink(p, k - 1);
+    in_slices(n_, [&](int64_t begin, int64_t stop) {
+      const auto n = static_cast<size_t>(stop);
+      for (size_t i = std::max(k, static_cast<size_t>(begin)); i < n;) {
+        // Most elements come after the k-th so far: they are passed over many at a time.
+        const T worst = values[best[k - 1].place()];
+        while (i + kGlance <= n && none_before(values + i, worst, descending)) i += kGlance;
+        for (const size_t end = std::min(n, i + kGlance); i < end; i++) {
+          const Pair p = pair(i);
+          if (p < best[k - 1]) sink(p, k - 1);
+        }
       }
-    }
+    });
   }
   // The pair of rank r; the order of the others is lost. Quickselect without a branch that depends
   // on data: each pair is written to both ends of what is left, and one end moves on.
   PairOf<T> at_rank(size_t r) {
     using Pair = PairOf<T>;
-    other.resize(pairs.size());
-    Pair *from = pairs.data(), *to = other.data();
-    size_t n = pairs.size();
+    Pair *from = pairs, *to = other();
+    auto n = static_cast<size_t>(n_);
     for (int rounds = 0; n > kSmall && rounds < kMaxRounds; rounds++) {
       std::array<Pair, 5> sample;
       for (size_t k = 0; k < 5; k++) sample[k] = from[(n - 1) / 4 * k];
@@ -319,25 +376,26 @@ struct Work {
     std::nth_element(from, from + r, from + n);
     return from[r];
   }
-  void sort() {
-    if (pairs.size() < kRadixFrom) {
-      std::sort(pairs.begin(), pairs.end());
-    } else {
-      if (other.empty()) other.resize(pairs.size());
-      radix_sort(pairs.data(), pairs.size(), other.data());
-    }
+  void sort() { sort_front(n_, true); }
+  // Sorts the first `count` pairs.
+  void sort_front(int64_t count, bool ordered_by_place) {
+    const auto n = static_cast<size_t>(count);
+    if (n < kRadixFrom)
+      std::sort(pairs, pairs + n);
+    else
+      radix_sort(pairs, n, other(), ordered_by_place);
   }
   // The first `count` pairs as values and places.
   void store(const View& out, const View& places, int64_t offset, int64_t stride,
              int64_t place_offset, int64_t place_stride, int64_t count, bool descending) {
     const bool direct = out.dtype == kDTypeOf<T>;
-    if (!direct) sorted.resize(static_cast<size_t>(count));
-    T* const to = direct ? out.as<T>() + offset : sorted.data();
+    if (!direct && !sorted_.data()) sorted_ = Scratch<T>(n_);
+    T* const to = direct ? out.as<T>() + offset : sorted_.data();
     const int64_t step = direct ? stride : 1;
     int64_t* const p = places.as<int64_t>() + place_offset;
     in_slices(count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
-        const auto& pair = pairs[static_cast<size_t>(i)];
+        const auto& pair = pairs[i];
         p[i * place_stride] = pair.place();
         if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
           const auto key = pair.key();
@@ -347,14 +405,27 @@ struct Work {
         }
       }
     });
-    if (!direct)
-      convert_row(at(out, offset), out.dtype, stride, sorted.data(), kDTypeOf<T>, 1, count);
+    if (direct) return;
+    in_slices(count, [&](int64_t begin, int64_t end) {
+      convert_row(at(out, offset + begin * stride), out.dtype, stride, sorted_.data() + begin,
+                  kDTypeOf<T>, 1, end - begin);
+    });
   }
 
+ private:
+  PairOf<T>* other() {
+    if (!other_.data()) other_ = Scratch<PairOf<T>>(n_);
+    return other_.data();
+  }
+
+  const int64_t n_;
+  const Scratch<PairOf<T>> memory_;
+  Scratch<PairOf<T>> other_{0};
+  Scratch<T> dense_{0}, sorted_{0};
+
+ public:
+  PairOf<T>* const pairs;
   const T* values = nullptr;  // the line, once it is read
-  std::vector<T> buffer;
-  std::vector<PairOf<T>> pairs, other;
-  std::vector<T> sorted;
 };
 
 // The types that values are compared in; half and bfloat16 as float, small integers and bool as
@@ -421,12 +492,12 @@ void topk(const View& values, const View& indices, const View& self, int64_t k, 
             s.insert_smallest(self, offset[0], lines.stride[0], largest, static_cast<size_t>(k));
           } else if (k > 0 && 16 * k <= n) {
             s.select_smallest(self, offset[0], lines.stride[0], largest, k);
-            if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+            if (sorted) s.sort_front(k, false);
           } else if (s.load(self, offset[0], lines.stride[0], largest); 4 * k >= n && sorted) {
             s.sort();
           } else {
-            if (k < n) std::nth_element(s.pairs.begin(), s.pairs.begin() + k - 1, s.pairs.end());
-            if (sorted) std::sort(s.pairs.begin(), s.pairs.begin() + k);
+            s.keep_smallest(n, k);
+            if (sorted) s.sort_front(k, false);
           }
           s.store(values, indices, offset[1], lines.stride[1], offset[2], lines.stride[2], k,
                   largest);
@@ -486,7 +557,11 @@ void select(const View& values, const View& indices, const View& self, int64_t d
 
 template <class T>
 int64_t count_nan(Span<const T> x) {
-  return std::count_if(x.begin(), x.end(), is_nan<T>);
+  int64_t count = 0;
+  in_slices(static_cast<int64_t>(x.size()), [&](int64_t begin, int64_t end) {
+    count += std::count_if(x.begin() + begin, x.begin() + end, is_nan<T>);
+  });
+  return count;
 }
 
 }  // namespace
@@ -530,14 +605,16 @@ void mode(const View& values, const View& indices, const View& self, int64_t dim
         [&](const auto& offset, S& s) {
           s.load(self, offset[0], lines.stride[0], false);
           s.sort();
-          size_t best = 0, best_length = 0;
-          for (size_t i = 0, start = 0; i < s.pairs.size(); i++) {
-            if (s.pairs[i].key() != s.pairs[start].key()) start = i;
-            if (i - start + 1 > best_length) {
-              best_length = i - start + 1;
-              best = i;
+          int64_t best = 0, best_length = 0, start = 0;
+          in_slices(n, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i++) {
+              if (s.pairs[i].key() != s.pairs[start].key()) start = i;
+              if (i - start + 1 > best_length) {
+                best_length = i - start + 1;
+                best = i;
+              }
             }
-          }
+          });
           s.pairs[0] = s.pairs[best];
           s.store(v, w, offset[1], 1, offset[2], 1, 1, /*descending=*/false);
         });
