@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/interrupt.h"
 #include "kernels/view.h"
 
 namespace taeda::cpu {
@@ -47,6 +48,11 @@ int64_t plane_grain(const PoolShape& s);
 // the kernel, at least one window.
 DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan kernel,
                      IntSpan stride, IntSpan padding, IntSpan dilation, bool ceil_mode);
+
+// For each row of windows: looks now and then whether the program wants the operator to stop.
+inline void look_at_row(int64_t row) {
+  if (row % 16 == 15) check_interrupt();
+}
 
 // The type that sums of T are kept in.
 template <class T>

@@ -50,8 +50,10 @@ A divisor_of(const Range& d, const Range& h, const Range& w, OptInt fixed) {
 template <class T>
 [[gnu::optimize("O3")]] void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
                                            const T* x, T* y, Sum<T>* row) {
+  int64_t rows = 0;
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
+      look_at_row(rows++);
       std::fill_n(row, s.w.in, Sum<T>(0));
       for (int64_t i = d.begin; i < d.end; i++) {
         for (int64_t j = h.begin; j < h.end; j++) {
@@ -76,8 +78,10 @@ template <class T>
 template <class T>
 [[gnu::optimize("O3")]] void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
                                           const T* gy, Sum<T>* gx) {
+  int64_t rows = 0;
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
+      look_at_row(rows++);
       if (s.w.kernel == 1 && s.w.in == s.w.out) {  // channels-last
         const Sum<T> divide = divisor_of<Sum<T>>(d, h, {0, 1, 1}, divisor);
         for (int64_t i = d.begin; i < d.end; i++) {

@@ -173,6 +173,7 @@ class Finder {
     int64_t o = 0;
     for (int64_t od = 0; od < s_.d.out; od++) {
       for (int64_t oh = 0; oh < s_.h.out; oh++, o += s_.w.out) {
+        look_at_row(oh);
         find_row(plane, od, oh, y + o);
         found(o, start_of_windows(s_, od, oh), where_.data());
       }
@@ -219,12 +220,18 @@ class Maxima {
 
   void plane(const T* x, T* y) {
     if (is_two_by_two(s_)) {
-      for (int64_t h = 0; h < s_.h.out; h++)
+      for (int64_t h = 0; h < s_.h.out; h++) {
+        look_at_row(h);
         max_of_pairs(x + 2 * h * s_.w.in, x + (2 * h + 1) * s_.w.in, y + h * s_.w.out, s_.w.out);
+      }
       return;
     }
-    for (int64_t od = 0; od < s_.d.out; od++)
-      for (int64_t oh = 0; oh < s_.h.out; oh++, y += s_.w.out) row(x, od, oh, y);
+    for (int64_t od = 0; od < s_.d.out; od++) {
+      for (int64_t oh = 0; oh < s_.h.out; oh++, y += s_.w.out) {
+        look_at_row(oh);
+        row(x, od, oh, y);
+      }
+    }
   }
 
  private:
@@ -268,9 +275,12 @@ class Maxima {
 template <class F>
 void for_each_window(const PoolShape& s, const F& f) {
   int64_t o = 0;
-  for (int64_t od = 0; od < s.d.out; od++)
-    for (int64_t oh = 0; oh < s.h.out; oh++)
+  for (int64_t od = 0; od < s.d.out; od++) {
+    for (int64_t oh = 0; oh < s.h.out; oh++) {
+      look_at_row(oh);
       for (int64_t ow = 0; ow < s.w.out; ow++, o++) f(o, od, oh, ow);
+    }
+  }
 }
 
 // For each column the larger of `most` and x, and where it is: x begins at position `line`. Without
@@ -354,6 +364,7 @@ void scatter_plane(const PoolShape& s, const std::array<int64_t, 256>& offsets,
   std::fill_n(gx, size, T(0));
   for (int64_t od = 0; od < s.d.out; od++) {
     for (int64_t oh = 0; oh < s.h.out; oh++) {
+      look_at_row(oh);
       int64_t start = start_of_windows(s, od, oh);
       for (int64_t ow = 0; ow < s.w.out; ow++, start += s.w.stride) {
         const uint64_t at = static_cast<uint64_t>(start + offsets[*places++]);
@@ -533,13 +544,15 @@ void pool_scatter(const View& result, const View& grad_output, const View& indic
     std::fill_n(result.as<T>(), result.numel, T(0));
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in + out));
     parallel_for(0, planes, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * out; i < end * out; i++) {
-        const int64_t at = static_cast<const volatile int64_t*>(indices.as<int64_t>())[i];
-        TD_CHECK_INDEX(at >= 0 && at < in, "max pool backward: index {} out of range [0, {})", at,
-                       in);
-        T& target = result.as<T>()[i / out * in + at];
-        target = T(static_cast<Sum<T>>(target) + static_cast<Sum<T>>(grad_output.as<T>()[i]));
-      }
+      in_slices((end - begin) * out, [&](int64_t from, int64_t to) {
+        for (int64_t i = begin * out + from; i < begin * out + to; i++) {
+          const int64_t at = static_cast<const volatile int64_t*>(indices.as<int64_t>())[i];
+          TD_CHECK_INDEX(at >= 0 && at < in, "max pool backward: index {} out of range [0, {})", at,
+                         in);
+          T& target = result.as<T>()[i / out * in + at];
+          target = T(static_cast<Sum<T>>(target) + static_cast<Sum<T>>(grad_output.as<T>()[i]));
+        }
+      });
     });
   });
 }
