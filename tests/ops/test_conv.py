@@ -295,3 +295,42 @@ def test_an_empty_batch_has_gradients(
     assert x.grad is not None and x.grad.shape == x.shape
     for t in (w, b):
         assert t.grad is not None and t.grad.shape == t.shape and not t.grad.any()
+
+
+# Single images large enough to be cut into bands: (sizes of x, of w, options).
+LARGE_IMAGES = [
+    ((1, 16, 330, 310), (16, 16, 5, 5), {"padding": 2}),
+    ((1, 16, 650, 400), (40, 16, 5, 3), {"stride": (2, 1), "padding": (1, 0)}),
+    ((2, 32, 300, 320), (32, 16, 4, 5), {"groups": 2, "dilation": (3, 1), "padding": (9, 2)}),
+    ((1, 24, 260_000), (24, 24, 9), {"padding": 4}),
+    ((1, 8, 61, 60, 62), (12, 8, 4, 4, 3), {"padding": (1, 0, 1), "stride": (1, 1, 1)}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("sizes, filters, options", LARGE_IMAGES)
+def test_large_images(
+    sizes: tuple[int, ...], filters: tuple[int, ...], options: dict[str, Any], dtype: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    dim, bias = len(sizes) - 2, torch.rand(filters[0])
+    x, w = torch.rand(sizes) - 0.5, torch.rand(filters) - 0.5
+    x, w, bias = (t.to(getattr(torch, dtype)) for t in (x, w, bias))
+
+    def run(t: Any, wide: bool) -> list[Any]:
+        def leaf(a: Any) -> Any:
+            a = a.double() if wide else a
+            b = a if t is torch else t.tensor(a.float().numpy()).to(getattr(t, str(a.dtype)[6:]))
+            return b.detach().requires_grad_()
+
+        inputs = [leaf(a) for a in (x, w, bias)]
+        y = getattr(t.nn.functional, f"conv{dim}d")(*inputs, **options)
+        y.backward(y.detach())
+        return [y, *(i.grad for i in inputs)]
+
+    tolerance = {"float32": 1e-5, "bfloat16": 2e-2, "float64": 1e-12}[dtype]
+    for got, want in zip(run(taeda, False), run(torch, True)):
+        want = want.detach()
+        error = (torch.from_numpy(got.detach().double().numpy()) - want).abs().max()
+        assert error <= tolerance * want.abs().max()

@@ -9,7 +9,10 @@ namespace taeda::cpu {
 // its slow reference implementation.
 bool onednn_conv_forward(const ConvProblem& p, const View& bias);
 bool onednn_conv_input_gradient(const ConvProblem& p);
-bool onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient);
+// `out` takes the place of p.w, whose type alone is looked at; it and the bias's gradient may be
+// f32 beside bf16.
+bool onednn_conv_weight_gradient(const ConvProblem& p, const ConvArray& out,
+                                 const View& bias_gradient);
 
 // Winograd's algorithm for f32 images, 3x3 filters and stride 1, where use_winograd says so; all
 // arrays are row-major.

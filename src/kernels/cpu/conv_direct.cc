@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "kernels/cpu/conv_backends.h"
 #include "kernels/cpu/rows.h"
@@ -419,9 +420,11 @@ void convolve_in_place(const Direct& d, int64_t sample, int64_t group, int64_t f
                        int64_t channels, const float* w, const float* start) {
   const Images y(d.p.y);
   const InPlace image = d.image(sample, group);
-  for (int64_t c = 0; c < channels; c++)
+  for (int64_t c = 0; c < channels; c++) {
+    check_interrupt();
     sum_in_place({y.at(sample, first + c), y.channel_stride, y.width, y.height, y.width}, image,
                  w + c * d.count, start[c]);
+  }
 }
 
 // y from x: a forward convolution or an input gradient.
@@ -450,7 +453,10 @@ void convolve(const Direct& d, const View& bias) {
                     return convolve_in_place(d, sample, group, first, channels,
                                              w.data() + first * d.count, start.data() + first);
                   for (int64_t i = 0; i < y.height; i += kRows) {
-                    if (i % d.strip == 0) d.copy(x, sample, group, i);
+                    if (i % d.strip == 0) {
+                      check_interrupt();
+                      d.copy(x, sample, group, i);
+                    }
                     sum_all_taps({y.at(sample, first) + i * y.width, y.channel_stride, y.width,
                                   std::min<int64_t>(kRows, y.height - i), y.width},
                                  channels, x + i % d.strip * row_step, row_step, d.taps,
@@ -598,6 +604,7 @@ void weight_gradient(const ConvProblem& p) {
           float totals[9 * kLanes] = {};
           if (in_place) add_image_3x3(totals, d, s, group);
           for (int64_t i = 0; !in_place && i < gy.height; i += d.strip) {
+            check_interrupt();
             d.copy(x, s, group, i);
             const Target from{gy.at(s, group * d.out) + i * gy.width, gy.channel_stride, gy.width,
                               std::min(d.strip, gy.height - i), gy.width};

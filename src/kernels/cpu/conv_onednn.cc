@@ -340,11 +340,13 @@ constexpr int64_t kWeightBytes = int64_t{32}
 // of the batch.
 class WeightGradient {
  public:
-  WeightGradient(const ConvProblem& p, const View& bias_gradient)
+  WeightGradient(const ConvProblem& p, const ConvArray& out, const View& bias_gradient)
       : p_(p),
+        out_(p),
         gb_(bias_gradient),
         by_group_(p.groups > 1),
         channels_(by_group_ ? p.groups : p.y.sizes[1]) {
+    out_.w = out;
     const int64_t n = p.samples();
     const int64_t most =
         std::clamp<int64_t>(kWeightBytes / std::max<int64_t>(1, p.w.numel() * 4), 1, 16);
@@ -383,11 +385,14 @@ class WeightGradient {
   }
 
  private:
+  ConvProblem channels_of(const ConvProblem& p, int64_t c) const {
+    const int64_t start = c * parts_.channels;
+    return channel_part(Kind::kWeightGradient, p, start,
+                        std::min(parts_.channels, channels_ - start));
+  }
   ConvProblem part(int64_t c, int64_t b) const {
-    const int64_t start = c * parts_.channels, first = b * parts_.samples;
-    return batch_part(channel_part(Kind::kWeightGradient, p_, start,
-                                   std::min(parts_.channels, channels_ - start)),
-                      first, std::min(parts_.samples, p_.samples() - first));
+    const int64_t first = b * parts_.samples;
+    return batch_part(channels_of(p_, c), first, std::min(parts_.samples, p_.samples() - first));
   }
 
   // Of the last part of the batch, which may be shorter.
@@ -422,7 +427,7 @@ class WeightGradient {
         for (int64_t i = begin; i < end; i++) sum[i] += other[i];
       }
     });
-    const ConvProblem mine = part(c, 0);
+    const ConvProblem mine = channels_of(out_, c);
     onednn::reorder(plans_[static_cast<size_t>(c)]->w, sum,
                     onednn::desc_of(with_groups(mine.w, mine.groups).view()), mine.w.data);
   }
@@ -442,6 +447,7 @@ class WeightGradient {
   }
 
   const ConvProblem& p_;
+  ConvProblem out_;  // p_ with the result in place of w
   View gb_;
   bool by_group_;
   int64_t channels_;
@@ -463,8 +469,9 @@ bool onednn_conv_forward(const ConvProblem& p, const View& bias) {
 bool onednn_conv_input_gradient(const ConvProblem& p) {
   return run_parts(Kind::kInputGradient, p, {});
 }
-bool onednn_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  return WeightGradient(p, bias_gradient).run();
+bool onednn_conv_weight_gradient(const ConvProblem& p, const ConvArray& out,
+                                 const View& bias_gradient) {
+  return WeightGradient(p, out, bias_gradient).run();
 }
 
 }  // namespace taeda::cpu

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/conv_backends.h"
+#include "kernels/cpu/conv_bands.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/window_matrix.h"
@@ -58,6 +60,18 @@ Matrix output_matrix(const ConvArray& y, int64_t sample, int64_t channel, int64_
   return {data, channels, positions, y.strides[1], y.strides[y.strides.size() - 1]};
 }
 
+// x: one sample of a, row-major or channels-last, of which `a` may be a band.
+template <class T>
+void clear_sample(const ConvArray& a, T* x) {
+  const int64_t channels = a.sizes[1], elements = a.numel() / a.sizes[0];
+  if (a.strides[1] == 1) {
+    std::fill_n(x, elements, T(0));
+    return;
+  }
+  for (int64_t c = 0; c < channels; c++)
+    std::fill_n(x + c * a.strides[1], elements / channels, T(0));
+}
+
 }  // namespace
 
 void unfolded_conv_forward(const ConvProblem& p, const View& bias) {
@@ -92,7 +106,7 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
       const Scratch<T> matrix(rows * positions);
       for (int64_t i = begin; i < end; i++) {
         T* x = reinterpret_cast<T*>(p.x.data) + i * p.x.strides[0];
-        std::fill_n(x, p.x.numel() / p.x.sizes[0], T(0));
+        clear_sample(p.x, x);
         for (int64_t group = 0; group < p.groups; group++) {
           gemm(p.x.dtype, {matrix.data(), rows, positions, positions, 1},
                transposed(Matrix{weights.data() + group * out * rows, out, rows, rows, 1}),
@@ -105,30 +119,37 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
 }
 
 void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  const WindowMatrix s = windows_of(p);
-  const int64_t out = p.w.sizes[0] / p.groups, rows = s.rows(), positions = s.positions(),
-                n = p.y.sizes[0];
+  const std::vector<ConvProblem> bands = bands_of_y(p);
+  const WindowMatrix largest = windows_of(bands[0]);
+  const int64_t out = p.w.sizes[0] / p.groups, rows = largest.rows(), n = p.y.sizes[0];
   with_dtype<WideNumbers>(p.x.dtype, "convolution", [&]<class T>(T) {
     // One group a task, its samples in order: the same sums whatever the number of threads.
     parallel_for(0, p.groups, 1, [&](int64_t begin, int64_t end) {
-      const Scratch<T> matrix(n == 0 ? 0 : rows * positions);
+      const Scratch<T> matrix(n == 0 ? 0 : rows * largest.positions());
       for (int64_t group = begin; group < end; group++) {
         T* gw = reinterpret_cast<T*>(p.w.data) + group * out * rows;
         std::fill_n(gw, out * rows, T(0));
         for (int64_t i = 0; i < n; i++) {
-          const T* x = reinterpret_cast<const T*>(p.x.data) + i * p.x.strides[0] +
-                       group * s.channels * s.channel_stride;
-          s.unfold(x, matrix.data());
-          parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1},
-                        output_matrix<T>(p.y, i, group * out, out, positions),
-                        transposed(Matrix{matrix.data(), rows, positions, positions, 1}), 1, 1);
+          for (const ConvProblem& band : bands) {
+            const WindowMatrix s = windows_of(band);
+            const int64_t positions = s.positions();
+            check_interrupt();
+            const T* x = reinterpret_cast<const T*>(band.x.data) + i * p.x.strides[0] +
+                         group * s.channels * s.channel_stride;
+            s.unfold(x, matrix.data());
+            parallel_gemm(p.x.dtype, {gw, out, rows, rows, 1},
+                          output_matrix<T>(band.y, i, group * out, out, positions),
+                          transposed(Matrix{matrix.data(), rows, positions, positions, 1}), 1, 1);
+          }
         }
       }
     });
     if (!bias_gradient.present) return;
+    const int64_t positions = windows_of(p).positions();
     for (int64_t o = 0; o < p.y.sizes[1]; o++) {
       T total{};
       for (int64_t i = 0; i < n; i++) {
+        check_interrupt();
         const Matrix y = output_matrix<T>(p.y, i, o, 1, positions);
         for (int64_t j = 0; j < positions; j++)
           total = static_cast<T>(total + static_cast<const T*>(y.data)[j * y.col_stride]);

@@ -1,7 +1,12 @@
 #include "kernels/cpu/convolution.h"
 
+#include <algorithm>
+
+#include "base/interrupt.h"
+#include "base/parallel.h"
 #include "kernels/cpu/conv_array.h"
 #include "kernels/cpu/conv_backends.h"
+#include "kernels/cpu/conv_bands.h"
 #include "kernels/cpu/loop.h"
 #include "kernels/cpu/scratch.h"
 
@@ -61,13 +66,17 @@ bool row_major(const ConvArray& a) {
   return true;
 }
 
+void set_row_major(ConvArray& a) {
+  int64_t stride = 1;
+  for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) a.strides[d] = stride;
+}
+
 // A row-major f32 copy of an array, or the array itself where it is that.
 class Planes {
  public:
   explicit Planes(const ConvArray& a)
       : given_(a), planes_(a), memory_(row_major(a) && a.dtype == DType::kFloat32 ? 0 : a.numel()) {
-    int64_t stride = 1;
-    for (size_t d = a.sizes.size(); d-- > 0; stride *= a.sizes[d]) planes_.strides[d] = stride;
+    set_row_major(planes_);
     planes_.dtype = DType::kFloat32;
     if (memory_.data()) planes_.data = reinterpret_cast<char*>(memory_.data());
   }
@@ -125,16 +134,66 @@ void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve
   }
 }
 
+// to += from; vectors of f32, or absent.
+void accumulate(const View& to, const View& from) {
+  if (!to.present) return;
+  for (int64_t i = 0; i < to.numel; i++) to.as<float>()[i] += from.as<float>()[i];
+}
+
+// The gradients that bands of the image give, added up in f32.
+bool onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+  const std::vector<ConvProblem> bands = bands_of_y(p);
+  const bool fit = std::none_of(bands.begin(), bands.end(), [](const ConvProblem& band) {
+    return too_narrow_for_onednn(band) || too_shallow_for_onednn(band);
+  });
+  if (bands.size() == 1 || !fit) return onednn_conv_weight_gradient(p, p.w, bias_gradient);
+  const Scratch<float> memory(2 * p.w.numel());
+  const FloatVector bias_sum(bias_gradient), bias_part(bias_gradient);
+  ConvArray sum = p.w;
+  sum.dtype = DType::kFloat32;
+  set_row_major(sum);
+  const auto in = [&](float* data) {
+    ConvArray a = sum;
+    a.data = reinterpret_cast<char*>(data);
+    return a;
+  };
+  sum = in(memory.data());
+  const ConvArray part = in(memory.data() + p.w.numel());
+  const int64_t length[] = {p.w.numel()}, step[] = {1};
+  const auto flat = [&](const ConvArray& a) {
+    return View{a.data, DType::kFloat32, length, step, p.w.numel(), true};
+  };
+  for (size_t i = 0; i < bands.size(); i++) {
+    check_interrupt();
+    if (!onednn_conv_weight_gradient(bands[i], i == 0 ? sum : part,
+                                     i == 0 ? bias_sum.view() : bias_part.view()))
+      return false;
+    if (i == 0) continue;
+    accumulate(flat(sum), flat(part));
+    accumulate(bias_sum.view(), bias_part.view());
+  }
+  copy(p.w.view(), sum.view());
+  bias_sum.store();
+  return true;
+}
+
 // oneDNN's filter gradient; bf16 ones in f32 where those are wrong.
 bool try_onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
   if (!use_onednn(p) || leaves_steps_over(p) || too_shallow_for_onednn(p)) return false;
-  if (!too_narrow_for_onednn(p)) return onednn_conv_weight_gradient(p, bias_gradient);
+  if (!too_narrow_for_onednn(p)) return onednn_weight_gradient(p, bias_gradient);
   const FloatVector wide(bias_gradient);
   bool done = false;
   on_planes(p, &ConvProblem::w,
-            [&](const auto& q) { done = onednn_conv_weight_gradient(q, wide.view()); });
+            [&](const auto& q) { done = onednn_conv_weight_gradient(q, q.w, wide.view()); });
   if (done) wide.store();
   return done;
+}
+
+template <class F>
+void for_each_band(const std::vector<ConvProblem>& bands, const F& f) {
+  parallel_for(0, static_cast<int64_t>(bands.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) f(bands[static_cast<size_t>(i)]);
+  });
 }
 
 // The unfolded way for every type; it has no bf16 of its own.
@@ -201,8 +260,11 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
     pointwise_conv_forward(p, b);
   else if (use_onednn(p) && use_direct(p))
     direct_conv_forward(p, b);
-  else if (!use_onednn(p) || leaves_steps_over(p) || !onednn_conv_forward(p, b))
-    unfolded_forward(p, b);
+  else
+    for_each_band(bands_of_y(p), [&](const ConvProblem& band) {
+      if (!use_onednn(band) || leaves_steps_over(band) || !onednn_conv_forward(band, b))
+        unfolded_forward(band, b);
+    });
 }
 
 void convolution_input_gradient(const View& gx, const View& gy, const View& w,
@@ -215,8 +277,11 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
     pointwise_conv_input_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, false))
     direct_conv_input_gradient(p);
-  else if (!use_onednn(p) || leaves_steps_over(p) || !onednn_conv_input_gradient(p))
-    unfolded_input_gradient(p);
+  else
+    for_each_band(bands_of_x(p), [&](const ConvProblem& band) {
+      if (!use_onednn(band) || leaves_steps_over(band) || !onednn_conv_input_gradient(band))
+        unfolded_input_gradient(band);
+    });
 }
 
 void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
