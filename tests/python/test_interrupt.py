@@ -3,9 +3,11 @@ it and leaves everything usable."""
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -100,6 +102,21 @@ def long_calls() -> dict[str, Callable[[], Any]]:
         "cumsum": lambda: torch.cat([floats] * 16).cumsum(0),
         "convolution": lambda: F.conv2d(image, torch.ones(128, 64, 5, 5)),
         "attention": lambda: F.scaled_dot_product_attention(*[torch.ones(1, 8, 4096, 64)] * 3),
+        "convolution of one image": lambda: F.conv2d(
+            torch.ones(1, 16, 2500, 2500), torch.ones(16, 16, 5, 5)
+        ),
+        "multinomial": lambda: torch.multinomial(torch.rand(1 << 23), 1 << 23),
+        "topk": lambda: torch.cat([floats] * 6).topk(6_000_000),
+        "unique_consecutive": lambda: (ids % 3).repeat(6).unique_consecutive(return_inverse=True),
+        "unique rows": lambda: (ids[:600_000] % 9).view(-1, 2).unique(dim=0),
+        "max_pool2d": lambda: F.max_pool2d(torch.ones(1, 1, 6000, 6000), 15, 1, 7),
+        "svd": lambda: torch.linalg.svd(square[:700, :700]),
+        "eigh": lambda: torch.linalg.eigh(square[:900, :900]),
+        "eig": lambda: torch.linalg.eig(square[:500, :500]),
+        "qr": lambda: torch.linalg.qr(square[:2000, :2000]),
+        "inv": lambda: torch.linalg.inv(doubles[:2200, :2200]),
+        "solve": lambda: torch.linalg.solve(doubles, doubles[:, :500]),
+        "lu": lambda: torch.linalg.lu_factor(doubles),
     }
 
 
@@ -108,6 +125,8 @@ def long_calls() -> dict[str, Callable[[], Any]]:
     [
         "product", "product of doubles", "sort", "sort of integers", "unique", "kthvalue", "randn",
         "randperm", "exponential", "cumsum", "convolution", "attention",
+        "convolution of one image", "multinomial", "topk", "unique_consecutive", "unique rows",
+        "max_pool2d", "svd", "eigh", "eig", "qr", "inv", "solve", "lu",
     ],
 )  # fmt: skip
 def test_handlers_run_during_an_operator(name: str) -> None:
@@ -217,3 +236,70 @@ def test_control_c_ends_a_program() -> None:
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+# What is raised during a call of LAPACK leaves at once; the call goes on.
+ABANDONED = """
+import os, signal, sys
+import numpy as np
+import taeda as torch
+
+class Stop(Exception):
+    pass
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def stop(*_):  # once LAPACK is at work
+    if threads() > before:
+        raise Stop
+
+def check():
+    b = torch.randn(300, 300, dtype=torch.float64)
+    np.testing.assert_allclose((torch.linalg.inv(b) @ b).numpy(), np.eye(300), atol=1e-6)
+    b = torch.randn(700, 700, dtype=torch.float64)
+    np.testing.assert_allclose((torch.linalg.inv(b) @ b).numpy(), np.eye(700), atol=1e-6)
+
+torch.set_num_threads(1)
+check()
+signal.signal(signal.SIGALRM, stop)
+for call in (torch.linalg.svd, torch.linalg.eigvals):
+    before = threads()
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        call(torch.randn(3000, 3000))
+        print("not interrupted")
+    except Stop:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print("still at work:", threads() - before, flush=True)
+check()
+if (child := os.fork()) == 0:
+    check()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_call_of_lapack_is_left_behind() -> None:
+    done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "still at work: 1\n" * 2
+
+
+def test_an_exception_raised_on_another_thread_ends_its_operator() -> None:
+    ended, begun = [], threading.Event()
+
+    def work() -> None:
+        begun.set()
+        try:
+            torch.ones(1).expand(HUGE).sum()
+        except Stop:
+            ended.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    ident = ctypes.c_ulong(thread.ident or 0)
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(Stop)) == 1
+    thread.join()
+    assert ended == [True]

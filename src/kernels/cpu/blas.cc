@@ -2,7 +2,10 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/dynamic_library.h"
@@ -56,6 +59,7 @@ const DynamicLibrary& openblas() {
     const OneCpu one_cpu;
     auto opened = DynamicLibrary::open("libscipy_openblas.so");
     TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
+    on_exit(OpenBlasCall::leave_process, nullptr);
     void (*set_num_threads)(int);
     opened.load(set_num_threads, "scipy_openblas_set_num_threads");
     set_num_threads(1);
@@ -90,6 +94,12 @@ void OpenBlasCall::find_memory(int callers) {
   int known = buffers_.load();
   while (known < callers && !buffers_.compare_exchange_weak(known, callers)) {
   }
+}
+
+void OpenBlasCall::leave_process(int status, void*) {
+  if (callers_.load() == 0) return;
+  std::fflush(nullptr);
+  _exit(status);
 }
 
 const Blas& blas() {

@@ -49,6 +49,10 @@ class OpenBlasCall {
   OpenBlasCall(const OpenBlasCall&) = delete;
   OpenBlasCall& operator=(const OpenBlasCall&) = delete;
 
+  // Called when the process exits. OpenBLAS's destructor frees the buffers that calls on other
+  // threads are working in: while there are some, the process ends without destructors.
+  static void leave_process(int status, void*);
+
  private:
   static void find_memory(int callers);
   static std::atomic<int> callers_, buffers_;

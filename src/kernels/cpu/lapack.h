@@ -3,7 +3,8 @@
 // Each matrix is one call on one thread; the pool splits the batch. The Fortran routines are
 // called, on transposed copies and with workspaces from the caching allocator: LAPACKE's take
 // theirs from the C library, and where that has none say so on stderr and with a code that looks
-// like a singular matrix.
+// like a singular matrix. No routine is given memory of a tensor: a long call may outlive the
+// operator that made it (lapack_call).
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <limits>
 #include <string>
 
+#include "base/detached_call.h"
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
@@ -63,7 +65,33 @@ int workspace_length(T answer) {
   return std::max(1, static_cast<int>(length));
 }
 
-// A rows x columns matrix as LAPACK takes it: column by column.
+// Calls a routine that takes about `work` multiplications of numbers of type T, and returns its
+// status. `call` holds by value what the routine uses, memory as Scratch: when the program
+// interrupts a long call, that goes on without the operator.
+template <class T, class F>
+int lapack_call(double work, F call) {
+  constexpr double kLong = 2e8;  // some 10 ms, against which starting a thread does not count
+  const auto guarded = [call = std::move(call)] {
+    const OpenBlasCall in_openblas;
+    return call();
+  };
+  return work * (kComplexLapack<T> ? 4 : 1) < kLong ? guarded() : call_detached(guarded);
+}
+
+// The same for a routine that takes a workspace: call(work, length), first to learn the length.
+template <class T, class F>
+int lapack_call_with_workspace(double work, const F& call) {
+  T answer{};
+  {
+    const OpenBlasCall in_openblas;
+    call(&answer, -1);
+  }
+  const int length = workspace_length(answer);
+  const Scratch<T> workspace(length);
+  return lapack_call<T>(work, [=] { return call(workspace.data(), length); });
+}
+
+// A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.
 template <class T>
 class ColumnMajor {
  public:
@@ -90,6 +118,7 @@ class ColumnMajor {
   void in_blocks(int columns, const F& f) const {
     constexpr int kBlock = 16;
     for (int column = 0; column < columns; column += kBlock) {
+      check_interrupt();
       for (int row = 0; row < rows_; row += kBlock) {
         for (int r = row; r < std::min(rows_, row + kBlock); r++)
           for (int c = column; c < std::min(columns, column + kBlock); c++) f(r, c);
@@ -131,6 +160,16 @@ void over_batch(int64_t count, int64_t n, const F& f) {
                    f(i);
                  }
                });
+}
+
+// Whether no element is infinite or NaN.
+template <class T>
+bool all_finite(const T* x, int64_t n) {
+  bool finite = true;
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && finite; i++) finite = std::isfinite(std::abs(x[i]));
+  });
+  return finite;
 }
 
 template <class T>

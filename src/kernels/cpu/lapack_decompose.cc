@@ -19,30 +19,23 @@ struct QrRoutines {
   Factor* const geqrf = lapack_for<T, Factor>("geqrf");
   Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
 
-  void factor(const ColumnMajor<T>& a, int rows, int columns, T* tau) const {
-    const int lda = a.rows();
-    with_workspace([&](T* work, const int* length, int* info) {
-      geqrf(&rows, &columns, a.data(), &lda, tau, work, length, info);
-    });
+  void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
+    lapack_call_with_workspace<T>(2.0 * rows * columns * std::min(rows, columns),
+                                  [=, f = geqrf, lda = a.rows()](T* work, int length) {
+                                    int info = 0;
+                                    f(&rows, &columns, a.data(), &lda, tau.data(), work, &length,
+                                      &info);
+                                    return info;
+                                  });
   }
-  void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors, const T* tau) const {
-    const int lda = a.rows();
-    with_workspace([&](T* work, const int* length, int* info) {
-      generate(&rows, &columns, &reflectors, a.data(), &lda, tau, work, length, info);
-    });
-  }
-
- private:
-  // call(work, length, info), first to learn the length.
-  template <class Call>
-  static void with_workspace(const Call& call) {
-    int length = -1, info = 0;
-    T answer{};
-    const OpenBlasCall in_openblas;
-    call(&answer, &length, &info);
-    length = workspace_length(answer);
-    const Scratch<T> work(length);
-    call(work.data(), &length, &info);
+  void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
+              const Scratch<T>& tau) const {
+    lapack_call_with_workspace<T>(
+        2.0 * rows * columns * reflectors, [=, f = generate, lda = a.rows()](T* work, int length) {
+          int info = 0;
+          f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work, &length, &info);
+          return info;
+        });
   }
 };
 
@@ -62,7 +55,7 @@ void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*
       const ColumnMajor<T> x(m.rows, std::max(m.columns, q_columns));
       const Scratch<T> tau(k);
       x.load(a.as<T>() + i * m.each, m.columns);
-      if (k > 0) routines.factor(x, m.rows, m.columns, tau.data());
+      if (k > 0) routines.factor(x, m.rows, m.columns, tau);
       for (int row = 0; row < upper.rows; row++) {
         T* const line = r.as<T>() + i * upper.each + int64_t{row} * upper.columns;
         for (int c = 0; c < upper.columns; c++) line[c] = c < row ? T() : x(row, c);
@@ -72,7 +65,7 @@ void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*
         for (int row = 0; row < m.rows; row++)
           for (int c = 0; c < q_columns; c++) x(row, c) = T(row == c);
       } else {
-        routines.form_q(x, m.rows, q_columns, k, tau.data());
+        routines.form_q(x, m.rows, q_columns, k, tau);
       }
       x.store(q.as<T>() + i * m.rows * q_columns, q_columns);
     });
@@ -83,38 +76,34 @@ namespace {
 
 // gesdd of one matrix; complex ones need a workspace of reals beside the others.
 template <class T>
-int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, Real<T>* s,
+int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, const Scratch<Real<T>>& s,
           const ColumnMajor<T>& u, const ColumnMajor<T>& vh) {
   using R = Real<T>;
   const int k = std::min(rows, columns), lda = a.rows(), ldu = u.rows(), ldvh = vh.rows();
   const Scratch<int> iwork(int64_t{8} * k);
-  int length = -1, info = 0;
-  T answer{};
-  const OpenBlasCall in_openblas;
-  const auto call = [&](T* work, [[maybe_unused]] R* rwork) {
-    if constexpr (kComplexLapack<T>) {
-      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
-                     const int*, T*, const int*, R*, int*, int*, StringLength);
-      static auto* const f = lapack_for<T, F>("gesdd");
-      f(&job, &rows, &columns, a.data(), &lda, s, u.data(), &ldu, vh.data(), &ldvh, work, &length,
-        rwork, iwork.data(), &info, 1);
-    } else {
-      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
-                     const int*, T*, const int*, int*, int*, StringLength);
-      static auto* const f = lapack_for<T, F>("gesdd");
-      f(&job, &rows, &columns, a.data(), &lda, s, u.data(), &ldu, vh.data(), &ldvh, work, &length,
-        iwork.data(), &info, 1);
-    }
-  };
   const int64_t least = k, most = std::max(rows, columns);
   const int64_t reals =
       job == 'N' ? 7 * least : least * std::max(5 * least + 7, 2 * most + 2 * least + 1);
   const Scratch<R> rwork(kComplexLapack<T> ? reals : 0);
-  call(&answer, rwork.data());
-  length = workspace_length(answer);
-  const Scratch<T> work(length);
-  call(work.data(), rwork.data());
-  return info;
+  const auto call = [=](T* work, int length) {
+    int info = 0;
+    if constexpr (kComplexLapack<T>) {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, R*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
+        &length, rwork.data(), iwork.data(), &info, 1);
+    } else {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
+        &length, iwork.data(), &info, 1);
+    }
+    return info;
+  };
+  const double elements = 1.0 * static_cast<double>(most) * (job == 'A' ? most : least);
+  return lapack_call_with_workspace<T>((job == 'N' ? 3.0 : 10.0) * elements * k, call);
 }
 
 }  // namespace
@@ -138,16 +127,16 @@ void lapack_svd(const View& u, const View& s, const View& vh, const View& a, boo
         return;
       }
       const T* const from = a.as<T>() + i * m.each;
-      for (int64_t j = 0; j < m.each; j++)
-        if (!std::isfinite(std::abs(from[j]))) return failure.note(i, -1);
+      if (!all_finite(from, m.each)) return failure.note(i, -1);
+      const Scratch<Real<T>> values(k);
       const ColumnMajor<T> x(m.rows, m.columns), u_columnwise(compute_uv ? m.rows : 0, u_columns),
           vh_columnwise(compute_uv ? vh_rows : 0, m.columns);
       x.load(from, m.columns);
-      failure.note(
-          i, gesdd(!compute_uv     ? 'N'
-                   : full_matrices ? 'A'
-                                   : 'S',
-                   x, m.rows, m.columns, s.as<Real<T>>() + i * k, u_columnwise, vh_columnwise));
+      failure.note(i, gesdd(!compute_uv     ? 'N'
+                            : full_matrices ? 'A'
+                                            : 'S',
+                            x, m.rows, m.columns, values, u_columnwise, vh_columnwise));
+      copy_elements(s.as<Real<T>>() + i * k, values.data(), k);
       if (!compute_uv) return;
       u_columnwise.store(to_u, u_columns);
       vh_columnwise.store(to_vh, m.columns);
@@ -167,38 +156,43 @@ namespace {
 
 // syevd (heevd of complex matrices): eigenvalues of the triangle, vectors in its place.
 template <class T>
-int eigh(char job, char triangle, const ColumnMajor<T>& a, int n, Real<T>* values) {
+int eigh(char job, char triangle, const ColumnMajor<T>& a, int n, const Scratch<Real<T>>& values) {
   using R = Real<T>;
-  const int lda = a.rows();
-  int length = -1, real_length = -1, integer_length = -1, info = 0;
-  const OpenBlasCall in_openblas;
-  const auto call = [&](T* work, [[maybe_unused]] R* rwork, int* iwork) {
+  struct Lengths {
+    int work = -1, rwork = -1, iwork = -1;
+  };
+  const auto call = [=, lda = a.rows()](T* work, [[maybe_unused]] R* rwork, int* iwork,
+                                        const Lengths& length) {
+    int info = 0;
     if constexpr (kComplexLapack<T>) {
       using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
                      const int*, int*, const int*, int*, StringLength, StringLength);
       static auto* const f = lapack_for<T, F>("heevd");
-      f(&job, &triangle, &n, a.data(), &lda, values, work, &length, rwork, &real_length, iwork,
-        &integer_length, &info, 1, 1);
+      f(&job, &triangle, &n, a.data(), &lda, values.data(), work, &length.work, rwork,
+        &length.rwork, iwork, &length.iwork, &info, 1, 1);
     } else {
       using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
                      const int*, int*, StringLength, StringLength);
       static auto* const f = lapack_for<T, F>("syevd");
-      f(&job, &triangle, &n, a.data(), &lda, values, work, &length, iwork, &integer_length, &info,
-        1, 1);
+      f(&job, &triangle, &n, a.data(), &lda, values.data(), work, &length.work, iwork,
+        &length.iwork, &info, 1, 1);
     }
+    return info;
   };
   T answer{};
   R real_answer{};
   int integer_answer = 0;
-  call(&answer, &real_answer, &integer_answer);
-  length = workspace_length(answer);
-  real_length = workspace_length(real_answer);
-  integer_length = std::max(1, integer_answer);
-  const Scratch<T> work(length);
-  const Scratch<R> rwork(real_length);
-  const Scratch<int> iwork(integer_length);
-  call(work.data(), rwork.data(), iwork.data());
-  return info;
+  {
+    const OpenBlasCall in_openblas;
+    call(&answer, &real_answer, &integer_answer, {});
+  }
+  const Lengths length{workspace_length(answer), workspace_length(real_answer),
+                       std::max(1, integer_answer)};
+  const Scratch<T> work(length.work);
+  const Scratch<R> rwork(length.rwork);
+  const Scratch<int> iwork(length.iwork);
+  return lapack_call<T>((job == 'N' ? 2.0 : 5.0) * n * n * n,
+                        [=] { return call(work.data(), rwork.data(), iwork.data(), length); });
 }
 
 }  // namespace
@@ -214,8 +208,9 @@ void lapack_eigh(const View& values, const View& vectors, const View& a, bool up
       if (m.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.rows);
       x.load(a.as<T>() + i * m.each, m.rows);
-      failure.note(i, eigh(compute_v ? 'V' : 'N', upper ? 'U' : 'L', x, m.rows,
-                           values.as<Real<T>>() + i * m.rows));
+      const Scratch<Real<T>> ascending(m.rows);
+      failure.note(i, eigh(compute_v ? 'V' : 'N', upper ? 'U' : 'L', x, m.rows, ascending));
+      copy_elements(values.as<Real<T>>() + i * m.rows, ascending.data(), m.rows);
       if (compute_v) x.store(vectors.as<T>() + i * m.each, m.rows);
     });
     TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
@@ -227,6 +222,9 @@ void lapack_eigh(const View& values, const View& vectors, const View& a, bool up
 
 namespace {
 
+// Multiplications that the eigenvalues of a matrix that is not symmetric take, and their vectors.
+double geev_work(int n, bool vectors) { return (vectors ? 25.0 : 10.0) * n * n * n; }
+
 template <class T>
 int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
   using C = std::complex<T>;
@@ -237,18 +235,17 @@ int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<
   const ColumnMajor<C> x(n, n), v(vectors ? n : 0, n);
   x.load(a, n);
   const Scratch<T> rwork(int64_t{2} * n);
-  int length = -1, info = 0;
-  C answer{};
-  const OpenBlasCall in_openblas;
-  const auto call = [&](C* work) {
-    f(&left, &right, &n, x.data(), &n, values, nullptr, &n, v.data(), &n, work, &length,
+  const Scratch<C> found(n);
+  const auto call = [=](C* work, int length) {
+    int info = 0;
+    f(&left, &right, &n, x.data(), &n, found.data(), nullptr, &n, v.data(), &n, work, &length,
       rwork.data(), &info, 1, 1);
+    return info;
   };
-  call(&answer);
-  length = workspace_length(answer);
-  call(Scratch<C>(length).data());
+  const int status = lapack_call_with_workspace<C>(geev_work(n, vectors != nullptr), call);
+  copy_elements(values, found.data(), n);
   if (vectors) v.store(vectors, n);
-  return info;
+  return status;
 }
 
 // Real matrices: LAPACK gives a conjugate pair of vectors as its real and its imaginary part.
@@ -261,16 +258,13 @@ int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
   const ColumnMajor<T> matrix(n, n), v(vectors ? n : 0, n);
   matrix.load(a, n);
   const Scratch<T> real(n), imaginary(n);
-  int length = -1, status = 0;
-  T answer{};
-  const OpenBlasCall in_openblas;
-  const auto call = [&](T* work) {
+  const auto call = [=](T* work, int length) {
+    int info = 0;
     f(&left, &right, &n, matrix.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
-      &n, work, &length, &status, 1, 1);
+      &n, work, &length, &info, 1, 1);
+    return info;
   };
-  call(&answer);
-  length = workspace_length(answer);
-  call(Scratch<T>(length).data());
+  const int status = lapack_call_with_workspace<T>(geev_work(n, vectors != nullptr), call);
   for (int j = 0; j < n; j++) values[j] = {real[j], imaginary[j]};
   if (!vectors) return status;
   for (int j = 0; j < n; j++) {
@@ -297,8 +291,7 @@ void lapack_eig(const View& values, const View& vectors, const View& a, bool com
     over_batch(m.count, m.rows, [&](int64_t i) {
       if (m.each == 0) return;
       const T* const from = a.as<T>() + i * m.each;
-      for (int64_t j = 0; j < m.each; j++)
-        if (!std::isfinite(std::abs(from[j]))) return failure.note(i, -1);
+      if (!all_finite(from, m.each)) return failure.note(i, -1);
       failure.note(i, geev(from, m.rows, values.as<C>() + i * m.rows,
                            compute_v ? vectors.as<C>() + i * m.each : nullptr));
     });

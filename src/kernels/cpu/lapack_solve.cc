@@ -11,42 +11,43 @@ namespace {
 
 // The factors of a matrix in its place; LAPACK's info.
 template <class T>
-int factor_lu(const ColumnMajor<T>& a, int rows, int columns, int* pivots) {
+int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>& pivots) {
   using F = void(const int*, const int*, T*, const int*, int*, int*);
   static auto* const getrf = lapack_for<T, F>("getrf");
-  const int lda = a.rows();
-  int info = 0;
-  const OpenBlasCall in_openblas;
-  getrf(&rows, &columns, a.data(), &lda, pivots, &info);
-  return info;
+  return lapack_call<T>(1.0 * rows * columns * std::min(rows, columns), [=] {
+    const int lda = a.rows();
+    int info = 0;
+    getrf(&rows, &columns, a.data(), &lda, pivots.data(), &info);
+    return info;
+  });
 }
 
 template <class T>
-int invert(const ColumnMajor<T>& factors, int n, const int* pivots) {
+int invert(const ColumnMajor<T>& factors, int n, const Scratch<int>& pivots) {
   using F = void(const int*, T*, const int*, const int*, T*, const int*, int*);
   static auto* const getri = lapack_for<T, F>("getri");
-  int length = -1, info = 0;
-  T answer{};
-  const OpenBlasCall in_openblas;
-  getri(&n, factors.data(), &n, pivots, &answer, &length, &info);
-  length = workspace_length(answer);
-  const Scratch<T> work(length);
-  getri(&n, factors.data(), &n, pivots, work.data(), &length, &info);
-  return info;
+  const auto call = [=](T* work, int length) {
+    int info = 0;
+    getri(&n, factors.data(), &n, pivots.data(), work, &length, &info);
+    return info;
+  };
+  return lapack_call_with_workspace<T>(1.5 * n * n * n, call);
 }
 
 // X with A X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
 // PyTorch, which what is derived from them cannot hide.
 template <class T>
-void solve_factored(const ColumnMajor<T>& factors, const int* pivots, const ColumnMajor<T>& b,
-                    int columns) {
+void solve_factored(const ColumnMajor<T>& factors, const Scratch<int>& pivots,
+                    const ColumnMajor<T>& b, int columns) {
   using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*,
                  const int*, int*, StringLength);
   static auto* const getrs = lapack_for<T, F>("getrs");
   const int n = factors.rows();
-  int info = 0;
-  const OpenBlasCall in_openblas;
-  getrs("N", &n, &columns, factors.data(), &n, pivots, b.data(), &n, &info, 1);
+  lapack_call<T>(1.0 * n * n * columns, [=, f = getrs] {
+    int info = 0;
+    f("N", &n, &columns, factors.data(), &n, pivots.data(), b.data(), &n, &info, 1);
+    return info;
+  });
 }
 
 template <class T>
@@ -66,8 +67,10 @@ void lapack_lu(const View& lu, const View& pivots, const View& info, const View&
       info.as<int>()[i] = 0;
       if (m.each == 0) return;
       const ColumnMajor<T> x(m.rows, m.columns);
+      const Scratch<int> exchanged(k);
       x.load(a.as<T>() + i * m.each, m.columns);
-      info.as<int>()[i] = factor_lu(x, m.rows, m.columns, pivots.as<int>() + i * k);
+      info.as<int>()[i] = factor_lu(x, m.rows, m.columns, exchanged);
+      copy_elements(pivots.as<int>() + i * k, exchanged.data(), k);
       x.store(lu.as<T>() + i * m.each, m.columns);
     });
   });
@@ -82,15 +85,15 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
       const ColumnMajor<T> x(m.rows, m.rows);
       const Scratch<int> pivots(m.rows);
       x.load(a.as<T>() + i * m.each, m.rows);
-      const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots.data());
+      const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots);
       T* const inverse = out.as<T>() + i * m.each;
       if (status == 0) {
-        info.as<int>()[i] = invert(x, m.rows, pivots.data());
+        info.as<int>()[i] = invert(x, m.rows, pivots);
         return x.store(inverse, m.rows);
       }
       const ColumnMajor<T> columns(m.rows, m.rows);
       set_identity(columns, m.rows);
-      if (status > 0) solve_factored(x, pivots.data(), columns, m.rows);
+      if (status > 0) solve_factored(x, pivots, columns, m.rows);
       columns.store(inverse, m.rows);
     });
   });
@@ -110,12 +113,13 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
       const Scratch<int> pivots(m.rows);
       lu.load(a.as<T>() + i * m.each, m.rows);
       x.load(b.as<T>() + i * right.each, right.columns);
-      {
-        const OpenBlasCall in_openblas;
-        gesv(&m.rows, &right.columns, lu.data(), &m.rows, pivots.data(), x.data(), &m.rows,
-             info.as<int>() + i);
-      }
-      if (info.as<int>()[i] > 0) solve_factored(lu, pivots.data(), x, right.columns);
+      const double work = 1.0 * m.rows * m.rows * (m.rows + right.columns);
+      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, columns = right.columns, f = gesv] {
+        int status = 0;
+        f(&n, &columns, lu.data(), &n, pivots.data(), x.data(), &n, &status);
+        return status;
+      });
+      if (info.as<int>()[i] > 0) solve_factored(lu, pivots, x, right.columns);
       x.store(out.as<T>() + i * right.each, right.columns);
     });
   });
@@ -125,7 +129,8 @@ namespace {
 
 // CBLAS takes real factors by value and complex ones by address.
 template <class T>
-void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, int lda, T* b) {
+void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, int lda, T* b,
+          int ldb) {
   constexpr int kRowMajor = 101, kNoTranspose = 111;
   const int side = left ? 141 : 142, triangle = upper ? 121 : 122, diagonal = unit ? 132 : 131;
   const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
@@ -133,13 +138,15 @@ void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, i
     using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
     const T one = 1;
-    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, &one, a, lda, b, columns);
+    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, &one, a, lda, b, ldb);
   } else {
     using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
     static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
-    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, T(1), a, lda, b, columns);
+    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, T(1), a, lda, b, ldb);
   }
 }
+
+constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call reads all of A
 
 }  // namespace
 
@@ -152,9 +159,16 @@ void lapack_solve_triangular(const View& out, const View& a, const View& b, bool
       T* const x = out.as<T>() + i * right.each;
       copy_elements(x, b.as<T>() + i * right.each, right.each);
       if (right.each == 0) return;
-      const OpenBlasCall in_openblas;
-      trsm(left, upper, unitriangular, right.rows, right.columns, a.as<T>() + i * m.each, m.rows,
-           x);
+      // Columns (rows of X A = B) are solved for without regard to others.
+      const int64_t count = left ? right.columns : right.rows, step = left ? 1 : right.columns;
+      const int64_t grain =
+          std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{m.rows} * m.rows));
+      parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+        const int n = static_cast<int>(end - begin);
+        const OpenBlasCall in_openblas;
+        trsm(left, upper, unitriangular, left ? right.rows : n, left ? n : right.columns,
+             a.as<T>() + i * m.each, m.rows, x + begin * step, right.columns);
+      });
     });
   });
 }
@@ -170,11 +184,13 @@ void lapack_cholesky(const View& out, const View& info, const View& a, bool uppe
       if (m.each == 0) return;
       const ColumnMajor<T> factor(m.rows, m.rows);
       factor.load(a.as<T>() + i * m.each, m.rows);
-      const char triangle = upper ? 'U' : 'L';
-      {
-        const OpenBlasCall in_openblas;
-        potrf(&triangle, &m.rows, factor.data(), &m.rows, info.as<int>() + i, 1);
-      }
+      const double work = 0.5 * m.rows * m.rows * m.rows;
+      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, f = potrf] {
+        const char triangle = upper ? 'U' : 'L';
+        int status = 0;
+        f(&triangle, &n, factor.data(), &n, &status, 1);
+        return status;
+      });
       T* const x = out.as<T>() + i * m.each;
       factor.store(x, m.rows);
       for (int64_t row = 0; row < m.rows; row++) {

@@ -1,0 +1,110 @@
+#include "base/detached_call.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/interrupt.h"
+
+namespace taeda {
+namespace {
+
+constexpr size_t kStackBytes = size_t{8} << 20;  // as much as a main thread usually has
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+// Beyond so many, callers wait in vain for memory bandwidth, and libraries run out of buffers.
+constexpr int kMostThreads = 64;
+
+std::atomic<int> threads{0};
+
+// Shared by the caller and the thread; whoever leaves last drops it.
+class Call {
+ public:
+  explicit Call(std::function<int()> work) : work_(std::move(work)) {}
+
+  void run() {
+    int result = 0;
+    std::exception_ptr error;
+    try {
+      result = work_();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    work_ = nullptr;  // its memory is free once the caller goes on
+    const std::lock_guard<std::mutex> lock(mutex_);
+    result_ = result;
+    error_ = std::move(error);
+    done_ = true;
+    ended_.notify_one();
+  }
+
+  int wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ended_.wait_for(lock, kBetweenLooks, [this] { return done_; })) {
+      lock.unlock();
+      check_interrupt();
+      lock.lock();
+    }
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return result_;
+  }
+
+ private:
+  std::function<int()> work_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+  int result_ = 0;
+  std::exception_ptr error_;
+};
+
+using CallRef = std::shared_ptr<Call>;
+
+void* run_thread(void* argument) {
+  {
+    const std::unique_ptr<CallRef> call(static_cast<CallRef*>(argument));
+    (*call)->run();
+  }
+  threads.fetch_sub(1);
+  return nullptr;
+}
+
+// Whether a thread runs the call. Signals are for the program's own threads.
+bool start(const CallRef& call) {
+  auto argument = std::make_unique<CallRef>(call);
+  if (threads.fetch_add(1) < kMostThreads) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t all, saved;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    pthread_t thread;
+    const int failure = pthread_create(&thread, &attributes, run_thread, argument.get());
+    pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (failure == 0) {
+      argument.release();
+      return true;
+    }
+  }
+  threads.fetch_sub(1);
+  return false;
+}
+
+}  // namespace
+
+int call_detached(std::function<int()> work) {
+  const auto call = std::make_shared<Call>(std::move(work));
+  if (!start(call)) call->run();
+  return call->wait();
+}
+
+}  // namespace taeda

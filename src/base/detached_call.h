@@ -1,0 +1,18 @@
+// call_detached: a long call of a library that cannot be interrupted, made so that its caller can.
+//
+// The call runs on a thread of its own while the caller waits and looks for interrupts
+// (base/interrupt.h). When one comes, the exception leaves here at once, and the call runs on to
+// its end with nobody waiting for it: it must own all that it reads and writes. It costs some 50
+// microseconds.
+#pragma once
+
+#include <functional>
+
+namespace taeda {
+
+// What `call` returns or throws. Everything that it uses is captured by value, memory as shared
+// references to it; that is dropped when the call ends, on whichever thread. It runs here where no
+// thread can be started.
+int call_detached(std::function<int()> call);
+
+}  // namespace taeda
