@@ -97,6 +97,14 @@ def contents(wheel: Path) -> dict[str, tuple[int, int]]:
     return parts
 
 
+def check_names(wheel: Path) -> None:
+    """The simulated driver is for tests of the library, not for its users."""
+    with zipfile.ZipFile(wheel) as archive:
+        simulated = [name for name in archive.namelist() if "taeda_sim" in name]
+    if simulated:
+        sys.exit(f"the wheel holds the simulated driver: {', '.join(simulated)}")
+
+
 def try_it(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
@@ -142,6 +150,7 @@ def main() -> int:
         total_packed, total_plain = total_packed + packed, total_plain + plain
     size = wheel.stat().st_size / 1e6
     print(f"{size:8.2f} MB packed {total_plain / 1e6:8.2f} MB on disk  {wheel.relative_to(ROOT)}")
+    check_names(wheel)
     if not args.no_trial:
         try_it(wheel)
     if size > LIMIT_MB:

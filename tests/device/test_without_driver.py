@@ -1,0 +1,132 @@
+"""What torch.cuda and torch.accelerator say on a machine without a CUDA driver."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import taeda
+
+# What torch.cuda of the CPU build has and taeda has not: legacy types, modules of libraries.
+ABSENT = {
+    *(
+        f"{t}Storage"
+        for t in "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float".split()
+    ),
+    *(f"{t}Storage" for t in "Half Int Long Short".split()),
+    *"CudaError cudaStatus graphs nccl profiler sparse tunable".split(),
+}
+
+FUNCTIONS = """
+init current_device set_device(0) synchronize get_device_name get_device_capability
+get_device_properties(0) current_stream default_stream mem_get_info can_device_access_peer(0,1)
+initial_seed get_rng_state ipc_collect cudart current_blas_handle caching_allocator_alloc(1)
+set_per_process_memory_fraction(0.5) get_per_process_memory_fraction get_stream_from_external(1)
+""".split()
+ANSWERS = """
+is_available is_initialized device_count is_bf16_supported is_tf32_supported get_arch_list
+get_gencode_flags memory_allocated max_memory_allocated memory_reserved empty_cache manual_seed(1)
+manual_seed_all(1) seed seed_all get_rng_state_all set_rng_state_all([]) set_device(-1)
+set_stream(None) host_memory_stats default_generators _is_in_bad_fork
+""".split()
+ACCELERATOR = """
+is_available device_count current_accelerator current_device_index set_device_index(0)
+current_stream synchronize empty_cache memory_allocated memory_stats get_memory_info
+reset_peak_memory_stats get_device_capability
+""".split()
+
+
+def ask(module, call: str):
+    name, _, arguments = call.partition("(")
+    member = getattr(module, name)
+    if not callable(member):
+        return member
+    return member(*eval(f"[{arguments.rstrip(')')}]"))
+
+
+def outcome(module, call: str):
+    try:
+        return ask(module, call)
+    except Exception as error:
+        return type(error)
+
+
+def cpu_build():
+    torch = pytest.importorskip("torch")
+    if torch.version.cuda is not None:
+        pytest.skip("this PyTorch is not a CPU build")
+    return torch
+
+
+@pytest.fixture(autouse=True)
+def no_driver():
+    if taeda.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+
+
+@pytest.mark.parametrize("call", [*ANSWERS, *(c for c in FUNCTIONS if c != "set_device(0)")])
+def test_cuda_answers_as_pytorchs_cpu_build(call):
+    theirs, mine = outcome(cpu_build().cuda, call), outcome(taeda.cuda, call)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("call", ACCELERATOR)
+def test_accelerator_answers_as_pytorchs_cpu_build(call):
+    assert outcome(taeda.accelerator, call) == outcome(cpu_build().accelerator, call)
+
+
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_what_needs_a_device_says_so(call):
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled") as error:
+        ask(taeda.cuda, call)
+    assert "no CUDA device was found" in str(error.value)
+
+
+def test_names_are_pytorchs():
+    torch = cpu_build()
+    assert set(torch.cuda.__all__) - set(dir(taeda.cuda)) - ABSENT <= {
+        n for n in torch.cuda.__all__ if n.endswith("Tensor")
+    }
+    assert not ABSENT & set(dir(taeda.cuda))
+    assert set(torch.accelerator.__all__) - set(dir(taeda.accelerator)) == {"Graph"}
+
+
+def test_importing_opens_no_driver():
+    program = """
+import taeda, sys
+def libraries():
+    return [line for line in open("/proc/self/maps") if "libcuda" in line or "taeda_sim" in line]
+(taeda.ones(3) + 1).sum().item()
+assert "taeda.cuda" not in sys.modules
+import taeda.cuda, taeda.accelerator
+assert not libraries()
+if len(sys.argv) > 1:
+    taeda.cuda.is_available()
+    assert libraries()
+"""
+    env = {**os.environ, "TAEDA_CUDA": "sim"}
+    subprocess.run([sys.executable, "-c", program, "ask"], env=env, check=True)
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [("none", "False"), ("sim", "True"), ("sim:99", "ValueError"), ("x", "ValueError")],
+)
+def test_environment_chooses_the_driver(value, expected):
+    program = """
+import taeda
+try:
+    print(taeda.cuda.is_available())
+except Exception as error:
+    print(type(error).__name__)
+"""
+    env = {**os.environ, "TAEDA_CUDA": value}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == expected
+
+
+def test_nvtx_is_not_built_in():
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        taeda.cuda.nvtx.range_push("a")
