@@ -27,7 +27,7 @@ build: $(READY) $(BUILD)/build.ninja ## build the library and the Python package
 	@ninja -C $(BUILD) -j $(JOBS)
 
 test: build ## run all tests; the last line reads "N passed, N failed"
-	@ninja -C $(BUILD) -j $(JOBS) taeda_tests fuzz_readers
+	@ninja -C $(BUILD) -j $(JOBS) taeda_tests fuzzers
 	@$(PY) tools/run_tests.py --build $(BUILD)
 
 demo: build ## train a convolutional network on Fashion-MNIST and write a report page
@@ -48,21 +48,21 @@ fuzz: build ## odd arguments to everything public: N=1000000 calls, SEED=1
 	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.fuzz --calls $(N) --seed $(SEED)
 
 fuzz-readers: build ## damaged files to every reader, in Python and in C++: N=1000000 files, SEED=1
-	@ninja -C $(BUILD) -j $(JOBS) fuzz_readers
+	@ninja -C $(BUILD) -j $(JOBS) fuzzers
 	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.fuzz.readers --build $(BUILD) --files $(N) --seed $(SEED)
 
 $(BUILD_ASAN)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD_ASAN) -Wno-dev -DTAEDA_SANITIZE=address,undefined
 
 asan: $(READY) $(BUILD_ASAN)/build.ninja ## run the tests under the address and undefined-behaviour sanitizers
-	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests fuzz_readers
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) all taeda_tests fuzzers
 	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize address
 
 $(BUILD_TSAN)/build.ninja: | $(READY)
 	$(CONFIGURE) -B $(BUILD_TSAN) -Wno-dev -DTAEDA_SANITIZE=thread
 
 tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the thread sanitizer
-	@ninja -C $(BUILD_TSAN) -j $(JOBS) all taeda_tests fuzz_readers
+	@ninja -C $(BUILD_TSAN) -j $(JOBS) all taeda_tests fuzzers
 	@$(PY) tools/run_tests.py --build $(BUILD_TSAN) --sanitize thread
 
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment

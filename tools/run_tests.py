@@ -32,6 +32,11 @@ SANITIZED = {
 }
 # What runs once more, or only, with simulated CUDA devices: the driver is chosen once a process.
 SIMULATED = ["tests/device/simulated"]
+# Highway has no vectors under the thread sanitizer: last bits and chosen algorithms differ.
+LEFT_OUT = {
+    "address": "",
+    "thread": "-Convolution.WinogradIsChosen:Random.SameNumbersAsTorch:*Dense.ElementaryFunctions*",
+}
 # PyTorch's threads are not instrumented, and full widths take minutes.
 DESELECTED = {"address": "", "thread": "not as_in_pytorch and not full_width and not million"}
 
@@ -55,13 +60,15 @@ def died(what: str, status: int) -> Counts:
     return Counts(failed=1, failures=[f"{what} {how} without a report"])
 
 
-def run_gtest(build: Path, env: dict[str, str]) -> Counts:
+def run_gtest(build: Path, env: dict[str, str], names: str = "") -> Counts:
     binary = build / "taeda_tests"
     if not binary.exists():
         return Counts(failed=1, failures=[f"{binary.name} was not built"])
     report = build / "test-results" / "gtest.json"
     report.unlink(missing_ok=True)
     command = [str(binary), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+    if names:
+        command.append(f"--gtest_filter={names}")
     status = subprocess.run(command, cwd=ROOT, env=env).returncode
     if not report.exists():
         return died(binary.name, status)
@@ -155,7 +162,7 @@ def main() -> int:
 
     total = Counts()
     if args.only != "python":
-        total.add(run_gtest(build, env))
+        total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, "")))
     if args.only != "cpp":
         paths = ["tests"]
         if args.sanitize:

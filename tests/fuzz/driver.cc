@@ -1,16 +1,20 @@
 // A small libFuzzer: feeds LLVMFuzzerTestOneInput with mutants of the files of a folder and keeps
 // those that reach new code. For compilers without libFuzzer; gcc's -fsanitize-coverage=trace-pc
-// calls
-// __sanitizer_cov_trace_pc() at every branch.
+// calls __sanitizer_cov_trace_pc() at every branch, and a target may count more in the section
+// __libfuzzer_extra_counters.
 //
-//   fuzz_readers FOLDER -runs=N -seed=S -max_len=N -artifact_prefix=DIR/
+//   fuzz_readers FOLDER -runs=N -seed=S -max_len=N -timeout=SECONDS -rss_limit_mb=N -dict=FILE
+//     -artifact_prefix=DIR/
 //
 // Other options of libFuzzer's are accepted and do nothing. An input that ends the process, or
-// takes over five seconds, is left in DIR/crash.bin.
+// takes longer (of the processor's time), is left in DIR/crash.bin.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -22,6 +26,13 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" __attribute__((weak)) int LLVMFuzzerInitialize(int* count, char*** arguments);
+extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                                                size_t max_size, unsigned int seed);
+extern "C" {  // the linker's names for the ends of the section
+extern uint8_t __start___libfuzzer_extra_counters __attribute__((weak));
+extern uint8_t __stop___libfuzzer_extra_counters __attribute__((weak));
+}
 
 namespace {
 
@@ -30,10 +41,10 @@ std::array<uint8_t, 1 << 16> edges;
 uintptr_t last;
 
 struct Options {
-  std::string folder, artifacts = "./";
-  int64_t runs = 10000, seed = 1;
+  std::string folder, artifacts = "./", words;
+  int64_t runs = 10000, seed = 1, seconds = 5, megabytes = 0;
   size_t max_bytes = 4096;
-};
+} options;
 
 struct Input {
   std::string path;
@@ -48,31 +59,48 @@ void keep_input(int signal) {
   raise(signal);
 }
 
-bool runs_into_new_code(const Bytes& input) {
-  static std::array<uint8_t, 1 << 16> known;
-  edges.fill(0);
-  last = 0;
-  current.bytes = &input;
-  alarm(5);
-  LLVMFuzzerTestOneInput(input.data(), input.size());
-  alarm(0);
+// SIGPROF after so many seconds of the processor's time, so that a busy machine makes nothing hang;
+// SIGALRM after many more, for what waits.
+void set_alarm(int64_t seconds) {
+  const itimerval limit = {{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+  alarm(static_cast<unsigned>(12 * seconds));
+}
+
+// Whether one of the counters is higher than ever.
+bool take_news(uint8_t* counters, Bytes& known) {
   bool fresh = false;
-  for (size_t i = 0; i < edges.size(); i++) {
-    fresh |= edges[i] > known[i];
-    known[i] = std::max(known[i], edges[i]);
+  for (size_t i = 0; i < known.size(); i++) {
+    fresh |= counters[i] > known[i];
+    known[i] = std::max(known[i], counters[i]);
   }
   return fresh;
 }
 
+bool runs_into_new_code(const Bytes& input) {
+  uint8_t* const more = &__start___libfuzzer_extra_counters;
+  static Bytes known(edges.size());
+  static Bytes known_more(static_cast<size_t>(&__stop___libfuzzer_extra_counters - more));
+  edges.fill(0);
+  std::fill_n(more, known_more.size(), uint8_t{0});
+  last = 0;
+  current.bytes = &input;
+  set_alarm(options.seconds);
+  LLVMFuzzerTestOneInput(input.data(), input.size());
+  set_alarm(0);
+  const bool fresh = take_news(edges.data(), known);
+  return take_news(more, known_more) || fresh;
+}
+
 class Mutator {
  public:
-  explicit Mutator(int64_t seed) : random_(static_cast<uint64_t>(seed)) {}
+  Mutator(int64_t seed, std::vector<std::string> words)
+      : random_(static_cast<uint64_t>(seed)), words_(std::move(words)) {}
   size_t below(size_t n) { return n ? random_() % n : 0; }
 
   Bytes operator()(Bytes x, const Bytes& other, size_t max_bytes) {
     for (size_t rounds = 1 + below(4); rounds > 0; rounds--) change(x, other);
     if (x.size() > max_bytes) x.resize(max_bytes);
-    if (below(4) && x.size() >= 8 && other.size() >= 8) fix_length(x);
     return x;
   }
 
@@ -81,7 +109,7 @@ class Mutator {
     const size_t at = below(x.size() + 1), n = std::min(x.size() - at, 1 + below(16));
     const auto begin = x.begin() + static_cast<std::ptrdiff_t>(at),
                end = begin + static_cast<std::ptrdiff_t>(n);
-    switch (below(6)) {
+    switch (below(words_.empty() ? 5 : 6)) {
       case 0:
         if (at < x.size()) x[at] = static_cast<uint8_t>(x[at] ^ (1 << below(8)));
         break;
@@ -97,56 +125,27 @@ class Mutator {
       case 3:
         for (auto it = begin; it != end; ++it) *it = static_cast<uint8_t>(random_());
         break;
-      case 4:
-        insert(x, at, kWords[below(kWords.size())]);
-        break;
-      default: {
+      case 4: {
         const size_t from = below(other.size() + 1), to = from + below(other.size() - from + 1);
         x.insert(begin, other.begin() + static_cast<std::ptrdiff_t>(from),
                  other.begin() + static_cast<std::ptrdiff_t>(to));
+        break;
+      }
+      default: {
+        const std::string& word = words_[below(words_.size())];
+        x.insert(begin, word.begin(), word.end());
       }
     }
   }
-  static void insert(Bytes& x, size_t at, const std::string& text) {
-    x.insert(x.begin() + static_cast<std::ptrdiff_t>(at), text.begin(), text.end());
-  }
-  // The header's length, without which nothing behind it is read.
-  void fix_length(Bytes& x) {
-    size_t end = x.size();
-    while (end > 8 && x[end - 1] != '}') end--;
-    const uint64_t length = end - 8;
-    for (size_t i = 0; i < 8; i++) x[i] = static_cast<uint8_t>(length >> (8 * i));
-  }
 
-  const std::vector<std::string> kWords = {"{",
-                                           "}",
-                                           "[",
-                                           "]",
-                                           "\"",
-                                           ",",
-                                           ":",
-                                           "0",
-                                           "-1",
-                                           "1e9",
-                                           "8",
-                                           "\\u00",
-                                           "\\ud83d",
-                                           "null",
-                                           "true",
-                                           "9223372036854775807",
-                                           "\"F32\"",
-                                           "\"a\"",
-                                           "[]",
-                                           "\xFF",
-                                           "\"__metadata__\":",
-                                           "\"dtype\":",
-                                           "\"shape\":",
-                                           "\"data_offsets\":"};
   std::mt19937_64 random_;
+  std::vector<std::string> words_;
 };
 
-Options parse(int count, char** arguments) {
-  Options options;
+Mutator* mutator = nullptr;
+const Bytes* other_input = nullptr;
+
+void parse(int count, char** arguments) {
   for (int i = 1; i < count; i++) {
     const std::string text = arguments[i];
     const size_t equals = text.find('=');
@@ -155,10 +154,12 @@ Options parse(int count, char** arguments) {
     if (text[0] != '-') options.folder = text;
     if (name == "-runs") options.runs = std::atoll(value.c_str());
     if (name == "-seed") options.seed = std::atoll(value.c_str());
+    if (name == "-timeout") options.seconds = std::atoll(value.c_str());
+    if (name == "-rss_limit_mb") options.megabytes = std::atoll(value.c_str());
     if (name == "-max_len") options.max_bytes = static_cast<size_t>(std::atoll(value.c_str()));
+    if (name == "-dict") options.words = value;
     if (name == "-artifact_prefix") options.artifacts = value;
   }
-  return options;
 }
 
 std::vector<Bytes> read_folder(const std::string& folder) {
@@ -171,7 +172,56 @@ std::vector<Bytes> read_folder(const std::string& folder) {
   return files;
 }
 
+// Lines of libFuzzer's: "text" with \xNN, \" and \\ in it.
+std::vector<std::string> read_words(const std::string& path) {
+  std::vector<std::string> words;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const size_t begin = line.find('"') + 1, end = line.rfind('"');
+    if (line[0] == '#' || end == std::string::npos || end < begin) continue;
+    std::string& word = words.emplace_back();
+    for (size_t i = begin; i < end; i++) {
+      if (line[i] == '\\' && line[i + 1] == 'x') {
+        word += static_cast<char>(std::stoi(line.substr(i + 2, 2), nullptr, 16));
+        i += 3;
+      } else {
+        word += line[i] == '\\' ? line[++i] : line[i];
+      }
+    }
+  }
+  return words;
+}
+
+// What the process may take beyond what it has. Sanitizers reserve terabytes.
+void limit_memory() {
+#ifndef __SANITIZE_ADDRESS__
+  rlim_t pages = 0;
+  if (options.megabytes == 0 || !(std::ifstream("/proc/self/statm") >> pages)) return;
+  const rlim_t bytes =
+      pages * static_cast<rlim_t>(getpagesize()) + (static_cast<rlim_t>(options.megabytes) << 20);
+  const rlimit limit = {bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+Bytes mutant_of(Bytes input, const Bytes& other) {
+  other_input = &other;
+  if (!LLVMFuzzerCustomMutator) return (*mutator)(std::move(input), other, options.max_bytes);
+  const size_t size = std::min(input.size(), options.max_bytes);
+  input.resize(options.max_bytes);
+  const auto seed = static_cast<unsigned int>(mutator->below(size_t{1} << 32));
+  input.resize(LLVMFuzzerCustomMutator(input.data(), size, options.max_bytes, seed));
+  return input;
+}
+
 }  // namespace
+
+// What a custom mutator calls for an ordinary change.
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
+  const Bytes made = (*mutator)(Bytes(data, data + size), *other_input, max_size);
+  std::copy(made.begin(), made.end(), data);
+  return made.size();
+}
 
 extern "C" void __sanitizer_cov_trace_pc() {
   const auto here = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
@@ -181,19 +231,24 @@ extern "C" void __sanitizer_cov_trace_pc() {
 }
 
 int main(int count, char** arguments) {
-  const Options options = parse(count, arguments);
+  parse(count, arguments);
+  if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&count, &arguments);
+  limit_memory();
   current.path = options.artifacts + "crash.bin";
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM})
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM, SIGPROF})
     ::signal(signal, keep_input);
   std::vector<Bytes> files = read_folder(options.folder);
   for (const Bytes& file : files) runs_into_new_code(file);
   const size_t honest = files.size();
-  Mutator mutate(options.seed);
+  Mutator mutate(options.seed, read_words(options.words));
+  mutator = &mutate;
   for (int64_t run = 0; run < options.runs; run++) {
     const Bytes& other = files[mutate.below(files.size())];
-    Bytes mutant = mutate(files[mutate.below(files.size())], other, options.max_bytes);
+    Bytes mutant = mutant_of(files[mutate.below(files.size())], other);
     if (runs_into_new_code(mutant)) files.push_back(std::move(mutant));
   }
   std::fprintf(stderr, "Done %lld runs, %zu honest files, %zu more reach new code\n",
                static_cast<long long>(options.runs), honest, files.size() - honest);
+  std::fflush(stderr);
+  std::_Exit(0);  // what is left of an interpreter needs no end
 }

@@ -5,7 +5,9 @@
 A loop of mutants (``mutate.py``) that keeps those which reach new lines of the readers, in forked
 children. A reader may return or raise; it may not die, take over 5 s, take more memory than the
 child may have, or do anything: that a file opens another, starts a process or compiles code is
-noticed by an audit hook. Then the C++ reader, with libFuzzer where clang has it.
+noticed by an audit hook. Then the programs of ``cmake/fuzz.cmake``, with libFuzzer where clang has
+it: the C++ reader of safetensors, and an interpreter in which the C++ unpickler reads pickles and
+`load` whole archives.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import mmap
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -27,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz import child, corpus, mutate
+from tests.fuzz import child, corpus, embedded, mutate
 from tests.fuzz.runner import Child, Outcome
 
 import taeda
@@ -179,20 +182,63 @@ class Session:
         return f"Python readers: {counts}; seed {self.seed}"
 
 
-def run_cpp(build: Path, files: int, seed: int, found: Path) -> int:
-    """The C++ reader: libFuzzer's program where it was built, else the one with its own driver."""
+# The fuzz programs: name of the run -> (program, its reader, the largest file).
+PROGRAMS = {
+    "safetensors in C++": ("fuzz_readers", "safetensors", 4096),
+    "pickle": ("fuzz_embedded", "pickle", 4096),
+    "archive": ("fuzz_embedded", "archive", 16384),
+    "safetensors": ("fuzz_embedded", "safetensors", 4096),
+}
+# libFuzzer's programs have sanitizers, under which all takes longer.
+LIMITS = {True: ["-timeout=20", "-rss_limit_mb=3072"], False: ["-timeout=5", "-rss_limit_mb=1536"]}
+
+
+def kind_of_end(output: str) -> str:
+    """What it was that ended a fuzz program."""
+    if "the file made this happen" in output:
+        return "executed"
+    if "runtime error: " in output or "AddressSanitizer: " in output:
+        return "sanitizer report"
+    if "wrong exception" in output:
+        return "wrong exception"
+    return "hang" if "timeout" in output or "SIGPROF" in output else "crash"
+
+
+def run_program(name: str, build: Path, files: int, seed: int, found: Path) -> bool:
+    """Runs a fuzz program, libFuzzer's where it was built, and says how it ended."""
+    target, reader, largest = PROGRAMS[name]
+    guided = build / f"{target}_libfuzzer"
+    program = guided if guided.exists() else build / target
+    if not program.exists():
+        print(f"{name}: {target} is not built, since this Python cannot be embedded")
+        return True
+    artifacts = found / name.replace(" ", "-")
+    artifacts.mkdir(exist_ok=True)
+    environment = {
+        **os.environ,
+        "TAEDA_FUZZ_READER": reader,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_abort=1",
+    }
+    if program == guided:  # each object and storage is a block that the sanitizer guards
+        environment.update(PYTHONMALLOC="malloc", TAEDA_ALLOCATOR="system")
     with tempfile.TemporaryDirectory() as folder:
-        for i, data in enumerate(corpus.safetensors()):
-            Path(folder, f"{i}.safetensors").write_bytes(data)
-        guided = build / "fuzz_readers_libfuzzer"
-        program = guided if guided.exists() else build / "fuzz_readers"
-        command = [str(program), folder, f"-runs={files}", f"-seed={seed + 1}", "-max_len=4096"]
-        command += [f"-artifact_prefix={found}/", "-timeout=5", "-rss_limit_mb=2048"]
-        done = subprocess.run(command, capture_output=True, text=True)
-    print(f"C++ readers ({program.name}): {done.stderr.strip().splitlines()[-1]}")
-    if done.returncode:
-        print(done.stderr[-4000:])
-    return done.returncode
+        embedded.write_corpus(reader, folder)
+        command = [str(program), folder, f"-runs={files}", f"-seed={seed + 1}"]
+        command += [f"-max_len={largest}", *LIMITS[program == guided], "-detect_leaks=0"]
+        command += [f"-artifact_prefix={artifacts}/", "-verbosity=1"]
+        if reader == "safetensors":
+            command.append(f"-dict={Path(__file__).parent / 'safetensors.dict'}")
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode == 0:
+        last = done.stderr.strip().splitlines()[-1]
+        print(f"{name} ({program.name}): {last}; 0 crashes, 0 hangs, 0 reports, 0 executed")
+        return True
+    if done.returncode == -signal.SIGPROF:
+        done.stderr += "SIGPROF"
+    print(done.stderr[-6000:])
+    print(f"{name} ({program.name}): {kind_of_end(done.stderr)}; the file is in {artifacts}")
+    return False
 
 
 def main() -> int:
@@ -206,9 +252,10 @@ def main() -> int:
     found.mkdir(parents=True, exist_ok=True)
     session = Session(options.seed, found)
     session.run(options.files)
-    failed = run_cpp(options.build.absolute(), options.files, options.seed, found)
+    build = options.build.absolute()
+    ends = [run_program(n, build, options.files, options.seed, found) for n in PROGRAMS]
     print(session.summary())
-    return 1 if failed or sum(session.counts[k] for k in ("deaths", "hangs", "wrong")) else 0
+    return 1 if not all(ends) or sum(session.counts[k] for k in ("deaths", "hangs", "wrong")) else 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@
 
 #include "taeda/serialize.h"
 
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
 namespace {
 
 // A file without a name, written anew for each input.
@@ -41,4 +43,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const taeda::Error&) {
   }
   return 0;
+}
+
+// Three of four mutants have the right length of the header, without which nothing behind it is
+// read.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 4 == 0 || size < 8) return size;
+  size_t end = size;
+  while (end > 8 && data[end - 1] != '}') end--;
+  const uint64_t length = end - 8;
+  for (size_t i = 0; i < 8; i++) data[i] = static_cast<uint8_t>(length >> (8 * i));
+  return size;
 }

@@ -31,7 +31,7 @@ def run_python(text: str, *arguments: str) -> subprocess.CompletedProcess:
 
 def test_damaged_files(tmp_path: Path) -> None:
     if not (BUILD / "fuzz_readers").exists():
-        pytest.skip("the C++ readers' program is not built; `make test` builds it")
+        pytest.skip("the fuzz programs are not built; `make test` builds them")
     options = ["--files", FILES, "--seed", SEED, "--build", str(BUILD), "--found", str(tmp_path)]
     done = run_python("", "-m", "tests.fuzz.readers", *options)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
