@@ -37,17 +37,17 @@ from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
 from table import Row
 
 SUITES = [
-    "import", "tiny", "kernels", "demo", "models", "company", "threads", "memory", "size",
-    "build",
+    "import", "tiny", "kernels", "demo", "models", "bf16", "company", "threads", "memory",
+    "size", "build",
 ]  # fmt: skip
 COMPANY = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
 PROCESSES = {"resnet50": 5}  # that train a model, 3 for others: PyTorch's differ most by this one
 MODELS = [
     "alexnet", "vgg19", "resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "convnet",
-    "vit_tiny", "gpt", "gnmt", "ncf", "resnet50_bf16", "gpt_bf16", "bert_bf16", "lstm_bf16",
-    "gpt2_decode", "gpt2_decode_bf16",
+    "vit_tiny", "gpt", "gnmt", "ncf", "gpt2_decode", "gpt2_decode_bf16",
 ]  # fmt: skip
+BF16_TRAINING = ["resnet50_bf16", "gpt_bf16", "bert_bf16", "lstm_bf16"]
 # Runs in a fresh interpreter: seconds, resident megabytes and modules of one import.
 IMPORT = """
 import sys, time
@@ -370,7 +370,9 @@ def versions() -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", action="append", choices=SUITES, help="default: all but build")
-    parser.add_argument("--only", action="append", choices=MODELS, help="of the suite models")
+    parser.add_argument(
+        "--only", action="append", choices=MODELS + BF16_TRAINING, help="of a suite of models"
+    )
     parser.add_argument("--repetitions", type=int, default=9, help="models and demo: less")
     parser.add_argument("--cases", default="", help="only those whose name this expression finds")
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
@@ -388,12 +390,17 @@ def main() -> int:
     path = args.out / "benchmarks.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     results = {suite: results[suite] for suite in SUITES if suite in results}
+
+    def wanted(models: list[str]) -> list[str]:
+        return [name for name in models if name in (args.only or models)]
+
     measures = {
         "import": measure_import,
         "tiny": lambda n: measure_cases("tiny", n, args.cases),
         "kernels": lambda n: measure_kernels(n, args.cases),
         "demo": measure_demo,
-        "models": lambda n: measure_models(n, args.only or MODELS),
+        "models": lambda n: measure_models(n, wanted(MODELS)),
+        "bf16": lambda n: measure_models(n, wanted(BF16_TRAINING)),
         "company": measure_company,
         "threads": measure_threads,
         "memory": measure_memory,

@@ -19,6 +19,7 @@ TITLES = {
     "kernels": "Kernels against the machine's limit",
     "demo": "Training the demo's network",
     "models": "Models in training: throughput",
+    "bf16": "Models in training in bf16: throughput",
     "company": "Training while another process keeps one core busy",
     "threads": "The same bits with one and with two threads",
     "memory": "Memory",
@@ -40,7 +41,7 @@ MODEL_TARGETS = {
     "gpt2_decode": 1.1, "gpt2_decode_bf16": 1.5,
 }  # fmt: skip
 
-MEAN_TARGET = 1.4  # of all models
+MEAN_TARGETS = {"models": 1.4, "bf16": 1.0}  # of all models of a suite
 # Millions of floating-point operations of the products and convolutions that an image, a token or a
 # sample takes, as PyTorch's FlopCounterMode counts them; in MobileNets three times forward's.
 MFLOP = {
@@ -48,9 +49,20 @@ MFLOP = {
     "mobilenet_v1": 3412, "mobilenet_v2": 1805, "convnet": 33.8, "vit_tiny": 7464, "gpt": 70.9,
     "gnmt": 82.7, "ncf": 0.64,
 }  # fmt: skip
-# The peak is that of f32: training in bf16 has no share of it.
-BF16_TRAINING = {"resnet50_bf16", "gpt_bf16", "bert_bf16", "lstm_bf16"}
 WEIGHTS = {"gpt2_decode": 498, "gpt2_decode_bf16": 249}  # megabytes that a token reads
+# What stands above the rows of a suite of models.
+MODELS = {
+    "models": """Steps of forward, loss, backward and optimizer in f32; the decoders only read.
+Programs and sizes are those of bench/models. Here a throughput above 1 means that taeda does more,
+and a memory ratio below 1 that its process needs less at its peak. The gain is what two threads
+give over one, the faults are pages that a step had the system bring in, and the share is that of
+the peak, multiply-adds in registers, as if no algorithm saved any: each in taeda and in PyTorch. A
+decoder's is that of the bytes a second that a copy moves: it reads its weights once a token. Each
+repetition has a process of its own.""",
+    "bf16": """As above, with products and convolutions in bf16: ResNet-50 and BERT under autocast,
+the GPT and the LSTM with parameters in bf16. The peak is that of f32, so there is no share of
+it.""",
+}
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -87,7 +99,7 @@ def too_slow(suite: str, row: Row) -> bool:
         return True
     if "ratio" not in row:
         return False
-    if suite == "models":
+    if suite in MODELS:
         return bool(round(row["ratio"], 2) < MODEL_TARGETS[row["name"]])
     target = target_of(suite, row)
     return target is not None and bool(round(row["ratio"], 2) > target)
@@ -118,7 +130,7 @@ def below_limit(row: Row) -> bool:
 def misses(suite: str, row: Row) -> bool:
     if "most" in row or "least" in row:
         return not row.get("least", -math.inf) <= row["taeda"] <= row.get("most", math.inf)
-    if suite == "models" and (takes_more_memory(row) or faults_pages_in(row)):
+    if suite in MODELS and (takes_more_memory(row) or faults_pages_in(row)):
         return True
     return too_slow(suite, row) or below_limit(row)
 
@@ -203,17 +215,10 @@ def copy_rate(results: dict[str, Any], threads: int) -> float:
     return max(rates, default=0.0)
 
 
-def models_markdown(results: dict[str, Any]) -> str:
-    rows = results["models"]["rows"]
+def models_markdown(results: dict[str, Any], suite: str) -> str:
+    rows = results[suite]["rows"]
     lines = [
-        "Steps of forward, loss, backward and optimizer in f32, or in bf16 where the name says so",
-        "(ResNet-50 and BERT under autocast); the decoders only read. Programs and sizes are those",
-        "of bench/models. Here a throughput above 1 means that taeda does more, and a",
-        "memory ratio below 1 that its process needs less at its peak. The gain is what two",
-        "threads give over one, the faults are pages that a step had the system bring in, and the",
-        "share is that of the peak, multiply-adds in registers, as if no algorithm saved any: each",
-        "in taeda and in PyTorch. A decoder's is that of the bytes a second that a copy moves: it",
-        "reads its weights once a token. Each repetition has a process of its own.",
+        MODELS[suite],
         "",
         "| | threads | taeda | PyTorch | throughput | target | memory | gain | faults | share |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -225,7 +230,7 @@ def models_markdown(results: dict[str, Any]) -> str:
             lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | | |")
             continue
         target = MODEL_TARGETS[name]
-        ratio = bold(f"{row['ratio']:.2f}", too_slow("models", row)) + spread_text(row)
+        ratio = bold(f"{row['ratio']:.2f}", too_slow(suite, row)) + spread_text(row)
         memory = bold(f"{row['memory_ratio']:.2f}", takes_more_memory(row))
         gain = ""
         if row["threads"] > 1 and name in alone:
@@ -245,8 +250,9 @@ def models_markdown(results: dict[str, Any]) -> str:
     for threads in sorted({row["threads"] for row in rows}):
         ratios = [r["ratio"] for r in rows if r["threads"] == threads and "error" not in r]
         mean = statistics.geometric_mean(ratios)
-        shown = bold(f"{mean:.2f}", round(mean, 2) < MEAN_TARGET)
-        lines.append(f"| geometric mean | {threads} | | | {shown} | {MEAN_TARGET} | | | | |")
+        target = MEAN_TARGETS[suite]
+        shown = bold(f"{mean:.2f}", round(mean, 2) < target)
+        lines.append(f"| geometric mean | {threads} | | | {shown} | {target:g} | | | | |")
     return "\n".join(lines)
 
 
@@ -293,7 +299,7 @@ their median, the ratio has its spread behind it.
         names = result["versions"]
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
-        body = models_markdown(results) if suite == "models" else markdown(suite, rows)
+        body = models_markdown(results, suite) if suite in MODELS else markdown(suite, rows)
         if suite == "kernels":
             body = f"{limits(results)}\n\n{body}"
         why = notes.below([r["name"] for r in rows if misses(suite, r)])
