@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, declare, pointwise, python, table
+from . import autograd, cpp, declare, kernels, operators, pointwise, public, python, table
 from .pieces import cut
 from .schema import SchemaError
 
@@ -97,22 +97,24 @@ def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
+    launched = kernels.known(ops)
     files = {
-        "include/taeda/ops.h": cpp.public_header(known),
-        "include/taeda/tensor_methods.inc": cpp.methods_include(known),
+        "include/taeda/ops.h": public.public_header(known),
+        "include/taeda/tensor_methods.inc": public.methods_include(known),
         "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
         "internal_operators.h": internal_operators(ops),
-        "kernels_decl.h": declare.kernels_header(known),
+        "kernels_decl.h": kernels.declarations_header(launched),
+        "kernels/switch.cc": kernels.switch_file(launched),
         "_C.pyi": python.stubs(ops),
-    }
+    } | kernels.headers(launched)
     needed = declare.Needed(known)
     for stem, members in pieces(ops).items():
-        files[f"src/ops_{stem}.cc"] = needed.complete(cpp.source_file(members, known))
+        files[f"src/ops_{stem}.cc"] = needed.complete(operators.source_file(members, known))
         if any(op.dispatched for op in members):
             files[f"src/autograd_{stem}.cc"] = needed.complete(autograd.source_file(members, known))
-    methods = cpp.method_definitions(known)
+    methods = public.method_definitions(known)
     for first, names in cut(methods, str, 300).items():
-        text = cpp.methods_file([line for name in names for line in methods[name]])
+        text = public.methods_file([line for name in names for line in methods[name]])
         files[f"methods/methods_{first}.cc"] = needed.complete(text)
     files |= declare.headers(known)
     files |= {

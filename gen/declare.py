@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from .cpp import Table, declarations, kernel_declaration
+from .cpp import Table, declarations
 from .table import Op
 
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
@@ -49,30 +49,3 @@ class Needed:
     def complete(self, text: str) -> str:
         """`text` with what it calls declared in front."""
         return "\n".join([*self.includes(text), text])
-
-
-def kernels_header(table: Table) -> str:
-    """What src/kernels/cpu must define; a kernel's own file may include it to be checked."""
-    kernels = {kernel_declaration(op) for op in table.ops if op.body == "kernel"}
-    return "\n".join(
-        [
-            "// The kernels that the table names: what src/kernels/cpu must define.",
-            "#pragma once",
-            "#include <optional>",
-            '#include "kernels/view.h"',
-            '#include "taeda/scalar.h"',
-            "namespace taeda {",
-            "class Generator;",
-            "using OptInt = std::optional<int64_t>;",
-            "using OptDouble = std::optional<double>;",
-            "using OptBool = std::optional<bool>;",
-            "using OptScalar = std::optional<Scalar>;",
-            "using OptDType = std::optional<DType>;",
-            "using OptInts = std::optional<IntSpan>;",
-            "}",
-            "namespace taeda::cpu {",
-            *sorted(kernels),
-            "}",
-            "",
-        ]
-    )

@@ -42,6 +42,8 @@ KEYS = {
     "pointwise": "functor, or functors chosen by a string argument",
     "kernel": "function on Views in src/kernels/cpu",
     "cpp": "hand-written function on Tensors in src/ops",
+    "kernels": "the kernels that a hand-written function launches (src/kernels/hand_called.yaml)",
+    "host": "true: a hand-written function reads or writes elements itself; 'sizes': and the result's sizes depend on them",
     "test": "inputs for the generated tests",
     "node": "name of the backward node where it is not the operator's, with 'Backward' and a number, or without",
 }
@@ -90,6 +92,8 @@ class Op:
     test: dict[str, Any] = field(default_factory=dict)
     node: str = ""
     apart: str = ""
+    kernels: list[str] = field(default_factory=list)
+    host: bool | str = False
     hidden: bool = False
     named: bool = False  # several results, named by the signature: a named tuple in Python
 
@@ -267,6 +271,8 @@ def _build(entry: dict, file: str) -> Op:
         test=_plain(entry.get("test", {})),
         node=entry.get("node", ""),
         apart=entry.get("apart", "partly" if file == "pointwise.yaml" else ""),
+        kernels=entry.get("kernels", []),
+        host=entry.get("host", False),
         hidden=bool(entry.get("hidden", False)),
         named=named,
     )
@@ -286,6 +292,10 @@ def _validate(op: Op) -> None:
         raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
     if op.devices not in ("same", "any"):
         raise op.fail(f"devices is 'same' or 'any', got '{op.devices}'")
+    if op.host not in (False, True, "sizes"):
+        raise op.fail(f"host is true or 'sizes', got '{op.host}'")
+    if (op.host or op.kernels) and not (op.body == "cpp" and op.dispatched and not op.view):
+        raise op.fail("'host' and 'kernels' are for cpp entries that are dispatched")
     if op.apart not in ("", "partly", "wholly"):
         raise op.fail(f"apart is 'partly' or 'wholly', got '{op.apart}'")
     if op.dual and op.body != "pointwise":

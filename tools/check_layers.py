@@ -16,8 +16,8 @@ from layers import ALLOWED, ORDER, PUBLIC_HEADERS, UMBRELLA, may_use
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 PYTHON_HEADERS = {"Python.h", "structmember.h", "frameobject.h"}
-# Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h, taeda/ops.h.
-GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels"}
+# Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h, kernel/dropout.h.
+GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels", "kernel": "kernels"}
 
 
 def layer_of(file: Path, root: Path) -> str | None:

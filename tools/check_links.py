@@ -21,7 +21,13 @@ from layers import ALLOWED, may_use
 
 ROOT = Path(__file__).resolve().parent.parent
 # Generated code by its folder; methods of Tensor forward to operators.
-GENERATED = {"loops": "kernels", "src": "autograd", "methods": "autograd", "python": "python"}
+GENERATED = {
+    "loops": "kernels",
+    "kernels": "kernels",
+    "src": "autograd",
+    "methods": "autograd",
+    "python": "python",
+}
 # Operators are called through generated entries, which any layer from ops on may call.
 ENTRIES = {"src", "methods"}
 # What src/ops asks of autograd: composites that choose their way by whether a gradient is recorded,

@@ -14,4 +14,5 @@
 #include "ops/contract.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"
+#include "ops/fallback.h"
 #include "ops/pointwise.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/host_copy.h"
 #include "core/layout.h"
 #include "op/add.h"
 #include "op/alias.h"
@@ -83,9 +84,9 @@ bool any_nan(const void* data, int64_t count, Bits infinity) {
 
 bool has_nan(const Tensor& t) {
   if (!is_inexact(t.dtype()) || t.is_meta() || t.numel() == 0) return false;
-  Tensor dense = t;
+  Tensor dense = host_copy(t);
   int64_t count = t.numel();
-  if (!is_dense_layout(t.sizes(), t.strides())) dense = math::clone(t);
+  if (!is_dense_layout(t.sizes(), t.strides())) dense = math::clone(dense);
   switch (t.dtype()) {
     case DType::kFloat16:
       return any_nan<uint16_t>(dense.data_ptr(), count, 0x7c00);

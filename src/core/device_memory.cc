@@ -1,5 +1,6 @@
 #include "core/device_memory.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "core/allocator.h"
@@ -18,7 +19,7 @@ constexpr DeviceMemory kHostMemory{
 
 // `meta` has sizes of memory, but none.
 constexpr DeviceMemory kNoMemory{
-    .resolve = [](Device device) { return device; },
+    .resolve = [](Device) { return Device(DeviceType::kMeta); },
     .allocate = [](int64_t, Device) -> void* { return nullptr; },
     .release = [](void*, int64_t, Device) {},
     .copy = [](void*, Device, const void*, Device, int64_t, bool) {},
@@ -36,6 +37,8 @@ constexpr DeviceMemory kAbsent{
                bool) { fail_absent(to.is_cpu() ? from : to); },
 };
 
+std::atomic<int64_t> host_read_count{0};
+
 constinit const DeviceMemory* records[] = {&kHostMemory, &kNoMemory, &kAbsent};
 
 }  // namespace
@@ -46,11 +49,18 @@ RegisterDeviceMemory::RegisterDeviceMemory(DeviceType type, const DeviceMemory& 
 
 const DeviceMemory& device_memory(DeviceType type) { return *records[static_cast<int>(type)]; }
 
+Device resolved(Device device) {
+  return device.is_cpu() ? Device() : device_memory(device.type).resolve(device);
+}
+
 void copy_memory(void* to, Device to_device, const void* from, Device from_device, int64_t nbytes,
                  bool non_blocking) {
   if (nbytes == 0) return;
   const Device driver = to_device.is_cpu() ? from_device : to_device;
   device_memory(driver.type).copy(to, to_device, from, from_device, nbytes, non_blocking);
 }
+
+void count_host_read() { host_read_count.fetch_add(1, std::memory_order_relaxed); }
+int64_t host_reads() { return host_read_count.load(std::memory_order_relaxed); }
 
 }  // namespace taeda

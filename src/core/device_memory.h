@@ -35,8 +35,16 @@ struct RegisterDeviceMemory {
 // The record of a type; for types that nobody drives one whose functions raise.
 const DeviceMemory& device_memory(DeviceType type);
 
+// The device with its index, as tensors have it: "cpu:0" is the CPU.
+Device resolved(Device device);
+
 // Copies bytes between any two devices; the record of the side that is not the CPU does it.
 void copy_memory(void* to, Device to_device, const void* from, Device from_device, int64_t nbytes,
                  bool non_blocking = false);
+
+// Reads of a device's elements by the host in this process (item(), printing, contracts that look
+// at values): each waits for the device.
+void count_host_read();
+int64_t host_reads();
 
 }  // namespace taeda

@@ -1,5 +1,6 @@
 #include "taeda/tensor.h"
 
+#include "core/device_memory.h"
 #include "core/layout.h"
 
 namespace taeda {
@@ -81,8 +82,13 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK(defined(), "item(): the tensor is undefined");
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
   TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
-  TD_CHECK_IMPLEMENTED(device().is_cpu(), "item() for device {}", device());
   const void* data = impl_->data();
+  alignas(16) char on_host[16];
+  if (!device().is_cpu()) [[unlikely]] {
+    count_host_read();
+    copy_memory(on_host, DeviceType::kCPU, data, device(), itemsize());
+    data = on_host;
+  }
   switch (dtype()) {
     case DType::kBool:
       return Scalar(read<uint8_t>(data) != 0);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "core/host_copy.h"
 #include "taeda/tensor.h"
 
 namespace taeda {
@@ -205,12 +206,12 @@ std::string Tensor::to_string() const {
   std::string text(kPrefix);
   std::vector<std::string> suffixes;
   if (!device().is_cpu()) suffixes.push_back("device='" + to_text(device()) + "'");
-  const bool readable = device().is_cpu();
+  const bool readable = !is_meta();
   if (!readable || numel() == 0) {
     if (!readable || dim() != 1) suffixes.push_back(size_text(sizes()));
     text += readable ? "[]" : "...";
   } else {
-    text += Printer(*this).block(0, 0, kPrefix.size());
+    text += Printer(host_copy(*this)).block(0, 0, kPrefix.size());
   }
   const bool shows_integers = numel() == 0 && dtype() == DType::kInt64;
   if (!is_default(dtype()) || shows_integers)

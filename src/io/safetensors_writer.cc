@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/host_copy.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "io/safetensors_types.h"
@@ -64,7 +65,7 @@ void SafetensorsWriter::write(const Sink& sink) const {
   const uint64_t length = header_.size();
   sink(&length, sizeof(length));
   sink(header_.data(), header_.size());
-  for (const auto& [name, x] : tensors_) write_data(x.detach().contiguous(), sink);
+  for (const auto& [name, x] : tensors_) write_data(host_copy(x.detach()).contiguous(), sink);
 }
 
 void SafetensorsWriter::write_data(const Tensor& x, const Sink& sink) const {

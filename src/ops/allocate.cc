@@ -1,5 +1,6 @@
 #include "ops/allocate.h"
 
+#include "core/device_memory.h"
 #include "core/layout.h"
 #include "op/copy_.h"
 #include "op/resize_.h"
@@ -10,8 +11,8 @@ namespace taeda {
 namespace {
 
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
-  TD_CHECK_AS(ErrorKind::kAssertion, device.type != DeviceType::kCUDA,
-              "cannot allocate on {}: no CUDA device was found", device);
+  // Tensors have the index of their device: "cuda" is the current one's here, and never later.
+  if (!device.is_cpu()) device = resolved(device);
   return Tensor(make_ref<TensorImpl>(Storage::allocate(nbytes, device), dtype, device));
 }
 

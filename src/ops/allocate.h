@@ -1,4 +1,5 @@
-// New tensors for operators' results. Uninitialised, no history.
+// New tensors for operators' results. Uninitialised, no history; AssertionError where the device
+// does not exist.
 #pragma once
 
 #include "taeda/tensor.h"
@@ -6,10 +7,9 @@
 namespace taeda {
 
 // Row-major. RuntimeError for negative sizes and for sizes whose product overflows.
-Tensor empty_tensor(IntSpan sizes, DType dtype, Device device = DeviceType::kCPU);
+Tensor empty_tensor(IntSpan sizes, DType dtype, Device device);
 // With the given strides (checked not to overflow).
-Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype,
-                            Device device = DeviceType::kCPU);
+Tensor empty_strided_tensor(IntSpan sizes, IntSpan strides, DType dtype, Device device);
 // Dense, with `like`'s order of dimensions in memory where `like` is dense; row-major otherwise.
 Tensor empty_like_tensor(const Tensor& like, DType dtype);
 // A tensor on `base`'s storage with a layout of its own; the caller guarantees that it stays

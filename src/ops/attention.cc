@@ -6,7 +6,10 @@
 #include <limits>
 
 #include "core/layout.h"
-#include "kernels/cpu/loop.h"
+#include "kernel/attention.h"
+#include "kernel/attention_backward.h"
+#include "kernel/attention_few_queries.h"
+#include "kernels/copy.h"
 #include "op/_attention_scores.h"
 #include "op/_safe_softmax.h"
 #include "op/_scaled_dot_product_flash_attention_for_cpu.h"
@@ -45,13 +48,13 @@ Tensor one_head(const Tensor& x) { return op::unsqueeze(x, 1); }
 Tensor widened(const Tensor& x) {
   if (!x.defined() || x.dtype() == DType::kFloat32 || x.dtype() == DType::kBool) return x;
   Tensor wide = empty_like_tensor(x, DType::kFloat32);
-  cpu::copy(view_of(wide), view_of(x));
+  kernels::copy(view_of(wide), view_of(x));
   return wide;
 }
 Tensor narrowed(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   Tensor narrow = empty_like_tensor(x, dtype);
-  cpu::copy(view_of(narrow), view_of(x));
+  kernels::copy(view_of(narrow), view_of(x));
   return narrow;
 }
 
@@ -168,12 +171,11 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
   Tensor out = empty_heads(query, value.size(3), DType::kFloat32);
   Tensor logsumexp =
       empty_tensor({query.size(0), query.size(1), query.size(2)}, DType::kFloat32, query.device());
-  if (query.is_meta()) return {empty_heads(query, value.size(3), query.dtype()), logsumexp};
   const bool few = few_queries(query, key, value);
   const bool as_they_are = few && key.dtype() == DType::kBFloat16;
   const Tensor q = widened(query), k = as_they_are ? key : widened(key),
                v = as_they_are ? value : widened(value);
-  const auto compute = few ? cpu::attention_few_queries : cpu::attention;
+  const auto compute = few ? kernels::attention_few_queries : kernels::attention;
   compute(view_of(out), view_of(logsumexp),
           {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
            static_cast<float>(scale)});
@@ -184,16 +186,15 @@ std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_b
     const Tensor& gy, const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& output, const Tensor& logsumexp, const Tensor& attn_mask, bool is_causal,
     double scale) {
-  const DType dtype = query.is_meta() ? query.dtype() : DType::kFloat32;
+  const DType dtype = DType::kFloat32;
   Tensor gq = empty_heads(query, query.size(3), dtype), gk = empty_heads(key, key.size(3), dtype),
          gv = empty_heads(value, value.size(3), dtype);
-  if (query.is_meta()) return {gq, gk, gv};
   const Tensor q = widened(query), k = widened(key), v = widened(value), g = widened(gy),
                y = widened(output);
-  cpu::attention_backward(view_of(gq), view_of(gk), view_of(gv), view_of(g), view_of(y),
-                          view_of(logsumexp),
-                          {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
-                           static_cast<float>(scale)});
+  kernels::attention_backward(view_of(gq), view_of(gk), view_of(gv), view_of(g), view_of(y),
+                              view_of(logsumexp),
+                              {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
+                               static_cast<float>(scale)});
   return {narrowed(gq, query.dtype()), narrowed(gk, query.dtype()), narrowed(gv, query.dtype())};
 }
 

@@ -10,6 +10,11 @@ void fail_types(std::string_view op, DType got) {
   fail(ErrorKind::kNotImplemented, "\"{}\" not implemented for '{}'", op, scalar_type_name(got));
 }
 
+void fail_sizes(std::string_view op) {
+  fail(ErrorKind::kNotImplemented,
+       "{}: the result's sizes depend on data, which a meta tensor does not have", op);
+}
+
 void fail_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;
   fail(ErrorKind::kIndex,
@@ -21,6 +26,13 @@ void fail_device(std::string_view op, std::string_view argument, Device expected
        "{}: expected all tensors to be on the same device, but argument '{}' is on {}, different "
        "from other tensors on {}",
        op, argument, got, expected);
+}
+
+void same_device(std::string_view op, std::string_view argument, TensorSpan list, Device expected) {
+  for (const Tensor& t : list) same_device(op, argument, expected, t);
+}
+void same_device(std::string_view op, std::string_view argument, TensorSpan list) {
+  if (!list.empty()) same_device(op, argument, list, list[0].device());
 }
 
 DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim) {

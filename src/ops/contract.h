@@ -44,6 +44,8 @@ inline constexpr TypeMask kAll = kReal | kComplex;
 
 [[noreturn, gnu::cold]] void fail_undefined(std::string_view op, std::string_view argument);
 [[noreturn, gnu::cold]] void fail_types(std::string_view op, DType got);
+// A meta tensor was given to an operator whose result's sizes depend on data.
+[[noreturn, gnu::cold]] void fail_sizes(std::string_view op);
 [[noreturn, gnu::cold]] void fail_dim(int64_t dim, int64_t ndim);
 [[noreturn, gnu::cold]] void fail_device(std::string_view op, std::string_view argument,
                                          Device expected, Device got);
@@ -61,6 +63,9 @@ inline void same_device(std::string_view op, std::string_view argument, Device e
   if (t.defined() && t.device() != expected && !t.impl()->wrapped_number) [[unlikely]]
     fail_device(op, argument, expected, t.device());
 }
+// Every element of a list on `expected`, or on the first one's.
+void same_device(std::string_view op, std::string_view argument, TensorSpan list, Device expected);
+void same_device(std::string_view op, std::string_view argument, TensorSpan list);
 // A dimension counted from either end; a 0-d tensor counts as having one.
 inline int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;

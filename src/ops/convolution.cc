@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "core/layout.h"
+#include "kernel/convolution_forward.h"
+#include "kernel/convolution_input_gradient.h"
+#include "kernel/convolution_weight_gradient.h"
 #include "op/add.h"
 #include "op/constant_pad_nd.h"
 #include "op/contiguous.h"
@@ -177,7 +180,7 @@ Tensor empty_result(IntSpan sizes, bool last, const Tensor& like) {
 }
 
 bool widens(const Tensor& t) {
-  return is_reduced_floating(t.dtype()) && !cpu::onednn_convolves(t.dtype()) && !t.is_meta();
+  return is_reduced_floating(t.dtype()) && !cpu::onednn_convolves(t.dtype());
 }
 Tensor widened(const Tensor& t) {
   return t.defined() ? op::to_dtype(t, DType::kFloat32, false, std::nullopt) : t;
@@ -218,13 +221,13 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const bool last = channels_last(input) || channels_last(weight);
   Tensor result = empty_result(sizes, last, input);
-  if (result.is_meta()) return result;
   const Tensor x = dense(input, last), w = dense(weight);
   if (!transposed) {
-    cpu::convolution_forward(view_of(result), view_of(x), view_of(w), view_of(bias), g.kernel());
+    kernels::convolution_forward(view_of(result), view_of(x), view_of(w), view_of(bias),
+                                 g.kernel());
     return result;
   }
-  cpu::convolution_input_gradient(view_of(result), view_of(x), view_of(w), g.kernel());
+  kernels::convolution_input_gradient(view_of(result), view_of(x), view_of(w), g.kernel());
   if (bias.defined()) {
     DimVector broadcast(static_cast<size_t>(result.dim()), 1);
     broadcast[1] = sizes[1];
@@ -254,12 +257,11 @@ Tensor convolution_backward_input(const Tensor& grad_output, const Tensor& weigh
   }
   const bool last = channels_last(grad_output) || channels_last(weight);
   Tensor result = empty_result(input_size, last, weight);
-  if (result.is_meta()) return result;
   const Tensor gy = dense(grad_output, last), w = dense(weight);
   if (transposed)
-    cpu::convolution_forward(view_of(result), view_of(gy), view_of(w), {}, g.kernel());
+    kernels::convolution_forward(view_of(result), view_of(gy), view_of(w), {}, g.kernel());
   else
-    cpu::convolution_input_gradient(view_of(result), view_of(gy), view_of(w), g.kernel());
+    kernels::convolution_input_gradient(view_of(result), view_of(gy), view_of(w), g.kernel());
   return result;
 }
 
@@ -287,14 +289,13 @@ std::tuple<Tensor, Tensor> convolution_backward_weight(const Tensor& grad_output
   const Tensor gw = empty_tensor(weight_size, input.dtype(), input.device());
   const bool fused_bias = with_bias && !transposed;
   Tensor gb = empty_tensor(DimVector{with_bias ? sizes[1] : 0}, input.dtype(), input.device());
-  if (gw.is_meta()) return {gw, gb};
   const bool last = channels_last(grad_output) || channels_last(input);
   const Tensor gy = dense(grad_output, last), x = dense(input, last);
   if (transposed)
-    cpu::convolution_weight_gradient(view_of(gw), {}, view_of(x), view_of(gy), g.kernel());
+    kernels::convolution_weight_gradient(view_of(gw), {}, view_of(x), view_of(gy), g.kernel());
   else
-    cpu::convolution_weight_gradient(view_of(gw), fused_bias ? view_of(gb) : View{}, view_of(gy),
-                                     view_of(x), g.kernel());
+    kernels::convolution_weight_gradient(view_of(gw), fused_bias ? view_of(gb) : View{},
+                                         view_of(gy), view_of(x), g.kernel());
   if (with_bias && !fused_bias) gb = sum_over_positions(gy);
   return {gw, gb};
 }

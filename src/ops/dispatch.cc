@@ -1,7 +1,7 @@
 #include "ops/dispatch.h"
 
 #include "core/layout.h"
-#include "kernels/cpu/loop.h"
+#include "kernels/copy.h"
 
 namespace taeda {
 
@@ -32,7 +32,7 @@ void dispatch::check_apart(Apart apart, const Tensor& out, TensorSpan inputs) {
 Tensor dense_input(const Tensor& t) {
   if (!t.defined() || t.impl()->contiguous) return t;
   Tensor dense = empty_tensor(t.sizes(), t.dtype(), t.device());
-  if (!t.is_meta()) cpu::copy(view_of(dense), view_of(t));
+  kernels::copy(view_of(dense), view_of(t));
   return dense;
 }
 

@@ -47,7 +47,7 @@ void check_apart(Apart apart, const Tensor& out, TensorSpan inputs);
 inline View view_of(const Tensor& t) {
   if (!t.defined()) return {};
   const TensorImpl& impl = *t.impl();
-  return {impl.data(), impl.dtype, impl.sizes, impl.strides, impl.numel, true};
+  return {impl.data(), impl.dtype, impl.sizes, impl.strides, impl.numel, true, impl.device};
 }
 
 // The tensor itself when it is row-major, else a row-major copy; undefined stays undefined.

@@ -5,8 +5,8 @@
 #include "base/parallel.h"
 #include "core/layout.h"
 #include "core/with_dtype.h"
+#include "kernels/copy.h"
 #include "kernels/cpu/gather.h"
-#include "kernels/cpu/loop.h"
 #include "op/_cast.h"
 #include "op/arange.h"
 #include "op/clone.h"
@@ -20,6 +20,7 @@
 #include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "ops/host.h"
 #include "taeda/warning.h"
 
 namespace taeda::impl {
@@ -37,7 +38,7 @@ Tensor finished(Tensor t, const TensorOptions& options) {
 }
 
 Tensor filled(Tensor t, const Scalar& value) {
-  if (!t.is_meta()) cpu::fill(view_of(t), value);
+  kernels::fill(view_of(t), value);
   return t;
 }
 
@@ -137,28 +138,28 @@ constexpr int64_t kSequenceGrain = 65536;
 // Element i is start + i * step, in integers for integer dtypes, else in double; then converted.
 Tensor sequence(int64_t count, const Scalar& start, const Scalar& step, DType dtype,
                 const TensorOptions& options) {
-  Tensor out = empty_tensor({count}, dtype, device_or_cpu(options));
-  if (!out.is_meta()) {
-    if (is_integral(dtype)) {
-      Tensor wide = dtype == DType::kInt64 ? out : empty_tensor({count}, DType::kInt64);
-      auto* data = wide.data<int64_t>();
-      const int64_t a = truncated(start), d = truncated(step);
-      parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
-        const uint64_t skipped = static_cast<uint64_t>(begin) * static_cast<uint64_t>(d);
-        cpu::count_up(data + begin, end - begin,
-                      static_cast<int64_t>(static_cast<uint64_t>(a) + skipped), d);
-      });
-      if (!wide.is_same(out)) cpu::copy(view_of(out), view_of(wide));
-    } else {
-      Tensor wide = dtype == DType::kFloat64 ? out : empty_tensor({count}, DType::kFloat64);
-      auto* data = wide.data<double>();
-      const double a = start.to_double(), d = step.to_double();
-      parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; i++) data[i] = a + static_cast<double>(i) * d;
-      });
-      if (!wide.is_same(out)) cpu::copy(view_of(out), view_of(wide));
-    }
-  }
+  const DType compute = is_integral(dtype) ? DType::kInt64 : DType::kFloat64;
+  const auto count_up = [&](const Tensor& wide) {
+    auto* data = wide.data<int64_t>();
+    const int64_t a = truncated(start), d = truncated(step);
+    parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
+      const uint64_t skipped = static_cast<uint64_t>(begin) * static_cast<uint64_t>(d);
+      cpu::count_up(data + begin, end - begin,
+                    static_cast<int64_t>(static_cast<uint64_t>(a) + skipped), d);
+    });
+  };
+  const auto step_up = [&](const Tensor& wide) {
+    auto* data = wide.data<double>();
+    const double a = start.to_double(), d = step.to_double();
+    parallel_for(0, count, kSequenceGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) data[i] = a + static_cast<double>(i) * d;
+    });
+  };
+  const Tensor out = written_on_host({count}, dtype, device_or_cpu(options), [&](const Tensor& t) {
+    const Tensor wide = dtype == compute ? t : empty_tensor({count}, compute, DeviceType::kCPU);
+    is_integral(dtype) ? count_up(wide) : step_up(wide);
+    if (!wide.is_same(t)) kernels::copy(view_of(t), view_of(wide));
+  });
   return finished(out, options);
 }
 
@@ -229,17 +230,17 @@ Tensor triangle_indices(std::string_view name, int64_t first_row, int64_t count,
   const DType dtype = dtype_or(options, DType::kInt64);
   TD_CHECK_IMPLEMENTED(dtype == DType::kInt32 || dtype == DType::kInt64,
                        "\"{}\" not implemented for '{}'", name, scalar_type_name(dtype));
-  Tensor out = empty_tensor({2, count}, DType::kInt64, device_or_cpu(options));
-  if (!out.is_meta()) {
-    auto* data = out.data<int64_t>();
-    for (int64_t row = first_row, at = 0; at < count; row++) {
-      const auto [first, end] = columns(row);
-      for (int64_t column = first; column < end; column++, at++) {
-        data[at] = row;
-        data[count + at] = column;
-      }
-    }
-  }
+  const Tensor out =
+      written_on_host({2, count}, DType::kInt64, device_or_cpu(options), [&](const Tensor& t) {
+        auto* data = t.data<int64_t>();
+        for (int64_t row = first_row, at = 0; at < count; row++) {
+          const auto [first, end] = columns(row);
+          for (int64_t column = first; column < end; column++, at++) {
+            data[at] = row;
+            data[count + at] = column;
+          }
+        }
+      });
   return finished(op::to_dtype(out, dtype, false, std::nullopt), options);
 }
 
@@ -273,13 +274,13 @@ Tensor window(std::string_view name, int64_t length, bool periodic, const Tensor
            scalar_type_name(dtype));
   TD_CHECK(length >= 0, "{} requires non-negative window_length, got window_length={}", name,
            length);
-  Tensor wide = empty_tensor({length}, DType::kFloat64, device_or_cpu(options));
-  if (!wide.is_meta()) {
-    auto* data = wide.data<double>();
-    const auto last = static_cast<double>(periodic ? length : length - 1);
-    for (int64_t k = 0; k < length; k++)
-      data[k] = length == 1 ? 1.0 : value(static_cast<double>(k) / last);
-  }
+  const Tensor wide =
+      written_on_host({length}, DType::kFloat64, device_or_cpu(options), [&](const Tensor& t) {
+        auto* data = t.data<double>();
+        const auto last = static_cast<double>(periodic ? length : length - 1);
+        for (int64_t k = 0; k < length; k++)
+          data[k] = length == 1 ? 1.0 : value(static_cast<double>(k) / last);
+      });
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
 
@@ -329,7 +330,7 @@ T end_as(const Scalar& end, DType dtype) {
 
 // out[i] = f(evenly spaced numbers), from both ends, so that the last is exactly `last`.
 template <class T, class F>
-void space(Tensor& out, T first, T last, const F& f) {
+void space(const Tensor& out, T first, T last, const F& f) {
   T* const to = out.data<T>();
   const int64_t n = out.numel();
   const T step = n > 1 ? (last - first) / static_cast<double>(n - 1) : T(0);
@@ -349,19 +350,17 @@ Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int
            "{}(): inferred dtype {} can't be safely cast to passed dtype {}", name, inferred,
            scalar_type_name(dtype));
   const Device device = device_or_cpu(options);
-  TD_CHECK_IMPLEMENTED(device.is_meta() || dtype != DType::kBool,
-                       "\"{}_cpu\" not implemented for 'Bool'", name);
   const DType compute = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
-  Tensor wide = empty_tensor({steps}, compute, device);
-  const auto run = [&]<class T>(T) {
-    space<T>(wide, end_as<T>(start, dtype), end_as<T>(end, dtype), f);
-  };
-  if (!wide.is_meta()) {
+  const Tensor wide = written_on_host({steps}, compute, device, [&](const Tensor& t) {
+    TD_CHECK_IMPLEMENTED(dtype != DType::kBool, "\"{}_cpu\" not implemented for 'Bool'", name);
+    const auto run = [&]<class T>(T) {
+      space<T>(t, end_as<T>(start, dtype), end_as<T>(end, dtype), f);
+    };
     if (is_complex(dtype))
       run(std::complex<double>{});
     else
       run(double{});
-  }
+  });
   return finished(op::to_dtype(wide, dtype, false, std::nullopt), options);
 }
 
@@ -388,8 +387,8 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   TensorOptions plain = options;
   plain.requires_grad = false;
   Tensor t = impl::zeros({n, m}, plain);
-  if (!t.is_meta() && t.numel() > 0)
-    cpu::fill(view_of(alias_tensor(t, {std::min(n, m)}, {m + 1}, 0)), int64_t{1});
+  if (t.numel() > 0)
+    kernels::fill(view_of(alias_tensor(t, {std::min(n, m)}, {m + 1}, 0)), int64_t{1});
   return finished(t, options);
 }
 Tensor eye_square(int64_t n, const TensorOptions& options) { return impl::eye(n, n, options); }
@@ -402,7 +401,7 @@ Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
 
 Tensor clone(const Tensor& self, OptMemoryFormat format) {
   Tensor out = like(self, {}, format);
-  if (!self.is_meta()) cpu::copy(view_of(out), view_of(self));
+  kernels::copy(view_of(out), view_of(self));
   return out;
 }
 
@@ -415,7 +414,7 @@ Tensor contiguous(const Tensor& self, MemoryFormat format) {
 
 Tensor _cast(const Tensor& self, DType dtype, OptMemoryFormat format) {
   Tensor out = like(self, TensorOptions(dtype), format);
-  if (!self.is_meta()) cpu::copy(view_of(out), view_of(self));
+  kernels::copy(view_of(out), view_of(self));
   return out;
 }
 
@@ -433,35 +432,40 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool copy, OptMemoryFormat form
   return op::_cast(self, dtype, format);
 }
 
-Tensor copy_(const Tensor& self, const Tensor& src, bool) {
+Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   if (self.is_same(src)) return self;
   check_no_internal_overlap(self);
   check_no_partial_overlap(self, src);
   Tensor source = src.sizes() == self.sizes() ? src : op::expand(src, self.sizes(), false);
-  if (self.is_meta()) return self;
-  TD_CHECK_IMPLEMENTED(!src.is_meta(), "Cannot copy out of meta tensor; no data!");
   warn_of_lost_part(src.dtype(), self.dtype());
   TD_CHECK(self.storage()->writable(), "copy_: the tensor's memory is read-only");
   if (memory_overlap(self, source) == MemoryOverlap::kUnknown)
     source = impl::clone(source, std::nullopt);
-  cpu::copy(view_of(self), view_of(source));
+  kernels::copy(view_of(self), view_of(source), non_blocking);
   return self;
+}
+
+Tensor to_device(const Tensor& self, Device device, bool non_blocking) {
+  return moved_to(self, device, non_blocking);
 }
 
 // Elements that share memory may all be given one value.
 Tensor fill_(const Tensor& self, const Tensor& value) {
-  if (!self.is_meta() && !value.is_meta()) cpu::fill(view_of(self), value.item_scalar());
+  if (value.device().is_cpu() && value.numel() == 1)
+    kernels::fill(view_of(self), value.item_scalar());
+  else
+    kernels::copy(view_of(self), view_of(op::expand(value, self.sizes(), false)));
   return self;
 }
 Tensor zero_(const Tensor& self) {
-  if (!self.is_meta()) cpu::fill(view_of(self), int64_t{0});
+  kernels::fill(view_of(self), int64_t{0});
   return self;
 }
 
 Tensor set_layout_(const Tensor& self, IntSpan size, IntSpan stride, int64_t offset) {
   const int64_t needed = storage_bytes_needed(size, stride, offset, self.dtype());
   TD_CHECK(
-      self.is_meta() || needed <= self.storage()->nbytes(),
+      needed <= self.storage()->nbytes(),
       "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, the storage has {}",
       size, stride, offset, needed, self.storage()->nbytes());
   self.impl()->set_layout(size, stride, offset);

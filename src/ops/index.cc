@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "core/layout.h"
-#include "kernels/cpu/indexing.h"
+#include "kernel/index_fill.h"
+#include "kernel/index_read.h"
+#include "kernel/index_write.h"
+#include "kernel/masked_scatter.h"
 #include "kernels/cpu/search.h"
 #include "op/add.h"
 #include "op/cat.h"
@@ -29,16 +32,12 @@
 #include "op/unsqueeze.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "ops/host.h"
 #include "ops/index_rules.h"
 #include "taeda/warning.h"
 
 namespace taeda::impl {
 namespace {
-
-void check_has_data(std::string_view op, const Tensor& t) {
-  TD_CHECK_IMPLEMENTED(
-      !t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
-}
 
 // Indices of one call, ready for the kernels: the tensor with the indexed dimensions side by side,
 // and index tensors of one common size for dimensions first, first + 1, ...
@@ -49,28 +48,22 @@ struct Prepared {
   DimVector positions;  // the index tensors' common sizes
   DimVector result;     // sizes of what is read or written
 
-  std::vector<int64_t> offsets() const {
-    std::vector<View> views;
-    for (const Tensor& t : indices) views.push_back(view_of(t));
-    return cpu::index_offsets(view_of(self), first, views,
-                              "index {} is out of bounds for dimension {} with size {}",
-                              /*wrap=*/true);
-  }
   int64_t count() const { return static_cast<int64_t>(indices.size()); }
 };
 
 // The coordinates of the elements that are not zero, a row each.
 Tensor places_of_true(const Tensor& x) {
   const cpu::TrueElements elements(view_of(x));
-  const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64);
+  const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64, x.device());
   elements.coordinates(view_of(out), x.sizes());
   return out;
 }
 
 // The elements of x where a mask of its sizes is true.
 Tensor select_true(const Tensor& x, const Tensor& mask) {
+  check_has_elements("index", mask);
   const cpu::TrueElements elements(view_of(mask));
-  const Tensor out = empty_tensor({elements.count()}, x.dtype());
+  const Tensor out = empty_tensor({elements.count()}, x.dtype(), x.device());
   elements.select(view_of(out), view_of(x));
   return out;
 }
@@ -94,7 +87,7 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
                        "indexed tensor {} at index {}",
                        index.sizes(), d, self.sizes(), at + d);
       }
-      check_has_data("index", index);
+      check_has_elements("index", index);
       const Tensor rows = places_of_true(index);
       for (int64_t d = 0; d < index.dim(); d++) out.push_back(op::select(rows, 1, d));
       continue;
@@ -140,9 +133,10 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
     return prepare(op::unsqueeze(self, 0), {&mask, 1});
   }
   for (const Tensor& t : given) {
-    TD_CHECK(!t.defined() || self.is_meta() || !t.is_meta(),
-             "indices should be either on cpu or on the same device as the indexed tensor (cpu), "
-             "got one on meta");
+    TD_CHECK(!t.defined() || t.device().is_cpu() || t.device() == self.device(),
+             "indices should be either on cpu or on the same device as the indexed tensor ({}), "
+             "got one on {}",
+             self.device(), t.device());
   }
   indices = expand_masks(self, given);
   Prepared p;
@@ -185,7 +179,7 @@ void warn_of_internal_overlap(std::string_view op, const Tensor& self) {
 // Whether the only index is a mask over all of x.
 bool is_mask_of(const Tensor& x, TensorSpan indices) {
   return indices.size() == 1 && indices[0].dtype() == DType::kBool && x.dim() > 0 &&
-         std::ranges::equal(indices[0].sizes(), x.sizes()) && !x.is_meta() && !indices[0].is_meta();
+         std::ranges::equal(indices[0].sizes(), x.sizes()) && x.device() == indices[0].device();
 }
 
 bool none_defined(TensorSpan indices) {
@@ -199,8 +193,7 @@ Tensor index(const Tensor& self, TensorSpan indices) {
   if (is_mask_of(self, indices)) return select_true(self, indices[0]);
   const Prepared p = prepare(self, indices);
   Tensor out = empty_tensor(p.result, self.dtype(), self.device());
-  if (!self.is_meta())
-    cpu::index_read(view_of(out), view_of(p.self), p.first, p.count(), p.offsets());
+  kernels::index_read(view_of(out), view_of(p.self), p.first, ViewList(p.indices).span());
   return out;
 }
 
@@ -212,24 +205,21 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
       is_expandable_to(values.sizes(), p.result),
       "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
       values.sizes(), p.result);
-  if (self.is_meta()) return self;
   if (accumulate)
     check_no_internal_overlap(self);
   else
     warn_of_internal_overlap("index_put_", self);
   check_no_overlap(self, values);
-  const std::vector<int64_t> offsets = p.offsets();
-  cpu::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
-                   p.count(), offsets, accumulate);
+  kernels::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
+                       ViewList(p.indices).span(), accumulate);
   return self;
 }
 
 Tensor index_fill_inplace_tensor(const Tensor& self, int64_t dim, const Tensor& index,
                                  const Tensor& value) {
-  if (self.is_meta()) return self;
   warn_of_internal_overlap("index_fill_", self);
   const Tensor converted = op::to_dtype(value, self.dtype(), false, {});
-  cpu::index_fill(view_of(self), dim, view_of(index), view_of(converted));
+  kernels::index_fill(view_of(self), dim, view_of(index), view_of(converted));
   return self;
 }
 
@@ -256,24 +246,16 @@ Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
                     op::expand(indices, index_sizes, false), false);
 }
 
-Tensor nonzero(const Tensor& self) {
-  check_has_data("nonzero", self);
-  return places_of_true(self);
-}
+Tensor nonzero(const Tensor& self) { return places_of_true(self); }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());
-  check_has_data("masked_select", self);
   return select_true(op::expand(self, sizes, false), op::expand(mask, sizes, false));
 }
 
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
   const Tensor full = op::expand(mask, self.sizes(), false);
-  if (self.is_meta()) return self;
-  const cpu::TrueElements elements(view_of(full));
-  TD_CHECK(elements.count() <= source.numel(),
-           "Number of elements of source < number of ones in mask");
-  elements.scatter(view_of(self), view_of(source));
+  kernels::masked_scatter(view_of(self), view_of(full), view_of(source));
   return self;
 }
 Tensor masked_scatter_backward(const Tensor& gy, const Tensor& mask, IntSpan sizes) {
@@ -338,7 +320,6 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, OptInt 
 }
 
 Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
-  check_has_data("repeat_interleave", repeats);
   const Tensor given =
       op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
   // A copy that no other thread writes: what is counted is what is filled in.
@@ -351,8 +332,10 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   TD_CHECK(!output_size || *output_size == total,
            "repeat_interleave: output_size {} is not the sum of repeats, {}",
            output_size.value_or(0), total);
-  Tensor out = empty_tensor({total}, repeats.dtype());
-  Tensor wide = repeats.dtype() == DType::kInt64 ? out : empty_tensor({total}, DType::kInt64);
+  Tensor out = empty_tensor({total}, repeats.dtype(), repeats.device());
+  Tensor wide = repeats.dtype() == DType::kInt64
+                    ? out
+                    : empty_tensor({total}, DType::kInt64, repeats.device());
   int64_t* to = wide.data<int64_t>();
   for (size_t i = 0; i < counts.size(); i++)
     to = std::fill_n(to, counts[i], static_cast<int64_t>(i));

@@ -9,7 +9,8 @@
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
-#include "ops/allocate.h"
+#include "op/zeros.h"
+#include "ops/host.h"
 
 namespace taeda::indexing {
 namespace {
@@ -91,16 +92,17 @@ class Indexer {
   // True adds a dimension of size 1, False one of size 0.
   void apply_bool(bool value) {
     change(op::unsqueeze(result_.view, dim_));
-    Tensor index = empty_tensor({value ? 1 : 0}, DType::kInt64);
-    if (value) *index.data<int64_t>() = 0;
-    record(std::move(index));
+    TensorOptions options(DType::kInt64);
+    options.device = result_.view.device();
+    record(op::zeros({value ? 1 : 0}, options));
   }
 
   void apply_tensor(const Tensor& index) {
-    if (index.dim() == 0 && !is_inexact(index.dtype()) && !index.is_meta()) {
-      const Scalar value = index.item_scalar();
-      if (index.dtype() == DType::kBool) return apply_bool(value.to_bool());
-      return change(select_checked(result_.view, dim_, value.to_int(), source_));
+    if (index.dim() == 0 && !is_inexact(index.dtype())) {
+      if (const OptScalar value = known_number(index)) {
+        if (index.dtype() == DType::kBool) return apply_bool(value->to_bool());
+        return change(select_checked(result_.view, dim_, value->to_int(), source_));
+      }
     }
     TD_CHECK_INDEX(is_index_dtype(index.dtype()),
                    "tensors used as indices must be long, int, byte or bool tensors");

@@ -34,7 +34,7 @@
 #include "op/to_dtype.h"
 #include "op/zeros.h"
 #include "ops/contract.h"
-#include "ops/dispatch.h"
+#include "ops/host.h"
 #include "ops/lapack_rules.h"
 
 namespace taeda {
@@ -95,13 +95,10 @@ bool is_differentiated(const Tensor& a) {
 }
 
 bool has_zero(const Tensor& t) {
-  if (t.is_meta() || t.numel() == 0) return false;
-  return op::any(op::eq(t, Tensor(0)), std::nullopt, false).item_scalar().to_bool();
+  return known_true(op::any(op::eq(t, Tensor(0)), std::nullopt, false));
 }
 
-bool has_nonzero(const Tensor& t) {
-  return !t.is_meta() && op::any(t, std::nullopt, false).item_scalar().to_bool();
-}
+bool has_nonzero(const Tensor& t) { return known_true(op::any(t, std::nullopt, false)); }
 
 namespace {
 
@@ -113,7 +110,7 @@ Tensor norm_1(const Tensor& a) {
 }  // namespace
 
 bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det) {
-  if (a.is_meta() || a.numel() == 0) return true;
+  if (a.numel() == 0) return true;
   const ExcludeKeys values_only(KeySet(Key::kAutograd) | Key::kForward);
   const bool single = to_real(a.dtype()) == DType::kFloat32;
   const double least =
@@ -128,12 +125,12 @@ bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det) {
       op::logical_and(op::ge(magnitude, Tensor(Scalar(least))), op::isfinite(magnitude)),
       op::lt(condition, Tensor(Scalar(std::pow(epsilon, -2.0 / 3)))));
   const Tensor unknown = op::logical_not(op::isfinite(size));
-  return op::all(op::logical_or(fine, unknown), std::nullopt, false).item_scalar().to_bool();
+  const Tensor either = op::logical_or(fine, unknown);
+  return !known_true(op::any(op::logical_not(either), std::nullopt, false));
 }
 
 bool all_equal(const Tensor& t, int64_t value) {
-  if (t.is_meta()) return false;
-  return op::all(op::eq(t, Tensor(value)), std::nullopt, false).item_scalar().to_bool();
+  return known_true(op::all(op::eq(t, Tensor(value)), std::nullopt, false));
 }
 
 namespace {
@@ -141,9 +138,8 @@ namespace {
 // The first matrix of a batch whose status is not 0, and "NAME: (Batch element I): ".
 struct Failure {
   Failure(std::string_view name, const Tensor& info) {
-    if (info.is_meta()) return;
-    const int32_t* const codes = info.data<int32_t>();
-    for (int64_t i = 0; i < info.numel() && code == 0; i++) {
+    const HostElements<int32_t> codes(info);
+    for (size_t i = 0; i < codes.size() && code == 0; i++) {
       code = codes[i];
       where = info.dim() > 0 ? format("{}: (Batch element {}): ", name, i) : format("{}: ", name);
     }
@@ -230,7 +226,8 @@ namespace {
 // How often to halve matrices until their 1-norms are below 1; 0 for those that are not finite.
 int halvings(const Tensor& a) {
   const Tensor sums = op::sum(op::abs(a), DimVector{-2}, false, std::nullopt);
-  const double norm = op::amax(sums, IntSpan(), false).item_scalar().to_double();
+  const OptScalar known = known_number(op::amax(sums, IntSpan(), false));
+  const double norm = known ? known->to_double() : 0;
   return std::isfinite(norm) && norm > 1 ? static_cast<int>(std::ceil(std::log2(norm))) : 0;
 }
 
@@ -238,11 +235,13 @@ int halvings(const Tensor& a) {
 
 // exp(A) = exp(A / 2^s)^(2^s); with a norm of at most 1, 18 terms of the series are exact to 1e-17.
 Tensor linalg_matrix_exp(const Tensor& self) {
-  if (self.is_meta() || self.numel() == 0) return op::clone(self, std::nullopt);
+  if (self.numel() == 0) return op::clone(self, std::nullopt);
   constexpr int kTerms = 18;
   const int squarings = halvings(self);
   const Tensor x = op::mul(self, Tensor(std::ldexp(1.0, -squarings)));
-  const Tensor one = op::eye(self.size(-1), TensorOptions(self.dtype()));
+  TensorOptions like_self(self.dtype());
+  like_self.device = self.device();
+  const Tensor one = op::eye(self.size(-1), like_self);
   Tensor sum = op::add(op::mul(x, Tensor(1.0 / kTerms)), one, 1);
   for (int k = kTerms - 1; k > 0; k--)  // Horner: 1 + x/1 (1 + x/2 (1 + ...))
     sum = op::add(op::mul(op::matmul(x, sum), Tensor(1.0 / k)), one, 1);

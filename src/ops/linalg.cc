@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/layout.h"
-#include "kernels/cpu/matmul.h"
+#include "kernel/linear_rows.h"
 #include "op/add.h"
 #include "op/bmm.h"
 #include "op/clamp_min.h"
@@ -138,11 +138,11 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() == 1) return op::matmul(input, weight);
   const int64_t rows = rules::product(leading), features = weight.size(0);
   Tensor result = empty_tensor(joined(leading, DimVector{features}), input.dtype(), input.device());
-  if (input.is_meta()) return result;
   const Tensor x = input.dim() == 2 ? input : op::reshape(input, DimVector{rows, input.size(-1)});
   const DimVector sizes{rows, features}, strides{features, 1};
-  const View out{result.data_ptr(), result.dtype(), sizes, strides, result.numel(), true};
-  cpu::linear_rows(out, view_of(x), view_of(weight), view_of(bias));
+  const View out{result.data_ptr(), result.dtype(), sizes,          strides,
+                 result.numel(),    true,           result.device()};
+  kernels::linear_rows(out, view_of(x), view_of(weight), view_of(bias));
   return result;
 }
 

@@ -2,8 +2,9 @@
 
 #include "core/layout.h"
 #include "op/amin.h"
-#include "op/contiguous.h"
+#include "op/lt.h"
 #include "op/to_dtype.h"
+#include "ops/host.h"
 #include "ops/reduce_rules.h"
 
 namespace taeda::rules {
@@ -26,14 +27,10 @@ bool loss_sizes_match(std::string_view, const Tensor& input, const Tensor& targe
 namespace {
 // The first element outside [0, size) other than `except`; -1 for none is told by `found`.
 bool outside(const Tensor& index, int64_t size, OptInt except, int64_t* found) {
-  if (index.is_meta() || index.numel() == 0) return false;
   const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
-  const Tensor dense =
-      op::contiguous(op::to_dtype(index, DType::kInt64, false, {}), MemoryFormat::kContiguous);
-  const int64_t* data = dense.data<int64_t>();
-  for (int64_t i = 0; i < dense.numel(); i++) {
-    if ((data[i] < 0 || data[i] >= size) && !(except && data[i] == *except)) {
-      *found = data[i];
+  for (int64_t i : HostElements<int64_t>(op::to_dtype(index, DType::kInt64, false, {}))) {
+    if ((i < 0 || i >= size) && !(except && i == *except)) {
+      *found = i;
       return true;
     }
   }
@@ -72,9 +69,9 @@ bool in_range(const Tensor& index, int64_t size) {
 }
 
 bool not_negative(const Tensor& t) {
-  if (t.is_meta() || t.numel() == 0 || is_complex(t.dtype())) return true;
+  if (t.numel() == 0 || is_complex(t.dtype())) return true;
   const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
-  return !(op::amin(t, {}, false).item<double>() < 0);
+  return !known_true(op::lt(op::amin(t, {}, false), Tensor(0)));
 }
 
 bool variance_sizes_match(const Tensor& input, const Tensor& var) {

@@ -1,7 +1,10 @@
 // batch_norm on tensors: statistics, and the choice of memory layout.
 #include "core/layout.h"
+#include "kernel/batch_norm.h"
+#include "kernel/batch_norm_backward.h"
+#include "kernel/batch_norm_train.h"
+#include "kernels/copy.h"
 #include "kernels/cpu/batch_norm.h"
-#include "kernels/cpu/loop.h"
 #include "op/hardtanh.h"
 #include "op/hardtanh_backward.h"
 #include "op/zero_.h"
@@ -21,7 +24,7 @@ Tensor in_layout_of(const Tensor& x, const Tensor& like) {
            : is_contiguous_layout(x.sizes(), x.strides()))
     return x;
   Tensor dense = empty_strided_tensor(x.sizes(), strides, x.dtype(), x.device());
-  cpu::copy(view_of(dense), view_of(x));
+  kernels::copy(view_of(dense), view_of(x));
   return dense;
 }
 Tensor empty_in_layout_of(const Tensor& dense) {
@@ -40,21 +43,19 @@ std::tuple<Tensor, Tensor, Tensor> _batch_norm_train(const Tensor& input, const 
                                                      const Tensor& bias, double eps) {
   const DType dtype = rules::statistics_dtype(input.dtype());
   Tensor mean = empty_channels(input, dtype), var = empty_channels(input, dtype);
-  if (input.is_meta()) return {empty_like_tensor(input, input.dtype()), mean, var};
   const Tensor x = in_layout_of(input, input);
   Tensor out = empty_in_layout_of(x);
-  cpu::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
-                        view_of(bias), eps);
+  kernels::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
+                            view_of(bias), eps, std::nullopt);
   return {out, mean, var};
 }
 
 Tensor _batch_norm_eval(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& mean, const Tensor& var, double eps) {
-  if (input.is_meta()) return empty_like_tensor(input, input.dtype());
   const Tensor x = in_layout_of(input, input);
   Tensor out = empty_in_layout_of(x);
-  cpu::batch_norm(view_of(out), view_of(x), view_of(weight), view_of(bias), view_of(mean),
-                  view_of(var), eps);
+  kernels::batch_norm(view_of(out), view_of(x), view_of(weight), view_of(bias), view_of(mean),
+                      view_of(var), eps);
   return out;
 }
 
@@ -64,46 +65,46 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
                                                        double eps) {
   Tensor gw = empty_channels(input, weight_dtype(input, weight)),
          gb = empty_channels(input, weight_dtype(input, weight));
-  if (input.is_meta()) return {empty_like_tensor(input, input.dtype()), gw, gb};
   const Tensor x = in_layout_of(input, input), g = in_layout_of(gy, x);
   Tensor gx = empty_in_layout_of(x);
   if (input.numel() == 0) {
     op::zero_(gw);
     op::zero_(gb);
   }
-  cpu::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
-                           view_of(weight), {}, view_of(mean), view_of(var), training, eps);
+  kernels::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
+                               view_of(weight), {}, view_of(mean), view_of(var), training, eps,
+                               std::nullopt);
   return {gx, gw, gb};
 }
 
 std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped(const Tensor& input, const Tensor& weight,
                                                        const Tensor& bias, double eps,
                                                        double ceiling) {
-  const Tensor x = input.is_meta() ? input : in_layout_of(input, input);
-  if (x.is_meta() || !cpu::batch_norm_clamps(view_of(x))) {
+  const Tensor x = in_layout_of(input, input);
+  if (!cpu::batch_norm_clamps(view_of(x))) {
     const auto [y, mean, var] = _batch_norm_train(x, weight, bias, eps);
     return {op::hardtanh(y, Scalar(0.0), Scalar(ceiling)), mean, var};
   }
   Tensor mean = empty_channels(x, x.dtype()), var = empty_channels(x, x.dtype());
   Tensor out = empty_in_layout_of(x);
-  cpu::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
-                        view_of(bias), eps, ceiling);
+  kernels::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
+                            view_of(bias), eps, ceiling);
   return {out, mean, var};
 }
 
 std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped_backward(
     const Tensor& gy, const Tensor& y, const Tensor& input, const Tensor& weight,
     const Tensor& bias, const Tensor& mean, const Tensor& var, double eps, double ceiling) {
-  const Tensor x = input.is_meta() ? input : in_layout_of(input, input);
-  if (x.is_meta() || !cpu::batch_norm_clamps(view_of(x)))
+  const Tensor x = in_layout_of(input, input);
+  if (!cpu::batch_norm_clamps(view_of(x)))
     return batch_norm_backward(op::hardtanh_backward(gy, y, Scalar(0.0), Scalar(ceiling)), x,
                                weight, mean, var, true, eps);
   Tensor gw = empty_channels(x, weight_dtype(x, weight)),
          gb = empty_channels(x, weight_dtype(x, weight)), gx = empty_in_layout_of(x);
   const Tensor g = in_layout_of(gy, x);
-  cpu::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
-                           view_of(weight), view_of(bias), view_of(mean), view_of(var), true, eps,
-                           ceiling);
+  kernels::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
+                               view_of(weight), view_of(bias), view_of(mean), view_of(var), true,
+                               eps, ceiling);
   return {gx, gw, gb};
 }
 

@@ -5,7 +5,10 @@
 
 #include "base/interrupt.h"
 #include "core/layout.h"
-#include "kernels/cpu/loop.h"
+#include "kernel/fused_adam.h"
+#include "kernel/fused_rmsprop.h"
+#include "kernel/fused_sgd.h"
+#include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 
@@ -20,8 +23,6 @@ class StepLists {
       TD_CHECK_TYPE(p.defined(), "{}: expected tensors, got an undefined one", op);
       TD_CHECK(is_floating(p.dtype()), "{}: expected floating-point parameters, got {}", op,
                p.dtype());
-      TD_CHECK_IMPLEMENTED(p.device().is_cpu(), "{}: not implemented for device {}", op,
-                           p.device());
     }
     dense_.resize(params.size());
     for (size_t i = 0; i < params.size(); i++)
@@ -65,7 +66,7 @@ class StepLists {
 
   // After the kernel: copies staged results back, and tells autograd that the tensors changed.
   void finish() {
-    for (const auto& [target, copy] : staged_) cpu::copy(view_of(target), view_of(copy));
+    for (const auto& [target, copy] : staged_) kernels::copy(view_of(target), view_of(copy));
     for (const Tensor& t : changed_) t.impl()->bump_version();
   }
 
@@ -84,8 +85,8 @@ class StepLists {
 
   Tensor laid_out(const Tensor& t, size_t i) const {
     const DimVector strides = preserved_strides(params_[i].sizes(), params_[i].strides());
-    Tensor copy = empty_strided_tensor(t.sizes(), strides, t.dtype());
-    cpu::copy(view_of(copy), view_of(t));
+    Tensor copy = empty_strided_tensor(t.sizes(), strides, t.dtype(), t.device());
+    kernels::copy(view_of(copy), view_of(t));
     return copy;
   }
 
@@ -128,7 +129,7 @@ bool adam_step(std::string_view op, bool decoupled, TensorSpan params, TensorSpa
   options.decoupled = decoupled;
   options.amsgrad = amsgrad;
   options.maximize = maximize;
-  cpu::fused_adam(lists.params(), g, m, v, x, counts, options);
+  kernels::fused_adam(lists.params(), g, m, v, x, counts, options);
   lists.finish();
   return true;
 }
@@ -149,7 +150,7 @@ bool _fused_sgd_(TensorSpan self, TensorSpan grads, TensorSpan buffers, double w
   options.nesterov = nesterov;
   options.maximize = maximize;
   options.first_step = is_first_step;
-  cpu::fused_sgd(lists.params(), g, b, options);
+  kernels::fused_sgd(lists.params(), g, b, options);
   lists.finish();
   return true;
 }
@@ -185,7 +186,7 @@ bool _fused_rmsprop_(TensorSpan self, TensorSpan grads, TensorSpan squares, Tens
   options.grad_scale = inverse_scale(grad_scale);
   options.centered = centered;
   options.maximize = maximize;
-  cpu::fused_rmsprop(lists.params(), g, v, m, b, options);
+  kernels::fused_rmsprop(lists.params(), g, v, m, b, options);
   lists.finish();
   return true;
 }

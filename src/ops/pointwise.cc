@@ -4,6 +4,7 @@
 
 #include "core/layout.h"
 #include "core/with_dtype.h"
+#include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/rules.h"
@@ -85,15 +86,15 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   }
   if (into.defined()) {
     const TensorImpl* target = into.impl();
-    if (target->dtype != result || !target->contiguous || !(target->sizes == shape->sizes) ||
-        !target->storage->writable())
+    if (target->dtype != result || !target->device.is_cpu() || !target->contiguous ||
+        !(target->sizes == shape->sizes) || !target->storage->writable())
       return false;
     for (const Tensor* t : inputs) {
       if (!t->is_same(into) && t->storage().get() == target->storage.get()) return false;
     }
     out = into;
   } else {
-    out = empty_tensor(shape->sizes, result);
+    out = empty_tensor(shape->sizes, result, DeviceType::kCPU);
   }
   alignas(kRepeatBytes) char copies[kMaxInputs][kRepeatBytes];
   const void* data[kMaxInputs];
@@ -140,8 +141,8 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
   } else if (into.sizes() != sizes) {
     resize_out(info.name, into, sizes);
   }
-  TD_CHECK(into.is_meta() || into.storage()->writable(),
-           "{}: the memory of the written-to tensor is read-only", info.name);
+  TD_CHECK(into.storage()->writable(), "{}: the memory of the written-to tensor is read-only",
+           info.name);
 }
 
 // Strides of `t` seen with the broadcast sizes.
@@ -162,7 +163,7 @@ bool needs_copy(const Tensor& into, const Tensor& input) {
 }
 
 View view_of(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t numel) {
-  return {t.data_ptr(), t.dtype(), sizes, strides, numel, true};
+  return {t.data_ptr(), t.dtype(), sizes, strides, numel, true, t.device()};
 }
 
 void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out,
@@ -215,10 +216,10 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
     for (size_t i = 0; i < inputs.size(); i++) {
       safe[i] = inputs[i];
       if (!inputs[i]->is_same(into) && needs_copy(into, *inputs[i])) {
-        copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype());
+        copies[i] = empty_tensor(inputs[i]->sizes(), inputs[i]->dtype(), device);
         const Tensor& source = *inputs[i];
-        cpu::copy(view_of(copies[i], source.sizes(), copies[i].strides(), source.numel()),
-                  view_of(source, source.sizes(), source.strides(), source.numel()));
+        kernels::copy(view_of(copies[i], source.sizes(), copies[i].strides(), source.numel()),
+                      view_of(source, source.sizes(), source.strides(), source.numel()));
         safe[i] = &copies[i];
       }
     }

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "op/abs.h"
-#include "op/all.h"
+#include "op/any.h"
 #include "op/arange.h"
 #include "op/argsort.h"
 #include "op/cat.h"
@@ -19,6 +19,7 @@
 #include "op/index_select.h"
 #include "op/isfinite.h"
 #include "op/logical_and.h"
+#include "op/logical_not.h"
 #include "op/max.h"
 #include "op/mul.h"
 #include "op/narrow.h"
@@ -31,6 +32,7 @@
 #include "op/where.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
+#include "ops/host.h"
 #include "ops/reduce_rules.h"
 #include "ops/rules.h"
 
@@ -40,7 +42,12 @@ namespace {
 Scalar one() { return Scalar(int64_t{1}); }
 Tensor reversed(const Tensor& t) { return op::flip(t, DimVector{-1}); }
 Tensor flat(const Tensor& t) { return op::reshape(t, IntSpan({int64_t{-1}})); }
-Tensor counted(int64_t n) { return op::arange(Scalar(n), TensorOptions(DType::kInt64)); }
+// 0, 1, .. n - 1 beside `like`.
+Tensor counted(int64_t n, const Tensor& like) {
+  TensorOptions options(DType::kInt64);
+  options.device = like.device();
+  return op::arange(Scalar(n), options);
+}
 
 // t[.., i - by], `fill` in front.
 Tensor later(const Tensor& t, int64_t by, const Scalar& fill) {
@@ -55,7 +62,7 @@ bool all_normal(const Tensor& t) {
   const bool wide_range = size.dtype() == DType::kFloat64;
   const double least = narrow_range ? 0x1p-14 : wide_range ? 0x1p-1022 : 0x1p-126;
   const Tensor normal = op::logical_and(op::ge(size, Tensor(Scalar(least))), op::isfinite(size));
-  return op::all(normal, std::nullopt, false).item<bool>();
+  return !known_true(op::any(op::logical_not(normal), std::nullopt, false));
 }
 
 Tensor products_before(const Tensor& x) {
@@ -65,7 +72,7 @@ Tensor products_before(const Tensor& x) {
 // The same within runs of equal elements of `group`, by windows of 1, 2, 4, ... elements that stop
 // where their run begins.
 Tensor products_before(const Tensor& x, const Tensor& group) {
-  const Tensor index = counted(x.size(0));
+  const Tensor index = counted(x.size(0), x);
   const Tensor starts = op::ne(group, later(group, 1, Scalar(int64_t{-1})));
   const Tensor first =
       std::get<0>(op::cummax(op::where(starts, index, Tensor(Scalar(int64_t{0}))), 0));
@@ -95,7 +102,7 @@ Tensor products_of_others(const Tensor& x, const Tensor& group) {
 
 Tensor prod_of_others(const Tensor& self, const Tensor& result, OptInts dims) {
   if (self.dim() == 0) return op::ones_like(self, {}, std::nullopt);
-  if (self.numel() == 0 || self.is_meta()) return self;
+  if (self.numel() == 0) return self;
   if (all_normal(result)) return op::div(op::restore_reduced(result, self.sizes(), dims), self);
   const DimVector kept = rules::reduced(self.sizes(), dims, true);
   DimVector order, back(kept);  // reduced dimensions last
@@ -119,14 +126,13 @@ std::tuple<Tensor, Tensor> scatter_prod_of_others(const Tensor& self, int64_t di
                                                   bool include_self, const Tensor& result) {
   Tensor used = src;  // `src` may be larger than `index`
   for (int64_t d = 0; d < index.dim(); d++) used = op::narrow(used, d, 0, index.size(d));
-  if (self.is_meta()) return {self, used};
   const Tensor product = op::gather(result, dim, index, false);
   if (all_normal(include_self ? result : product)) {
     const Tensor others_self =
         include_self ? op::div(result, self) : op::ones_like(self, {}, std::nullopt);
     return {others_self, op::div(product, used)};
   }
-  const Tensor own = counted(self.numel());
+  const Tensor own = counted(self.numel(), self);
   const Tensor target = flat(op::gather(op::reshape(own, self.sizes()), dim, index, false));
   if (!include_self) {
     const Tensor others = products_of_others(flat(used), target);

@@ -6,8 +6,23 @@
 #include <cmath>
 #include <limits>
 
+#include "core/device_memory.h"
 #include "core/layout.h"
-#include "kernels/cpu/loop.h"
+#include "kernel/dropout.h"
+#include "kernel/dropout_backward.h"
+#include "kernel/multinomial.h"
+#include "kernel/random_bernoulli.h"
+#include "kernel/random_binomial.h"
+#include "kernel/random_cauchy.h"
+#include "kernel/random_exponential.h"
+#include "kernel/random_geometric.h"
+#include "kernel/random_integers.h"
+#include "kernel/random_log_normal.h"
+#include "kernel/random_normal.h"
+#include "kernel/random_permutation.h"
+#include "kernel/random_poisson.h"
+#include "kernel/random_uniform.h"
+#include "kernels/copy.h"
 #include "op/_cast.h"
 #include "op/_fused_dropout.h"
 #include "op/add.h"
@@ -28,17 +43,17 @@
 #include "op/uniform_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "ops/host.h"
 #include "taeda/generator.h"
 
 namespace taeda::impl {
 namespace {
 
-// Checks that `self` may be filled; false for meta tensors, which have nothing to fill.
-bool writable(std::string_view op, const Tensor& self) {
+// Checks that `self` may be filled. Returns `generator` or the default one.
+Generator& drawing(std::string_view op, const Tensor& self, Generator* generator) {
   check_no_internal_overlap(self);
-  if (self.is_meta()) return false;
   TD_CHECK(self.storage()->writable(), "{}: the tensor's memory is read-only", op);
-  return true;
+  return generator_or_default(generator, self.device());
 }
 
 // A complex tensor as one of its parts, with a last dimension of 2.
@@ -109,22 +124,20 @@ Tensor uniform_(const Tensor& self, double from, double to, Generator* generator
            "from={} which result in "
            "to-from to exceed the limit",
            cpp_name(target.dtype()), to, from);
-  if (writable("uniform_", self))
-    cpu::random_uniform(view_of(target), from, to, generator_or_default(generator));
+  kernels::random_uniform(view_of(target), from, to, drawing("uniform_", self, generator));
   return self;
 }
 
 Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
   TD_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
   check_floating("normal_kernel_cpu", self);
-  if (!writable("normal_", self)) return self;
-  Generator& source = generator_or_default(generator);
+  Generator& source = drawing("normal_", self, generator);
   if (is_complex(self.dtype())) {
     // The variance is that of both parts together.
     TD_CHECK(mean == 0, "normal_: complex tensors need a mean of 0, got {}", mean);
-    cpu::random_normal(view_of(parts_of(self)), 0, std / std::sqrt(2.0), source);
+    kernels::random_normal(view_of(parts_of(self)), 0, std / std::sqrt(2.0), source);
   } else {
-    cpu::random_normal(view_of(self), mean, std, source);
+    kernels::random_normal(view_of(self), mean, std, source);
   }
   return self;
 }
@@ -235,8 +248,7 @@ Tensor random_from_(const Tensor& self, int64_t from, OptInt to, Generator* gene
     check_bound(dtype, from, "from");
     range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
   }
-  if (writable("random_", self))
-    cpu::random_integers(view_of(self), range, from, generator_or_default(generator));
+  kernels::random_integers(view_of(self), range, from, drawing("random_", self, generator));
   return self;
 }
 
@@ -246,8 +258,7 @@ Tensor random_to_(const Tensor& self, int64_t to, Generator* generator) {
 
 Tensor random_(const Tensor& self, Generator* generator) {
   check_random_type(self);
-  if (writable("random_", self))
-    cpu::random_integers(view_of(self), generator_or_default(generator));
+  kernels::random_integers(view_of(self), drawing("random_", self, generator));
   return self;
 }
 
@@ -259,14 +270,12 @@ Tensor bernoulli_tensor_(const Tensor& self, const Tensor& p, Generator* generat
                        "\"bernoulli_tensor_cpu_self_\" not implemented for '{}'",
                        scalar_type_name(self.dtype()));
   const Tensor weights = p.sizes() == self.sizes() ? p : op::expand(p, self.sizes(), false);
-  if (writable("bernoulli_", self)) {
-    // Probabilities are read before draws are written over them.
-    const bool overlaps =
-        memory_overlap(self, weights) != MemoryOverlap::kNo && !self.is_same(weights);
-    cpu::random_bernoulli(view_of(self),
-                          view_of(overlaps ? impl::clone(weights, std::nullopt) : weights),
-                          generator_or_default(generator));
-  }
+  Generator& source = drawing("bernoulli_", self, generator);
+  // Probabilities are read before draws are written over them.
+  const bool overlaps =
+      memory_overlap(self, weights) != MemoryOverlap::kNo && !self.is_same(weights);
+  kernels::random_bernoulli(
+      view_of(self), view_of(overlaps ? impl::clone(weights, std::nullopt) : weights), source);
   return self;
 }
 
@@ -274,8 +283,7 @@ Tensor bernoulli_float_(const Tensor& self, double p, Generator* generator) {
   TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()),
                        "\"bernoulli_scalar_cpu_\" not implemented for '{}'",
                        scalar_type_name(self.dtype()));
-  if (writable("bernoulli_", self))
-    cpu::random_bernoulli(view_of(self), p, generator_or_default(generator));
+  kernels::random_bernoulli(view_of(self), p, drawing("bernoulli_", self, generator));
   return self;
 }
 
@@ -293,8 +301,7 @@ void check_continuous(std::string_view name, const Tensor& self) {
 
 Tensor exponential_(const Tensor& self, double rate, Generator* generator) {
   check_continuous("Exponential", self);
-  if (writable("exponential_", self))
-    cpu::random_exponential(view_of(self), rate, generator_or_default(generator));
+  kernels::random_exponential(view_of(self), rate, drawing("exponential_", self, generator));
   return self;
 }
 
@@ -302,42 +309,39 @@ Tensor geometric_(const Tensor& self, double p, Generator* generator) {
   TD_CHECK_IMPLEMENTED(self.dtype() != DType::kBool && !is_complex(self.dtype()),
                        "\"geometric_cpu\" not implemented for '{}'",
                        scalar_type_name(self.dtype()));
-  if (writable("geometric_", self))
-    cpu::random_geometric(view_of(self), p, generator_or_default(generator));
+  kernels::random_geometric(view_of(self), p, drawing("geometric_", self, generator));
   return self;
 }
 
 Tensor cauchy_(const Tensor& self, double median, double sigma, Generator* generator) {
   check_continuous("Cauchy", self);
-  if (writable("cauchy_", self))
-    cpu::random_cauchy(view_of(self), median, sigma, generator_or_default(generator));
+  kernels::random_cauchy(view_of(self), median, sigma, drawing("cauchy_", self, generator));
   return self;
 }
 
 Tensor log_normal_(const Tensor& self, double mean, double std, Generator* generator) {
   check_floating("log_normal_cpu", self);
-  if (writable("log_normal_", self))
-    cpu::random_log_normal(view_of(self), mean, std, generator_or_default(generator));
+  kernels::random_log_normal(view_of(self), mean, std, drawing("log_normal_", self, generator));
   return self;
 }
 
 Tensor rand(IntSpan size, Generator* generator, const TensorOptions& options) {
-  return finished(impl::uniform_(fresh(size, options, default_dtype()), 0, 1, generator), options);
+  return finished(op::uniform_(fresh(size, options, default_dtype()), 0, 1, generator), options);
 }
 Tensor randn(IntSpan size, Generator* generator, const TensorOptions& options) {
-  return finished(impl::normal_(fresh(size, options, default_dtype()), 0, 1, generator), options);
+  return finished(op::normal_(fresh(size, options, default_dtype()), 0, 1, generator), options);
 }
 Tensor rand_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
-  return finished(impl::uniform_(fresh_like(self, options, format), 0, 1, nullptr), options);
+  return finished(op::uniform_(fresh_like(self, options, format), 0, 1, nullptr), options);
 }
 Tensor randn_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
-  return finished(impl::normal_(fresh_like(self, options, format), 0, 1, nullptr), options);
+  return finished(op::normal_(fresh_like(self, options, format), 0, 1, nullptr), options);
 }
 
 Tensor randint(int64_t low, int64_t high, IntSpan size, Generator* generator,
                const TensorOptions& options) {
-  return finished(impl::random_from_(fresh(size, options, DType::kInt64), low, high, generator),
-                  options);
+  return finished(
+      op::random_inplace_from(fresh(size, options, DType::kInt64), low, high, generator), options);
 }
 Tensor randint_high(int64_t high, IntSpan size, Generator* generator,
                     const TensorOptions& options) {
@@ -345,7 +349,7 @@ Tensor randint_high(int64_t high, IntSpan size, Generator* generator,
 }
 Tensor randint_like(const Tensor& self, int64_t low, int64_t high, const TensorOptions& options,
                     OptMemoryFormat format) {
-  return finished(impl::random_from_(fresh_like(self, options, format), low, high, nullptr),
+  return finished(op::random_inplace_from(fresh_like(self, options, format), low, high, nullptr),
                   options);
 }
 Tensor randint_like_high(const Tensor& self, int64_t high, const TensorOptions& options,
@@ -354,13 +358,15 @@ Tensor randint_like_high(const Tensor& self, int64_t high, const TensorOptions& 
 }
 
 Tensor randperm(int64_t n, Generator* generator, const TensorOptions& options) {
-  const Tensor out = fresh({n}, options, DType::kInt64);
-  TD_CHECK_IMPLEMENTED(!is_complex(out.dtype()) && out.dtype() != DType::kBool,
-                       "\"randperm\" not implemented for '{}'", scalar_type_name(out.dtype()));
-  const int64_t last =
-      is_floating(out.dtype()) ? int64_t{1} << digits(out.dtype()) : largest_integer(out.dtype());
-  TD_CHECK(n - 1 <= last, "randperm: n = {} is too large for {}", n, out.dtype());
-  if (!out.is_meta()) cpu::random_permutation(view_of(out), generator_or_default(generator));
+  const DType dtype = options.dtype.value_or(DType::kInt64);
+  TD_CHECK_IMPLEMENTED(!is_complex(dtype) && dtype != DType::kBool,
+                       "\"randperm\" not implemented for '{}'", scalar_type_name(dtype));
+  const int64_t last = is_floating(dtype) ? int64_t{1} << digits(dtype) : largest_integer(dtype);
+  TD_CHECK(n - 1 <= last, "randperm: n = {} is too large for {}", n, dtype);
+  const Device device = resolved(options.device.value_or(Device()));
+  const Tensor out = written_on_host({n}, dtype, device, [&](const Tensor& t) {
+    kernels::random_permutation(view_of(t), generator_or_default(generator, device));
+  });
   return finished(out, options);
 }
 
@@ -368,15 +374,12 @@ namespace {
 
 void check_deviations(const Tensor& std) {
   TD_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
-  if (std.is_meta()) return;
-  const Tensor wide = impl::_cast(std, DType::kFloat64, MemoryFormat::kContiguous);
-  const auto* values = static_cast<const double*>(wide.data_ptr());
-  for (int64_t i = 0; i < wide.numel(); i++)
-    TD_CHECK(values[i] >= 0, "normal expects all elements of std >= 0.0");
+  for (double value : HostElements<double>(impl::_cast(std, DType::kFloat64, {})))
+    TD_CHECK(value >= 0, "normal expects all elements of std >= 0.0");
 }
 
 Tensor standard_normal(IntSpan sizes, const Tensor& like, double std, Generator* generator) {
-  return impl::normal_(empty_tensor(sizes, like.dtype(), like.device()), 0, std, generator);
+  return op::normal_(empty_tensor(sizes, like.dtype(), like.device()), 0, std, generator);
 }
 
 }  // namespace
@@ -397,7 +400,7 @@ Tensor normal_tensor_tensor(const Tensor& mean, const Tensor& std, Generator* ge
 }
 Tensor normal_float_float(double mean, double std, IntSpan size, Generator* generator,
                           const TensorOptions& options) {
-  return finished(impl::normal_(fresh(size, options, default_dtype()), mean, std, generator),
+  return finished(op::normal_(fresh(size, options, default_dtype()), mean, std, generator),
                   options);
 }
 
@@ -412,21 +415,19 @@ Tensor bernoulli_p(const Tensor& self, double p, Generator* generator) {
 
 Tensor poisson(const Tensor& self, Generator* generator) {
   Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device());
-  if (!out.is_meta())
-    cpu::random_poisson(view_of(out), view_of(op::contiguous(self, MemoryFormat::kContiguous)),
-                        generator_or_default(generator));
+  kernels::random_poisson(view_of(out), view_of(op::contiguous(self, MemoryFormat::kContiguous)),
+                          generator_or_default(generator, out.device()));
   return out;
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, Generator* generator) {
   const DimVector sizes = broadcast_shapes(count.sizes(), prob.sizes());
   Tensor out = empty_tensor(sizes, count.dtype(), count.device());
-  if (out.is_meta()) return out;
   const auto dense = [&](const Tensor& t) {
     return op::contiguous(op::expand(t, sizes, false), MemoryFormat::kContiguous);
   };
-  cpu::random_binomial(view_of(out), view_of(dense(count)), view_of(dense(prob)),
-                       generator_or_default(generator));
+  kernels::random_binomial(view_of(out), view_of(dense(count)), view_of(dense(prob)),
+                           generator_or_default(generator, out.device()));
   return out;
 }
 
@@ -442,14 +443,14 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   TD_CHECK(categories <= int64_t{1} << 24, "number of categories cannot exceed 2^24");
   Tensor out = self.dim() == 1 ? empty_tensor({samples}, DType::kInt64, self.device())
                                : empty_tensor({rows, samples}, DType::kInt64, self.device());
-  if (out.is_meta() || out.numel() == 0) return out;
+  if (out.numel() == 0) return out;
   TD_CHECK(categories > 0, "multinomial: expected at least one category, got shape {}",
            self.sizes());
   const Tensor weights = dense_input(self);
-  cpu::multinomial(
+  kernels::multinomial(
       view_of(alias_tensor(out, {rows, samples}, {samples, 1}, 0)),
       view_of(alias_tensor(weights, {rows, categories}, {categories, 1}, weights.storage_offset())),
-      replacement, generator_or_default(generator));
+      replacement, generator_or_default(generator, out.device()));
   return out;
 }
 
@@ -467,7 +468,7 @@ Tensor dropout_(const Tensor& self, double p, bool train) {
   if (p == 0 || !train || self.numel() == 0) return self;
   if (p == 1) return op::mul_inplace(self, Tensor(0.0));
   const Tensor noise =
-      impl::bernoulli_float_(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
+      op::bernoulli_inplace_float(empty_like_tensor(self, self.dtype()), 1 - p, nullptr);
   return op::mul_inplace(self, op::div(noise, Tensor(1 - p)));
 }
 
@@ -477,7 +478,7 @@ namespace {
 Tensor in_layout_of(const Tensor& like, const Tensor& t) {
   if (t.strides() == like.strides()) return t;
   Tensor copy = empty_strided_tensor(like.sizes(), like.strides(), t.dtype(), t.device());
-  cpu::copy(view_of(copy), view_of(t));
+  kernels::copy(view_of(copy), view_of(t));
   return copy;
 }
 
@@ -487,19 +488,15 @@ std::tuple<Tensor, Tensor> _fused_dropout(const Tensor& input, double p, Generat
   Tensor result = empty_like_tensor(input, input.dtype());
   const Tensor mask =
       empty_strided_tensor(result.sizes(), result.strides(), DType::kBool, result.device());
-  if (!result.is_meta()) {
-    cpu::dropout(view_of(result), view_of(mask), view_of(in_layout_of(result, input)), p,
-                 generator_or_default(generator));
-  }
+  kernels::dropout(view_of(result), view_of(mask), view_of(in_layout_of(result, input)), p,
+                   generator_or_default(generator, result.device()));
   return {result, mask};
 }
 
 Tensor _dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
   Tensor result = empty_like_tensor(grad, grad.dtype());
-  if (!result.is_meta()) {
-    cpu::dropout_backward(view_of(result), view_of(in_layout_of(result, grad)),
-                          view_of(in_layout_of(result, mask)), scale);
-  }
+  kernels::dropout_backward(view_of(result), view_of(in_layout_of(result, grad)),
+                            view_of(in_layout_of(result, mask)), scale);
   return result;
 }
 

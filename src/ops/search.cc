@@ -6,6 +6,9 @@
 
 #include "base/interrupt.h"
 #include "core/layout.h"
+#include "kernel/histogram.h"
+#include "kernel/is_among.h"
+#include "kernel/searchsorted.h"
 #include "kernels/cpu/search.h"
 #include "op/amax.h"
 #include "op/amin.h"
@@ -19,20 +22,16 @@
 #include "op/movedim.h"
 #include "op/nanmedian.h"
 #include "op/narrow.h"
+#include "op/new_zeros.h"
 #include "op/reshape.h"
 #include "op/sort.h"
 #include "op/to_dtype.h"
-#include "op/zeros.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 
 namespace taeda::impl {
 namespace {
 
-void check_has_data(std::string_view op, const Tensor& t) {
-  TD_CHECK_IMPLEMENTED(
-      !t.is_meta(), "{}: the result's sizes depend on data, which a meta tensor does not have", op);
-}
 Tensor dense(const Tensor& t) { return op::contiguous(t, MemoryFormat::kContiguous); }
 Tensor dense(const Tensor& t, DType dtype) { return dense(op::to_dtype(t, dtype, false, {})); }
 
@@ -51,9 +50,9 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
              bool counts) {
   const int64_t k = static_cast<int64_t>(starts.size());
   Runs r;
-  r.starts = empty_tensor({k}, DType::kInt64);
-  r.counts = empty_tensor({counts ? k : 0}, DType::kInt64);
-  r.inverse = empty_tensor({inverse ? n : 0}, DType::kInt64);
+  r.starts = empty_tensor({k}, DType::kInt64, DeviceType::kCPU);
+  r.counts = empty_tensor({counts ? k : 0}, DType::kInt64, DeviceType::kCPU);
+  r.inverse = empty_tensor({inverse ? n : 0}, DType::kInt64, DeviceType::kCPU);
   const auto end_of = [&](int64_t i) { return i + 1 < k ? starts[static_cast<size_t>(i) + 1] : n; };
   int64_t* const first = r.starts.data<int64_t>();
   int64_t* const length = r.counts.data<int64_t>();
@@ -103,9 +102,9 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
     for (int64_t i = begin; i < end; i++) count[place(i)]++;
   });
   const auto k = static_cast<int64_t>(count.size()) - std::count(count.begin(), count.end(), 0);
-  const Tensor values = empty_tensor({k}, DType::kInt64);
-  const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64);
-  const Tensor inverse = empty_tensor({return_inverse ? n : 0}, DType::kInt64);
+  const Tensor values = empty_tensor({k}, DType::kInt64, flat.device());
+  const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64, flat.device());
+  const Tensor inverse = empty_tensor({return_inverse ? n : 0}, DType::kInt64, flat.device());
   int64_t rank = 0;
   for (size_t v = 0; v < count.size(); v++) {
     if (count[v] == 0) continue;
@@ -139,7 +138,6 @@ Tensor as_rows(const Tensor& self, int64_t dim) {
 
 std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool return_inverse,
                                             bool return_counts) {
-  check_has_data("unique", self);
   const Tensor flat = op::reshape(self, {-1});
   if (auto counted = unique_by_counting(flat, return_inverse, return_counts)) {
     auto& [values, inverse, counts] = *counted;
@@ -155,13 +153,12 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
 
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, bool,
                                               bool return_inverse, bool return_counts) {
-  check_has_data("unique_dim", self);
   Tensor rows = as_rows(self, dim);
   // Comparisons must agree with each other, whoever writes self meanwhile.
   if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
   const int64_t n = rows.size(0), width = rows.size(1);
   const std::vector<int64_t> order = cpu::sort_rows(view_of(rows), n, width);
-  Tensor places = empty_tensor({n}, DType::kInt64);
+  Tensor places = empty_tensor({n}, DType::kInt64, self.device());
   std::copy(order.begin(), order.end(), places.data<int64_t>());
   const Tensor sorted = op::index_select(rows, 0, places);
   const Runs r = runs_of(cpu::run_starts(view_of(sorted), n, width), n, order.data(),
@@ -171,7 +168,6 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
 
 std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool return_inverse,
                                                        bool return_counts, OptInt dim) {
-  check_has_data("unique_consecutive", self);
   const Tensor x = dim ? self : dense(op::reshape(self, {-1}));
   const Tensor rows = dim ? as_rows(self, *dim) : x;
   const int64_t n = rows.size(0), width = rows.dim() == 2 ? rows.size(1) : 1;
@@ -210,15 +206,13 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool out_
         "torch.searchsorted(): boundary and sorter must have the same size and sorter dtype long");
     sequence = op::gather(sequence, sequence.dim() - 1, sorter, false);
   }
-  if (self.is_meta())
-    return empty_tensor(b, out_int32 ? DType::kInt32 : DType::kInt64, self.device());
   const DType common = promote_types(sequence.dtype(), self.dtype());
   const int64_t m = a.back(), n = shared ? self.numel() : b.back();
-  Tensor out = empty_tensor(b, DType::kInt64);
+  Tensor out = empty_tensor(b, DType::kInt64, self.device());
   if (self.numel() > 0) {
     const Tensor v = op::reshape(dense(self, common), {self.numel() / std::max<int64_t>(1, n), n});
     const Tensor s = op::reshape(dense(sequence, common), {shared ? 1 : self.numel() / n, m});
-    cpu::searchsorted(view_of(out), view_of(s), view_of(v), right);
+    kernels::searchsorted(view_of(out), view_of(s), view_of(v), right);
   }
   return out_int32 ? op::to_dtype(out, DType::kInt32, false, {}) : out;
 }
@@ -237,7 +231,7 @@ int64_t upper_bound(const Tensor& x) {
 
 Tensor counts_of(const Tensor& x, int64_t minlength) {
   const int64_t room = checked_add(upper_bound(x), 1, "bincount");
-  const Tensor counts = op::zeros({std::max(minlength, room)}, DType::kInt64);
+  const Tensor counts = op::new_zeros(x, {std::max(minlength, room)}, DType::kInt64);
   cpu::bincount(view_of(counts), view_of(x));
   int64_t length = counts.numel();
   for (const auto* p = static_cast<const int64_t*>(counts.data_ptr());
@@ -249,10 +243,9 @@ Tensor counts_of(const Tensor& x, int64_t minlength) {
 }  // namespace
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
-  check_has_data("bincount", self);
   const Tensor x = dense(self, DType::kInt64);
   if (!weights.defined())
-    return x.numel() > 0 ? counts_of(x, minlength) : op::zeros({minlength}, DType::kInt64);
+    return x.numel() > 0 ? counts_of(x, minlength) : op::new_zeros(x, {minlength}, DType::kInt64);
   int64_t length = minlength;
   if (x.numel() > 0) {
     const auto [least, most] = op::aminmax(x, std::nullopt, false);
@@ -260,14 +253,13 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
              "bincount only supports 1-d non-negative integral inputs.");
     length = std::max(length, checked_add(most.item<int64_t>(), 1, "bincount"));
   }
-  Tensor out =
-      op::zeros({length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
+  Tensor out = op::new_zeros(
+      x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
   cpu::sum_by_place(view_of(out), view_of(x), view_of(weights));
   return out;
 }
 
 Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
-  check_has_data("histc", self);
   double low = min.to_double(), high = max.to_double();
   if (low == high && self.numel() > 0) {
     low = op::amin(self, {}, false).item<double>();
@@ -280,18 +272,17 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
     high += 1;
   }
   const DType compute = self.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  Tensor out = op::zeros({bins}, compute);
-  cpu::histogram(view_of(out), view_of(self), low, high);
+  Tensor out = op::new_zeros(self, {bins}, compute);
+  kernels::histogram(view_of(out), view_of(self), low, high);
   return op::to_dtype(out, self.dtype(), false, {});
 }
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   const DType common = promote_types(elements.dtype(), test_elements.dtype());
   Tensor out = empty_tensor(elements.sizes(), DType::kBool, elements.device());
-  if (elements.is_meta()) return out;
   const Tensor sorted =
       std::get<0>(op::sort(op::reshape(dense(test_elements, common), {-1}), 0, false));
-  cpu::is_among(view_of(out), view_of(dense(elements, common)), view_of(sorted), invert);
+  kernels::is_among(view_of(out), view_of(dense(elements, common)), view_of(sorted), invert);
   return out;
 }
 

@@ -29,6 +29,7 @@
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/expr.h"
+#include "ops/host.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
 
@@ -183,9 +184,9 @@ TensorList tensor_split_indices(const Tensor& self, IntSpan indices, int64_t dim
 
 TensorList tensor_split_tensor(const Tensor& self, const Tensor& parts, int64_t dim) {
   if (parts.dim() == 0) return op::tensor_split(self, parts.item_scalar().to_int(), dim);
-  const Tensor dense = op::contiguous(parts, MemoryFormat::kContiguous);
-  const DimVector indices(
-      IntSpan(dense.data<int64_t>(), static_cast<size_t>(dense.numel())));  // others may write it
+  check_has_elements("tensor_split", parts);
+  const HostElements<int64_t> given(parts);
+  const DimVector indices(given.begin(), given.end());  // others may write it
   return op::tensor_split_indices(self, indices, dim);
 }
 
@@ -269,7 +270,6 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
                "in the list.",
                dim, first->sizes()[k], t.sizes()[k], i);
     }
-    contract::same_device("cat", "tensors", first->device(), t);
     total = checked_add(total, t.size(dim), "cat");
   }
   if (!first) return empty_tensor({0}, promotion.result(), tensors[0].device());
@@ -315,7 +315,6 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
     TD_CHECK(tensors[i].sizes() == first.sizes(),
              "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
              first.sizes(), tensors[i].sizes(), i);
-    contract::same_device("stack", "tensors", first.device(), tensors[i]);
     promotion.add(tensors[i]);
   }
   DimVector sizes(first.sizes());

@@ -24,7 +24,7 @@ Tensor as_strided(const Tensor& self, IntSpan size, IntSpan stride, OptInt stora
              "as_strided: Negative strides are not supported at the moment, got strides: {}",
              stride);
   const int64_t needed = storage_bytes_needed(size, stride, offset, self.dtype());
-  TD_CHECK(self.is_meta() || needed <= self.storage()->nbytes(),
+  TD_CHECK(needed <= self.storage()->nbytes(),
            "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
            "storage size of {} are out of "
            "bounds for storage of size {}",

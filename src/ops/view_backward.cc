@@ -117,7 +117,9 @@ struct Layout {
 void add_to(const Tensor& storage, const Layout& layout, const Tensor& values) {
   if (!layout.overlaps()) return void(op::copy_(layout.in(storage), values, false));
   const DimVector flat{-1};
-  const Tensor index = layout.in(op::arange(Scalar(storage.numel()), DType::kInt64));
+  TensorOptions integers(DType::kInt64);
+  integers.device = storage.device();
+  const Tensor index = layout.in(op::arange(Scalar(storage.numel()), integers));
   op::index_add_(storage, 0, op::reshape(index, flat), op::reshape(values, flat),
                  Scalar(int64_t{1}));
 }

@@ -1,11 +1,11 @@
 #include "python/construction.h"
 
+#include "core/device_memory.h"
 #include "core/with_dtype.h"
 #include "op/clone.h"
-#include "op/copy_.h"
 #include "op/detach.h"
 #include "op/empty.h"
-#include "op/empty_strided.h"
+#include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/interop.h"
@@ -405,17 +405,8 @@ PyMethodDef functions[] = {
 }  // namespace
 
 Tensor on_device(const Tensor& x, Device device) {
-  if (device == x.device()) return x;
-  if (device.is_meta()) {
-    TensorOptions options(x.dtype());
-    options.device = device;
-    const Tensor moved = op::empty_strided(x.sizes(), x.strides(), options);
-    return x.requires_grad() ? op::copy_(moved, x, false) : moved;  // a copy for its history
-  }
-  TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
-  TD_CHECK_AS(ErrorKind::kAssertion, device.is_cpu(),
-              "cannot move a tensor to device '{}': no CUDA device was found", device);
-  return x;
+  if (resolved(device) == x.device()) return x;
+  return op::to_device(x, device, false);
 }
 
 Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {

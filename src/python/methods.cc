@@ -1,6 +1,8 @@
 // Tensor's methods that the operator table does not describe: access to values and memory,
 // conversions, copies of the object, the ties to autograd.
 #include "base/interrupt.h"
+#include "core/device_memory.h"
+#include "core/host_copy.h"
 #include "core/shared_memory.h"
 #include "op/alias.h"
 #include "op/clone.h"
@@ -178,18 +180,19 @@ PyObject* tolist(PyObject* self, PyObject*) {
         PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "tolist"));
     return call_torch_function(function.get(), &self, 1, nullptr);
   }
-  const Tensor& x = tensor_of(self);
-  TD_CHECK_IMPLEMENTED(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
+  const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
   return x.dim() == 0 ? kNumberReaders[static_cast<int>(x.dtype())](data) : nested_list(x, data, 0);
   TD_PYTHON_CATCH(nullptr)
 }
 
 PyObject* to_numpy(const Tensor& x, bool force) {
-  if (x.is_meta()) {
+  if (!x.device().is_cpu()) {
+    if (force && !x.is_meta()) return array_from_tensor(host_copy(op::detach(x)));
     raise_python(PyExc_TypeError,
-                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the "
-                 "tensor to host memory first.");
+                 "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                 "tensor to host memory first.",
+                 x.device());
   }
   if (x.requires_grad()) {
     TD_CHECK(
@@ -281,7 +284,7 @@ PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
                     OptMemoryFormat format) {
   const Tensor& x = a.tensor(0);
   const DType target = dtype.value_or(x.dtype());
-  const bool moves = device && !(*device == x.device());
+  const bool moves = device && !(resolved(*device) == x.device());
   const bool relayouts = format && *format != MemoryFormat::kPreserve && !x.is_contiguous(*format);
   if (!copy && !moves && !relayouts && target == x.dtype()) return a.return_argument(0);
   return wrap(unlocked(a, [&] {

@@ -130,6 +130,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_settings(module.get());
   add_memory(module.get());
   add_cuda(module.get());
+  add_fallback(module.get());
   add_files(module.get());
   add_unpickler(module.get());
   add_autograd(module.get());

@@ -24,6 +24,7 @@ void add_interop(PyObject* module);
 void add_settings(PyObject* module);
 void add_memory(PyObject* module);
 void add_cuda(PyObject* module);
+void add_fallback(PyObject* module);
 void add_handover(PyObject* module);
 void add_files(PyObject* module);
 void add_unpickler(PyObject* module);

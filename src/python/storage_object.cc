@@ -7,6 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "core/device_memory.h"
 #include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/call.h"
@@ -67,12 +68,12 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                                    &content, &device)) {
     return nullptr;
   }
-  const Device place = device && device != Py_None ? to_device(device) : Device();
+  const Device place = device && device != Py_None ? resolved(to_device(device)) : Device();
   if (content && PyObject_CheckBuffer(content)) {
     const Ref<Storage> source = storage_from_buffer(content, 0, -1);
     Ref<Storage> copy = Storage::allocate(source->nbytes(), place);
     if (copy->data())
-      std::memcpy(copy->data(), source->data(), static_cast<size_t>(source->nbytes()));
+      copy_memory(copy->data(), place, source->data(), DeviceType::kCPU, source->nbytes());
     return wrap(std::move(copy));
   }
   if (content && (PyList_Check(content) || PyTuple_Check(content)))

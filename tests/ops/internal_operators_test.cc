@@ -106,6 +106,9 @@ class Arguments {
     for (uint32_t n = random_() % 4; n > 0; n--) kept.push_back(tensor());
     list = kept;
   }
+  void make(Device& device) {
+    device = pick<DeviceType>({DeviceType::kCPU, DeviceType::kMeta, DeviceType::kCUDA});
+  }
   void make(IntSpan& list) {
     DimVector& kept = ints_.emplace_back();
     if (rarely()) {

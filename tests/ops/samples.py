@@ -7,6 +7,7 @@ gives both frameworks the same numbers.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any
 
 import numpy as np
 from gen.table import Op
+
+# Where taeda's tensors lie: `pytest --device cuda` (tests/conftest.py). PyTorch's stay on the CPU.
+DEVICE = os.environ.get("TAEDA_TEST_DEVICE", "cpu")
 
 # NumPy has no bfloat16: it is made from float32 by each framework
 NUMPY_TYPES = {"bfloat16": "float32", "complex64": "complex64", "complex128": "complex128"}
@@ -47,6 +51,10 @@ class Maker:
         self.random = np.random.default_rng(self.seed)
         self.made: list[Any] = []
 
+    @property
+    def device(self) -> str:
+        return DEVICE if self.torch.__name__ == "taeda" else "cpu"
+
     def _laid_out(self, t: Any) -> Any:
         if self.layout == "transposed" and t.dim() >= 2:
             return t.transpose(0, -1).contiguous().transpose(0, -1)
@@ -77,7 +85,7 @@ class Maker:
         """A tensor of the dtype under test, uniform in the entry's range."""
         kind = dtype or self.dtype
         t = self.torch.tensor(self._values(shape, kind).tolist(), dtype=getattr(self.torch, kind))
-        t = self._laid_out(t.reshape(shape))
+        t = self._laid_out(t.reshape(shape).to(self.device))
         if self.requires_grad and (t.is_floating_point() or t.is_complex()):
             t = t.detach().clone().requires_grad_()
         self.made.append(t)
@@ -85,15 +93,19 @@ class Maker:
 
     def i(self, *shape: int, high: int = 3) -> Any:
         """Integers in [0, high)."""
-        return self.torch.tensor(
-            self.random.integers(0, high, shape).tolist(), dtype=self.torch.int64
-        ).reshape(shape)
+        return (
+            self.torch.tensor(self.random.integers(0, high, shape).tolist(), dtype=self.torch.int64)
+            .reshape(shape)
+            .to(self.device)
+        )
 
     def b(self, *shape: int) -> Any:
         """Bools."""
-        return self.torch.tensor(
-            (self.random.random(shape) < 0.5).tolist(), dtype=self.torch.bool
-        ).reshape(shape)
+        return (
+            self.torch.tensor((self.random.random(shape) < 0.5).tolist(), dtype=self.torch.bool)
+            .reshape(shape)
+            .to(self.device)
+        )
 
     def arguments(self, sample: str) -> tuple[tuple, dict]:
         space = {
@@ -105,7 +117,10 @@ class Maker:
             "nan": float("nan"),
             "call": lambda *args, **kwargs: (args, kwargs),
         }
-        return eval(f"call({sample})", space)
+        if self.device == "cpu":
+            return eval(f"call({sample})", space)
+        with self.torch.device(self.device):  # for what a sample makes by itself
+            return eval(f"call({sample})", space)
 
 
 def maker(

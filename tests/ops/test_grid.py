@@ -61,7 +61,7 @@ def assert_same(got: Any, expected: Any, context: str, least: float = 1e-9) -> N
         tolerance = max(tolerances.get(str(theirs.dtype), 1e-9), least)
         if "float16" in str(theirs.dtype):
             mine, theirs = mine.float(), theirs.float()
-        a, b = mine.detach().resolve_conj().numpy(), theirs.detach().resolve_conj().numpy()
+        a, b = mine.detach().cpu().resolve_conj().numpy(), theirs.detach().resolve_conj().numpy()
         import numpy
 
         numpy.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=context)
@@ -134,7 +134,7 @@ def test_forms(op: Op) -> None:
                 expected.nan_to_num(),
             )
         if "out" in op.variants and "torch." + op.name in op.python:
-            out = taeda.empty(0, dtype=expected.dtype)
+            out = taeda.empty(0, dtype=expected.dtype, device=expected.device)
             assert getattr(taeda, op.name)(*args, **options, out=out) is out
             assert taeda.equal(out.nan_to_num(), expected.nan_to_num())
         if (

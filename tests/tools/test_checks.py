@@ -41,7 +41,10 @@ def test_only_generated_code_calls_kernels(tmp_path):
     (tmp_path / "ops" / "some.yaml").write_text("- op: f(Tensor x) -> Tensor\n  kernel: f_rows\n")
     (tmp_path / "src/kernels/cpu/f.cc").write_text("cpu::f_rows(out, x);\n")
     (tmp_path / "src/ops/f.cc").write_text("cpu::copy(out, x);\ncpu::f_rows(out, x);\n")
-    assert kernels.check(tmp_path) == ["src/ops/f.cc:2: calls the kernel f_rows of the table"]
+    assert kernels.check(tmp_path) == [
+        "src/ops/f.cc:1: calls cpu::copy, which knows one device",
+        "src/ops/f.cc:2: calls the kernel f_rows of the table",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -40,3 +40,21 @@ def test_a_name_of_several_operators():
 def test_unknown():
     found = show("nosuch")
     assert found.returncode != 0 and "no operator called nosuch" in found.stderr
+
+
+@pytest.mark.parametrize(
+    "name, how",
+    [
+        ("dist", "dist on cuda: as the operators it calls"),
+        ("softmax", "softmax on cuda: fallback (no kernel softmax)"),
+        ("gelu", "gelu on cuda: fallback (no kernel pointwise)"),
+        ("nonzero", "nonzero on cuda: fallback (its body works on the host)"),
+        ("transpose", "transpose on cuda: native"),
+    ],
+)
+def test_says_how_a_device_runs_it(name, how):
+    shown = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "show_op"), name],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert how in shown.stdout

@@ -347,6 +347,23 @@ void index_copy(const View& self, int64_t dim, const View& index, const View& so
               "index_copy_(): index {} is out of bounds for dimension {} with size {}",
               /*wrap=*/false, /*add=*/false);
 }
+namespace {
+std::vector<int64_t> offsets_of(const View& self, int64_t first, Span<const View> indices) {
+  return index_offsets(self, first, indices,
+                       "index {} is out of bounds for dimension {} with size {}", /*wrap=*/true);
+}
+}  // namespace
+
+void index_read(const View& out, const View& self, int64_t first, Span<const View> indices) {
+  index_read(out, self, first, static_cast<int64_t>(indices.size()),
+             offsets_of(self, first, indices));
+}
+void index_write(const View& self, const View& values, int64_t first, Span<const View> indices,
+                 bool add) {
+  index_write(self, values, first, static_cast<int64_t>(indices.size()),
+              offsets_of(self, first, indices), add);
+}
+
 void index_fill(const View& self, int64_t dim, const View& index, const View& value) {
   // The value repeated: strides 0 over [before][positions][after].
   DimVector sizes(self.sizes), strides(self.sizes.size(), 0);

@@ -24,6 +24,12 @@ void index_read(const View& out, const View& self, int64_t first, int64_t count,
 void index_write(const View& self, const View& values, int64_t first, int64_t count,
                  Span<const int64_t> offsets, bool add);
 
+// The same for dimensions first, first + 1, ... indexed by `indices`, tensors of equal sizes:
+// negative ones count from the end, IndexError for those outside before anything is written.
+void index_read(const View& out, const View& self, int64_t first, Span<const View> indices);
+void index_write(const View& self, const View& values, int64_t first, Span<const View> indices,
+                 bool add);
+
 // self[..., index, ...] = value along `dim`; value has one element.
 void index_fill(const View& self, int64_t dim, const View& index, const View& value);
 

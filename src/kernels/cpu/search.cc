@@ -193,6 +193,13 @@ bool is_before(const T& x, const T& y) {
 
 }  // namespace
 
+void masked_scatter(const View& self, const View& mask, const View& source) {
+  const TrueElements elements(mask);
+  TD_CHECK(elements.count() <= source.numel,
+           "Number of elements of source < number of ones in mask");
+  elements.scatter(self, source);
+}
+
 void searchsorted(const View& out, const View& boundaries, const View& values, bool right) {
   const int64_t n = values.sizes[1], m = boundaries.sizes[1];
   const int64_t step = boundaries.sizes[0] == 1 ? 0 : m;

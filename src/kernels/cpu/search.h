@@ -29,6 +29,10 @@ class TrueElements {
   std::vector<int64_t> starts_;  // how many lie before each block of elements, and in all
 };
 
+// self at the k-th true element of `mask`, which has its sizes, = source[k]; RuntimeError where
+// source has fewer.
+void masked_scatter(const View& self, const View& mask, const View& source);
+
 // For each row of `values` [rows, n], the place in the matching row of `boundaries` ([rows, m], or
 // [1, m] for all) that keeps it sorted; after equal elements if `right`. All dense and of one
 // dtype; out int64.

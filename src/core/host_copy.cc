@@ -1,0 +1,20 @@
+#include "core/host_copy.h"
+
+#include "core/device_memory.h"
+#include "core/layout.h"
+
+namespace taeda {
+
+Tensor host_copy(const Tensor& t) {
+  if (t.device().is_cpu()) return t;
+  TD_CHECK_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
+  count_host_read();
+  const int64_t bytes = storage_bytes_needed(t.sizes(), t.strides(), 0, t.dtype());
+  auto host =
+      make_ref<TensorImpl>(Storage::allocate(bytes, DeviceType::kCPU), t.dtype(), DeviceType::kCPU);
+  copy_memory(host->storage->data(), DeviceType::kCPU, t.data_ptr(), t.device(), bytes);
+  host->set_layout(t.sizes(), t.strides(), 0);
+  return Tensor(std::move(host));
+}
+
+}  // namespace taeda

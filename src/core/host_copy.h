@@ -1,0 +1,13 @@
+// The host's look at a tensor's elements. With Tensor::item_scalar the only place where it looks
+// into a device's memory: each look waits for the device and is counted (host_reads()).
+#pragma once
+
+#include "taeda/tensor.h"
+
+namespace taeda {
+
+// `t` in host memory: itself where it lies there, else a copy with the same sizes and strides.
+// NotImplementedError for meta tensors, which have no elements.
+Tensor host_copy(const Tensor& t);
+
+}  // namespace taeda

@@ -1,0 +1,74 @@
+#include "kernels/copy.h"
+
+#include <optional>
+
+#include "core/device_memory.h"
+#include "core/layout.h"
+#include "kernels/cpu/loop.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/launch.h"
+#include "taeda/error.h"
+
+namespace taeda::kernels {
+namespace {
+
+int64_t bytes_spanned(const View& v) {
+  return storage_bytes_needed(v.sizes, v.strides, 0, v.dtype);
+}
+
+bool is_dense(const View& v) { return is_dense_layout(v.sizes, v.strides); }
+
+// A View of a device's memory as one of the host's, with the same layout.
+class OnHost {
+ public:
+  explicit OnHost(const View& view) : view_(view), host_(view), bytes_(bytes_spanned(view)) {
+    if (view.device.is_cpu()) return;
+    buffer_.emplace(bytes_);
+    host_.data = buffer_->data();
+    host_.device = DeviceType::kCPU;
+  }
+  const View& view() const { return host_; }
+  void read() const { copy_memory(host_.data, host_.device, view_.data, view_.device, size()); }
+  void write() const { copy_memory(view_.data, view_.device, host_.data, host_.device, size()); }
+
+ private:
+  int64_t size() const { return buffer_ ? bytes_ : 0; }
+
+  View view_, host_;
+  int64_t bytes_;
+  std::optional<cpu::Scratch<char>> buffer_;
+};
+
+}  // namespace
+
+void fail_absent(std::string_view kernel, Device device) {
+  fail(ErrorKind::kNotImplemented, "the kernel '{}' does not exist for device {}", kernel, device);
+}
+
+void copy(const View& dst, const View& src, bool non_blocking) {
+  if (dst.device.is_cpu() && src.device.is_cpu()) [[likely]]
+    return cpu::copy(dst, src);
+  if (dst.device.is_meta()) return;
+  TD_CHECK_IMPLEMENTED(!src.device.is_meta(), "Cannot copy out of meta tensor; no data!");
+  if (dst.numel == 0) return;
+  if (dst.dtype == src.dtype && dst.strides == src.strides && is_dense(dst))
+    return copy_memory(dst.data, dst.device, src.data, src.device, bytes_spanned(dst),
+                       non_blocking);
+  const OnHost from(src), to(dst);
+  from.read();
+  if (!is_dense(dst)) to.read();  // what lies between its elements is written back, too
+  cpu::copy(to.view(), from.view());
+  to.write();
+}
+
+void fill(const View& dst, const Scalar& value) {
+  if (dst.device.is_cpu()) [[likely]]
+    return cpu::fill(dst, value);
+  if (dst.numel == 0 || dst.device.is_meta()) return;
+  const OnHost to(dst);
+  if (!is_dense(dst)) to.read();
+  cpu::fill(to.view(), value);
+  to.write();
+}
+
+}  // namespace taeda::kernels

@@ -1,0 +1,214 @@
+#include "ops/fallback.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "core/device_memory.h"
+#include "core/layout.h"
+#include "ops/allocate.h"
+#include "ops/contract.h"
+#include "taeda/generator.h"
+#include "taeda/warning.h"
+
+namespace taeda::fallback {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // of the largest element
+
+std::atomic<Policy> policy{Policy::kWarn};
+
+struct Counts {
+  std::mutex lock;
+  std::map<std::string, int64_t, std::less<>> calls;
+};
+Counts& process_counts() {
+  static Counts* const counts = new Counts;  // lives for ever: threads may outlive main()
+  return *counts;
+}
+
+// Whether this is the operator's first call.
+bool count(std::string_view op) {
+  Counts& counts = process_counts();
+  const std::scoped_lock guard(counts.lock);
+  return counts.calls[std::string(op)]++ == 0;
+}
+
+void announce(const Info& info, Device device) {
+  const bool first = count(info.op);
+  switch (policy.load(std::memory_order_relaxed)) {
+    case Policy::kQuiet:
+      return;
+    case Policy::kRefuse:
+      fail(ErrorKind::kNotImplemented, "{} has no kernel for device {}", info.op, device);
+    case Policy::kWarn:
+      if (first)
+        warn(format("{} has no kernel for device {} and runs on the CPU, which is slow", info.op,
+                    device));
+  }
+}
+
+std::string_view name_of(const Info& info, size_t i) {
+  std::string_view rest = info.arguments;
+  for (; i > 0; i--) rest.remove_prefix(rest.find(", ") + 2);
+  return rest.substr(0, rest.find(','));
+}
+
+bool on_device(const Tensor& t) {
+  return t.defined() && !t.device().is_cpu() && !t.device().is_meta();
+}
+
+// Bytes of its storage that a tensor with elements looks at.
+struct Range {
+  explicit Range(const Tensor& t)
+      : begin(t.storage_offset() * t.itemsize() / kAlignment * kAlignment),
+        end(storage_bytes_needed(t.sizes(), t.strides(), t.storage_offset(), t.dtype())) {}
+  int64_t begin, end;
+};
+
+Tensor with_layout(Ref<Storage> storage, const Tensor& like, Device device, int64_t offset) {
+  auto impl = make_ref<TensorImpl>(std::move(storage), like.dtype(), device);
+  impl->set_layout(like.sizes(), like.strides(), offset);
+  return Tensor(std::move(impl));
+}
+
+// Where `t` lies once its storage begins `bytes` later.
+int64_t shifted(const Tensor& t, int64_t bytes) {
+  return t.storage_offset() + bytes / t.itemsize();
+}
+
+}  // namespace
+
+Call::Call(const Info& info, Span<const Tensor* const> tensors, Span<const TensorSpan> lists) {
+  const auto each = [&](const auto& body) {
+    for (const Tensor* t : tensors) body(*t);
+    for (const TensorSpan list : lists)
+      for (const Tensor& t : list) body(t);
+  };
+  each([&](const Tensor& t) {
+    if (on_device(t) && device_.is_cpu()) device_ = t.device();
+  });
+  if (info.devices != Devices::kAny) check_devices(info, tensors, lists);
+  announce(info, device_);
+  each([&](const Tensor& t) { reserve(t); });
+  for (Mirror& m : mirrors_) {
+    m.host = Storage::allocate(m.end - m.begin, DeviceType::kCPU);
+    copy_memory(m.host->data(), DeviceType::kCPU, static_cast<char*>(m.device->data()) + m.begin,
+                m.device->device(), m.end - m.begin);
+    if (!m.device->writable()) m.host->set_read_only();
+    if (!m.device->resizable()) m.host->forbid_resize();
+  }
+  for (const Tensor* t : tensors) tensors_.push_back(mirrored(*t));
+  for (const TensorSpan list : lists) {
+    TensorList& mirrors = lists_.emplace_back();
+    for (const Tensor& t : list) mirrors.push_back(mirrored(t));
+  }
+}
+
+Generator* Call::generator(Generator* given) const {
+  Generator& of_device = generator_or_default(given, device_);
+  const std::scoped_lock guard(of_device.mutex());
+  return &of_device.twister();
+}
+
+void Call::check_devices(const Info& info, Span<const Tensor* const> tensors,
+                         Span<const TensorSpan> lists) const {
+  const auto check = [&](const Tensor& t, size_t i, bool cpu_allowed) {
+    if (!t.defined() || t.device() == device_ || t.impl()->wrapped_number) return;
+    if (!(cpu_allowed && t.device().is_cpu()))
+      contract::fail_device(info.op, name_of(info, i), device_, t.device());
+  };
+  for (size_t i = 0; i < tensors.size(); i++) {
+    const bool number =
+        info.devices == Devices::kPointwise && tensors[i]->defined() && tensors[i]->dim() == 0;
+    check(*tensors[i], i, number);
+  }
+  for (size_t i = 0; i < lists.size(); i++)
+    for (const Tensor& t : lists[i])
+      check(t, tensors.size() + i, info.devices == Devices::kIndexed);
+}
+
+// Makes sure that a mirror holds what `t` looks at.
+void Call::reserve(const Tensor& t) {
+  if (!on_device(t)) return;
+  const Range range(t);
+  const auto at = std::find_if(mirrors_.begin(), mirrors_.end(),
+                               [&](const Mirror& m) { return m.device == t.storage(); });
+  if (at == mirrors_.end()) {
+    mirrors_.push_back({t.storage(), {}, std::min(range.begin, range.end), range.end, &t});
+  } else {
+    at->begin = std::min(at->begin, range.begin);
+    at->end = std::max(at->end, range.end);
+  }
+}
+
+Tensor Call::mirrored(const Tensor& t) {
+  if (!on_device(t)) return t;
+  for (const auto& [argument, mirror] : known_)
+    if (argument->is_same(t)) return mirror;
+  const auto m = std::find_if(mirrors_.begin(), mirrors_.end(),
+                              [&](const Mirror& m) { return m.device == t.storage(); });
+  Tensor mirror = with_layout(m->host, t, DeviceType::kCPU, shifted(t, -m->begin));
+  mirror.impl()->wrapped_number = t.impl()->wrapped_number;
+  known_.emplace_back(&t, mirror);
+  return mirror;
+}
+
+// Operators count what they write in the storage's version.
+void Call::finish() {
+  for (const auto& [argument, mirror] : known_) {
+    if (mirror.sizes() == argument->sizes() && mirror.strides() == argument->strides()) continue;
+    // A resized out=: its storage grows with it.
+    const Mirror& m = *std::find_if(mirrors_.begin(), mirrors_.end(),
+                                    [&](const Mirror& m) { return m.host == mirror.storage(); });
+    const int64_t needed = m.begin + m.host->nbytes();
+    if (needed > m.device->nbytes()) m.device->resize(needed);
+    argument->impl()->set_layout(mirror.sizes(), mirror.strides(), argument->storage_offset());
+  }
+  for (const Mirror& m : mirrors_) {
+    if (m.host->version() == 0) continue;
+    const int64_t bytes = std::min(m.host->nbytes(), m.device->nbytes() - m.begin);
+    copy_memory(static_cast<char*>(m.device->data()) + m.begin, m.device->device(), m.host->data(),
+                DeviceType::kCPU, bytes);
+    m.owner->impl()->bump_version();
+  }
+}
+
+Tensor Call::moved(Tensor result) {
+  if (!result.defined() || !result.device().is_cpu()) return result;
+  for (const auto& [argument, mirror] : known_)
+    if (mirror.is_same(result)) return *argument;
+  for (const Mirror& m : mirrors_) {
+    if (m.host == result.storage())
+      return with_layout(m.device, result, m.device->device(), shifted(result, m.begin));
+  }
+  const Range range(result);
+  const int64_t begin = std::min(range.begin, range.end), bytes = range.end - begin;
+  Ref<Storage> storage = Storage::allocate(bytes, device_);
+  copy_memory(storage->data(), device_, static_cast<char*>(result.storage()->data()) + begin,
+              DeviceType::kCPU, bytes);
+  const int64_t offset = result.numel() ? shifted(result, -begin) : 0;
+  return with_layout(std::move(storage), result, device_, offset);
+}
+
+TensorList Call::moved(TensorList results) {
+  for (Tensor& t : results) t = moved(std::move(t));
+  return results;
+}
+
+std::vector<std::pair<std::string, int64_t>> counts() {
+  Counts& counts = process_counts();
+  const std::scoped_lock guard(counts.lock);
+  return {counts.calls.begin(), counts.calls.end()};
+}
+
+void reset_counts() {
+  Counts& counts = process_counts();
+  const std::scoped_lock guard(counts.lock);
+  counts.calls.clear();
+}
+
+void set_policy(Policy value) { policy.store(value, std::memory_order_relaxed); }
+
+}  // namespace taeda::fallback

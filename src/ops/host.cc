@@ -1,0 +1,29 @@
+#include "ops/host.h"
+
+#include "core/layout.h"
+#include "kernels/copy.h"
+#include "ops/contract.h"
+
+namespace taeda {
+
+OptScalar known_number(const Tensor& t) {
+  return t.is_meta() ? std::nullopt : OptScalar(t.item_scalar());
+}
+
+bool known_true(const Tensor& condition) {
+  const OptScalar value = known_number(condition);
+  return value && value->to_bool();
+}
+
+void check_has_elements(std::string_view op, const Tensor& t) {
+  if (t.is_meta()) contract::fail_sizes(op);
+}
+
+Tensor moved_to(const Tensor& t, Device device, bool non_blocking) {
+  Tensor moved =
+      empty_strided_tensor(t.sizes(), preserved_strides(t.sizes(), t.strides()), t.dtype(), device);
+  kernels::copy(view_of(moved), view_of(t), non_blocking);
+  return moved;
+}
+
+}  // namespace taeda
