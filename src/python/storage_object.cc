@@ -43,7 +43,7 @@ void storage_dealloc(PyObject* self) {
 Ref<Storage> storage_of_bytes(PyObject* sequence, Device device) {
   const PyRef items = PyRef::check(PySequence_Fast(sequence, "UntypedStorage"));
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.get());
-  Ref<Storage> storage = Storage::allocate(n, device);
+  Ref<Storage> storage = Storage::allocate(n, DeviceType::kCPU);
   auto* const bytes = static_cast<unsigned char*>(storage->data());
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject* const item = PySequence_Fast_GET_ITEM(items.get(), i);
@@ -55,7 +55,10 @@ Ref<Storage> storage_of_bytes(PyObject* sequence, Device device) {
     }
     if (bytes) bytes[i] = static_cast<unsigned char>(to_int(item) & 255);
   }
-  return storage;
+  if (device.is_cpu()) return storage;
+  Ref<Storage> there = Storage::allocate(n, device);
+  if (there->data()) copy_memory(there->data(), device, storage->data(), DeviceType::kCPU, n);
+  return there;
 }
 
 // UntypedStorage(nbytes=0), UntypedStorage(buffer) or UntypedStorage([1, 2]): new memory with

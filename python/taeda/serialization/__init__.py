@@ -429,6 +429,8 @@ def default_restore_location(storage: Any, location: str) -> Any:
             "False. If you are running on a CPU-only machine, please use torch.load with "
             "map_location=torch.device('cpu') to map your storages to the CPU."
         )
+    if kind == "cuda":
+        return storage.to(device=location)
     raise RuntimeError(
         "don't know how to restore data location of torch.storage.UntypedStorage "
         f"(tagged with {location[:40]})"
