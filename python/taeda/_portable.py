@@ -78,10 +78,23 @@ def _class(kind: type) -> Any:
     return _named("." + module, kind.__name__) if package == "taeda" else kind
 
 
+def on_host(storage: Any) -> Any:
+    """The storage, or a copy of another device's in the host's memory."""
+    if storage.device.type == "cpu":
+        return storage
+    from taeda._storage_methods import elements
+
+    return elements(storage).cpu().untyped_storage()
+
+
 def reduce_storage(storage: Any) -> tuple:
     """What ``UntypedStorage.__reduce__`` gives: its bytes."""
     if storage.device.type == "meta":
         return functools.partial(_named(".", "UntypedStorage"), device="meta"), (storage.nbytes(),)
+    if storage.device.type != "cpu":
+        data = bytes(on_host(storage))
+        make = functools.partial(_named(".", "UntypedStorage"), device=str(storage.device))
+        return make, (data,)
     data = bytes(storage)
     args = (data, sys.byteorder, len(data), 0, _dtype(taeda.uint8))
     return Later(getattr, _named(".", "UntypedStorage"), "from_buffer"), args

@@ -181,13 +181,14 @@ void Tensor::set_data(const Tensor& value) {
   TensorImpl* to = impl();
   const TensorImpl* from = value.impl();
   TD_CHECK(defined() && value.defined(), "set_data: the tensor is undefined");
-  TD_CHECK(to->device.type == from->device.type,
+  TD_CHECK(to->device.is_meta() == from->device.is_meta(),
            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
            "incompatible tensor type.");
   TD_CHECK(!requires_grad() || is_inexact(value.dtype()),
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   if (to == from) return;  // set_layout would read the sizes that it overwrites
-  const bool changed = to->dtype != from->dtype || to->sizes != from->sizes;
+  const bool changed =
+      to->dtype != from->dtype || to->sizes != from->sizes || to->device != from->device;
   const uint32_t version = to->inference ? 0 : to->version();
   Ref<VersionCounter> counter = make_ref<VersionCounter>();
   counter->value = version;
@@ -195,6 +196,7 @@ void Tensor::set_data(const Tensor& value) {
   to->own_version = std::move(counter);
   to->dtype = from->dtype;
   to->device = from->device;
+  to->keys = (to->keys - kDeviceKeys) | (from->keys & kDeviceKeys);
   to->set_layout(from->sizes, from->strides, from->offset);
   if (changed) autograd::forget_accumulator(*this);
 }

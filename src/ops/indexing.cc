@@ -6,6 +6,7 @@
 #include "op/index_put_.h"
 #include "op/select.h"
 #include "op/slice.h"
+#include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
@@ -172,11 +173,12 @@ void set(const Indexed& place, const Tensor& value) {
   if (place.advanced()) {
     const bool converts =
         value.impl()->wrapped_number || value.dim() == 0 || is_mask(place.indices.back());
-    op::index_put_(target, place.indices,
-                   converts && value.dtype() != target.dtype()
-                       ? op::to_dtype(value, target.dtype(), false, std::nullopt)
-                       : value,
-                   /*accumulate=*/false);
+    Tensor written = converts && value.dtype() != target.dtype()
+                         ? op::to_dtype(value, target.dtype(), false, std::nullopt)
+                         : value;
+    if (value.dim() == 0 && value.device() != target.device() && value.device().is_cpu())
+      written = op::to_device(written, target.device(), false);
+    op::index_put_(target, place.indices, written, /*accumulate=*/false);
   } else if (value.impl()->wrapped_number) {
     op::fill_(target, value);
   } else {

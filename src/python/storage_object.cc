@@ -196,8 +196,13 @@ PyObject* get_sizeof(PyObject* self, PyObject*) {
 PyObject* to_bytes(PyObject* self, PyObject*) { return PyBytes_FromObject(self); }
 PyObject* to_list(PyObject* self, PyObject*) { return PySequence_List(self); }
 PyObject* copy(PyObject* self, PyObject*) {
-  return call_python(
-      [&] { return PyObject_CallOneArg(reinterpret_cast<PyObject*>(storage_type), self); });
+  TD_PYTHON_TRY
+  const Storage& from = *cast(self)->storage;
+  const Device device = from.device();
+  Ref<Storage> to = Storage::allocate(from.nbytes(), device);
+  if (to->data()) copy_memory(to->data(), device, from.data(), device, from.nbytes());
+  return wrap(std::move(to));
+  TD_PYTHON_CATCH(nullptr)
 }
 PyObject* reduce(PyObject* self, PyObject*) {
   PyRef portable =

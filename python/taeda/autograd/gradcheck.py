@@ -111,7 +111,7 @@ def _analytical_columns(
 
 
 def _close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
-    return a.shape == b.shape and taeda.allclose(a, b, rtol, atol)
+    return a.shape == b.shape and taeda.allclose(a.to(b.device), b, rtol, atol)
 
 
 def _mismatch(kind: str, o: int, i: int, numerical: Tensor, analytical: Tensor) -> str:
@@ -209,6 +209,7 @@ def _check_forward(func: Callable, inputs: tuple, eps: float, atol: float, rtol:
 
 def _random_vector(like: Tensor, generator: Any) -> Tensor:
     v = taeda.rand(_as_reals(like).numel(), dtype=taeda.float64, generator=generator)
+    v = v.to(like.device)
     return v / v.norm() if v.numel() else v
 
 
@@ -259,7 +260,7 @@ def _check_fast(
 def _pulled_back(y: Tensor, x: Tensor, gy: Tensor, u: Tensor) -> Tensor:
     """The product of u with the gradient of x for the gradient gy of y."""
     g = _grad(y, x, gy, retain_graph=True, allow_unused=True)[0] if y.requires_grad else None
-    return taeda.zeros((), dtype=taeda.float64) if g is None else (_as_reals(g) * u).sum()
+    return u.new_zeros(()) if g is None else (_as_reals(g) * u).sum()
 
 
 def _check_undefined_grad(func: Callable, inputs: tuple) -> None:
@@ -377,7 +378,7 @@ def _given_gradients(outputs: Sequence[Tensor], strided: bool) -> tuple:
     made = []
     for y in outputs:
         reals = taeda.randn(_as_reals(y).numel(), dtype=taeda.float64, generator=generator)
-        gy = _from_reals(reals, y)
+        gy = _from_reals(reals.to(y.device), y)
         if strided:
             gy = taeda.stack([gy, gy], -1).select(-1, 0)
         made.append(gy.detach().requires_grad_())

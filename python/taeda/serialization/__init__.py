@@ -17,6 +17,7 @@ from pickle import UnpicklingError
 from typing import IO, Any
 
 import taeda
+from taeda._portable import on_host
 
 from . import _pickle_writer
 from ._legacy import check_bools, load_legacy
@@ -130,7 +131,7 @@ def save(
         if not _disable_byteorder_record:
             archive.write("byteorder", sys.byteorder.encode())
         for key, (storage, nbytes, dtype) in enumerate(storages):
-            archive.write_storage(f"data/{key}", storage, nbytes, dtype == taeda.bool)
+            archive.write_storage(f"data/{key}", on_host(storage), nbytes, dtype == taeda.bool)
         archive.write("version", b"3\n")
         archive.close()
 
@@ -430,7 +431,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
             "map_location=torch.device('cpu') to map your storages to the CPU."
         )
     if kind == "cuda":
-        return storage.to(device=location)
+        return taeda.UntypedStorage(on_host(storage), device=location)
     raise RuntimeError(
         "don't know how to restore data location of torch.storage.UntypedStorage "
         f"(tagged with {location[:40]})"

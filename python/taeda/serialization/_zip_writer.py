@@ -70,7 +70,7 @@ class ZipWriter:
         or 1, which is what a reader may count on.
         """
         header, crc = self._begin(name, nbytes), 0
-        view = memoryview(storage.cpu()).cast("B") if nbytes else memoryview(b"")
+        view = memoryview(storage).cast("B") if nbytes else memoryview(b"")
         if len(view) != nbytes:
             raise RuntimeError("save: a storage changed its size while it was saved")
         for begin in range(0, nbytes, _CHUNK_BYTES):

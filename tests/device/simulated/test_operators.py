@@ -1,0 +1,163 @@
+"""Operators, copies, gradients and files with tensors on a simulated device: all on fallback."""
+
+import copy
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import taeda
+from taeda import _C
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    _C._set_fallback("quiet")
+    yield
+    _C._set_fallback("quiet")
+
+
+def on_cuda(values):
+    return taeda.tensor(values, device="cuda")
+
+
+def test_results_lie_on_the_device():
+    x = on_cuda([[1.0, 2.0], [3.0, 4.0]])
+    y = (x @ x + 1).softmax(-1)
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    e = np.exp((a @ a + 1) - (a @ a + 1).max(-1, keepdims=True))
+    assert y.device == taeda.device("cuda:0")
+    np.testing.assert_allclose(y.cpu().numpy(), e / e.sum(-1, keepdims=True), rtol=1e-6)
+
+
+def test_the_second_device():
+    x = taeda.ones(3, device="cuda:1")
+    assert (x + x).device == taeda.device("cuda:1")
+    with pytest.raises(RuntimeError, match="cuda:0"):
+        x + taeda.ones(3, device="cuda:0")
+    assert x.to("cuda:0").sum().item() == 3
+
+
+def test_to_is_the_tensor_itself_where_it_is_there():
+    x = taeda.ones(2, device="cuda")
+    assert x.to("cuda") is x and x.to("cuda:0") is x and x.cuda() is x
+    assert x.to("cuda", copy=True) is not x
+    assert x.cpu().device.type == "cpu"
+    assert x.to("cpu", taeda.float64).dtype == taeda.float64
+
+
+def test_copies_convert_and_broadcast():
+    x = taeda.zeros(2, 3, device="cuda")
+    x[:, 1].copy_(taeda.tensor([1, 2]))
+    x.t()[2] = 7
+    assert x.tolist() == [[0, 1, 7], [0, 2, 7]]
+    host = taeda.empty(3, 2).t()
+    host.copy_(x)
+    assert host.tolist() == x.tolist()
+
+
+def test_reading():
+    x = on_cuda([1.5, -2.0])
+    before = _C._host_reads()
+    assert x[1].item() == -2.0
+    assert float(x[0]) == 1.5
+    assert x.tolist() == [1.5, -2.0]
+    assert repr(x) == "tensor([ 1.5000, -2.0000], device='cuda:0')"
+    assert f"{x[0]:.2f}" == "1.50"
+    assert bool(x[0] > 0)
+    assert _C._host_reads() > before
+
+
+def test_numpy_and_dlpack_are_for_the_host():
+    x = taeda.ones(2, device="cuda")
+    with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+        x.numpy()
+    assert x.numpy(force=True).tolist() == [1, 1]
+    with pytest.raises(BufferError):
+        memoryview(x)
+    with pytest.raises(BufferError):
+        x.__dlpack__()
+
+
+def test_gradients_cross_devices():
+    x = taeda.tensor([1.0, 2.0], requires_grad=True)
+    y = x.to("cuda")
+    assert "ToCopyBackward0" in str(y.grad_fn)
+    (y * y).sum().backward()
+    assert x.grad.device.type == "cpu" and x.grad.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_model_trains_as_on_the_cpu(fused):
+    def train(device):
+        taeda.manual_seed(0)
+        model = taeda.nn.Sequential(
+            taeda.nn.Conv2d(1, 2, 3, bias=False), taeda.nn.BatchNorm2d(2), taeda.nn.ReLU(),
+            taeda.nn.Flatten(), taeda.nn.Linear(18, 3),
+        )  # fmt: skip
+        x, target = taeda.randn(4, 1, 5, 5), taeda.tensor([0, 1, 2, 0])
+        model.to(device)
+        optimizer = taeda.optim.Adam(model.parameters(), lr=0.01, fused=fused)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = taeda.nn.functional.cross_entropy(model(x.to(device)), target.to(device))
+            loss.backward()
+            optimizer.step()
+        return [p.detach().cpu().numpy() for p in model.parameters()], loss.item()
+
+    (cpu, cpu_loss), (cuda, cuda_loss) = train("cpu"), train("cuda")
+    assert cuda_loss == pytest.approx(cpu_loss, rel=1e-5)
+    for a, b in zip(cpu, cuda, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_fallback_is_counted_and_warned_of_once():
+    x = taeda.ones(2, device="cuda")
+    _C._reset_fallback_counts()
+    _C._set_fallback("warn")
+    with pytest.warns(UserWarning, match="exp has no kernel for device cuda:0"):
+        x.exp()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x.exp()
+    assert _C._fallback_counts() == {"exp": 2}
+    _C._set_fallback("refuse")
+    with pytest.raises(NotImplementedError, match="exp has no kernel"):
+        x.exp()
+
+
+def test_an_error_leaves_the_destination_as_it_was():
+    x = taeda.zeros(3, device="cuda")
+    with pytest.raises(IndexError):
+        x[on_cuda([0, 5])] = 1.0
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_random_numbers_follow_the_devices_generator():
+    taeda.cuda.manual_seed(5)
+    a = taeda.rand(4, device="cuda")
+    taeda.cuda.manual_seed(5)
+    assert taeda.equal(a, taeda.rand(4, device="cuda"))
+    g = taeda.Generator(device="cuda")
+    assert taeda.randn(3, device="cuda", generator=g).device.type == "cuda"
+    with pytest.raises(RuntimeError, match="generator"):
+        taeda.rand(3, generator=g)
+
+
+@pytest.mark.parametrize("wrap", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_objects_stay_on_the_device(wrap):
+    x = on_cuda([1.0, 2.0])
+    y = wrap(x)
+    assert y.device == x.device and y.tolist() == [1, 2]
+
+
+def test_files():
+    file = io.BytesIO()
+    taeda.save({"x": on_cuda([1.0, 2.0])[1:]}, file)
+    file.seek(0)
+    x = taeda.load(file)["x"]
+    assert x.device == taeda.device("cuda:0") and x.tolist() == [2]
+    file.seek(0)
+    assert taeda.load(file, map_location="cpu")["x"].device.type == "cpu"
