@@ -161,3 +161,76 @@ def test_files():
     assert x.device == taeda.device("cuda:0") and x.tolist() == [2]
     file.seek(0)
     assert taeda.load(file, map_location="cpu")["x"].device.type == "cpu"
+
+
+LAYERS = {
+    "conv": (lambda nn: nn.Conv2d(2, 3, 3, padding=1), (2, 2, 5, 5)),
+    "conv_transpose": (lambda nn: nn.ConvTranspose1d(2, 3, 3, stride=2), (2, 2, 5)),
+    "batch_norm": (lambda nn: nn.BatchNorm2d(2), (3, 2, 4, 4)),
+    "layer_norm": (lambda nn: nn.LayerNorm(6), (3, 6)),
+    "group_norm": (lambda nn: nn.GroupNorm(2, 4), (3, 4, 5)),
+    "max_pool": (lambda nn: nn.MaxPool2d(2), (2, 2, 6, 6)),
+    "adaptive_pool": (lambda nn: nn.AdaptiveAvgPool2d(2), (2, 2, 5, 5)),
+    "linear": (lambda nn: nn.Bilinear(6, 6, 2), (3, 6)),
+    "lstm": (lambda nn: nn.LSTM(6, 4, num_layers=2), (5, 3, 6)),
+    "gru": (lambda nn: nn.GRU(6, 4, bidirectional=True), (5, 3, 6)),
+    "transformer": (lambda nn: nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0), (5, 3, 6)),
+    "activation": (lambda nn: nn.Sequential(nn.PReLU(), nn.GELU(), nn.Softmax(-1)), (3, 6)),
+    "upsample": (lambda nn: nn.Upsample(scale_factor=2, mode="bilinear"), (1, 2, 3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_the_cpus(name):
+    """The CPU's layers are tested against PyTorch; a device gives the same values and gradients."""
+    make, sizes = LAYERS[name]
+    taeda.manual_seed(1)
+    layer, x = make(taeda.nn), taeda.randn(sizes)
+
+    def run(device):
+        module, given = copy.deepcopy(layer).to(device), x.detach().to(device).requires_grad_()
+        inputs = (given, given) if name == "linear" else (given,)
+        result = module(*inputs)
+        out = result[0] if isinstance(result, tuple) else result
+        assert out.device.type == device
+        out.square().sum().backward()
+        tensors = [out, given.grad, *(p.grad for p in module.parameters()), *module.buffers()]
+        return [t.detach().cpu().numpy() for t in tensors]
+
+    for a, b in zip(run("cpu"), run("cuda"), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_ctc_loss():
+    def run(device):
+        taeda.manual_seed(2)
+        x = taeda.randn(6, 2, 4).log_softmax(-1).to(device).requires_grad_()
+        target = taeda.tensor([[1, 2, 1], [3, 3, 0]]).to(device)
+        loss = taeda.nn.functional.ctc_loss(x, target, (6, 6), (3, 2))
+        loss.backward()
+        return loss.item(), x.grad.cpu().numpy()
+
+    (cpu, cpu_grad), (cuda, cuda_grad) = run("cpu"), run("cuda")
+    assert cuda == pytest.approx(cpu, rel=1e-6)
+    np.testing.assert_allclose(cpu_grad, cuda_grad, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "LBFGS"]
+)
+def test_optimizers_step_as_on_the_cpu(name):
+    def run(device):
+        x = taeda.linspace(-1, 1, 8).to(device).requires_grad_()
+        optimizer = getattr(taeda.optim, name)([x], lr=0.1)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (x**2 + x.sin()).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(4):
+            optimizer.step(closure)
+        return x.detach().cpu().numpy()
+
+    np.testing.assert_allclose(run("cpu"), run("cuda"), rtol=1e-5, atol=1e-6)

@@ -196,7 +196,7 @@ def _ctc_of_each(
     """-log of the probability of all alignments, by the forward recursion over frames."""
     frames, batch, _ = log_probs.shape
     # labels with blanks between and around them
-    extended = taeda.full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
+    extended = log_probs.new_full((batch, 2 * labels.shape[1] + 1), blank, dtype=taeda.int64)
     extended[:, 1::2] = labels
     # a label may follow another one without the blank between them
     may_skip = (extended[:, 2:] != blank) & (extended[:, 2:] != extended[:, :-2])
@@ -206,7 +206,7 @@ def _ctc_of_each(
     for frame in range(frames):
         said = log_probs[frame].gather(1, extended).clamp_min(_IMPOSSIBLE)
         if frame == 0:
-            start = taeda.arange(extended.shape[1]) < 2
+            start = taeda.arange(extended.shape[1], device=log_probs.device) < 2
             ways = taeda.where(start, 0.0, _IMPOSSIBLE).to(log_probs.dtype).expand_as(said)
         else:
             one = taeda.cat([none, reached[:, :-1]], 1)
@@ -246,13 +246,14 @@ def ctc_loss(
         raise RuntimeError(
             f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}"
         )
-    inputs = taeda.as_tensor(input_lengths).reshape(-1).long()
-    lengths = taeda.as_tensor(target_lengths).reshape(-1).long()
+    inputs = taeda.as_tensor(input_lengths, device=log_probs.device).reshape(-1).long()
+    lengths = taeda.as_tensor(target_lengths, device=log_probs.device).reshape(-1).long()
     labels = _label_rows(targets, lengths).long()
     _check_ctc(log_probs, inputs, labels, lengths, blank)
     losses = _ctc_of_each(log_probs, labels, inputs, lengths, blank)
     # a term of value 0 whose gradient is the softmax's part in that of the scores
-    used = (taeda.arange(len(log_probs)).unsqueeze(1) < inputs).to(log_probs.dtype)
+    frames = taeda.arange(len(log_probs), device=log_probs.device)
+    used = (frames.unsqueeze(1) < inputs).to(log_probs.dtype)
     norms = (log_probs.logsumexp(-1) * used).sum(0)
     losses = losses + (norms - norms.detach())
     impossible = losses.detach() > -_IMPOSSIBLE / 2
