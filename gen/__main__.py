@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, declare, kernels, operators, pointwise, public, python, table
+from . import autograd, cpp, declare, kernels, operators, pointwise, public, python, records, table
 from .pieces import cut
 from .schema import SchemaError
 
@@ -107,6 +107,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "kernels/switch.cc": kernels.switch_file(launched),
         "_C.pyi": python.stubs(ops),
     } | kernels.headers(launched)
+    files["src/ops_records.cc"] = records.list_file(ops)
     needed = declare.Needed(known)
     for stem, members in pieces(ops).items():
         files[f"src/ops_{stem}.cc"] = needed.complete(operators.source_file(members, known))

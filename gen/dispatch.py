@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
+from . import records
 from .contract import wrap_lines
 from .cpp import internal_names, internal_parameters, names, out_names, parameters
 from .fallback import is_native
 from .saved import keeps_first_input
 from .table import Op
-
-
-def autocast_lines(op: Op) -> list[str]:
-    """Under torch.autocast the entry function calls itself, outside of it, on converted tensors."""
-    if op.autocast is None:
-        return []
-    if op.autocast == "none":
-        return ["  const autocast::Pause outside;"]
-    tensors = [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
-    to = {"lower": "autocast::lower_dtype()", "float32": "DType::kFloat32"}.get(
-        op.autocast, f"autocast::widest({{{', '.join(tensors)}}})"
-    )
-    args = [
-        f"autocast::cast({n}, to)" if n in tensors else n for n in (a.name for a in op.sig.args)
-    ]
-    return [
-        "  if (thread_modes.autocast) [[unlikely]] {",
-        f"    const DType to = {to};",
-        "    const autocast::Pause outside;",
-        f"    return op::{op.ident}({', '.join(args)});",
-        "  }",
-    ]
 
 
 def keys_expression(op: Op) -> str:
@@ -50,22 +29,29 @@ def layers(op: Op) -> list[str]:
     return [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
 
 
+def row(op: Op) -> list[str]:
+    """One handler a key, in the order of the keys: generic ones share one."""
+    modes = f"modes_{op.ident}"
+    own = layers(op) or ["nullptr", "nullptr"]
+    return [*devices(op), modes, modes, *own, modes, modes, modes, modes]
+
+
 def dispatch_lines(op: Op) -> list[str]:
     """The constant table, redispatch, and the entry function op::IDENT with its variants."""
     kind = f"{op.ident}_fn"
-    row = ", ".join([*devices(op), *layers(op)])
-    below = "" if layers(op) else " & kDeviceKeys"
+    below = "" if layers(op) else " - kDifferentiationKeys"
+    handler = f"table_{op.ident}[(keys{below}).highest()]"
     lines = [
+        *records.modes_lines(op, internal_parameters(op)),
         f"using {kind} = {op.sig.return_cpp} (*)({internal_parameters(op)});",
-        f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{row}}};",
+        f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         f"{op.sig.return_cpp} redispatch::{op.ident}({internal_parameters(op)}) {{",
-        f"  return table_{op.ident}[{'keys' if layers(op) else '(keys & kDeviceKeys)'}.highest()]({internal_names(op)});",
+        f"  return {handler}({internal_names(op)});",
         "}",
     ]
     entry_names = internal_names(op, into="Tensor()")
     lines += [
         f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{",
-        *autocast_lines(op),
         *("  " + line for line in wrap_lines(op)),
         f"  const KeySet keys = dispatch::effective({keys_expression(op)}){below};",
         f"  return table_{op.ident}[keys.highest()]({entry_names});",
@@ -86,7 +72,7 @@ def dispatch_lines(op: Op) -> list[str]:
                 f"Tensor op::{op.ident}_out({parameters(op.sig)}, const Tensor& out) {{",
                 *("  " + line for line in wrap_lines(op)),
                 f'  dispatch::check_out("{op.name}", out{"".join(", " + a.name for a in op.sig.tensor_args)});',
-                f"  const KeySet keys = dispatch::effective({keys_expression(op)}) & kDeviceKeys;",
+                f"  const KeySet keys = dispatch::effective({keys_expression(op)}) - kDifferentiationKeys;",
                 f"  return table_{op.ident}[keys.highest()]({internal_names(op, into='out')});",
                 "}",
             ]
@@ -132,7 +118,7 @@ def copied_variants(op: Op) -> list[str]:
                 ]
         lines += [
             *pause,
-            "  const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);",
+            "  const ExcludeKeys no_history(kDifferentiationKeys);",
         ]
         # Factories compute in the dtype of out=, to which they give their size without a word, as
         # PyTorch's do.

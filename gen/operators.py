@@ -8,26 +8,40 @@ constant table; its device function checks the contract, allocates and launches.
 
 from __future__ import annotations
 
-from . import fallback
+from . import fallback, records
 from .contract import contract_lines, wrap_lines
 from .cpp import Table, composite_body, impl_name, join_lines, names, parameters
 from .device import device_function, meta_function
-from .dispatch import autocast_lines, copied_variants, dispatch_lines
+from .dispatch import copied_variants, dispatch_lines, keys_expression
 from .fallback import is_native
 from .kernels import of_entry
 from .table import Op
 
 
 def composite_lines(op: Op, table: Table) -> list[str]:
-    lines = [f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{"]
-    lines += autocast_lines(op)
+    composite = f"composite_{op.ident}"
+    keys = "dispatch::composite_keys()"
+    if records.is_leaf(op):
+        keys = f"dispatch::leaf_keys({keys_expression(op)})"
+    lines = records.modes_lines(op, ", ".join(["KeySet keys", *filter(None, [parameters(op.sig)])]))
+    # The record points at it too: inlined into the entry function it would be there twice.
+    head = f"[[gnu::noinline]] static {op.sig.return_cpp}"
+    lines.append(f"{head} {composite}({parameters(op.sig)}) {{")
     lines += ["  " + line for line in wrap_lines(op)]
     lines += ["  " + line for line in contract_lines(op, table)]
     if op.body == "cpp":
         lines.append(f"  return impl::{impl_name(op)}({names(op.sig)});")
     else:
         lines.append(composite_body(op, table, op.source))
-    return [*lines, "}"]
+    return [
+        *lines,
+        "}",
+        f"{op.sig.return_cpp} op::{op.ident}({parameters(op.sig)}) {{",
+        f"  if (const KeySet keys = {keys}; !keys.empty()) [[unlikely]]",
+        f"    return modes_{op.ident}({', '.join(['keys', *filter(None, [names(op.sig)])])});",
+        f"  return {composite}({names(op.sig)});",
+        "}",
+    ]
 
 
 def operator_lines(op: Op, table: Table) -> list[str]:
@@ -45,6 +59,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     else:
         lines += composite_lines(op, table)
     lines += copied_variants(op)
+    lines += records.record_lines(op)
     if op.expr and op.body != "expr":
         lines += [
             f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)}) {{",

@@ -18,6 +18,7 @@ from .schema import SchemaError, Signature
 BODIES = ("expr", "pointwise", "kernel", "cpp")
 KEYS = {
     "op": "signature in PyTorch's schema language",
+    "aten": "PyTorch's overloads that it stands for, the first of which is its own name in torch.ops.aten; 'none': it is not PyTorch's",
     "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ...",
     "hidden": "true: an overload of old programs, the last of its name, which messages, stubs and docstrings leave out",
     "doc": "documentation with an example",
@@ -95,6 +96,7 @@ class Op:
     kernels: list[str] = field(default_factory=list)
     host: bool | str = False
     hidden: bool = False
+    aten: list[str] | None = None  # names of PyTorch's overloads; []: an operator of our own
     named: bool = False  # several results, named by the signature: a named tuple in Python
 
     @property
@@ -194,6 +196,13 @@ def _flat(items: list) -> list:
     return [x for item in items for x in (_flat(item) if isinstance(item, list) else [item])]
 
 
+def _overloads(value: Any) -> list[str] | None:
+    """The names of overloads that an entry lists; one may stand alone."""
+    if value is None:
+        return None
+    return [] if value == "none" else [value] if isinstance(value, str) else list(value)
+
+
 def _checks(listed: list, where: str) -> list[tuple[str, str]]:
     checks = []
     for item in _flat(_plain(listed)):
@@ -274,6 +283,7 @@ def _build(entry: dict, file: str) -> Op:
         kernels=entry.get("kernels", []),
         host=entry.get("host", False),
         hidden=bool(entry.get("hidden", False)),
+        aten=_overloads(entry.get("aten")),
         named=named,
     )
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed

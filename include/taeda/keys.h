@@ -1,8 +1,8 @@
 // Dispatch keys: what a call must pass through before it reaches a device kernel.
 //
-// A tensor carries a set of keys; an operator takes the union over its tensor arguments, adds and
-// removes the calling thread's own keys, and jumps to the handler of the highest one. Each handler
-// removes its key and calls again.
+// A tensor carries a set of keys; an operator takes the union over its tensor arguments, adds the
+// keys that the calling thread includes, removes those that it excludes, and jumps to the handler
+// of the highest one. Each handler removes its key and calls again.
 #pragma once
 
 #include <bit>
@@ -10,9 +10,24 @@
 
 namespace taeda {
 
-// In the order of priority, lowest first: devices, then what wraps them.
-enum class Key : uint8_t { kCPU, kMeta, kCUDA, kAutograd, kForward };
-inline constexpr int kNumKeys = 5;
+// In the order of priority, lowest first: devices, then what wraps them. The order is PyTorch's:
+// Python code that replaces kernels lies below autograd, so that what it computes is recorded as
+// the operator it stands for; autocast above, so that its conversions are recorded; the profiler
+// sees the call as the program made it.
+enum class Key : uint8_t {
+  kCPU,
+  kMeta,
+  kCUDA,
+  kPython,         // __torch_dispatch__ of a mode or of an argument's class
+  kFunctionalize,  // writes in place as new tensors
+  kAutograd,       // history, on tensors whose history matters
+  kForward,        // tangents, on tensors that carry one
+  kTrace,          // writes down the calls
+  kAutocast,       // converts arguments to the dtype of the operator's entry
+  kBatched,        // vmap
+  kProfile,        // times the calls
+};
+inline constexpr int kNumKeys = 11;
 
 class KeySet {
  public:
@@ -26,6 +41,8 @@ class KeySet {
   // a without b
   friend constexpr KeySet operator-(KeySet a, KeySet b) { return KeySet(a.bits_ & ~b.bits_); }
   friend constexpr bool operator==(KeySet a, KeySet b) = default;
+  // The keys of lower priority than `key`.
+  static constexpr KeySet below(Key key) { return KeySet((1u << static_cast<int>(key)) - 1); }
 
  private:
   explicit constexpr KeySet(uint32_t bits) : bits_(bits) {}
@@ -33,13 +50,20 @@ class KeySet {
 };
 
 inline constexpr KeySet kDeviceKeys = KeySet(Key::kCPU) | Key::kMeta | Key::kCUDA;
+inline constexpr KeySet kDifferentiationKeys = KeySet(Key::kAutograd) | Key::kForward;
+// Keys with one handler for all operators (src/ops/modes.h); the others have generated ones.
+inline constexpr KeySet kModeKeys = KeySet(Key::kPython) | Key::kFunctionalize | Key::kTrace |
+                                    Key::kAutocast | Key::kBatched | Key::kProfile;
+// Those that see a composite operator as a whole and not only what it is made of.
+inline constexpr KeySet kCompositeKeys = KeySet(Key::kTrace) | Key::kAutocast | Key::kProfile;
 
-// The calling thread's modes. `excluded` keys are skipped by every operator of this thread.
+// The calling thread's modes. Each operator of this thread adds the `included` keys to those of its
+// arguments and skips the `excluded` ones.
 struct ThreadModes {
   KeySet excluded;
+  KeySet included;
   bool grad_enabled = true;
   bool inference = false;
-  bool autocast = false;  // operators with an `autocast:` entry convert their arguments first
 };
 
 #if defined(__GNUC__)
@@ -57,6 +81,20 @@ class ExcludeKeys {
   ~ExcludeKeys() { thread_modes.excluded = saved_; }
   ExcludeKeys(const ExcludeKeys&) = delete;
   ExcludeKeys& operator=(const ExcludeKeys&) = delete;
+
+ private:
+  KeySet saved_;
+};
+
+// Sends every operator of this thread through the handlers of `keys` until the end of the scope.
+class IncludeKeys {
+ public:
+  explicit IncludeKeys(KeySet keys) : saved_(thread_modes.included) {
+    thread_modes.included = saved_ | keys;
+  }
+  ~IncludeKeys() { thread_modes.included = saved_; }
+  IncludeKeys(const IncludeKeys&) = delete;
+  IncludeKeys& operator=(const IncludeKeys&) = delete;
 
  private:
   KeySet saved_;

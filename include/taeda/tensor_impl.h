@@ -66,11 +66,14 @@ class TensorImpl {
   uint32_t view_flags = 0;    // autograd/meta.h
   uint32_t view_version = 0;  // the version that a view's history stands for
 
-  // The first element; null for meta and empty tensors. Valid until the storage is resized.
+  // The first element; null for meta and empty tensors, RuntimeError for one that only stands for
+  // another (_make_wrapper_subclass). Valid until the storage is resized.
   void* data() const {
     if (!storage || numel == 0) return nullptr;
     char* base = static_cast<char*>(storage->data());
-    return base ? base + offset * item_size(dtype) : nullptr;
+    if (!base) [[unlikely]]
+      return without_memory();
+    return base + offset * item_size(dtype);
   }
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
   uint32_t version() const {
@@ -102,6 +105,7 @@ class TensorImpl {
   static void operator delete(void* object);
 
  private:
+  void* without_memory() const;
   friend void retain(const TensorImpl* impl);
   friend void release(const TensorImpl* impl);
   // A tensor with a Python object is owned by it; while C++ holds further references, the tensor

@@ -84,10 +84,34 @@ void forget_accumulator(const Tensor& leaf) {
   meta->accumulator = nullptr;
 }
 
+// Where operators may run Python code, which must not happen under the lock: that code waits for
+// the GIL, whose holder may wait for the lock. Of two threads that do this at once for one leaf,
+// one may lose its gradient.
+static void accumulate_by_dispatch(const Tensor& leaf, AutogradMeta& meta, Tensor gradient) {
+  Tensor grad;
+  {
+    const std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
+    grad = meta.grad;
+  }
+  const bool keeps = gradient.impl()->keys.has(Key::kPython) || owned_alone(gradient);
+  if (!grad.defined() && thread_modes.grad_enabled)
+    grad = math::clone(gradient);
+  else if (!grad.defined())
+    grad = keeps && has_leaf_layout(gradient, leaf) ? gradient : math::clone(gradient);
+  else if (thread_modes.grad_enabled)
+    grad = math::add(grad, gradient);
+  else
+    math::accumulate(grad, gradient);
+  const std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
+  meta.grad = std::move(grad);
+}
+
 void accumulate_grad(const Tensor& leaf, Tensor gradient) {
   AutogradMeta& meta = make_meta(leaf.impl());
-  std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
   const bool differentiable = thread_modes.grad_enabled;
+  if ((gradient.impl()->keys | thread_modes.included).has(Key::kPython)) [[unlikely]]
+    return accumulate_by_dispatch(leaf, meta, std::move(gradient));
+  std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
   if (!meta.grad.defined()) {
     if (differentiable) {
       meta.grad = has_leaf_layout(gradient, leaf) ? math::clone(gradient)

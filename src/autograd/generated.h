@@ -15,4 +15,5 @@
 #include "ops/dispatch.h"
 #include "ops/expr.h"
 #include "ops/fallback.h"
+#include "ops/modes.h"
 #include "ops/pointwise.h"

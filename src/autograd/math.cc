@@ -11,6 +11,7 @@
 #include "op/clone.h"
 #include "op/conj.h"
 #include "op/copy_.h"
+#include "op/detach.h"
 #include "op/empty_strided.h"
 #include "op/ones.h"
 #include "op/real.h"
@@ -105,6 +106,10 @@ bool has_nan(const Tensor& t) {
 }
 
 Tensor alias(const Tensor& t) {
+  if (t.impl()->keys.has(Key::kPython)) [[unlikely]] {  // its class makes the alias
+    const ExcludeKeys below(kDifferentiationKeys);
+    return op::detach(t);
+  }
   const TensorImpl& from = *t.impl();
   Ref<TensorImpl> impl = make_ref<TensorImpl>(from.storage, from.dtype, from.device);
   impl->sizes = from.sizes;

@@ -47,6 +47,11 @@ TensorImpl::~TensorImpl() = default;
 void* TensorImpl::operator new(size_t) { return Blocks::take(); }
 void TensorImpl::operator delete(void* object) { Blocks::give(object); }
 
+void* TensorImpl::without_memory() const {
+  TD_CHECK(device.is_meta(), "Cannot access data pointer of Tensor that doesn't have storage");
+  return nullptr;
+}
+
 void TensorImpl::set_layout(IntSpan new_sizes, IntSpan new_strides, int64_t new_offset) {
   sizes = new_sizes;
   strides = new_strides;

@@ -4,6 +4,7 @@
 
 #include "base/handover.h"
 #include "op/to_dtype.h"
+#include "ops/modes.h"
 
 namespace taeda::autocast {
 namespace {
@@ -62,26 +63,49 @@ Tensor cast(const Tensor& x, DType to) {
   return entry.result;
 }
 
-TensorList cast(TensorSpan list, DType to) {
-  TensorList result;
-  result.reserve(list.size());
-  for (const Tensor& x : list) result.push_back(cast(x, to));
+namespace {
+
+// Calls `visit` with every defined tensor among the arguments.
+template <class Visit>
+void each_tensor(Stack& stack, const Visit& visit) {
+  for (Value& value : stack) {
+    if (value.is_tensor()) {
+      Tensor t = value.tensor();
+      visit(t);
+      value = std::move(t);
+    } else if (value.is_tensors()) {
+      for (Tensor& t : value.tensors())
+        if (t.defined()) visit(t);
+    }
+  }
+}
+
+// float32 if one of the tensors that cast() converts has it, else lower_dtype().
+DType widest(Stack& stack) {
+  DType result = state.lower;
+  each_tensor(stack, [&](const Tensor& x) {
+    if (!eligible(x)) return;
+    if (x.dtype() == DType::kFloat32)
+      result = DType::kFloat32;
+    else
+      TD_CHECK(result == DType::kFloat32 || x.dtype() == state.lower,
+               "Unexpected floating ScalarType in at::autocast::prioritize");
+  });
   return result;
 }
 
-DType widest(std::initializer_list<Tensors> arguments) {
-  DType result = state.lower;
-  for (const Tensors& argument : arguments) {
-    for (const Tensor& x : argument.span()) {
-      if (!eligible(x)) continue;
-      if (x.dtype() == DType::kFloat32)
-        result = DType::kFloat32;
-      else
-        TD_CHECK(result == DType::kFloat32 || x.dtype() == state.lower,
-                 "Unexpected floating ScalarType in at::autocast::prioritize");
-    }
+}  // namespace
+
+void handle(const Operator& op, KeySet, Stack& stack) {
+  const OperatorRecord::Autocast rule = op.record()->autocast;
+  if (rule != OperatorRecord::kOutside) {
+    const DType to = rule == OperatorRecord::kLower     ? state.lower
+                     : rule == OperatorRecord::kFloat32 ? DType::kFloat32
+                                                        : widest(stack);
+    each_tensor(stack, [&](Tensor& x) { x = cast(x, to); });
   }
-  return result;
+  const Pause outside;
+  op.redispatch(op.keys_of(stack) & KeySet::below(Key::kAutocast), stack);
 }
 
 }  // namespace taeda::autocast

@@ -1,18 +1,22 @@
 // Autocast: operators with an `autocast:` entry convert their floating arguments first.
 //
-// The generated entry functions ask for thread_modes.autocast, convert with cast() and call
-// themselves again under Pause, so nothing inside an operator is converted twice. State belongs to
-// the calling thread. Leaves that require grad (parameters) are converted once in a block; the
-// conversions are kept until clear_cache().
+// One handler for all of them, reached through Key::kAutocast, which a block includes: it converts
+// by the rule in the operator's record and calls the operator again with the key excluded, so
+// nothing inside an operator is converted twice. State belongs to the calling thread. Leaves that
+// require grad (parameters) are converted once in a block; the conversions are kept until
+// clear_cache().
 #pragma once
 
-#include <initializer_list>
-
-#include "taeda/keys.h"
-#include "taeda/tensor.h"
+#include "taeda/operator.h"
 
 namespace taeda::autocast {
 
+// Whether the calling thread is in a block.
+inline bool enabled() { return thread_modes.included.has(Key::kAutocast); }
+inline void set_enabled(bool value) {
+  thread_modes.included =
+      value ? thread_modes.included | Key::kAutocast : thread_modes.included - Key::kAutocast;
+}
 // The dtype of `lower` operators: bfloat16 unless set otherwise.
 DType lower_dtype();
 void set_lower_dtype(DType dtype);
@@ -22,30 +26,14 @@ void clear_cache();
 
 // A floating tensor on the CPU, other than float64, in dtype `to`; any other as it is.
 Tensor cast(const Tensor& x, DType to);
-TensorList cast(TensorSpan list, DType to);
 
-// float32 if one of the tensors that cast() converts has it, else lower_dtype().
-class Tensors {
- public:
-  Tensors(const Tensor& x) : span_(&x, 1) {}
-  Tensors(TensorSpan list) : span_(list) {}
-  TensorSpan span() const { return span_; }
-
- private:
-  TensorSpan span_;
-};
-DType widest(std::initializer_list<Tensors> arguments);
+// The handler of Key::kAutocast.
+void handle(const Operator& op, KeySet keys, Stack& stack);
 
 // No autocast on this thread until the end of the scope.
-class Pause {
+class Pause : public ExcludeKeys {
  public:
-  Pause() : saved_(thread_modes.autocast) { thread_modes.autocast = false; }
-  ~Pause() { thread_modes.autocast = saved_; }
-  Pause(const Pause&) = delete;
-  Pause& operator=(const Pause&) = delete;
-
- private:
-  bool saved_;
+  Pause() : ExcludeKeys(Key::kAutocast) {}
 };
 
 }  // namespace taeda::autocast

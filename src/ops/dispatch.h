@@ -21,7 +21,7 @@ inline KeySet keys(TensorSpan list) {
 }
 // The keys of a call on this thread; calls without tensors run on the CPU.
 inline KeySet effective(KeySet keys) {
-  keys = keys - thread_modes.excluded;
+  keys = (keys | thread_modes.included) - thread_modes.excluded;
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }
 

@@ -335,7 +335,7 @@ PyObject* is_warn_always_enabled(PyObject*, PyObject*) { return PyBool_FromLong(
 PyObject* autocast_state(PyObject*, PyObject*) {
   TD_PYTHON_TRY
   PyRef dtype = PyRef::check(wrap(autocast::lower_dtype()));
-  return Py_BuildValue("(OOO)", thread_modes.autocast ? Py_True : Py_False, dtype.get(),
+  return Py_BuildValue("(OOO)", autocast::enabled() ? Py_True : Py_False, dtype.get(),
                        autocast::cache_enabled() ? Py_True : Py_False);
   TD_PYTHON_CATCH(nullptr)
 }
@@ -345,7 +345,7 @@ PyObject* set_autocast_state(PyObject*, PyObject* args) {
   PyObject* dtype;
   if (!PyArg_ParseTuple(args, "pO!p:_set_autocast_state", &enabled, dtype_type, &dtype, &cache))
     return nullptr;
-  thread_modes.autocast = enabled != 0;
+  autocast::set_enabled(enabled != 0);
   autocast::set_lower_dtype(to_dtype(dtype));
   autocast::set_cache_enabled(cache != 0);
   Py_RETURN_NONE;

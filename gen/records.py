@@ -1,0 +1,223 @@
+"""The constant record of every operator, and the functions through which generic keys are reached.
+
+A record holds the operator's schema in PyTorch's schema language, the types of its C++ arguments as
+one letter each, and a few function pointers; src/ops/modes.h says what they are for. What can be
+worked out from the text is worked out at run time, when someone asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from .schema import Argument, Signature
+from .table import Op
+
+# C++ parameter types as src/ops/boxing.cc spells them.
+LETTERS = {
+    "Tensor": "T",
+    "Tensor?": "T",
+    "Tensor[]": "L",
+    "Tensor?[]": "l",
+    "Scalar": "s",
+    "Scalar?": "S",
+    "int": "i",
+    "int?": "I",
+    "int[]": "v",
+    "int[]?": "V",
+    "dim": "x",
+    "dim?": "X",
+    "dims": "z",
+    "dims?": "Z",
+    "float": "d",
+    "float?": "D",
+    "float[]": "w",
+    "float[]?": "W",
+    "bool": "b",
+    "bool?": "B",
+    "str": "t",
+    "str?": "U",
+    "dtype": "y",
+    "dtype?": "Y",
+    "device": "c",
+    "device?": "C",
+    "memory_format": "m",
+    "memory_format?": "M",
+    "Generator?": "g",
+    "options": "o",
+}
+PUBLIC_TYPES = {
+    "dim": "int",
+    "dims": "int[1]",
+    "dtype": "ScalarType",
+    "device": "Device",
+    "memory_format": "MemoryFormat",
+}
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+AUTOCASTS = {
+    None: "kNoRule",
+    "lower": "kLower",
+    "float32": "kFloat32",
+    "widest": "kWidest",
+    "none": "kOutside",
+}
+
+
+def namespace(op: Op) -> str:
+    """aten for what PyTorch has too; taeda for the table's own."""
+    if op.aten is None:
+        return "aten" if op.python else "taeda"
+    return "aten" if op.aten else "taeda"
+
+
+def overload(op: Op) -> str:
+    """The overload's name: PyTorch's where the entry says it, else the entry's own."""
+    name = op.aten[0] if op.aten else op.sig.overload
+    return "" if name == "default" else name
+
+
+def _public_type(a: Argument, op: Op, first: bool) -> str:
+    base, optional = a.type.removesuffix("?"), "?" if a.type.endswith("?") else ""
+    base = PUBLIC_TYPES.get(base, base)
+    if base == "int[]" and a.repeat:
+        base = f"int[{a.repeat}]"
+    if a.mutated:
+        base = base.replace("Tensor", "Tensor(a!)", 1)
+    elif first and op.view and a.is_tensor:
+        base = "Tensor(a -> *)" if op.returns_list else "Tensor(a)"
+    return base + optional
+
+
+def _default(a: Argument) -> str:
+    if a.default is None:
+        return ""
+    text = a.default.replace("'", '"')
+    if text.startswith('"') and a.type.startswith("memory_format"):
+        text = text.strip('"')
+    return "=" + text
+
+
+def schema_text(op: Op) -> str:
+    """The entry's signature in PyTorch's own types."""
+    parts, starred = [], False
+    for i, a in enumerate(op.sig.args):
+        if a.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        shown = OPTIONS
+        if a.type != "options":
+            shown = f"{_public_type(a, op, i == 0)} {a.name}{_default(a)}"
+        parts.append(shown)
+    returns = []
+    for r in op.sig.returns:
+        alias = "(a!)" if op.mutates and r.type == "Tensor" else "(a)" if op.view else ""
+        kind = PUBLIC_TYPES.get(r.type, r.type).replace("Tensor", f"Tensor{alias}", 1)
+        named = len(op.sig.returns) > 1 and not r.name.startswith("result")
+        returns.append(f"{kind} {r.name}" if named else kind)
+    result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
+    dot = f".{overload(op)}" if overload(op) else ""
+    return f"{namespace(op)}::{op.name}{dot}({', '.join(parts)}) -> {result}"
+
+
+def letters(sig: Signature) -> str:
+    """One letter a C++ argument; 'n' where one int stands for N."""
+    return "".join(
+        "n" if a.type == "int[]" and a.repeat > 1 and a.name != "output_size" else LETTERS[a.type]
+        for a in sig.args
+    )
+
+
+def is_leaf(op: Op) -> bool:
+    """A composite that makes its result by itself: factories."""
+    return not op.dispatched and op.body == "cpp" and any(a.type == "options" for a in op.sig.args)
+
+
+def _flags(op: Op) -> str:
+    into = op.body == "pointwise"
+    flags = {
+        "kDispatched": op.dispatched,
+        "kInto": into,
+        "kWrites": op.mutates,
+        "kHasInplace": "inplace" in op.variants,
+        "kHasOut": "out" in op.variants,
+        "kOutPartly": op.apart == "partly" and not into,
+        "kOutWholly": op.apart == "wholly" and not into,
+        "kOutQuietly": any(a.type == "options" for a in op.sig.args),
+        "kLeaf": is_leaf(op),
+    }
+    return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
+
+
+def below(op: Op) -> str:
+    """The function behind the entry function."""
+    return f"redispatch::{op.ident}" if op.dispatched else f"composite_{op.ident}"
+
+
+def declaration(op: Op) -> str:
+    return f'namespace record {{ [[gnu::visibility("hidden")]] extern const OperatorRecord {op.ident}; }}'
+
+
+def modes_lines(op: Op, parameters: str) -> list[str]:
+    """modes_IDENT: a call that a generic key stops; `parameters` are those behind the KeySet."""
+    into = ["&into"] if op.body == "pointwise" else []
+    args = ", ".join([*into, *(f"&{a.name}" for a in op.sig.args)])
+    return [
+        declaration(op),
+        f"[[gnu::cold, gnu::noinline]] static {op.sig.return_cpp} modes_{op.ident}({parameters}) {{",
+        f"  const void* const args[] = {{{args}}};",
+        f"  return dispatch::by_modes<{op.sig.return_cpp}>(record::{op.ident}, keys, args);",
+        "}",
+    ]
+
+
+def record_lines(op: Op) -> list[str]:
+    """The record itself, behind the functions that it names."""
+    text = schema_text(op)
+    name, dot = f"{namespace(op)}::{op.name}", overload(op)
+    inplace = "inplace" in op.variants and op.body != "pointwise"
+    function = "reinterpret_cast<OperatorRecord::Function>"
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    fields = [
+        f'"{quoted}\\0" "{letters(op.sig)}"',
+        f"{function}(&{below(op)})",
+        f"dispatch::invoker(&{below(op)})",
+        f"{function}(&op::{op.ident}_inplace)" if inplace else "nullptr",
+        f"dispatch::invoker(&op::{op.ident}_inplace)" if inplace else "nullptr",
+        f"table_{op.ident}" if op.dispatched else "nullptr",
+        f"forms_{op.ident}",
+        _flags(op),
+        f"OperatorRecord::{AUTOCASTS[op.autocast]}",
+        str(len(name)),
+        str(len(dot)),
+    ]
+    return [
+        f"static std::atomic<const Operator*> forms_{op.ident}[3];",
+        f"const OperatorRecord record::{op.ident} = {{",
+        *(f"    {field}," for field in fields),
+        "};",
+    ]
+
+
+def _key(op: Op) -> tuple[bytes, bytes]:
+    return f"{namespace(op)}::{op.name}".encode(), overload(op).encode()
+
+
+def list_file(ops: list[Op]) -> str:
+    """All records in the order of their names, and the overloads that they cover besides."""
+    records = sorted(ops, key=_key)
+    for one, other in itertools.pairwise(records):
+        if _key(one) == _key(other):
+            raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
+    aliases = sorted(
+        (f"{namespace(op)}::{op.name}.{'' if name == 'default' else name}", op.ident)
+        for op in ops
+        for name in (op.aten or [])[1:]
+    )
+    lines = ['#include "ops/modes.h"', "namespace taeda {"]
+    lines += [declaration(op) for op in records]
+    lines.append("const OperatorRecord* const kOperatorRecords[] = {")
+    lines += [f"    &record::{op.ident}," for op in records]
+    lines += ["};", f"const size_t kNumOperatorRecords = {len(records)};"]
+    lines.append("const OperatorAlias kOperatorAliases[] = {")
+    lines += [f'    {{"{name}", &record::{ident}}},' for name, ident in aliases]
+    lines += ["};", f"const size_t kNumOperatorAliases = {len(aliases)};"]
+    return "\n".join([*lines, "}  // namespace taeda", ""])

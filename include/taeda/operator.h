@@ -1,0 +1,395 @@
+// Operators as data: what every operator of the table, and every one that a program registers, says
+// of itself at run time, and how to call it without knowing its C++ signature.
+//
+//   const Operator* add = find_operator("aten::add", "Tensor");
+//   add->schema().arguments[2].name;               // "alpha"
+//   Stack stack = {x, y, 2};                       // the arguments, in the schema's order
+//   add->call(stack);                              // now the results
+//   Tensor sum = stack[0].tensor();
+//
+// The operators of the table lie in the library's constant data; an Operator object is made when
+// one is first asked for, and lives as long as the process, as do those that a program registers.
+// Everything here may be called from any thread.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "taeda/keys.h"
+#include "taeda/tensor.h"
+
+namespace taeda {
+
+enum class Layout : uint8_t { kStrided };
+
+// One argument or result of any type that a schema can name. A Scalar argument holds what it was
+// given: bool, int, float or complex.
+class Value {
+ public:
+  using Ints = std::vector<int64_t>;
+  using Floats = std::vector<double>;
+  using Bools = std::vector<bool>;
+  // Generators are borrowed for the time of the call.
+  using Data = std::variant<std::monostate, Tensor, TensorList, bool, int64_t, double,
+                            std::complex<double>, std::string, Ints, Floats, Bools, DType, Layout,
+                            Device, MemoryFormat, Generator*>;
+
+  Value() = default;  // None
+  Value(Tensor tensor) {
+    if (tensor.defined()) data_ = std::move(tensor);
+  }
+  Value(TensorList tensors) : data_(std::move(tensors)) {}
+  Value(const Scalar& number);
+  template <class T>
+    requires std::is_arithmetic_v<T> Value(T value) {
+      if constexpr (std::is_same_v<T, bool>)
+        data_ = value;
+      else if constexpr (std::is_integral_v<T>)
+        data_ = static_cast<int64_t>(value);
+      else
+        data_ = static_cast<double>(value);
+    }
+  Value(std::string text) : data_(std::move(text)) {}
+  Value(std::string_view text) : data_(std::string(text)) {}
+  Value(const char* text) : data_(std::string(text)) {}
+  Value(IntSpan values) : data_(values.vec()) {}
+  Value(Ints values) : data_(std::move(values)) {}
+  Value(Floats values) : data_(std::move(values)) {}
+  Value(Bools values) : data_(std::move(values)) {}
+  Value(DType value) : data_(value) {}
+  Value(Layout value) : data_(value) {}
+  Value(Device value) : data_(value) {}
+  Value(MemoryFormat value) : data_(value) {}
+  Value(Generator* value) {
+    if (value) data_ = value;
+  }
+
+  bool is_none() const { return holds<std::monostate>(); }
+  bool is_tensor() const { return holds<Tensor>(); }
+  bool is_tensors() const { return holds<TensorList>(); }
+  bool is_number() const;  // what scalar() can give
+  template <class T>
+  bool holds() const {
+    return std::holds_alternative<T>(data_);
+  }
+
+  // Each gives the value as that type. TypeError naming both types where it is none.
+  const Tensor& tensor() const;  // undefined for None
+  const TensorList& tensors() const { return get<TensorList>("Tensor[]"); }
+  TensorList& tensors() { return const_cast<TensorList&>(std::as_const(*this).tensors()); }
+  Scalar scalar() const;
+  bool boolean() const;
+  int64_t integer() const;  // also from bool
+  double real() const;      // also from bool and int
+  const std::string& text() const { return get<std::string>("str"); }
+  const Ints& ints() const { return get<Ints>("int[]"); }
+  const Floats& floats() const { return get<Floats>("float[]"); }
+  DType dtype() const { return get<DType>("ScalarType"); }
+  Device device() const { return get<Device>("Device"); }
+  MemoryFormat memory_format() const { return get<MemoryFormat>("MemoryFormat"); }
+  Generator* generator() const { return is_none() ? nullptr : get<Generator*>("Generator"); }
+
+  const Data& data() const { return data_; }
+  // The type that it holds, as schemas name it: "Tensor", "int[]", "NoneType".
+  const char* type_name() const;
+
+ private:
+  template <class T>
+  const T& get(const char* wanted) const {
+    if (const T* value = std::get_if<T>(&data_)) return *value;
+    fail_type(wanted);
+  }
+  [[noreturn]] void fail_type(const char* wanted) const;
+
+  Data data_;
+};
+
+// The arguments of a call, all of them, in the schema's order; after the call its results.
+using Stack = std::vector<Value>;
+
+enum class ValueType : uint8_t {
+  kTensor,
+  kScalar,
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kDType,
+  kLayout,
+  kDevice,
+  kMemoryFormat,
+  kGenerator,
+};
+
+struct SchemaType {
+  ValueType base = ValueType::kTensor;
+  bool list = false;
+  bool optional = false;           // T?, T[]?
+  bool optional_elements = false;  // T?[]
+  int64_t size = 0;                // the N of T[N]: one value stands for N equal ones
+
+  bool is_tensor() const { return base == ValueType::kTensor && !list; }
+  bool is_tensors() const { return base == ValueType::kTensor && list; }
+  // "Tensor?[]", "int[2]"
+  std::string text() const;
+};
+
+// What `(a!)` or `(a -> *)` behind a type says: tensors with the same letter may share memory.
+struct SchemaAlias {
+  std::string set;       // "a"; empty where there is none
+  bool written = false;  // "!": the operator changes its elements
+  bool wildcard = false;
+};
+
+struct SchemaArgument {
+  std::string name;  // of a result: empty where it has none
+  SchemaType type;
+  SchemaAlias alias;
+  bool keyword_only = false;
+  bool has_default = false;
+  Value default_value;
+  std::string default_text;  // as it was written
+};
+
+// The signature of an operator in PyTorch's schema language.
+struct Schema {
+  std::string name;      // "aten::add"
+  std::string overload;  // "Tensor"; empty for the one without a name
+  std::vector<SchemaArgument> arguments, results;
+
+  // Whether an argument is written.
+  bool is_mutable() const;
+  int find(std::string_view argument) const;  // -1 where there is none
+  std::string text() const;
+};
+
+// Reads "ns::name.overload(Tensor(a!) self, *, int[2] n=1) -> Tensor(a!)"; RuntimeError that shows
+// the text and says where it is wrong.
+Schema parse_schema(std::string_view text);
+
+struct OperatorRecord;
+class Operator;
+
+// The handler of one key for one operator, or of one generic key for all: takes the arguments from
+// the stack and leaves the results there, mostly by calling redispatch() without its key.
+using BoxedKernel = std::function<void(const Operator& op, KeySet keys, Stack& stack)>;
+using BoxedHandler = void (*)(const Operator& op, KeySet keys, Stack& stack);
+
+// What a kernel is registered for: one key, or what stands for several.
+enum class KernelKind : uint8_t {
+  kCPU,
+  kMeta,
+  kCUDA,
+  kPython,
+  kFunctionalize,
+  kAutograd,
+  kTrace,
+  kAutocast,
+  kBatched,
+  kProfile,
+  kComposite,          // all devices, and differentiable because what it calls is
+  kCompositeExplicit,  // all devices; the gradient is registered apart
+};
+
+class Operator {
+ public:
+  const Schema& schema() const { return schema_; }
+  std::string_view name() const { return schema_.name; }
+  std::string_view overload() const { return schema_.overload; }
+  // "aten::add.Tensor"
+  std::string qualified_name() const;
+
+  // Runs the operator as a program's own call does. The stack holds every argument (fill_defaults
+  // adds those left out at the end); TypeError or RuntimeError naming operator and argument where
+  // one is missing or of another type.
+  void call(Stack& stack) const;
+  // Goes on with the handler of the highest of `keys`.
+  void redispatch(KeySet keys, Stack& stack) const;
+  // The keys of a call with these arguments on this thread.
+  KeySet keys_of(const Stack& stack) const;
+  void fill_defaults(Stack& stack) const;
+
+  // Whether calls go through a table of handlers; composites run as functions over others.
+  bool is_dispatched() const;
+  // Whether the operator answers calls of this kind with something of its own.
+  bool has_kernel_for(KernelKind kind) const;
+  // The constant record; null for an operator that a program has registered.
+  const OperatorRecord* record() const { return record_; }
+
+  // How a record's operator is called: as it stands, in place, with out=.
+  enum class Form : uint8_t { kPlain, kInplace, kOut };
+  Form form() const { return form_; }
+
+  ~Operator();
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+ private:
+  friend class OperatorRegistry;
+  friend struct OperatorRecord;
+  struct Kernels;
+  Operator(Schema schema, const OperatorRecord* record, Form form);
+  void check(const Stack& stack) const;
+  void call_kernel(KeySet keys, Stack& stack) const;
+  void run_native(KeySet keys, Stack& stack) const;
+
+  Schema schema_;
+  const OperatorRecord* record_;
+  Form form_;
+  std::unique_ptr<Kernels> kernels_;  // of a registered operator
+};
+
+// The operator of that name ("aten::add") and overload ("Tensor", "" or "default"); null where
+// there is none. Overloads of PyTorch that one entry of the table covers lead to that entry.
+const Operator* find_operator(std::string_view name, std::string_view overload = "");
+// The overloads of a name, the table's in alphabetical order.
+std::vector<const Operator*> find_overloads(std::string_view name);
+// Every operator: makes all that were not asked for yet, so it costs milliseconds the first time.
+std::vector<const Operator*> all_operators();
+
+// --- registering operators at run time ---
+
+// A group of registrations that ends with the object: operators that it defined are taken back, and
+// kernels that it gave to others are removed. Thread-safe.
+//
+//   Library library("mylib");
+//   library.define("scale(Tensor x, float factor) -> Tensor");
+//   library.implement("scale", KernelKind::kCPU, scale);   // Tensor scale(const Tensor&, double)
+class Library {
+ public:
+  explicit Library(std::string name_space);
+  ~Library();
+  Library(Library&&) noexcept;
+  Library& operator=(Library&&) = delete;
+
+  // RuntimeError for a schema that cannot be read, for the table's own namespaces, and for an
+  // operator that is there already. Returns "ns::name.overload".
+  std::string define(std::string_view schema);
+  // A kernel of an operator of any library ("name.overload" or "ns::name.overload"). RuntimeError
+  // where the operator is not defined, is one of the table's, or has that kernel already.
+  void implement(std::string_view name, KernelKind kind, BoxedKernel kernel);
+  // The same for a C++ function, whose types must be those of the schema: RuntimeError otherwise.
+  template <class R, class... Args>
+  void implement(std::string_view name, KernelKind kind, R (*function)(Args...));
+  // Goes on with the next key as though nothing were registered.
+  void fall_through(std::string_view name, KernelKind kind);
+
+ private:
+  struct Registrations;
+  void check_signature(std::string_view name, const std::vector<const char*>& arguments,
+                       const std::vector<const char*>& results) const;
+  std::string qualify(std::string_view name) const;
+  std::string name_space_;
+  std::unique_ptr<Registrations> registrations_;
+};
+
+// Registers operators while the program or shared library that contains it is loaded:
+//
+//   TD_LIBRARY(mylib, library) {
+//     library.define("scale(Tensor x, float factor) -> Tensor");
+//     library.implement("scale", KernelKind::kCPU, scale);
+//   }
+//
+// They are called as find_operator("mylib::scale") in C++ and torch.ops.mylib.scale in Python.
+#define TD_LIBRARY(ns, library)                                                     \
+  static void td_library_##ns(::taeda::Library& library);                           \
+  static const ::taeda::detail::LoadedLibrary td_loaded_##ns(#ns, td_library_##ns); \
+  static void td_library_##ns(::taeda::Library& library)
+
+// --- how C++ functions take their arguments from a stack ---
+
+namespace detail {
+
+class LoadedLibrary {
+ public:
+  LoadedLibrary(const char* name_space, void (*fill)(Library&)) : library_(name_space) {
+    fill(library_);
+  }
+
+ private:
+  Library library_;
+};
+
+// A C++ parameter type: the schema's name of it, and the value as that type.
+template <class T>
+struct Native;
+
+#define TD_NATIVE(type, schema_type, expression)                     \
+  template <>                                                        \
+  struct Native<type> {                                              \
+    static constexpr const char* name = schema_type;                 \
+    static decltype(auto) get(const Value& v) { return expression; } \
+  }
+TD_NATIVE(Tensor, "Tensor", (v.tensor()));
+TD_NATIVE(TensorSpan, "Tensor[]", TensorSpan(v.tensors()));
+TD_NATIVE(TensorList, "Tensor[]", (v.tensors()));
+TD_NATIVE(Scalar, "Scalar", v.scalar());
+TD_NATIVE(int64_t, "int", v.integer());
+TD_NATIVE(double, "float", v.real());
+TD_NATIVE(bool, "bool", v.boolean());
+TD_NATIVE(std::string, "str", (v.text()));
+TD_NATIVE(std::string_view, "str", std::string_view(v.text()));
+TD_NATIVE(IntSpan, "int[]", IntSpan(v.ints()));
+TD_NATIVE(Span<const double>, "float[]", Span<const double>(v.floats()));
+TD_NATIVE(DType, "ScalarType", v.dtype());
+TD_NATIVE(Device, "Device", v.device());
+TD_NATIVE(MemoryFormat, "MemoryFormat", v.memory_format());
+TD_NATIVE(Generator*, "Generator?", v.generator());
+#undef TD_NATIVE
+
+template <class T>
+struct Native<std::optional<T>> {
+  static constexpr const char* name = "?";  // any optional type
+  static std::optional<T> get(const Value& v) {
+    return v.is_none() ? std::nullopt : std::optional<T>(Native<T>::get(v));
+  }
+};
+
+template <class T>
+using NativeOf = Native<std::remove_cvref_t<T>>;
+
+template <class R>
+struct NativeResult {
+  static std::vector<const char*> names() { return {NativeOf<R>::name}; }
+  static void push(Stack& stack, R result) { stack.emplace_back(std::move(result)); }
+};
+template <class... Rs>
+struct NativeResult<std::tuple<Rs...>> {
+  static std::vector<const char*> names() { return {NativeOf<Rs>::name...}; }
+  static void push(Stack& stack, std::tuple<Rs...> results) {
+    std::apply([&](auto&... r) { (stack.emplace_back(std::move(r)), ...); }, results);
+  }
+};
+
+template <class R, class... Args, size_t... I>
+void call_unboxed(R (*function)(Args...), Stack& stack, std::index_sequence<I...>) {
+  if constexpr (std::is_void_v<R>) {
+    function(NativeOf<Args>::get(stack[I])...);
+    stack.clear();
+  } else {
+    R result = function(NativeOf<Args>::get(stack[I])...);
+    stack.clear();
+    NativeResult<R>::push(stack, std::move(result));
+  }
+}
+
+}  // namespace detail
+
+template <class R, class... Args>
+void Library::implement(std::string_view name, KernelKind kind, R (*function)(Args...)) {
+  std::vector<const char*> results;
+  if constexpr (!std::is_void_v<R>) results = detail::NativeResult<R>::names();
+  check_signature(name, {detail::NativeOf<Args>::name...}, results);
+  implement(name, kind, BoxedKernel([function](const Operator&, KeySet, Stack& stack) {
+              detail::call_unboxed(function, stack, std::index_sequence_for<Args...>());
+            }));
+}
+
+}  // namespace taeda

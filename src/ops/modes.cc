@@ -1,0 +1,82 @@
+#include "ops/modes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/autocast.h"
+#include "ops/boxing.h"
+
+namespace taeda::dispatch {
+namespace {
+
+std::atomic<BoxedHandler> handlers[kNumKeys];
+
+// Which form of an operator with one function for all three this call is. out= with the first
+// argument as the output is written like the in-place form.
+Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
+  if (!record.has(OperatorRecord::kInto)) return Operator::Form::kPlain;
+  const Tensor& into = *static_cast<const Tensor*>(args[0]);
+  if (!into.defined()) return Operator::Form::kPlain;
+  const bool first = into.is_same(*static_cast<const Tensor*>(args[1]));
+  return first && record.has(OperatorRecord::kHasInplace) ? Operator::Form::kInplace
+                                                          : Operator::Form::kOut;
+}
+
+// Whether the operator stops for this key; the others pass by it.
+bool stops(const OperatorRecord& record, Key key, Operator::Form form) {
+  if (!handler(key)) return false;
+  if (key == Key::kAutocast)
+    return record.autocast != OperatorRecord::kNoRule && form == Operator::Form::kPlain;
+  return true;
+}
+
+// A factory's requires_grad, which no schema has: it is applied to whatever the handler made.
+bool wants_grad(const OperatorRecord& record, const void* const* args) {
+  const char* letters = boxing::letters(record);
+  const char* options = std::strchr(letters, 'o');
+  return options && static_cast<const TensorOptions*>(args[options - letters])->requires_grad;
+}
+
+// Calls the layer below without boxing.
+void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
+          void* const* results) {
+  if (!record.has(OperatorRecord::kDispatched)) return record.invoke(record.below, args, results);
+  const void* all[32] = {&keys};
+  const size_t count = std::strlen(boxing::letters(record)) + record.has(OperatorRecord::kInto);
+  std::copy(args, args + count, all + 1);
+  record.invoke(record.below, all, results);
+}
+
+}  // namespace
+
+void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)] = handler; }
+
+BoxedHandler handler(Key key) {
+  if (key == Key::kAutocast) return autocast::handle;
+  return handlers[static_cast<int>(key)].load(std::memory_order_acquire);
+}
+
+void run_modes(const OperatorRecord& record, KeySet keys, const void* const* args,
+               void* const* results) {
+  const Operator::Form form = form_of(record, args);
+  while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest())) &&
+         !stops(record, static_cast<Key>(keys.highest()), form))
+    keys = keys - static_cast<Key>(keys.highest());
+  if (keys.empty() || !kModeKeys.has(static_cast<Key>(keys.highest())))
+    return pass(record, keys.empty() && record.has(OperatorRecord::kDispatched) ? Key::kCPU : keys,
+                args, results);
+  const Operator& op = record.form(form);
+  const bool into = record.has(OperatorRecord::kInto);
+  Stack stack;
+  boxing::box(record, args + into, stack);
+  if (form == Operator::Form::kOut) stack.emplace_back(*static_cast<const Tensor*>(args[0]));
+  handler(static_cast<Key>(keys.highest()))(op, keys, stack);
+  if (form != Operator::Form::kPlain || record.has(OperatorRecord::kWrites)) {
+    *static_cast<Tensor*>(results[0]) = *static_cast<const Tensor*>(args[0]);
+    return;
+  }
+  boxing::unbox_results(op, stack, results);
+  if (wants_grad(record, args)) static_cast<Tensor*>(results[0])->requires_grad_();
+}
+
+}  // namespace taeda::dispatch

@@ -1,0 +1,140 @@
+// How a call reaches the handlers of generic keys (autocast, profile, Python, ...), of which there
+// is one each for all operators.
+//
+// In an operator's handler table, the slots of generic keys hold `modes_NAME`, a generated function
+// of a few instructions: it points at its arguments and calls run_modes, which does the rest from
+// the operator's record. run_modes makes Values of the arguments (boxing), runs the handler and
+// takes the results back. All of it is driven by one string a record, with one letter an argument.
+#pragma once
+
+#include <atomic>
+#include <tuple>
+
+#include "taeda/operator.h"
+
+namespace taeda {
+
+// The constant data of one entry of the operator table; in-place and out= forms are derived from
+// it.
+struct OperatorRecord {
+  enum Flags : uint16_t {
+    kDispatched = 1,    // `below` takes a KeySet first
+    kInto = 2,          // then the tensor to write: one function for all three forms
+    kWrites = 4,        // the first argument is written, and is the result
+    kHasInplace = 8,    // NAME_ exists
+    kHasOut = 16,       // out= exists
+    kOutPartly = 32,    // out= may not overlap an argument in part
+    kOutWholly = 64,    // ... or at all
+    kOutQuietly = 128,  // out= is resized without a warning
+    kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
+  };
+  enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
+  using Function = void (*)();
+  using Invoke = void (*)(Function function, const void* const* args, void* const* results);
+
+  const char* text;  // the schema; behind its NUL one letter a C++ argument (boxing.cc)
+  Function below;    // the operator without its entry function: redispatch::NAME, composite_NAME
+  Invoke invoke;     // calls a function of `below`'s type
+  Function inplace;  // op::NAME_inplace, where kInto does not cover it
+  Invoke invoke_inplace;
+  const void* handlers;                 // the table, one function a key; null for composites
+  std::atomic<const Operator*>* forms;  // the Operator of each form, once someone has asked
+  uint16_t flags;
+  Autocast autocast;
+  uint8_t name_size, overload_size;  // of `text`, the namespace included
+
+  bool has(Flags flag) const { return flags & flag; }
+  std::string_view name() const { return {text, name_size}; }
+  std::string_view overload() const {
+    return {text + name_size + (overload_size ? 1 : 0), overload_size};
+  }
+  // One of the operator's forms. Made on first use.
+  const Operator& form(Operator::Form form) const;
+};
+
+// All records, sorted by name and overload (generated).
+extern const OperatorRecord* const kOperatorRecords[];
+extern const size_t kNumOperatorRecords;
+// Further names of overloads that an entry covers: sorted by name (generated).
+struct OperatorAlias {
+  const char* name;  // "aten::add.Scalar"
+  const OperatorRecord* record;
+};
+extern const OperatorAlias kOperatorAliases[];
+extern const size_t kNumOperatorAliases;
+
+namespace dispatch {
+
+// The handler of a generic key; keys without one are passed by. Set once, by who owns the key.
+void set_handler(Key key, BoxedHandler handler);
+BoxedHandler handler(Key key);
+
+// `args` are those of record.below, the KeySet first where it takes one; for a composite, the set
+// stands in front of them.
+void run_modes(const OperatorRecord& record, KeySet keys, const void* const* args,
+               void* const* results);
+
+template <class R>
+struct ResultPointers {
+  static void fill(R& result, void** out) { out[0] = &result; }
+  static constexpr size_t count = 1;
+};
+template <class... Rs>
+struct ResultPointers<std::tuple<Rs...>> {
+  static void fill(std::tuple<Rs...>& result, void** out) {
+    std::apply([&](auto&... r) { ((*out++ = &r), ...); }, result);
+  }
+  static constexpr size_t count = sizeof...(Rs);
+};
+
+template <class R>
+[[gnu::noinline, gnu::cold]] R by_modes(const OperatorRecord& record, KeySet keys,
+                                        const void* const* args) {
+  R result{};
+  void* results[ResultPointers<R>::count];
+  ResultPointers<R>::fill(result, results);
+  run_modes(record, keys, args, results);
+  return result;
+}
+
+// The keys that a composite stops for on this thread.
+inline KeySet composite_keys() {
+  return (thread_modes.included - thread_modes.excluded) & kCompositeKeys;
+}
+// Those that a factory stops for: it makes its result by itself, from arguments with these keys.
+inline KeySet leaf_keys(KeySet keys) {
+  return ((keys | thread_modes.included) - thread_modes.excluded) &
+         (kCompositeKeys | Key::kPython | Key::kFunctionalize);
+}
+
+template <class R, class... Args, size_t... I>
+[[gnu::visibility("hidden")]] void invoke(R (*function)(Args...), const void* const* args,
+                                          void* const* results, std::index_sequence<I...>) {
+  const auto call = [&] {
+    return function(*static_cast<const std::remove_cvref_t<Args>*>(args[I])...);
+  };
+  if constexpr (ResultPointers<R>::count == 1) {
+    *static_cast<R*>(results[0]) = call();
+  } else {
+    R made = call();
+    void* parts[ResultPointers<R>::count];
+    ResultPointers<R>::fill(made, parts);
+    for (size_t i = 0; i < ResultPointers<R>::count; i++)
+      *static_cast<Tensor*>(results[i]) = std::move(*static_cast<Tensor*>(parts[i]));
+  }
+}
+
+// OperatorRecord::invoke for functions of one type.
+template <class R, class... Args>
+[[gnu::visibility("hidden")]] void invoke(void (*function)(), const void* const* args,
+                                          void* const* results) {
+  invoke(reinterpret_cast<R (*)(Args...)>(function), args, results,
+         std::index_sequence_for<Args...>());
+}
+template <class R, class... Args>
+constexpr OperatorRecord::Invoke invoker(R (*)(Args...)) {
+  return invoke<R, Args...>;
+}
+
+}  // namespace dispatch
+}  // namespace taeda

@@ -1,0 +1,556 @@
+#include "ops/operator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/boxing.h"
+#include "ops/dispatch.h"
+
+namespace taeda {
+namespace {
+
+using Form = Operator::Form;
+using Flags = OperatorRecord::Flags;
+
+// The schema of a form, from that of the entry.
+Schema schema_of(const OperatorRecord& record, Form form) {
+  Schema schema = parse_schema(record.text);
+  if (form == Form::kInplace) {
+    schema.name += "_";
+    schema.arguments[0].alias = {"a", true, false};
+    schema.results[0].alias = {"a", true, false};
+    schema.results[0].name.clear();
+  }
+  if (form == Form::kOut) {
+    schema.overload = schema.overload.empty() ? "out" : schema.overload + "_out";
+    for (size_t i = 0; i < schema.results.size(); i++) {
+      SchemaArgument& result = schema.results[i];
+      result.alias = {std::string(1, static_cast<char>('a' + i)), true, false};
+      SchemaArgument out = result;
+      if (out.name.empty()) out.name = schema.results.size() == 1 ? "out" : format("out{}", i);
+      if (schema.find(out.name) >= 0) out.name += "_out";
+      out.keyword_only = true;
+      schema.arguments.push_back(std::move(out));
+    }
+  }
+  return schema;
+}
+
+[[noreturn]] void fail_value(const Schema& schema, const SchemaArgument& argument,
+                             const Value& got) {
+  fail(ErrorKind::kRuntime,
+       "{}() Expected a value of type '{}' for argument '{}' but instead found type '{}'.\n"
+       "Declaration: {}",
+       schema.name, argument.type.text(), argument.name, got.type_name(), schema.text());
+}
+
+// Makes `value` what the argument's type says, where it can stand for it.
+bool conform(const SchemaType& type, Value& value) {
+  if (value.is_none()) {
+    if (type.list && !type.optional && type.base != ValueType::kTensor && type.size == 0)
+      value = type.base == ValueType::kFloat ? Value(Value::Floats()) : Value(Value::Ints());
+    return type.optional || type.base == ValueType::kGenerator || !value.is_none();
+  }
+  if (type.list) {
+    const auto count = static_cast<size_t>(std::max<int64_t>(type.size, 1));
+    switch (type.base) {
+      case ValueType::kTensor: {
+        if (!value.is_tensors()) return false;
+        const TensorList& list = value.tensors();
+        return type.optional_elements ||
+               std::all_of(list.begin(), list.end(), [](const Tensor& t) { return t.defined(); });
+      }
+      case ValueType::kInt:
+        if (type.size && value.holds<int64_t>()) value = Value::Ints(count, value.integer());
+        return value.holds<Value::Ints>();
+      case ValueType::kFloat:
+        if (type.size && value.is_number()) value = Value::Floats(count, value.real());
+        if (value.holds<Value::Ints>())
+          value = Value::Floats(value.ints().begin(), value.ints().end());
+        return value.holds<Value::Floats>();
+      default:
+        return value.holds<Value::Bools>();
+    }
+  }
+  switch (type.base) {
+    case ValueType::kTensor:
+      if (value.is_number()) value = Tensor(value.scalar());
+      return value.is_tensor();
+    case ValueType::kScalar:
+      return value.is_number();
+    case ValueType::kInt:
+      if (value.holds<bool>()) value = value.integer();
+      return value.holds<int64_t>();
+    case ValueType::kFloat:
+      if (value.holds<bool>() || value.holds<int64_t>()) value = value.real();
+      return value.holds<double>();
+    case ValueType::kBool:
+      return value.holds<bool>();
+    case ValueType::kString:
+      return value.holds<std::string>();
+    case ValueType::kDType:
+      return value.holds<DType>();
+    case ValueType::kLayout:
+      return value.holds<Layout>();
+    case ValueType::kDevice:
+      return value.holds<Device>();
+    case ValueType::kMemoryFormat:
+      return value.holds<MemoryFormat>();
+    case ValueType::kGenerator:
+      return value.holds<Generator*>();
+  }
+  return false;
+}
+
+KernelKind kind_of_device(Key key) {
+  return key == Key::kMeta   ? KernelKind::kMeta
+         : key == Key::kCUDA ? KernelKind::kCUDA
+                             : KernelKind::kCPU;
+}
+KernelKind kind_of(Key key) {
+  switch (key) {
+    case Key::kPython:
+      return KernelKind::kPython;
+    case Key::kFunctionalize:
+      return KernelKind::kFunctionalize;
+    case Key::kAutograd:
+    case Key::kForward:
+      return KernelKind::kAutograd;
+    case Key::kTrace:
+      return KernelKind::kTrace;
+    case Key::kAutocast:
+      return KernelKind::kAutocast;
+    case Key::kBatched:
+      return KernelKind::kBatched;
+    case Key::kProfile:
+      return KernelKind::kProfile;
+    default:
+      return kind_of_device(key);
+  }
+}
+
+const char* device_name(Key key) {
+  return key == Key::kMeta ? "Meta" : key == Key::kCUDA ? "CUDA" : "CPU";
+}
+
+// Of a form without a function of its own: the plain one, then a copy into the output.
+void compute_then_write(const Operator& op, const OperatorRecord& record, Stack& stack) {
+  const size_t count = op.schema().results.size(), first = stack.size() - count;
+  TensorList outs;
+  for (size_t i = first; i < stack.size(); i++) outs.push_back(stack[i].tensor());
+  stack.resize(first);
+  bool any_requires_grad = false;
+  const auto each_input = [&](const auto& visit) {
+    for (const Value& value : stack) {
+      if (value.is_tensor()) visit(value.tensor());
+      if (value.is_tensors())
+        for (const Tensor& t : value.tensors()) visit(t);
+    }
+  };
+  each_input([&](const Tensor& t) { any_requires_grad |= t.defined() && t.requires_grad(); });
+  const bool apart = record.has(Flags::kOutPartly) || record.has(Flags::kOutWholly);
+  const auto policy =
+      record.has(Flags::kOutWholly) ? dispatch::Apart::kWholly : dispatch::Apart::kPartly;
+  for (const Tensor& out : outs) {
+    dispatch::check_out_grad(op.schema().name.substr(6), out, any_requires_grad);
+    if (apart) each_input([&](const Tensor& t) { dispatch::check_apart(policy, out, t); });
+  }
+  const ExcludeKeys alone(kDifferentiationKeys |
+                          (record.autocast == OperatorRecord::kNoRule ? KeySet() : Key::kAutocast));
+  // Factories compute in the dtype of out=.
+  const int dtype = op.schema().find("dtype");
+  if (record.has(Flags::kOutQuietly) && dtype >= 0 && stack[static_cast<size_t>(dtype)].is_none())
+    stack[static_cast<size_t>(dtype)] = outs[0].dtype();
+  record.form(Form::kPlain).call(stack);
+  for (size_t i = 0; i < count; i++) {
+    write_out(record.name().substr(6), outs[i], stack[i].tensor(), record.has(Flags::kOutQuietly));
+    stack[i] = outs[i];
+  }
+}
+
+}  // namespace
+
+// --- the table's operators ---
+
+const Operator& OperatorRecord::form(Operator::Form form) const {
+  std::atomic<const Operator*>& slot = forms[static_cast<int>(form)];
+  if (const Operator* op = slot.load(std::memory_order_acquire)) return *op;
+  const Operator* made = OperatorRegistry::make(*this, form);
+  const Operator* expected = nullptr;
+  if (slot.compare_exchange_strong(expected, made, std::memory_order_acq_rel)) return *made;
+  delete made;  // another thread was faster
+  return *expected;
+}
+
+Operator::Operator(Schema schema, const OperatorRecord* record, Form form)
+    : schema_(std::move(schema)), record_(record), form_(form) {
+  if (!record) kernels_ = std::make_unique<Kernels>();
+}
+Operator::~Operator() = default;
+
+std::string Operator::qualified_name() const {
+  return schema_.overload.empty() ? schema_.name : schema_.name + "." + schema_.overload;
+}
+
+bool Operator::is_dispatched() const {
+  return !record_ || (record_->has(Flags::kDispatched) &&
+                      (form_ == Form::kPlain || record_->has(Flags::kInto)));
+}
+
+bool Operator::has_kernel_for(KernelKind kind) const {
+  if (!record_) return kernels_->get(kind) != nullptr;
+  if (!is_dispatched()) return kind == KernelKind::kComposite;
+  return kind == KernelKind::kCPU || kind == KernelKind::kMeta || kind == KernelKind::kAutograd ||
+         (kind == KernelKind::kAutocast && record_->autocast != OperatorRecord::kNoRule);
+}
+
+void Operator::fill_defaults(Stack& stack) const {
+  while (stack.size() < schema_.arguments.size()) {
+    const SchemaArgument& argument = schema_.arguments[stack.size()];
+    TD_CHECK(argument.has_default, "{}() is missing value for argument '{}'. Declaration: {}",
+             schema_.name, argument.name, schema_.text());
+    stack.push_back(argument.default_value);
+  }
+}
+
+void Operator::check(const Stack& stack) const {
+  TD_CHECK(stack.size() == schema_.arguments.size(), "{}() takes {} arguments but got {}",
+           schema_.name, schema_.arguments.size(), stack.size());
+}
+
+KeySet Operator::keys_of(const Stack& stack) const {
+  KeySet keys;
+  for (const Value& value : stack) {
+    if (value.is_tensor()) keys = keys | dispatch::keys(value.tensor());
+    if (value.is_tensors()) keys = keys | dispatch::keys(value.tensors());
+  }
+  if ((keys & kDeviceKeys).empty()) keys = keys | Key::kCPU;
+  keys = (keys | thread_modes.included) - thread_modes.excluded;
+  if (!record_ || record_->has(Flags::kDispatched)) return keys;
+  return keys & (record_->has(Flags::kLeaf) ? kCompositeKeys | Key::kPython | Key::kFunctionalize
+                                            : kCompositeKeys);
+}
+
+void Operator::call(Stack& stack) const {
+  check(stack);
+  for (size_t i = 0; i < stack.size(); i++)
+    if (!conform(schema_.arguments[i].type, stack[i]))
+      fail_value(schema_, schema_.arguments[i], stack[i]);
+  if (is_dispatched() && record_) boxing::wrap_arguments(*record_, schema_, stack);
+  KeySet keys = keys_of(stack);
+  if (record_ && form_ == Form::kOut) keys = keys - kDifferentiationKeys;
+  redispatch(keys, stack);
+}
+
+void Operator::redispatch(KeySet keys, Stack& stack) const {
+  if (!record_) return call_kernel(keys, stack);
+  // Forms that compute and then copy stop for nothing: what they call does.
+  const bool stops = form_ == Form::kPlain || record_->has(Flags::kInto);
+  while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest()))) {
+    const Key key = static_cast<Key>(keys.highest());
+    const bool has_rule = key != Key::kAutocast ||
+                          (record_->autocast != OperatorRecord::kNoRule && form_ == Form::kPlain);
+    const BoxedHandler handler = dispatch::handler(key);
+    if (stops && has_rule && handler) return handler(*this, keys, stack);
+    keys = keys - key;
+  }
+  run_native(keys.empty() ? Key::kCPU : keys, stack);
+}
+
+void Operator::run_native(KeySet keys, Stack& stack) const {
+  const OperatorRecord& record = *record_;
+  if (form_ == Form::kOut && !record.has(Flags::kInto))
+    return compute_then_write(*this, record, stack);
+  const Tensor into = form_ == Form::kOut       ? stack.back().tensor()
+                      : form_ == Form::kInplace ? stack[0].tensor()
+                                                : Tensor();
+  boxing::Unboxed unboxed(record, stack);
+  boxing::Results results(schema_);
+  const void** args = unboxed.args();
+  if (form_ == Form::kInplace && !record.has(Flags::kInto)) {
+    record.invoke_inplace(record.inplace, args, results.pointers());
+  } else {
+    if (record.has(Flags::kInto)) *--args = &into;
+    if (record.has(Flags::kDispatched)) *--args = &keys;
+    record.invoke(record.below, args, results.pointers());
+  }
+  results.push(stack);
+}
+
+// --- registered operators ---
+
+void Operator::call_kernel(KeySet keys, Stack& stack) const {
+  const Kernels::Slot composite = kernels_->get(KernelKind::kComposite);
+  while (!(keys - kDeviceKeys).empty()) {
+    const Key key = static_cast<Key>(keys.highest());
+    if (const Kernels::Slot kernel = kernels_->get(kind_of(key))) {
+      if (*kernel) return (*kernel)(*this, keys, stack);
+    } else if (const BoxedHandler handler = dispatch::handler(key);
+               handler && key != Key::kAutocast && !(composite && !kCompositeKeys.has(key))) {
+      return handler(*this, keys, stack);
+    }
+    keys = keys - key;
+  }
+  const Key device = keys.empty() ? Key::kCPU : static_cast<Key>(keys.highest());
+  Kernels::Slot kernel = kernels_->get(kind_of_device(device));
+  if (!kernel || !*kernel) kernel = kernels_->get(KernelKind::kCompositeExplicit);
+  if (!kernel || !*kernel) kernel = composite;
+  TD_CHECK_IMPLEMENTED(
+      kernel && *kernel,
+      "Could not run '{}' with arguments from the '{}' backend: no kernel was registered for it.{}",
+      qualified_name(), device_name(device),
+      device == Key::kMeta ? " Register what computes the shapes with torch.library.register_fake."
+                           : "");
+  // What the schema says is written counts as changed, whatever the kernel did.
+  std::vector<std::pair<Tensor, uint32_t>> written;
+  for (size_t i = 0; i < schema_.arguments.size(); i++) {
+    if (!schema_.arguments[i].alias.written) continue;
+    if (stack[i].is_tensor() && stack[i].tensor().defined())
+      written.emplace_back(stack[i].tensor(), stack[i].tensor().version());
+    if (stack[i].is_tensors())
+      for (const Tensor& t : stack[i].tensors()) written.emplace_back(t, t.version());
+  }
+  (*kernel)(*this, keys, stack);
+  for (const auto& [tensor, version] : written)
+    if (tensor.version() == version) tensor.impl()->bump_version();
+  TD_CHECK(stack.size() == schema_.results.size(), "{}: the kernel returned {} results, not {}",
+           qualified_name(), stack.size(), schema_.results.size());
+  for (size_t i = 0; i < stack.size(); i++) {
+    const SchemaType& type = schema_.results[i].type;
+    TD_CHECK(conform(type, stack[i]),
+             "{}: the kernel returned a value of type '{}' instead of '{}'", qualified_name(),
+             stack[i].type_name(), type.text());
+  }
+}
+
+OperatorRegistry& OperatorRegistry::get() {
+  static auto& registry = *new OperatorRegistry;  // kernels may be called while the process ends
+  return registry;
+}
+
+Operator* OperatorRegistry::make(const OperatorRecord& record, Form form) {
+  return new Operator(schema_of(record, form), &record, form);
+}
+
+Operator* OperatorRegistry::find(std::string_view name, std::string_view overload) const {
+  const std::shared_lock lock(mutex_);
+  for (Operator* op : live_)
+    if (op->name() == name && op->overload() == overload) return op;
+  return nullptr;
+}
+
+std::vector<Operator*> OperatorRegistry::all() const {
+  const std::shared_lock lock(mutex_);
+  return live_;
+}
+
+Operator& OperatorRegistry::define(Schema schema) {
+  const std::unique_lock lock(mutex_);
+  for (const Operator* op : live_)
+    TD_CHECK(op->name() != schema.name || op->overload() != schema.overload,
+             "Tried to register an operator ({}) with the same name and overload name multiple "
+             "times.",
+             schema.text());
+  operators_.emplace_back(new Operator(std::move(schema), nullptr, Form::kPlain));
+  live_.push_back(operators_.back().get());
+  return *live_.back();
+}
+
+void OperatorRegistry::undefine(const Operator& op) {
+  const std::unique_lock lock(mutex_);
+  std::erase(live_, &op);
+}
+
+void OperatorRegistry::set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel) {
+  const std::unique_lock lock(op.kernels_->mutex);
+  op.kernels_->slots[static_cast<size_t>(kind)] = std::move(kernel);
+}
+
+// --- look-up ---
+
+namespace {
+
+// "aten::add" and "Tensor" against a record.
+int compare(const OperatorRecord& record, std::string_view name, std::string_view overload) {
+  const int names = record.name().compare(name);
+  return names ? names : record.overload().compare(overload);
+}
+
+// The first record that does not stand before that name.
+const OperatorRecord* const* lower_bound(std::string_view name, std::string_view overload) {
+  return std::lower_bound(
+      kOperatorRecords, kOperatorRecords + kNumOperatorRecords, 0,
+      [&](const OperatorRecord* r, int) { return compare(*r, name, overload) < 0; });
+}
+
+bool is_end(const OperatorRecord* const* found) {
+  return found == kOperatorRecords + kNumOperatorRecords;
+}
+
+const OperatorRecord* first_record(std::string_view name) {
+  const auto* const found = lower_bound(name, "");
+  return !is_end(found) && (*found)->name() == name ? *found : nullptr;
+}
+
+const OperatorRecord* find_record(std::string_view name, std::string_view overload) {
+  const auto* const found = lower_bound(name, overload);
+  if (!is_end(found) && compare(**found, name, overload) == 0) return *found;
+  const std::string whole = std::string(name) + "." + std::string(overload);
+  const auto* const aliases_end = kOperatorAliases + kNumOperatorAliases;
+  const auto* const alias =
+      std::lower_bound(kOperatorAliases, aliases_end, whole,
+                       [](const OperatorAlias& a, const std::string& w) { return a.name < w; });
+  return alias != aliases_end && alias->name == whole ? alias->record : nullptr;
+}
+
+bool is_out(std::string_view overload) { return overload == "out" || overload.ends_with("_out"); }
+
+const Operator* find_form(std::string_view name, std::string_view overload) {
+  if (const OperatorRecord* record = find_record(name, overload))
+    return &record->form(Form::kPlain);
+  if (name.ends_with("_")) {
+    const OperatorRecord* record = find_record(name.substr(0, name.size() - 1), overload);
+    if (record && record->has(Flags::kHasInplace)) return &record->form(Form::kInplace);
+  }
+  if (!is_out(overload)) return nullptr;
+  const size_t cut = overload == "out" ? 0 : overload.size() - 4;
+  const OperatorRecord* record = find_record(name, overload.substr(0, cut));
+  if (!record && overload == "out") record = first_record(name);
+  return record && record->has(Flags::kHasOut) ? &record->form(Form::kOut) : nullptr;
+}
+
+template <class Visit>
+void each_form(const OperatorRecord& record, const Visit& visit) {
+  visit(record.form(Form::kPlain));
+  if (record.has(Flags::kHasInplace)) visit(record.form(Form::kInplace));
+  if (record.has(Flags::kHasOut)) visit(record.form(Form::kOut));
+}
+
+}  // namespace
+
+const Operator* find_operator(std::string_view name, std::string_view overload) {
+  if (overload == "default") overload = "";
+  if (const Operator* op = find_form(name, overload)) return op;
+  return OperatorRegistry::get().find(name, overload);
+}
+
+std::vector<const Operator*> find_overloads(std::string_view name) {
+  std::vector<const Operator*> found;
+  const std::string_view plain = name.ends_with("_") ? name.substr(0, name.size() - 1) : name;
+  for (const std::string_view one : {name, plain}) {
+    for (const auto* r = lower_bound(one, ""); !is_end(r) && (*r)->name() == one; r++)
+      each_form(**r, [&](const Operator& op) {
+        if (op.name() == name) found.push_back(&op);
+      });
+    if (name == plain) break;
+  }
+  for (const Operator* op : OperatorRegistry::get().all())
+    if (op->name() == name) found.push_back(op);
+  return found;
+}
+
+std::vector<const Operator*> all_operators() {
+  std::vector<const Operator*> found;
+  for (size_t i = 0; i < kNumOperatorRecords; i++)
+    each_form(*kOperatorRecords[i], [&](const Operator& op) { found.push_back(&op); });
+  for (const Operator* op : OperatorRegistry::get().all()) found.push_back(op);
+  return found;
+}
+
+// --- Library ---
+
+struct Library::Registrations {
+  std::vector<Operator*> defined;
+  std::vector<std::pair<Operator*, KernelKind>> kernels;
+};
+
+Library::Library(std::string name_space)
+    : name_space_(std::move(name_space)), registrations_(std::make_unique<Registrations>()) {}
+Library::Library(Library&&) noexcept = default;
+Library::~Library() {
+  if (!registrations_) return;
+  for (const auto& [op, kind] : registrations_->kernels)
+    OperatorRegistry::set_kernel(*op, kind, nullptr);
+  for (const Operator* op : registrations_->defined) OperatorRegistry::get().undefine(*op);
+}
+
+std::string Library::qualify(std::string_view name) const {
+  return name.find("::") == std::string_view::npos ? name_space_ + "::" + std::string(name)
+                                                   : std::string(name);
+}
+
+std::string Library::define(std::string_view text) {
+  Schema schema = parse_schema(text);
+  schema.name = qualify(schema.name);
+  const std::string_view space = std::string_view(schema.name).substr(0, schema.name.find("::"));
+  TD_CHECK(
+      space != "aten" && space != "taeda",
+      "the operators of namespace '{}' are defined by the operator table; a library cannot add "
+      "'{}' to them",
+      space, schema.name);
+  TD_CHECK(space == name_space_, "the schema's namespace '{}' is not the library's, '{}'", space,
+           name_space_);
+  Operator& op = OperatorRegistry::get().define(std::move(schema));
+  registrations_->defined.push_back(&op);
+  return op.qualified_name();
+}
+
+namespace {
+
+Operator& registered(const std::string& qualified) {
+  const size_t colons = qualified.find("::"), dot = qualified.find('.', colons);
+  const std::string name = qualified.substr(0, dot);
+  std::string overload = dot == std::string::npos ? "" : qualified.substr(dot + 1);
+  if (overload == "default") overload.clear();
+  Operator* op = OperatorRegistry::get().find(name, overload);
+  TD_CHECK_IMPLEMENTED(
+      op || !find_operator(name, overload),
+      "{}: the kernels of the operator table's operators cannot be replaced at run "
+      "time; a TorchDispatchMode can stand in front of them",
+      qualified);
+  TD_CHECK(op, "operator {} does not exist: define it before giving it a kernel", qualified);
+  return *op;
+}
+
+}  // namespace
+
+void Library::implement(std::string_view name, KernelKind kind, BoxedKernel kernel) {
+  Operator& op = registered(qualify(name));
+  OperatorRegistry::set_kernel(op, kind, std::make_shared<const BoxedKernel>(std::move(kernel)));
+  registrations_->kernels.emplace_back(&op, kind);
+}
+
+void Library::fall_through(std::string_view name, KernelKind kind) {
+  implement(name, kind, BoxedKernel());  // an empty one: the key is passed by
+}
+
+void Library::check_signature(std::string_view name, const std::vector<const char*>& arguments,
+                              const std::vector<const char*>& results) const {
+  const Schema& schema = registered(qualify(name)).schema();
+  const auto matches = [](const SchemaType& type, std::string_view native) {
+    if (native == "?") return type.optional;
+    SchemaType plain = type;
+    plain.size = 0;
+    if (plain.is_tensor()) plain.optional = false;
+    plain.optional_elements = false;
+    return plain.text() == native;
+  };
+  const auto all = [&](const std::vector<SchemaArgument>& expected,
+                       const std::vector<const char*>& given) {
+    if (expected.size() != given.size()) return false;
+    for (size_t i = 0; i < given.size(); i++)
+      if (!matches(expected[i].type, given[i])) return false;
+    return true;
+  };
+  const auto listed = [](const std::vector<const char*>& types) {
+    std::string text;
+    for (const char* type : types) text += (text.empty() ? "" : ", ") + std::string(type);
+    return text;
+  };
+  TD_CHECK(
+      all(schema.arguments, arguments) && all(schema.results, results),
+      "the C++ function for '{}' has the types ({}) -> ({}), which are not those of its schema",
+      schema.text(), listed(arguments), listed(results));
+}
+
+}  // namespace taeda

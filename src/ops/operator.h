@@ -1,0 +1,44 @@
+// How calls of an Operator run; the parts that operators of the table and registered ones share.
+#pragma once
+
+#include <mutex>
+#include <shared_mutex>
+
+#include "ops/modes.h"
+
+namespace taeda {
+
+inline constexpr size_t kNumKernelKinds = 12;
+
+// The kernels of a registered operator.
+struct Operator::Kernels {
+  using Slot = std::shared_ptr<const BoxedKernel>;
+  mutable std::shared_mutex mutex;
+  Slot slots[kNumKernelKinds];
+
+  Slot get(KernelKind kind) const {
+    const std::shared_lock lock(mutex);
+    return slots[static_cast<size_t>(kind)];
+  }
+};
+
+// Makes, finds and takes back Operator objects. One a process.
+class OperatorRegistry {
+ public:
+  static OperatorRegistry& get();
+
+  static Operator* make(const OperatorRecord& record, Operator::Form form);
+  // The registered operator; null where there is none.
+  Operator* find(std::string_view name, std::string_view overload) const;
+  std::vector<Operator*> all() const;
+  Operator& define(Schema schema);
+  void undefine(const Operator& op);
+  static void set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel);
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Operator>> operators_;  // taken-back ones too: someone may hold them
+  std::vector<Operator*> live_;
+};
+
+}  // namespace taeda
