@@ -48,9 +48,9 @@ short, int, long = _C.int16, _C.int32, _C.int64
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit linalg mps "
-    "multiprocessing nn optim overrides profiler random return_types serialization special "
-    "storage testing types utils version xpu".split()
+    "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit library "
+    "linalg mps multiprocessing nn optim overrides profiler random return_types serialization "
+    "special storage testing types utils version xpu".split()
 )
 
 # name -> the module that defines it, loaded on first use.
@@ -73,6 +73,7 @@ _LAZY = {
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "taeda.nn.parameter": "",
         "taeda.version": "TorchVersion",
+        "taeda._ops": "ops",
     }.items()
     for name in names.split()
 }

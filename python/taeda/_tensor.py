@@ -353,10 +353,38 @@ for _name, _layout in {
     _other_layout(_name, _layout)
 
 
+def _make_wrapper_subclass(
+    cls: Any,
+    size: Any,
+    strides: Any = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = _C.strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    **_: Any,
+) -> Tensor:
+    """An instance of `cls` with this shape, dtype and device and no memory of its own: its class's
+    __torch_dispatch__ says what operators do with it."""
+    if layout is not _C.strided:
+        raise NotImplementedError("_make_wrapper_subclass: only torch.strided is implemented")
+    if dispatch_sizes_strides_policy is not None:
+        raise NotImplementedError("_make_wrapper_subclass: dispatch_sizes_strides_policy")
+    return _C._make_wrapper_subclass(
+        cls, size, strides, storage_offset or 0, dtype, device, requires_grad
+    )
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
+    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)
 

@@ -6,6 +6,7 @@
 #include "base/handover.h"
 #include "python/autograd_support.h"
 #include "python/module.h"
+#include "python/torch_dispatch.h"
 #include "python/torch_function.h"
 
 namespace taeda::python {
@@ -33,6 +34,7 @@ class CarriedPython final : public Carried {
     with_python([&] {
       context_ = PyRef::check(PyContext_CopyCurrent());
       torch_function_ = torch_function_state();
+      torch_dispatch_ = torch_dispatch_modes();
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(thread_locals); i++)
         values_.push_back(
             PyRef::check(PyDict_Copy(values_of(PyList_GET_ITEM(thread_locals, i)).get())));
@@ -46,6 +48,7 @@ class CarriedPython final : public Carried {
     interrupt_.reset();
     values_.clear();
     torch_function_ = {};
+    torch_dispatch_ = PyRef();
     context_ = PyRef();
   }
 
@@ -54,6 +57,7 @@ class CarriedPython final : public Carried {
     chain = chain_;
     chain->push_back(PyThread_get_thread_ident());
     set_torch_function_state(torch_function_);
+    set_torch_dispatch_modes(torch_dispatch_.get());
     bool copied = PyContext_Enter(context_.get()) == 0;
     for (size_t i = 0; i < values_.size() && copied; i++) {
       PyObject* local = PyList_GET_ITEM(thread_locals, static_cast<Py_ssize_t>(i));
@@ -68,6 +72,7 @@ class CarriedPython final : public Carried {
     pass_on(PyThreadState_Get()->async_exc);
     chain.reset();
     set_torch_function_state({});
+    set_torch_dispatch_modes(nullptr);
     if (PyContext_Exit(context_.get()) != 0) PyErr_Clear();
     PyGILState_Release(gil_);
   }
@@ -107,6 +112,7 @@ class CarriedPython final : public Carried {
 
   PyRef context_;
   TorchFunctionState torch_function_;
+  PyRef torch_dispatch_;
   std::vector<PyRef> values_;  // of thread_locals
   std::shared_ptr<Chain> chain_;
   std::unique_ptr<PythonException> interrupt_;

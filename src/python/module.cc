@@ -7,6 +7,7 @@
 #include "python/autograd.h"
 #include "python/generated.h"
 #include "python/tensor_object.h"
+#include "python/torch_dispatch.h"
 #include "python/torch_function.h"
 
 namespace taeda::python {
@@ -134,6 +135,10 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_files(module.get());
   add_unpickler(module.get());
   add_autograd(module.get());
+  add_operators(module.get());
+  add_library(module.get());
+  add_torch_dispatch(module.get());
+  add_profile(module.get());
   add_handover(module.get());
   taeda::set_interrupt_hook(look_for_signals);
   made = new_ref(module.get());

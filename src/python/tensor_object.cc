@@ -9,6 +9,7 @@
 #include "python/generated.h"
 #include "python/module.h"
 #include "python/tensor_slots.h"
+#include "python/torch_dispatch.h"
 #include "python/torch_function.h"
 
 namespace taeda::python {
@@ -169,6 +170,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
   PyObject* self = type->tp_alloc(type, 0);  // zeroed, watched by the collector
   if (!self) throw PythonError();
   TensorImpl* impl = tensor.impl();
+  if (has_torch_dispatch(type)) impl->keys = impl->keys | Key::kPython;
   new (&cast(self)->tensor) Tensor(std::move(tensor));
   impl->attach_python(self);
   return self;

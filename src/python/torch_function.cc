@@ -5,6 +5,7 @@
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/torch_dispatch.h"
 
 namespace taeda::python {
 namespace {
@@ -249,7 +250,9 @@ bool overrides_torch_function(PyObject* object) {
   if (type == tensor_type || type == parameter_type || is_basic(type) || subclass_disabled > 0)
     return false;
   PyObject* implementation = find_implementation(type);
-  return implementation && implementation != disabled_implementation;
+  if (!implementation || implementation == disabled_implementation) return false;
+  // Tensor's own only makes results instances of the class, which a __torch_dispatch__ decides.
+  return implementation != find_implementation(tensor_type) || !has_torch_dispatch(type);
 }
 
 bool is_overridden_by(PyObject* argument) {

@@ -1,0 +1,327 @@
+"""torch.ops: every operator by name and overload, with its schema.
+
+``torch.ops.aten.add`` is a packet of overloads, ``torch.ops.aten.add.Tensor`` one of them. All are
+looked up when they are first named; the core keeps what is known of them as constant data.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from taeda import _C
+
+__all__ = ["OpOverload", "OpOverloadPacket", "ops"]
+
+
+class AliasInfo:
+    """What the schema says of an argument's memory: who shares it and whether it is written."""
+
+    def __init__(self, letters: str, is_write: bool):
+        self.before_set = self.after_set = set(letters.split("|"))
+        self.is_write = is_write
+
+    def __repr__(self) -> str:
+        return f"AliasInfo({sorted(self.before_set)}, is_write={self.is_write})"
+
+
+class Type:
+    """The type of an argument as schemas name it."""
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class Argument:
+    """One argument or result of a schema."""
+
+    def __init__(self, row: tuple):
+        self.name, kind, self._has_default, self.default_value, self.kwarg_only = row[:5]
+        self.type = self.real_type = Type(kind)
+        self.alias_info = AliasInfo(row[5], row[6]) if row[5] else None
+
+    def has_default_value(self) -> bool:
+        """Whether a call may leave it out."""
+        return self._has_default
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the operator changes its elements."""
+        return self.alias_info is not None and self.alias_info.is_write
+
+    def __repr__(self) -> str:
+        return f"Argument(name={self.name!r}, type={self.type})"
+
+
+class FunctionSchema:
+    """An operator's signature."""
+
+    def __init__(self, name: str, overload: str, arguments: list, results: list, text: str):
+        self.name, self.overload_name, self._text = name, overload, text
+        self.arguments = [Argument(row) for row in arguments]
+        self.returns = [Argument(row) for row in results]
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether an argument is written."""
+        return any(argument.is_write for argument in self.arguments)
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def parse_schema(text: str) -> FunctionSchema:
+    """Reads a schema; RuntimeError where it cannot be read."""
+    return FunctionSchema(*_C._parse_schema(text))
+
+
+class OpOverload(_C._OperatorBase):
+    """One overload of an operator: call it with the arguments of its schema."""
+
+    _cached: FunctionSchema | None = None
+
+    @property
+    def _schema(self) -> FunctionSchema:
+        if self._cached is None:
+            self._cached = FunctionSchema(
+                self._operator_name,
+                self._overload,
+                self._arguments,
+                self._results,
+                self._schema_text,
+            )
+        return self._cached
+
+    @property
+    def namespace(self) -> str:
+        """ "aten" """
+        return self._operator_name.partition("::")[0]
+
+    @property
+    def _opname(self) -> str:
+        return self._operator_name.partition("::")[2]
+
+    @property
+    def _overloadname(self) -> str:
+        return self._overload or "default"
+
+    @property
+    def __name__(self) -> str:
+        return f"{self._opname}.{self._overloadname}"
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """All overloads of the name."""
+        return getattr(getattr(ops, self.namespace), self._opname)
+
+    @property
+    def tags(self) -> list:
+        """Nothing is tagged."""
+        return getattr(self, "_tags", [])
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a result shares memory with an argument that is not written."""
+        aliases = [a.alias_info for a in self._schema.arguments if a.alias_info is not None]
+        return bool(aliases) and not any(alias.is_write for alias in aliases)
+
+    def name(self) -> str:
+        """ "aten::add.Tensor" """
+        dot = f".{self._overload}" if self._overload else ""
+        return self._operator_name + dot
+
+    def has_kernel_for_dispatch_key(self, key: Any) -> bool:
+        """Whether the operator answers calls with this key by itself."""
+        return _C._has_kernel(self, getattr(key, "name", key))
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """NotImplemented for an operator with a kernel; others run what they are made of."""
+        return NotImplemented if self._is_dispatched else self(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+        )
+
+    def __deepcopy__(self, memo: dict | None = None) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> tuple:
+        return _find, (self._operator_name, self._overload)
+
+
+_C._set_overload_type(OpOverload)
+
+
+def _find(name: str, overload: str) -> OpOverload:
+    return _C._operator(name, overload)
+
+
+class OpOverloadPacket:
+    """The overloads of one name. A call takes the first whose schema the arguments fit."""
+
+    def __init__(self, namespace: str, name: str):
+        self._qualified_op_name = f"{namespace}::{name}"
+        self._namespace, self.__name__ = namespace, name
+        self.__module__ = f"torch._ops.{namespace}"
+
+    def overloads(self) -> list[str]:
+        """The overloads' names, "default" for the one without."""
+        return [op._overloadname for op in _C._operators(self._qualified_op_name)]
+
+    @property
+    def op(self) -> OpOverloadPacket:
+        """The packet itself."""
+        return self
+
+    def __getattr__(self, key: str) -> OpOverload:
+        if key.startswith("__"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
+        found = _C._operator(self._qualified_op_name, "" if key == "default" else key)
+        if found is None:
+            raise AttributeError(
+                f"The underlying op of '{self}' has no overload name '{key}'"
+            ) from None
+        # An operator that is registered may be taken back.
+        if not found._is_registered:
+            setattr(self, key, found)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.overloads())
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.overloads()]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        candidates = _C._operators(self._qualified_op_name)
+        failures = []
+        for op in candidates:
+            try:
+                _C._check_arguments(op, args, kwargs)
+            except RuntimeError as error:
+                failures.append(str(error))
+            else:
+                return op(*args, **kwargs)
+        if len(candidates) == 1:
+            return candidates[0](*args, **kwargs)
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema:\n"
+            + "\n\n".join(failures)
+        )
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __deepcopy__(self, memo: dict | None = None) -> OpOverloadPacket:
+        return self
+
+    def __reduce__(self) -> tuple:
+        return _packet, (self._namespace, self.__name__)
+
+
+def _packet(namespace: str, name: str) -> OpOverloadPacket:
+    return getattr(getattr(ops, namespace), name)
+
+
+class _OpNamespace(types.ModuleType):
+    """The operators of a namespace: ``torch.ops.aten``."""
+
+    __file__ = "torch.ops"
+
+    def __init__(self, name: str):
+        super().__init__(f"torch.ops.{name}")
+        self.name = name
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        if not _C._operators(f"{self.name}::{name}"):
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        packet = OpOverloadPacket(self.name, name)
+        setattr(self, name, packet)
+        return packet
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dir__())
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self.name}::"
+        names = {op._operator_name for op in _C._operators(None)}
+        return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+
+class _Ops(types.ModuleType):
+    """torch.ops: a namespace for each library of operators, 'aten' for those of PyTorch."""
+
+    __file__ = "_ops.py"
+
+    def __init__(self) -> None:
+        super().__init__("torch.ops")
+        self.loaded_libraries: set[str] = set()
+
+    def __getattr__(self, name: str) -> _OpNamespace:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+        namespace = _OpNamespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+    def load_library(self, path: Any) -> None:
+        """Loads a shared library, whose TD_LIBRARY blocks register their operators."""
+        import ctypes
+        import os
+
+        path = os.path.realpath(path)
+        ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        self.loaded_libraries.add(path)
+
+
+ops = _Ops()
+sys.modules.setdefault("taeda.ops", ops)
+
+
+def all_schemas() -> list[FunctionSchema]:
+    """The schema of every operator there is."""
+    return [op._schema for op in _C._operators(None)]
+
+
+def schemas_for(name: str) -> list[FunctionSchema]:
+    """The schemas of one name's overloads: "aten::add"."""
+    return [op._schema for op in _C._operators(name)]
+
+
+def schema_of(name: str, overload: str = "") -> FunctionSchema:
+    """The schema of one overload; RuntimeError where there is none."""
+    found = _C._operator(name, overload)
+    if found is None:
+        dot = f".{overload}" if overload else ""
+        raise RuntimeError(f"Could not find an operator called {name}{dot}")
+    return found._schema

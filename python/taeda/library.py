@@ -1,0 +1,336 @@
+"""torch.library: operators of a program's own, beside those of the table.
+
+An operator that is registered here has a schema, runs through the same keys as the table's
+(autograd, autocast, the profiler, __torch_dispatch__) and is found in torch.ops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from taeda import _C, _ops
+from taeda._library.autograd import autograd_kernel
+from taeda._library.custom_op import OPDEFS, CustomOpDef, custom_op
+from taeda._library.infer_schema import infer_schema
+from taeda._library.opcheck import OpCheckError, opcheck
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "OpCheckError",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "impl",
+    "infer_schema",
+    "opcheck",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+    "triton_op",
+    "wrap_triton",
+]
+
+_KEYS_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
+_open: weakref.WeakSet[Library] = weakref.WeakSet()
+
+
+def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
+    """Stands for no kernel in Library.impl: the call goes on with the next key."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+def _name_of(op: Any) -> str:
+    if isinstance(op, (_ops.OpOverload, CustomOpDef)):
+        return op._qualname if isinstance(op, CustomOpDef) else op.name()
+    if isinstance(op, _ops.OpOverloadPacket):
+        return op._qualified_op_name
+    if not isinstance(op, str):
+        raise ValueError(f"expected an operator or its name, got {type(op)}")
+    return op.removesuffix(".default")
+
+
+class Library:
+    """Registrations of one namespace: 'DEF' makes operators, 'IMPL' gives kernels to existing ones.
+
+    They last as long as the object; `_destroy` (or the end of a `_scoped_library`) takes them back.
+
+    >>> library = torch.library.Library("docs", "DEF")
+    >>> library.define("plus_one(Tensor x) -> Tensor")
+    'docs::plus_one'
+    >>> library.impl("plus_one", lambda x: x + 1, "CPU")
+    >>> torch.ops.docs.plus_one(torch.zeros(2))
+    tensor([1., 1.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError("Unsupported kind: ", kind)
+        if ns in ("prim", "prims"):
+            raise ValueError(ns, " is a reserved namespace. Please try creating a library with ")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self.m: Any = _C._Library(ns)
+        _open.add(self)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Makes an operator of this namespace; returns its name."""
+        if self.kind == "IMPL":
+            raise ValueError("a library of kind 'IMPL' defines no operators")
+        return self.m.define(schema)
+
+    def impl(
+        self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False
+    ) -> None:
+        """Gives an operator its kernel for a dispatch key: 'CPU', 'Meta', 'Autograd', ..."""
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        if with_keyset:
+            raise NotImplementedError("Library.impl: kernels are not given a key set")
+        name = self._qualify(_name_of(op_name))
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if fn is fallthrough_kernel:
+            self.m.fallthrough(name, key)
+        else:
+            self.m.impl(name, key, fn)
+
+    def fallthrough(self, op_name: Any, dispatch_key: str = "") -> None:
+        """Passes the key by for this operator."""
+        self.impl(op_name, fallthrough_kernel, dispatch_key)
+
+    def _qualify(self, name: str) -> str:
+        if "::" not in name:
+            return f"{self.ns}::{name}"
+        if name.partition("::")[0] != self.ns:
+            raise ValueError(f"{name} is no operator of the library's namespace, {self.ns}")
+        return name
+
+    def _register_fake(self, op_name: str, fn: Callable, _stacklevel: int = 1) -> None:
+        self.impl(op_name, fn, "Meta")
+
+    def _destroy(self) -> None:
+        if self.m is not None:
+            self.m.destroy()
+        self.m = None
+
+
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+# What functions register without a library of their own lasts as long as the process.
+_kept: dict[str, Library] = {}
+
+
+def _library(name: str, lib: Library | None) -> Library:
+    namespace = name.partition("::")[0]
+    return lib or _kept.setdefault(namespace, Library(namespace, "FRAGMENT"))
+
+
+def define(
+    qualname: Any, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()
+) -> Any:
+    """Makes an operator: define("mylib::sin", "(Tensor x) -> Tensor")."""
+    if not isinstance(qualname, str):
+        raise ValueError(
+            "define(qualname, schema): expected qualname to be instance of str, got "
+            f"{type(qualname)}"
+        )
+    name = qualname.partition("::")[2]
+    if not name or schema is None:
+        raise ValueError(f"define: expected 'namespace::name' and a schema, got {qualname}")
+    if not schema.startswith("("):
+        raise ValueError(
+            f"define(qualname, schema, ...): expected schema to look like e.g. "
+            f'"(Tensor x) -> Tensor" but got "{schema}"'
+        )
+    return _library(qualname, lib).define(name + schema)
+
+
+def _register(op: Any, func: Callable | None, add: Callable[[str, Callable], None]) -> Any:
+    def decorate(function: Callable) -> Callable:
+        add(_name_of(op), function)
+        return function
+
+    return decorate if func is None else decorate(func)
+
+
+def impl(
+    qualname: Any, types: Any, func: Callable | None = None, *, lib: Library | None = None
+) -> Any:
+    """Gives an operator a kernel for devices ('cpu', 'cuda', 'default') or for a dispatch key."""
+    if isinstance(qualname, Library):  # impl(library, name, dispatch_key)
+        library, name = qualname, types
+
+        def decorate(function: Callable) -> Callable:
+            library.impl(name, function, func or "")
+            return function
+
+        return decorate
+    listed = [types] if isinstance(types, str) else list(types)
+
+    def add(name: str, function: Callable) -> None:
+        for kind in listed:
+            key = "CompositeExplicitAutograd" if kind == "default" else kind
+            _library(name, lib).impl(name, function, _KEYS_OF_DEVICES.get(key, key))
+
+    return _register(qualname, func, add)
+
+
+def register_kernel(
+    op: Any,
+    device_types: str | Sequence[str] | None,
+    func: Callable | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Gives an operator its kernel for some devices; for all with None."""
+    definition = _definition(op)
+    if definition is not None:
+        return definition.register_kernel(device_types, func)
+    return impl(op, "default" if device_types is None else device_types, func, lib=lib)
+
+
+def register_fake(
+    op: Any,
+    func: Callable | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = False,
+) -> Any:
+    """Gives the function that works out an operator's shapes and dtypes without data.
+
+    It runs when the arguments are on device meta.
+    """
+
+    def add(name: str, function: Callable) -> None:
+        _library(name, lib).impl(name, function, "Meta")
+
+    return _register(op, func, add)
+
+
+impl_abstract = register_fake
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable,
+    /,
+    *,
+    setup_context: Callable | None = None,
+    lib: Library | None = None,
+) -> None:
+    """Gives an operator its gradient.
+
+    `setup_context(ctx, inputs, output)` saves what `backward(ctx, *grads)` reads; the latter
+    returns one gradient an argument, None where there is none.
+    """
+    name = _name_of(op)
+    definition = _definition(op)
+    if definition is not None:
+        definition.register_autograd(backward, setup_context=setup_context)
+        return
+    found = _overload(name)
+    if found._schema.is_mutable:
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {found} with schema "
+            f"{found._schema}. Please create a functional operator and register an autograd "
+            "formula for that."
+        )
+    _library(name, lib).impl(name, autograd_kernel(found, backward, setup_context), "Autograd")
+
+
+def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
+    """Gives the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims). It is kept
+    for the time when vmap exists."""
+
+    def add(name: str, function: Callable) -> None:
+        definition = _definition(op)
+        if definition is not None:
+            definition.register_vmap(function)
+        else:
+            VMAP_RULES[_overload(name).name()] = function
+
+    return _register(op, func, add)
+
+
+VMAP_RULES: dict[str, Callable] = {}
+
+
+def register_autocast(
+    op: Any, device_type: str, cast_inputs: _C.dtype, /, *, lib: Library | None = None
+) -> None:
+    """Casts an operator's floating arguments to a dtype in blocks of torch.autocast."""
+    definition = _definition(op)
+    if definition is None:
+        raise NotImplementedError(
+            "register_autocast: only for operators made by custom_op; give others a kernel for "
+            "'AutocastCPU'"
+        )
+    definition.register_autocast(device_type, cast_inputs)
+
+
+def register_torch_dispatch(
+    op: Any,
+    torch_dispatch_class: Any,
+    func: Callable | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Not there yet: raises NotImplementedError; a class's __torch_dispatch__ sees the operator."""
+    raise NotImplementedError("torch.library.register_torch_dispatch")
+
+
+def triton_op(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: taeda has no Triton kernels."""
+    raise NotImplementedError(
+        "torch.library.triton_op: taeda runs no Triton kernels; register the function with "
+        "torch.library.custom_op"
+    )
+
+
+def wrap_triton(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: taeda has no Triton kernels."""
+    raise NotImplementedError("torch.library.wrap_triton: taeda runs no Triton kernels")
+
+
+def get_ctx() -> Any:
+    """Not supported: shapes that depend on the data are not described without them."""
+    raise NotImplementedError(
+        "torch.library.get_ctx: fake implementations are given tensors on device meta, whose sizes "
+        "are numbers"
+    )
+
+
+def _definition(op: Any) -> CustomOpDef | None:
+    if isinstance(op, CustomOpDef):
+        return op
+    return OPDEFS.get(_name_of(op))
+
+
+def _overload(op: str) -> _ops.OpOverload:
+    name, _, overload = op.partition(".")
+    found = _C._operator(name, overload)
+    if found is None:
+        raise RuntimeError(f"operator {op} does not exist")
+    return found

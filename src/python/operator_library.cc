@@ -1,0 +1,149 @@
+// taeda._C._Library: what torch.library.Library registers through. Kernels are Python callables.
+#include "python/autograd_support.h"
+#include "python/boxed.h"
+#include "python/call.h"
+#include "python/module.h"
+#include "python/operator_object.h"
+
+namespace taeda::python {
+namespace {
+
+struct LibraryObject {
+  PyObject_HEAD Library* library;
+};
+
+LibraryObject* cast(PyObject* object) { return reinterpret_cast<LibraryObject*>(object); }
+
+struct KindName {
+  const char* name;
+  KernelKind kind;
+};
+constexpr KindName kKinds[] = {
+    {"CPU", KernelKind::kCPU},
+    {"Meta", KernelKind::kMeta},
+    {"CUDA", KernelKind::kCUDA},
+    {"Python", KernelKind::kPython},
+    {"Functionalize", KernelKind::kFunctionalize},
+    {"Autograd", KernelKind::kAutograd},
+    {"AutogradCPU", KernelKind::kAutograd},
+    {"Tracer", KernelKind::kTrace},
+    {"AutocastCPU", KernelKind::kAutocast},
+    {"FuncTorchBatched", KernelKind::kBatched},
+    {"CompositeImplicitAutograd", KernelKind::kComposite},
+    {"CompositeExplicitAutograd", KernelKind::kCompositeExplicit},
+};
+
+KernelKind kind_named(const char* name) {
+  for (const KindName& known : kKinds)
+    if (std::string_view(known.name) == name) return known.kind;
+  raise_python(PyExc_RuntimeError, "could not parse dispatch key: {}", name);
+}
+
+// A Python function as a kernel. Copies share it.
+class PythonKernel {
+ public:
+  explicit PythonKernel(PyObject* function) : function_(make_ref<PythonHolder>(function)) {}
+  void operator()(const Operator& op, KeySet, Stack& stack) const {
+    with_python([&] {
+      const PythonCall call = python_call(op.schema(), stack);
+      const PyRef result = PyRef::check(call_python(
+          [&] { return PyObject_Call(function_->get(), call.args.get(), call.kwargs.get()); }));
+      unwrap_results(op.schema(), result.get(), "the kernel of " + op.qualified_name(), stack);
+    });
+  }
+
+ private:
+  Ref<PythonHolder> function_;
+};
+
+PyObject* library_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  TD_PYTHON_TRY
+  const char* name;
+  if (!PyArg_ParseTuple(args, "s:_Library", &name)) return nullptr;
+  PyRef self = PyRef::check(type->tp_alloc(type, 0));
+  cast(self.get())->library = new Library(name);
+  return self.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
+void library_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete cast(self)->library;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* define(PyObject* self, PyObject* text) {
+  TD_PYTHON_TRY
+  if (!PyUnicode_Check(text)) raise_python(PyExc_TypeError, "define() expects a str");
+  return PyUnicode_FromString(cast(self)->library->define(utf8(text)).c_str());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* implement(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  const char *name, *kind;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "ssO:impl", &name, &kind, &function)) return nullptr;
+  if (!PyCallable_Check(function))
+    raise_python(PyExc_TypeError, "a kernel must be callable, but got {}", type_name(function));
+  cast(self)->library->implement(name, kind_named(kind), BoxedKernel(PythonKernel(function)));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* fall_through(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  const char *name, *kind;
+  if (!PyArg_ParseTuple(args, "ss:fallthrough", &name, &kind)) return nullptr;
+  cast(self)->library->fall_through(name, kind_named(kind));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// Takes everything back before the object goes.
+PyObject* destroy(PyObject* self, PyObject*) {
+  TD_PYTHON_TRY
+  delete std::exchange(cast(self)->library, new Library("destroyed"));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef methods[] = {
+    {"define", define, METH_O, nullptr},
+    {"impl", implement, METH_VARARGS, nullptr},
+    {"fallthrough", fall_through, METH_VARARGS, nullptr},
+    {"destroy", destroy, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+// _has_kernel(op, key) -> bool
+PyObject* has_kernel(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject* op;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Os:_has_kernel", &op, &name)) return nullptr;
+  return PyBool_FromLong(to_operator(op).has_kernel_for(kind_named(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"_has_kernel", has_kernel, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_library(PyObject* module) {
+  PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(library_new)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(library_dealloc)},
+      {Py_tp_methods, methods},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"taeda._C._Library", sizeof(LibraryObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  add_type(module, "_Library", &spec);
+  check_status(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,278 @@
+#include "python/operator_object.h"
+
+#include <structmember.h>
+
+#include <unordered_map>
+
+#include "python/boxed.h"
+#include "python/call.h"
+#include "python/module.h"
+#include "python/wrap.h"
+
+namespace taeda::python {
+namespace {
+
+struct OperatorObject {
+  PyObject_HEAD const Operator* op;
+  PyObject* dict;
+};
+
+PyTypeObject* base_type = nullptr;
+PyTypeObject* overload_type = nullptr;  // taeda._ops.OpOverload, once that module is loaded
+
+OperatorObject* cast(PyObject* object) { return reinterpret_cast<OperatorObject*>(object); }
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(cast(self)->dict);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(cast(self)->dict);
+  return 0;
+}
+void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  clear(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int64_t elements(const Stack& stack) {
+  int64_t most = 0;
+  for (const Value& value : stack)
+    if (value.is_tensor()) most = std::max(most, value.tensor().numel());
+  return most;
+}
+
+// Lets other threads run while the operator works on large tensors.
+template <class Call>
+PyObject* run(Stack& stack, const Call& call) {
+  unlocked_if(elements(stack) >= kLargeElements, [&] { call(stack); });
+  return wrap_results(stack).release();
+}
+
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  const Operator& op = *cast(self)->op;
+  Stack stack =
+      bind_arguments(op.schema(), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), kwargs);
+  return run(stack, [&](Stack& s) { op.call(s); });
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _redispatch(key, args, kwargs): the call without what lies from `key` upwards.
+PyObject* redispatch_below(PyObject* self, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *given, *kwargs;
+  const char* key;
+  if (!PyArg_ParseTuple(args, "sO!O!:_redispatch_below", &key, &PyTuple_Type, &given, &PyDict_Type,
+                        &kwargs))
+    return nullptr;
+  const bool autograd = std::string_view(key) == "Autograd";
+  if (!autograd && std::string_view(key) != "Autocast")
+    raise_python(PyExc_ValueError, "_redispatch_below(): no layer is called '{}'", key);
+  const Operator& op = *cast(self)->op;
+  Stack stack =
+      bind_arguments(op.schema(), PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
+  const ExcludeKeys excluded(autograd ? kDifferentiationKeys : KeySet(Key::kAutocast));
+  const KeySet keys = op.keys_of(stack) & KeySet::below(autograd ? Key::kAutograd : Key::kAutocast);
+  return run(stack, [&](Stack& s) { op.redispatch(keys, s); });
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* arguments_of(const std::vector<SchemaArgument>& arguments) {
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const SchemaArgument& a : arguments) {
+    const PyRef value = PyRef::check(wrap(a.default_value));
+    const std::string type = a.type.text();
+    const PyRef row = PyRef::check(
+        Py_BuildValue("(ssOOOsO)", a.name.c_str(), type.c_str(), a.has_default ? Py_True : Py_False,
+                      value.get(), a.keyword_only ? Py_True : Py_False, a.alias.set.c_str(),
+                      a.alias.written ? Py_True : Py_False));
+    check_status(PyList_Append(list.get(), row.get()));
+  }
+  return list.release();
+}
+
+PyObject* get_name(PyObject* self, void*) { return wrap(cast(self)->op->schema().name); }
+PyObject* get_overload(PyObject* self, void*) { return wrap(cast(self)->op->schema().overload); }
+PyObject* get_text(PyObject* self, void*) {
+  TD_PYTHON_TRY
+  return wrap(cast(self)->op->schema().text());
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* get_arguments(PyObject* self, void*) {
+  TD_PYTHON_TRY
+  return arguments_of(cast(self)->op->schema().arguments);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* get_results(PyObject* self, void*) {
+  TD_PYTHON_TRY
+  return arguments_of(cast(self)->op->schema().results);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* get_dispatched(PyObject* self, void*) {
+  return PyBool_FromLong(cast(self)->op->is_dispatched());
+}
+PyObject* get_registered(PyObject* self, void*) {
+  return PyBool_FromLong(!cast(self)->op->record());
+}
+
+PyMethodDef methods[] = {
+    {"_redispatch_below", redispatch_below, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef properties[] = {
+    {"_operator_name", get_name, nullptr, nullptr, nullptr},
+    {"_overload", get_overload, nullptr, nullptr, nullptr},
+    {"_schema_text", get_text, nullptr, nullptr, nullptr},
+    {"_arguments", get_arguments, nullptr, nullptr, nullptr},
+    {"_results", get_results, nullptr, nullptr, nullptr},
+    {"_is_dispatched", get_dispatched, nullptr, nullptr, nullptr},
+    {"_is_registered", get_registered, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyObject* new_object(const Operator& op) {
+  if (!overload_type) {  // the module registers its class
+    PyRef::check(PyImport_ImportModule("taeda._ops"));
+    if (!overload_type) raise_python(PyExc_RuntimeError, "taeda._ops has no class of operators");
+  }
+  PyObject* self = overload_type->tp_alloc(overload_type, 0);
+  if (!self) throw PythonError();
+  cast(self)->op = &op;
+  return self;
+}
+
+PyObject* object_or_none(const Operator* op) {
+  return op ? new_ref(operator_object(*op)) : new_ref(Py_None);
+}
+
+// _operator(name, overload) -> OpOverload or None
+PyObject* find(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  const char *name, *overload;
+  if (!PyArg_ParseTuple(args, "ss:_operator", &name, &overload)) return nullptr;
+  return object_or_none(find_operator(name, overload));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* list_of(const std::vector<const Operator*>& operators) {
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const Operator* op : operators)
+    check_status(PyList_Append(list.get(), operator_object(*op)));
+  return list.release();
+}
+
+// _operators(name) -> the overloads of that name; of all names for None
+PyObject* find_all(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  if (name == Py_None) return list_of(all_operators());
+  if (!PyUnicode_Check(name)) raise_python(PyExc_TypeError, "_operators() expects a str");
+  return list_of(find_overloads(utf8(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* set_overload_type(PyObject*, PyObject* type) {
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), base_type)) {
+    PyErr_SetString(PyExc_TypeError, "_set_overload_type() expects a subclass of _OperatorBase");
+    return nullptr;
+  }
+  overload_type = reinterpret_cast<PyTypeObject*>(new_ref(type));
+  Py_RETURN_NONE;
+}
+
+// _check_arguments(op, args, kwargs): RuntimeError where the call does not fit the schema.
+PyObject* check_arguments(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *op, *given, *kwargs;
+  if (!PyArg_ParseTuple(args, "OO!O!:_check_arguments", &op, &PyTuple_Type, &given, &PyDict_Type,
+                        &kwargs))
+    return nullptr;
+  bind_arguments(to_operator(op).schema(), PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given),
+                 kwargs);
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _parse_schema(text) -> (name, overload, arguments, results, canonical text)
+PyObject* parse(PyObject*, PyObject* text) {
+  TD_PYTHON_TRY
+  if (!PyUnicode_Check(text)) raise_python(PyExc_TypeError, "_parse_schema() expects a str");
+  const Schema schema = parse_schema(utf8(text));
+  const PyRef arguments = PyRef::check(arguments_of(schema.arguments)),
+              results = PyRef::check(arguments_of(schema.results));
+  return Py_BuildValue("(ssOOs)", schema.name.c_str(), schema.overload.c_str(), arguments.get(),
+                       results.get(), schema.text().c_str());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// A function of taeda._ops under the name that PyTorch's _C has for it.
+template <const char* const& name>
+PyObject* in_python(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  const PyRef module = PyRef::check(PyImport_ImportModule("taeda._ops"));
+  const PyRef function = PyRef::check(PyObject_GetAttrString(module.get(), name));
+  return call_python([&] { return PyObject_CallObject(function.get(), args); });
+  TD_PYTHON_CATCH(nullptr)
+}
+constexpr const char* kAllSchemas = "all_schemas";
+constexpr const char* kSchemasFor = "schemas_for";
+constexpr const char* kSchemaOf = "schema_of";
+
+PyMethodDef functions[] = {
+    {"_jit_get_all_schemas", in_python<kAllSchemas>, METH_VARARGS, nullptr},
+    {"_jit_get_schemas_for_operator", in_python<kSchemasFor>, METH_VARARGS, nullptr},
+    {"_get_schema", in_python<kSchemaOf>, METH_VARARGS, nullptr},
+    {"_operator", find, METH_VARARGS, nullptr},
+    {"_operators", find_all, METH_O, nullptr},
+    {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
+    {"_parse_schema", parse, METH_O, nullptr},
+    {"_set_overload_type", set_overload_type, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* operator_object(const Operator& op) {
+  static auto& objects = *new std::unordered_map<const Operator*, PyObject*>;
+  const auto found = objects.find(&op);
+  if (found != objects.end()) return found->second;
+  PyObject* made = new_object(op);  // may run Python code
+  return objects.emplace(&op, made).first->second;
+}
+
+const Operator& to_operator(PyObject* object) {
+  if (!PyObject_TypeCheck(object, base_type) || !cast(object)->op)
+    raise_python(PyExc_TypeError, "expected an operator of torch.ops, but got {}",
+                 type_name(object));
+  return *cast(object)->op;
+}
+
+void add_operators(PyObject* module) {
+  static PyMemberDef members[] = {
+      {"__dictoffset__", T_PYSSIZET, offsetof(OperatorObject, dict), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr},
+  };
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_call, reinterpret_cast<void*>(call)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {Py_tp_members, members},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"taeda._C._OperatorBase", sizeof(OperatorObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                          Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  base_type = add_type(module, "_OperatorBase", &spec);
+  check_status(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace taeda::python

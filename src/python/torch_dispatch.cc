@@ -1,0 +1,260 @@
+#include "python/torch_dispatch.h"
+
+#include "ops/allocate.h"
+#include "ops/modes.h"
+#include "python/arguments.h"
+#include "python/autograd_support.h"
+#include "python/boxed.h"
+#include "python/call.h"
+#include "python/module.h"
+#include "python/operator_object.h"
+#include "python/tensor_object.h"
+
+namespace taeda::python {
+namespace {
+
+thread_local PyObject* modes = nullptr;  // list of active TorchDispatchModes, innermost last
+PyObject* disabled_implementation = nullptr;
+PyObject* torch_dispatch_name = nullptr;
+
+Py_ssize_t mode_count() { return modes ? PyList_GET_SIZE(modes) : 0; }
+
+void refresh_included() {
+  thread_modes.included = mode_count() > 0 ? thread_modes.included | Key::kPython
+                                           : thread_modes.included - Key::kPython;
+}
+
+// Takes the innermost mode off while its handler runs: what that calls goes to the next one.
+class OuterModes {
+ public:
+  OuterModes() : mode_(PyRef::share(PyList_GET_ITEM(modes, mode_count() - 1))) {
+    check_status(PyList_SetSlice(modes, mode_count() - 1, mode_count(), nullptr));
+    refresh_included();
+  }
+  ~OuterModes() {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (PyList_Append(modes, mode_.get()) < 0) PyErr_Clear();
+    refresh_included();
+    PyErr_Restore(type, value, trace);
+  }
+  PyObject* mode() const { return mode_.get(); }
+
+ private:
+  const PyRef mode_;
+};
+
+// Arguments whose classes take part, one a class, subclasses before their bases.
+void collect(const Value& value, std::vector<PyRef>& found) {
+  const auto add = [&](const Tensor& t) {
+    if (!t.defined() || !t.impl()->keys.has(Key::kPython) || !t.impl()->python_object()) return;
+    PyRef object = PyRef::share(static_cast<PyObject*>(t.impl()->python_object()));
+    for (const PyRef& other : found)
+      if (Py_TYPE(other.get()) == Py_TYPE(object.get())) return;
+    size_t at = 0;
+    while (at < found.size() && !PyType_IsSubtype(Py_TYPE(object.get()), Py_TYPE(found[at].get())))
+      at++;
+    found.insert(found.begin() + static_cast<std::ptrdiff_t>(at), std::move(object));
+  };
+  if (value.is_tensor()) add(value.tensor());
+  if (value.is_tensors())
+    for (const Tensor& t : value.tensors()) add(t);
+}
+
+PyRef types_of(const std::vector<PyRef>& found) {
+  PyRef types = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
+  for (size_t i = 0; i < found.size(); i++)
+    PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
+                     new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i].get()))));
+  return types;
+}
+
+// What the modes and the classes make of the call.
+PyRef ask(PyObject* op, const std::vector<PyRef>& found, const PythonCall& call,
+          const Operator& which) {
+  const PyRef types = types_of(found);
+  const auto run = [&](PyObject* method) {
+    return PyRef::check(call_python([&] {
+      return PyObject_CallFunctionObjArgs(method, op, types.get(), call.args.get(),
+                                          call.kwargs.get(), nullptr);
+    }));
+  };
+  if (mode_count() > 0 && thread_modes.included.has(Key::kPython)) {
+    const OuterModes outer;
+    PyRef result = run(PyRef::check(PyObject_GetAttr(outer.mode(), torch_dispatch_name)).get());
+    if (result.get() != Py_NotImplemented) return result;
+  }
+  for (const PyRef& object : found) {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.get()));
+    PyRef result = run(PyRef::check(PyObject_GetAttr(type, torch_dispatch_name)).get());
+    if (result.get() != Py_NotImplemented) return result;
+  }
+  const PyRef list = PyRef::check(PyObject_Repr(types.get()));
+  raise_python(PyExc_TypeError,
+               "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned "
+               "NotImplemented:\n\n  - tensor subclasses {}",
+               which.qualified_name(), utf8(list.get()));
+}
+
+// What an in-place operator has written counts as changed, although the memory is the class's own.
+void count_writes(const Schema& schema, const Stack& arguments,
+                  const std::vector<uint32_t>& versions) {
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if (!schema.arguments[i].alias.written || !arguments[i].is_tensor()) continue;
+    const Tensor& t = arguments[i].tensor();
+    if (t.impl()->keys.has(Key::kPython) && t.version() == versions[i]) t.impl()->bump_version();
+  }
+}
+
+void handle(const Operator& op, KeySet keys, Stack& stack) {
+  const Schema& schema = op.schema();
+  bool handled = false;
+  with_python([&] {
+    std::vector<PyRef> found;
+    for (const Value& value : stack) collect(value, found);
+    if (found.empty() && mode_count() == 0) return;  // a tensor whose Python object has gone
+    std::vector<uint32_t> versions;
+    for (const Value& value : stack)
+      versions.push_back(value.is_tensor() ? value.tensor().version() : 0);
+    const PythonCall call = python_call(schema, stack);
+    // Recording, tracing and conversions are done: they lie above.
+    const ExcludeKeys above((KeySet::below(Key::kProfile) - KeySet::below(Key::kPython)) -
+                            Key::kPython);
+    const PyRef result = ask(operator_object(op), found, call, op);
+    const Stack arguments = std::move(stack);
+    stack = {};
+    unwrap_results(schema, result.get(), "the __torch_dispatch__ of " + op.qualified_name(), stack);
+    count_writes(schema, arguments, versions);
+    handled = true;
+  });
+  if (!handled) op.redispatch(keys - KeySet(Key::kPython), stack);
+}
+
+// --- the module's functions ---
+
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  if (!modes && !(modes = PyList_New(0))) return nullptr;
+  if (PyList_Append(modes, mode) < 0) return nullptr;
+  refresh_included();
+  Py_RETURN_NONE;
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  const Py_ssize_t size = mode_count();
+  if (size == 0) {
+    PyErr_SetString(PyExc_RuntimeError, "no TorchDispatchMode is active");
+    return nullptr;
+  }
+  PyRef mode = PyRef::share(PyList_GET_ITEM(modes, size - 1));
+  if (PyList_SetSlice(modes, size - 1, size, nullptr) < 0) return nullptr;
+  refresh_included();
+  return mode.release();
+}
+
+PyObject* list_modes(PyObject*, PyObject*) {
+  return modes ? PySequence_List(modes) : PyList_New(0);
+}
+
+// _exclude_python_key(bool) -> bool: whether __torch_dispatch__ is passed by; the state before.
+PyObject* exclude_python(PyObject*, PyObject* value) {
+  const int on = PyObject_IsTrue(value);
+  if (on < 0) return nullptr;
+  const bool before = thread_modes.excluded.has(Key::kPython);
+  thread_modes.excluded =
+      on ? thread_modes.excluded | Key::kPython : thread_modes.excluded - Key::kPython;
+  return PyBool_FromLong(before);
+}
+
+// func(*args, **kwargs) without __torch_dispatch__: Tensor's own.
+PyObject* disabled_torch_dispatch(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
+  if (!PyArg_ParseTuple(args, "OO|OO", &function, &types, &call_args, &call_kwargs)) return nullptr;
+  const ExcludeKeys excluded((KeySet(Key::kPython)));
+  const PyRef positional =
+      call_args ? PyRef::check(PySequence_Tuple(call_args)) : PyRef::check(PyTuple_New(0));
+  return call_python([&] {
+    return PyObject_Call(function, positional.get(),
+                         call_kwargs == Py_None ? nullptr : call_kwargs);
+  });
+  TD_PYTHON_CATCH(nullptr)
+}
+
+Key key_of(Device device) {
+  switch (device.type) {
+    case DeviceType::kMeta:
+      return Key::kMeta;
+    case DeviceType::kCUDA:
+      return Key::kCUDA;
+    default:
+      return Key::kCPU;
+  }
+}
+
+// _make_wrapper_subclass(cls, size, strides, storage_offset, dtype, device, requires_grad): an
+// instance of cls with this metadata and no memory.
+PyObject* make_wrapper(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  PyObject *type, *size, *strides, *dtype, *device;
+  long long offset;
+  int requires_grad;
+  if (!PyArg_ParseTuple(args, "OOOLOOp:_make_wrapper_subclass", &type, &size, &strides, &offset,
+                        &dtype, &device, &requires_grad))
+    return nullptr;
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
+    raise_python(PyExc_TypeError, "cls must be a type (got {})", type_name(type));
+  PyTypeObject* const cls = reinterpret_cast<PyTypeObject*>(type);
+  if (!has_torch_dispatch(cls))
+    raise_python(PyExc_RuntimeError,
+                 "{} requires a __torch_dispatch__ of its own to be made by _make_wrapper_subclass",
+                 cls->tp_name);
+  const DimVector sizes = to_ints(size);
+  const Device where = device == Py_None ? Device() : to_device(device);
+  const DType kind = dtype == Py_None ? default_dtype() : to_dtype(dtype);
+  const Tensor t = strides == Py_None
+                       ? empty_tensor(sizes, kind, DeviceType::kMeta)
+                       : empty_strided_tensor(sizes, to_ints(strides), kind, DeviceType::kMeta);
+  TensorImpl& impl = *t.impl();
+  impl.offset = offset;
+  impl.device = where;
+  impl.keys = (impl.keys - Key::kMeta) | key_of(where) | Key::kPython;
+  if (requires_grad) Tensor(t).requires_grad_(true);
+  return wrap_as(cls, t);
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyMethodDef functions[] = {
+    {"_push_on_torch_dispatch_stack", push_mode, METH_O, nullptr},
+    {"_pop_torch_dispatch_stack", pop_mode, METH_NOARGS, nullptr},
+    {"_torch_dispatch_stack", list_modes, METH_NOARGS, nullptr},
+    {"_exclude_python_key", exclude_python, METH_O, nullptr},
+    {"_disabled_torch_dispatch_impl", disabled_torch_dispatch, METH_VARARGS, nullptr},
+    {"_make_wrapper_subclass", make_wrapper, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool has_torch_dispatch(PyTypeObject* type) {
+  PyObject* implementation = _PyType_Lookup(type, torch_dispatch_name);
+  return implementation && implementation != disabled_implementation;
+}
+
+PyRef torch_dispatch_modes() { return modes ? PyRef::check(PySequence_List(modes)) : PyRef(); }
+
+void set_torch_dispatch_modes(PyObject* list) {
+  PyRef copy = list ? PyRef::check(PySequence_List(list)) : PyRef();
+  Py_XDECREF(std::exchange(modes, copy.release()));
+  refresh_included();
+}
+
+void add_torch_dispatch(PyObject* module) {
+  torch_dispatch_name = interned("__torch_dispatch__");
+  check_status(PyModule_AddFunctions(module, functions));
+  disabled_implementation = PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl");
+  check_status(PyDict_SetItem(tensor_type->tp_dict, torch_dispatch_name, disabled_implementation));
+  PyType_Modified(tensor_type);
+  dispatch::set_handler(Key::kPython, handle);
+}
+
+}  // namespace taeda::python

@@ -1,0 +1,414 @@
+"""torch.library: operators of a program's own."""
+
+import pytest
+
+import taeda
+from taeda.library import Library, custom_op, infer_schema, opcheck
+
+Tensor = taeda.Tensor
+counter = 0
+
+
+@pytest.fixture
+def namespace():
+    """A namespace that no other test uses."""
+    global counter
+    counter += 1
+    return f"test_library_{counter}"
+
+
+def ops(namespace):
+    return getattr(taeda.ops, namespace)
+
+
+# --- Library ---
+
+
+def test_define_and_impl(namespace):
+    library = Library(namespace, "DEF")
+    assert library.define("plus(Tensor x, int n=1) -> Tensor") == f"{namespace}::plus"
+    library.impl("plus", lambda x, n=1: x + n, "CPU")
+    x = taeda.zeros(2)
+    assert ops(namespace).plus(x).tolist() == [1.0, 1.0]
+    assert ops(namespace).plus.default(x, 3).tolist() == [3.0, 3.0]
+    assert ops(namespace).plus(x, n=4).tolist() == [4.0, 4.0]
+    assert (
+        str(ops(namespace).plus.default._schema)
+        == f"{namespace}::plus(Tensor x, int n=1) -> Tensor"
+    )
+
+
+def test_arguments_and_results_of_every_type(namespace):
+    library = Library(namespace, "DEF")
+    library.define(
+        "echo(Tensor t, Tensor? n, Tensor[] ts, int i, int[] ints, float f, float[] fs, bool b, "
+        "str s, Scalar c, ScalarType d, Device v) "
+        "-> (Tensor, Tensor[], int, int[], float, bool, Scalar)"
+    )
+    given = []
+
+    def echo(*args):
+        given.append(args)
+        return args[0].clone(), [args[0].clone()], args[3], args[4], args[5], args[7], args[9]
+
+    library.impl("echo", echo, "CPU")
+    x = taeda.ones(2)
+    result = ops(namespace).echo(
+        x, None, [x], 3, (1, 2), 1, [0.5], True, "s", 2j, taeda.float64, "cpu"
+    )
+    args = given[0]
+    assert args[0] is x
+    assert args[1] is None
+    assert args[2][0] is x
+    assert args[3:5] == (3, [1, 2])
+    assert args[5:9] == (1.0, [0.5], True, "s")
+    assert args[9:12] == (2j, taeda.float64, taeda.device("cpu"))
+    assert [type(r).__name__ for r in result] == [
+        "Tensor",
+        "list",
+        "int",
+        "list",
+        "float",
+        "bool",
+        "complex",
+    ]
+
+
+def test_composite_kernels_are_differentiable(namespace):
+    library = Library(namespace, "DEF")
+    library.define("square(Tensor x) -> Tensor")
+    library.impl("square", lambda x: x * x)
+    x = taeda.tensor([3.0], requires_grad=True)
+    ops(namespace).square(x).backward()
+    assert x.grad.item() == 6.0
+
+
+def test_a_fallthrough_goes_on_with_the_next_key(namespace):
+    library = Library(namespace, "DEF")
+    library.define("same(Tensor x) -> Tensor")
+    library.impl("same", lambda x: x.clone(), "CPU")
+    library.fallthrough("same", "Autograd")
+    x = taeda.ones(1, requires_grad=True)
+    assert ops(namespace).same(x).tolist() == [1.0]
+
+
+def test_what_a_library_registers_ends_with_it(namespace):
+    with taeda.library._scoped_library(namespace, "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        assert ops(namespace).f
+    with pytest.raises(AttributeError):
+        _ = ops(namespace).g
+
+
+def test_errors_name_the_operator(namespace):
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="same name and overload name multiple times"):
+        library.define("f(Tensor x) -> Tensor")
+    with pytest.raises(NotImplementedError, match=f"Could not run '{namespace}::f'"):
+        ops(namespace).f(taeda.ones(1))
+    with pytest.raises(RuntimeError, match="does not exist"):
+        library.impl("g", lambda x: x, "CPU")
+    with pytest.raises(RuntimeError, match="could not parse dispatch key"):
+        library.impl("f", lambda x: x, "Nonsense")
+    with pytest.raises(NotImplementedError, match="cannot be replaced at run time"):
+        Library("aten", "IMPL").impl("aten::relu", lambda x: x, "CPU")
+    with pytest.raises(RuntimeError, match="operator table"):
+        Library("aten", "DEF").define("mine(Tensor x) -> Tensor")
+    library.impl("f", lambda x: "text", "CPU")
+    with pytest.raises(RuntimeError, match=rf"the kernel of {namespace}::f returned str"):
+        ops(namespace).f(taeda.ones(1))
+
+
+def test_what_the_schema_says_is_written_counts_as_changed(namespace):
+    library = Library(namespace, "DEF")
+    library.define("fill(Tensor(a!) x) -> ()")
+    library.impl("fill", lambda x: None, "CPU")
+    x = taeda.ones(2)
+    version = x._version
+    assert ops(namespace).fill(x) is None
+    assert x._version > version
+
+
+def test_without_a_gradient_backward_says_so(namespace):
+    library = Library(namespace, "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x.detach() * 2, "CPU")
+    x = taeda.ones(1, requires_grad=True)
+    y = ops(namespace).twice(x)
+    assert y.requires_grad
+    with pytest.raises((NotImplementedError, RuntimeError), match="twice"):
+        y.backward()
+
+
+def test_modes_see_registered_operators(namespace):
+    from taeda.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x + 1, "CPU")
+    x = taeda.ones(1)
+    with Log():
+        assert ops(namespace).f(x).item() == 2
+    # What a kernel in Python calls goes to the next mode, as under PyTorch.
+    assert seen == [f"{namespace}.f.default"]
+
+
+# --- functions ---
+
+
+def test_functions_register_without_a_library(namespace):
+    name = f"{namespace}::sine"
+    taeda.library.define(name, "(Tensor x) -> Tensor")
+
+    @taeda.library.impl(name, "cpu")
+    def sine(x):
+        return taeda.from_numpy(__import__("numpy").sin(x.detach().numpy()))
+
+    @taeda.library.register_fake(name)
+    def _(x):
+        return taeda.empty_like(x)
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos()
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    taeda.library.register_autograd(name, backward, setup_context=setup_context)
+    x = taeda.tensor([0.5], requires_grad=True)
+    y = ops(namespace).sine(x)
+    assert y.item() == pytest.approx(0.4794255)
+    y.backward()
+    assert x.grad.item() == pytest.approx(0.8775826)
+    assert ops(namespace).sine(taeda.empty(3, device="meta")).shape == (3,)
+    assert set(opcheck(ops(namespace).sine.default, (x,)).values()) == {"SUCCESS"}
+
+
+# --- custom_op ---
+
+
+def test_a_function_becomes_an_operator(namespace):
+    @custom_op(f"{namespace}::crop", mutates_args=())
+    def crop(pic: Tensor, box: list[int], scale: float = 1.0) -> Tensor:
+        return pic[box[0] : box[1]] * scale
+
+    assert str(crop._opoverload._schema) == (
+        f"{namespace}::crop(Tensor pic, int[] box, float scale=1.0) -> Tensor"
+    )
+    assert crop(taeda.arange(5.0), [1, 3]).tolist() == [1.0, 2.0]
+    assert ops(namespace).crop(taeda.arange(5.0), [1, 3], 2.0).tolist() == [2.0, 4.0]
+
+
+def test_a_custom_op_with_gradient_fake_and_kernels(namespace):
+    @custom_op(f"{namespace}::cube", mutates_args=(), device_types="cpu")
+    def cube(x: Tensor) -> tuple[Tensor, Tensor]:
+        values = x.detach().numpy()
+        return taeda.from_numpy(values**3), taeda.from_numpy(3 * values**2)
+
+    @cube.register_fake
+    def _(x):
+        return taeda.empty_like(x), taeda.empty_like(x)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0], output[1])
+
+    def backward(ctx, grad, grad_slope):
+        x, slope = ctx.saved_tensors
+        return grad * slope + 6 * grad_slope * x
+
+    cube.register_autograd(backward, setup_context=setup_context)
+    x = taeda.tensor([2.0], requires_grad=True)
+    value, slope = cube(x)
+    assert (value.item(), slope.item()) == (8.0, 12.0)
+    (value + slope).sum().backward()
+    assert x.grad.item() == 24.0
+    assert set(opcheck(cube, (x,)).values()) == {"SUCCESS"}
+
+
+def test_gradients_of_tensors_in_lists(namespace):
+    @custom_op(f"{namespace}::total", mutates_args=())
+    def total(xs: list[Tensor], weight: float) -> Tensor:
+        return sum(x.sum() for x in xs) * weight
+
+    def setup_context(ctx, inputs, output):
+        xs, ctx.weight = inputs
+        ctx.shapes = [x.shape for x in xs]
+
+    def backward(ctx, grad):
+        return [grad.expand(shape) * ctx.weight for shape in ctx.shapes], None
+
+    total.register_autograd(backward, setup_context=setup_context)
+    xs = [taeda.ones(2, requires_grad=True), taeda.ones(3, requires_grad=True)]
+    total(xs, 2.0).backward()
+    assert [x.grad.tolist() for x in xs] == [[2.0, 2.0], [2.0, 2.0, 2.0]]
+
+
+def test_an_operator_that_writes(namespace):
+    @custom_op(f"{namespace}::sin_", mutates_args={"x"})
+    def sin_(x: Tensor) -> None:
+        x.copy_(x.sin())
+
+    x = taeda.tensor([0.5])
+    version = x._version
+    assert sin_(x) is None
+    assert x.item() == pytest.approx(0.4794255)
+    assert x._version > version
+    assert sin_._opoverload._schema.is_mutable
+
+
+def test_results_may_not_be_arguments(namespace):
+    @custom_op(f"{namespace}::same", mutates_args=())
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    with pytest.raises(RuntimeError, match="must not also be an input"):
+        same(taeda.ones(2))
+
+
+def test_a_missing_gradient_or_fake_is_named(namespace):
+    @custom_op(f"{namespace}::f", mutates_args=())
+    def f(x: Tensor) -> Tensor:
+        return x * 2
+
+    x = taeda.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        f(x).backward()
+    with pytest.raises(RuntimeError, match="no fake impl registered"):
+        f(taeda.ones(1, device="meta"))
+
+
+def test_kernels_by_device(namespace):
+    @custom_op(f"{namespace}::where", mutates_args=(), device_types="cpu")
+    def where(x: Tensor) -> Tensor:
+        return x + 1
+
+    @where.register_kernel("meta")
+    def _(x):
+        return taeda.empty_like(x)
+
+    assert where(taeda.zeros(1)).item() == 1
+    assert where(taeda.zeros(1, device="meta")).device.type == "meta"
+    with pytest.raises(ValueError, match="no device type"):
+        where.register_kernel("tpu")
+
+
+def test_autocast_and_vmap_rules(namespace):
+    @custom_op(f"{namespace}::f", mutates_args=())
+    def f(x: Tensor) -> Tensor:
+        return x.clone()
+
+    f.register_autocast("cpu", taeda.bfloat16)
+    assert f(taeda.ones(1)).dtype == taeda.float32
+    with taeda.autocast("cpu"):
+        assert f(taeda.ones(1)).dtype == taeda.bfloat16
+
+    @f.register_vmap
+    def rule(info, in_dims, x):
+        return x, in_dims[0]
+
+    assert f._vmap is rule
+
+
+def test_a_redefinition_replaces_the_operator(namespace):
+    for factor in (2.0, 3.0):
+
+        @custom_op(f"{namespace}::f", mutates_args=())
+        def f(x: Tensor) -> Tensor:
+            return x * factor  # noqa: B023
+
+        assert f(taeda.ones(1)).item() == factor
+
+
+def test_a_schema_that_disagrees_is_refused(namespace):
+    with pytest.raises(ValueError, match="mutates_args"):
+        custom_op(f"{namespace}::f", lambda x: x, mutates_args=(), schema="(Tensor(a!) x) -> ()")
+    with pytest.raises(ValueError, match="namespace::name"):
+        custom_op("f", lambda x: x, mutates_args=())
+
+
+def test_triton_is_refused_clearly():
+    with pytest.raises(NotImplementedError, match="Triton"):
+        taeda.library.triton_op("a::b", lambda x: x, mutates_args=())
+
+
+# --- opcheck ---
+
+
+def test_opcheck_finds_an_undeclared_write(namespace):
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.add_(1).clone(), "CPU")
+    with pytest.raises(taeda.library.OpCheckError, match="not defined as mutable but was mutated"):
+        opcheck(ops(namespace).f.default, (taeda.ones(2),), test_utils="test_schema")
+
+
+def test_opcheck_finds_a_missing_gradient_and_a_wrong_fake(namespace):
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: x.detach()[:1].clone(), "CPU")
+    x = taeda.ones(2, requires_grad=True)
+    op = ops(namespace).f.default
+    with pytest.raises(taeda.library.OpCheckError, match="register_autograd"):
+        opcheck(op, (x,), test_utils="test_autograd_registration")
+    with pytest.raises(taeda.library.OpCheckError, match="no fake implementation"):
+        opcheck(op, (x,), test_utils="test_faketensor")
+    library.impl("f", lambda x: taeda.empty_like(x), "Meta")
+    found = opcheck(op, (x,), raise_exception=False)
+    assert found["test_schema"] == "SUCCESS"
+    assert "shape" in str(found["test_faketensor"])
+
+
+# --- infer_schema ---
+
+
+def _prototypes(framework):
+    tensor = framework.Tensor
+
+    def plain(x: tensor, n: int, *, eps: float = 1e-5) -> tensor: ...
+    def optional(x: tensor | None, s: str = "a", b: bool = False) -> tuple[tensor, tensor]: ...
+    def lists(xs: list[tensor], ns: list[int] | None = None) -> list[tensor]: ...
+    def nothing(x: tensor) -> None: ...
+    def scalars(c: int | float | bool, d: framework.dtype, v: framework.device) -> int: ...
+
+    return [plain, optional, lists, nothing, scalars]
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_schemas_are_inferred_as_pytorch_does(i):
+    torch = pytest.importorskip("torch")
+    from torch.library import infer_schema as theirs
+
+    assert infer_schema(_prototypes(taeda)[i], mutates_args=()) == theirs(
+        _prototypes(torch)[i], mutates_args=()
+    )
+
+
+@pytest.mark.parametrize("mutates", [("x",), "unknown"])
+def test_written_arguments_are_inferred_as_pytorch_does(mutates):
+    torch = pytest.importorskip("torch")
+    from torch.library import infer_schema as theirs
+
+    for mine, other in zip(_prototypes(taeda), _prototypes(torch)):
+        if mutates == ("x",) and mine.__name__ not in ("plain", "nothing"):
+            continue
+        assert infer_schema(mine, mutates_args=mutates) == theirs(other, mutates_args=mutates)
+
+
+def test_annotations_that_no_schema_has_are_refused():
+    def varargs(*xs: Tensor) -> Tensor: ...
+    def bare(x) -> Tensor: ...
+    def strange(x: object) -> Tensor: ...
+    def no_result(x: Tensor): ...
+
+    for function in (varargs, bare, strange, no_result):
+        with pytest.raises(ValueError, match="infer_schema"):
+            infer_schema(function, mutates_args=())

@@ -1,0 +1,202 @@
+"""torch.ops: every operator by name and overload, with its schema, compared with PyTorch's."""
+
+import ast
+import copy
+import pickle
+import re
+
+import pytest
+
+import taeda
+import taeda._ops
+from taeda import _C
+
+OPS = taeda.ops.aten
+
+
+def test_an_overload_is_called_with_the_arguments_of_its_schema():
+    x, y = taeda.tensor([1.0, 2.0]), taeda.tensor([10.0, 20.0])
+    assert OPS.add.Tensor(x, y).tolist() == [11.0, 22.0]
+    assert OPS.add.Tensor(x, y, alpha=2).tolist() == [21.0, 42.0]
+    assert OPS.add.Tensor(self=x, other=y).tolist() == [11.0, 22.0]
+    assert OPS.add.Tensor(x, 1).tolist() == [2.0, 3.0]
+    assert OPS.cat.default([x, y], 0).shape == (4,)
+    assert OPS.max.dim(x, 0)[1].item() == 1
+    assert isinstance(OPS.max.dim(x, 0), tuple)
+    assert isinstance(OPS.split.Tensor(x, 1), list)
+
+
+def test_an_overload_writes_in_place_and_into_out():
+    x = taeda.tensor([1.0, 2.0])
+    assert OPS.add_.Tensor(x, 1) is x
+    assert x.tolist() == [2.0, 3.0]
+    out = taeda.empty(2)
+    assert OPS.mul.out(x, x, out=out) is out
+    assert out.tolist() == [4.0, 9.0]
+    assert OPS.cumsum.out(x, 0, out=out) is out
+    assert out.tolist() == [2.0, 5.0]
+
+
+def test_a_packet_chooses_the_overload_that_the_arguments_fit():
+    x = taeda.tensor([1.0, 2.0])
+    assert OPS.add(x, x).tolist() == [2.0, 4.0]
+    assert OPS.sum(x).item() == 3.0
+    assert OPS.relu(-x).tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match="failed to match any schema"):
+        OPS.add("x")
+
+
+def test_names():
+    op = OPS.add.Tensor
+    assert str(op) == "aten.add.Tensor"
+    assert repr(op) == "<OpOverload(op='aten.add', overload='Tensor')>"
+    assert repr(OPS.add) == "<OpOverloadPacket(op='aten.add')>"
+    assert op.name() == "aten::add.Tensor"
+    assert op.namespace == "aten"
+    assert op.overloadpacket is OPS.add
+    assert OPS.relu.default.name() == "aten::relu"
+    assert OPS.add.Tensor is op
+    assert OPS.add.Scalar is op  # one entry of the table covers both
+    assert "Tensor" in OPS.add.overloads()
+    assert "default" in OPS.relu.overloads()
+    assert "relu" in dir(OPS)
+    assert copy.deepcopy(op) is op
+    assert pickle.loads(pickle.dumps(op)) is op
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        OPS.nope  # noqa: B018
+    with pytest.raises(AttributeError, match="has no overload name 'nope'"):
+        OPS.add.nope  # noqa: B018
+
+
+def test_a_schema_describes_its_arguments():
+    schema = OPS.add_.Tensor._schema
+    assert str(schema) == (
+        "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"
+    )
+    assert (schema.name, schema.overload_name, schema.is_mutable) == ("aten::add_", "Tensor", True)
+    first, _, alpha = schema.arguments
+    assert first.alias_info.is_write
+    assert first.alias_info.before_set == {"a"}
+    assert (alpha.name, str(alpha.type), alpha.default_value) == ("alpha", "Scalar", 1)
+    assert alpha.kwarg_only
+    assert alpha.has_default_value()
+    assert OPS.view.default.is_view
+    assert not OPS.add.Tensor.is_view
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: OPS.add.Tensor(x), "add() is missing value for argument 'other'"),
+        (lambda x: OPS.add.Tensor(x, x, beta=1), "Unknown keyword argument 'beta'"),
+        (lambda x: OPS.add.Tensor(x, x, other=x), "got multiple values for argument 'other'"),
+        (lambda x: OPS.relu.default(x, x), "expected at most 1 argument(s) but received 2"),
+        (lambda x: OPS.relu.default("a"), "Expected a value of type 'Tensor' for argument 'self'"),
+        (lambda x: OPS.relu.default(None), "but instead found type 'NoneType'"),
+        (lambda x: OPS.cat.default([x, None]), "Expected a value of type 'Tensor[]'"),
+        (lambda x: OPS.view.default(x, "ab"), "Expected a value of type 'int[]'"),
+    ],
+)
+def test_wrong_arguments(call, message):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        call(taeda.tensor([1.0]))
+
+
+def test_lists_of_schemas():
+    schemas = _C._jit_get_all_schemas()
+    names = {(s.name, s.overload_name) for s in schemas}
+    assert len(names) == len(schemas) > 1000
+    assert ("aten::add", "Tensor") in names
+    assert any(s.overload_name == "Tensor" for s in _C._jit_get_schemas_for_operator("aten::add"))
+    assert str(_C._get_schema("aten::relu", "")) == "aten::relu(Tensor self) -> Tensor"
+    assert taeda._ops.parse_schema("f(Tensor x) -> Tensor").arguments[0].name == "x"
+    with pytest.raises(RuntimeError, match="cannot be read at"):
+        taeda._ops.parse_schema("f(")
+
+
+def test_gradients_pass_through():
+    x = taeda.tensor([1.0, 2.0], requires_grad=True)
+    OPS.sum.default(OPS.mul.Tensor(x, x)).backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+# --- compared with PyTorch ---
+
+
+def _normal(schema: str) -> str:
+    """Without differences of writing: SymInt, int[1], [1, 1] for 1, 2.0, names of results."""
+    schema = schema.replace("SymInt", "int").replace("'", '"').replace("int[1]", "int[]")
+    schema = re.sub(r"(-> \(.*)", lambda m: re.sub(r"(Tensor(\[\])?) \w+", r"\1", m[1]), schema)
+
+    def default(match: re.Match) -> str:
+        text = match[1]
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return f"={text}"
+        if isinstance(value, list) and value and len(set(value)) == 1:
+            value = value[0]
+        return f"={float(value) if isinstance(value, (int, float)) else value}"
+
+    return re.sub(r"=(\[[^\]]*\]|[^,)]+)", default, schema)
+
+
+def test_schemas_are_those_of_pytorch():
+    torch = pytest.importorskip("torch")
+    theirs = {(s.name, s.overload_name): str(s) for s in torch._C._jit_get_all_schemas()}
+    same, other, ours_only = [], [], []
+    for schema in _C._jit_get_all_schemas():
+        if not schema.name.startswith("aten::") or schema.is_mutable:
+            continue
+        key = (schema.name, schema.overload_name)
+        if key not in theirs:
+            ours_only.append(key)
+        elif _normal(str(schema)) == _normal(theirs[key]):
+            same.append(key)
+        else:
+            other.append(key)
+    assert ours_only == []  # what PyTorch has not is in namespace taeda
+    # Losses take `reduction` as text, and some arguments bear the names of the public function.
+    assert len(same) >= 380
+    assert len(same) > 2 * len(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "overload", "args"),
+    [
+        ("add", "Tensor", ([[1.0, 2.0]], [[3.0], [4.0]])),
+        ("mul", "Tensor", ([1.0, 2.0], 3.0)),
+        ("sub", "Tensor", ([5.0], [2.0])),
+        ("relu", "default", ([-1.0, 1.0],)),
+        ("softmax", "int", ([[1.0, 2.0]], -1)),
+        ("mm", "default", ([[1.0, 2.0]], [[3.0], [4.0]])),
+        ("sum", "dim_IntList", ([[1.0, 2.0], [3.0, 4.0]], [0])),
+        ("mean", "dim", ([[1.0, 2.0], [3.0, 4.0]], [1], True)),
+        ("transpose", "int", ([[1.0, 2.0]], 0, 1)),
+        ("var_mean", "correction", ([1.0, 2.0, 4.0],)),
+        ("topk", "default", ([3.0, 1.0, 2.0], 2)),
+        ("clamp", "default", ([1.0, 5.0], 2)),
+        ("pow", "Tensor_Scalar", ([2.0, 3.0], 2)),
+        ("where", "self", ([True, False], [1.0, 2.0], [3.0, 4.0])),
+        ("unbind", "int", ([[1.0, 2.0], [3.0, 4.0]],)),
+    ],
+)
+def test_results_are_those_of_pytorch(name, overload, args):
+    torch = pytest.importorskip("torch")
+
+    def run(framework):
+        def holds_tensor(a):
+            return isinstance(a, list) and not (
+                isinstance(a[0], int) and isinstance(a[0], bool) is False
+            )
+
+        given = [framework.tensor(a) if holds_tensor(a) else a for a in args]
+        found = getattr(getattr(framework.ops.aten, name), overload)(*given)
+        kind = type(found).__name__ if isinstance(found, (tuple, list)) else "one"
+        parts = found if isinstance(found, (tuple, list)) else [found]
+        return kind, [p.tolist() for p in parts]
+
+    ours, theirs = run(taeda), run(torch)
+    assert ours[0] == theirs[0]
+    for mine, other in zip(ours[1], theirs[1]):
+        assert taeda.allclose(taeda.tensor(mine), taeda.tensor(other))
