@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/accumulate.h"
 #include "autograd/anomaly.h"
@@ -9,6 +10,9 @@
 #include "base/handover.h"
 #include "base/interrupt.h"
 #include "core/layout.h"
+#include "device/device.h"
+#include "device/event_pool.h"
+#include "device/memory.h"
 #include "taeda/autograd.h"
 #include "taeda/warning.h"
 
@@ -105,6 +109,31 @@ bool owned_alone(const Tensor& t) {
   return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && !t.impl()->python_object();
 }
 
+// --- streams: a node runs on the stream of its forward, and what it receives from nodes of other
+// streams waits for those ---
+
+using cuda::Stream;
+
+// The stream of a node whose results are on a device that has streams.
+std::optional<Stream> stream_of(const Node& node) {
+  if (!cuda::is_initialized()) [[likely]]
+    return {};
+  for (uint32_t i = 0; i < node.num_inputs(); i++) {
+    const Device device = node.input_facts(i).device;
+    if (device.type == DeviceType::kCUDA)
+      return Stream{device.index, node.extras() ? node.extras()->stream : 0};
+  }
+  return {};
+}
+
+// What `t` holds has been queued on `producer`; `consumer` uses it next.
+void hand_over(const Tensor& t, Stream producer, Stream consumer) {
+  if (producer == consumer || !t.defined()) return;
+  consumer.wait(cuda::PooledEvent(producer).event());
+  if (t.storage() && t.storage()->data() && t.device().index == consumer.device)
+    cuda::record_stream(t.storage()->data(), consumer.device, consumer);
+}
+
 // One backward pass.
 class Task {
  public:
@@ -136,6 +165,12 @@ class Task {
     return found;
   }
   void add(NodeState& state, uint32_t input_nr, Tensor gradient);
+  void accumulate(NodeState& state, uint32_t input_nr, Tensor gradient);
+  void note_leaf_stream(Stream stream) {
+    if (std::find(leaf_streams_.begin(), leaf_streams_.end(), stream) == leaf_streams_.end())
+      leaf_streams_.push_back(stream);
+  }
+  void wait_for_leaves();
   void enqueue(uint32_t s) {
     states_[s].queued = true;
     ready_.emplace_back(states_[s].node->sequence(), s);
@@ -150,6 +185,7 @@ class Task {
   NodeIndex index_;
   std::vector<NodeState> states_;
   std::vector<std::pair<uint64_t, uint32_t>> ready_;  // a heap: sequence number, state
+  std::vector<Stream> leaf_streams_;                  // on which results of this pass were computed
 };
 
 thread_local Task* current_task = nullptr;
@@ -217,7 +253,17 @@ void Task::seed(const std::vector<Edge>& roots, TensorList& grads) {
   }
 }
 
+// The gradient was computed on the current stream of its device, and is added up on its receiver's.
 void Task::add(NodeState& state, uint32_t input_nr, Tensor gradient) {
+  const std::optional<Stream> stream = stream_of(*state.node);
+  if (!stream || !gradient.defined() || gradient.device().type != DeviceType::kCUDA)
+    return accumulate(state, input_nr, std::move(gradient));
+  hand_over(gradient, Stream::current(gradient.device().index), *stream);
+  const cuda::StreamGuard guard(*stream);
+  accumulate(state, input_nr, std::move(gradient));
+}
+
+void Task::accumulate(NodeState& state, uint32_t input_nr, Tensor gradient) {
   if (state.grads.size() <= input_nr)
     state.grads.resize(std::max(state.node->num_inputs(), input_nr + 1));
   Tensor& sum = state.grads[input_nr];
@@ -239,6 +285,15 @@ void Task::execute() {
     ready_.pop_back();
     check_interrupt();
     run_node(s);
+  }
+  wait_for_leaves();
+}
+
+// The calling thread's streams wait for what was computed on others.
+void Task::wait_for_leaves() {
+  for (const Stream stream : leaf_streams_) {
+    const Stream caller = Stream::current(stream.device);
+    if (caller != stream) caller.wait(cuda::PooledEvent(stream).event());
   }
 }
 
@@ -263,6 +318,12 @@ void Task::run_node(uint32_t s) {
   TensorList grads = std::move(states_[s].grads);
   if (grads.size() < node.num_inputs()) grads.resize(node.num_inputs());
   current = &node;
+  const std::optional<Stream> stream = stream_of(node);
+  std::optional<cuda::StreamGuard> guard;
+  if (stream) {
+    guard.emplace(*stream);
+    if (node.leaf() || !states_[s].captures.empty()) note_leaf_stream(*stream);
+  }
   if (node.extras() || node.leaf()) run_tensor_hooks(node, grads);
   for (const Capture& c : states_[s].captures) results[c.place] = grads[c.input_nr];
   if (!states_[s].runs) return;

@@ -4,6 +4,7 @@
 #include "autograd/math.h"
 #include "base/block_list.h"
 #include "base/handover.h"
+#include "device/stream.h"
 
 namespace taeda::autograd {
 namespace {
@@ -36,6 +37,11 @@ struct CarriedNumbers final : Carried {
   carry_over([]() -> std::unique_ptr<Carried> { return std::make_unique<CarriedNumbers>(); });
   return true;
 }();
+
+void note_stream(Node& node, Device device) {
+  const int64_t stream = cuda::Stream::current(device.index).id;
+  if (stream != 0 || node.extras()) node.make_extras().stream = stream;
+}
 
 }  // namespace
 
@@ -84,7 +90,10 @@ void Node::set_input_facts(uint32_t i, const Tensor& result) {
     facts = &(*more_facts_)[i - 1];
   }
   num_inputs_ = std::max(num_inputs_, i + 1);
-  if (result.defined()) *facts = ResultFacts(result);
+  if (!result.defined()) return;
+  *facts = ResultFacts(result);
+  if (facts->device.type == DeviceType::kCUDA) [[unlikely]]
+    note_stream(*this, facts->device);
 }
 
 void* Node::operator new(size_t size) {

@@ -104,6 +104,7 @@ struct NodeExtras {
   Ref<Node> parent;                    // anomaly mode: the node whose backward made this one
   Ref<RefCounted> metadata;            // grad_fn.metadata, a Python dictionary
   std::atomic<void*> python{nullptr};  // the node's Python object, borrowed
+  int64_t stream = 0;                  // of its device, on which the forward ran (0: the default)
 };
 
 class Node : public RefCounted {
@@ -145,7 +146,7 @@ class Node : public RefCounted {
   const ResultFacts& input_facts(uint32_t i) const {
     return i == 0 ? facts_ : (*more_facts_)[i - 1];
   }
-  // Notes result number i. `result` may be undefined.
+  // Notes result number i, and on which stream a device computes it. `result` may be undefined.
   void set_input_facts(uint32_t i, const Tensor& result);
 
   // Later operators have higher numbers (by thread); the engine runs the highest ready one first.

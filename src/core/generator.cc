@@ -246,6 +246,7 @@ std::array<uint32_t, 4> Philox::block(uint64_t counter, uint64_t thread, uint64_
 Mt19937& Philox::twister() {
   if (!twister_) twister_ = make_ref<Mt19937>(seed_);
   const auto words = block(take(4) / 4, 0, seed_);
+  const std::lock_guard<std::mutex> lock(twister_->mutex());  // another thread may draw from it
   twister_->manual_seed(words[0]);
   return twister_->twister();
 }

@@ -75,3 +75,13 @@ def late(simulator: Simulator) -> Iterator[None]:
     simulator.schedule(0)
     yield
     simulator.schedule(int(os.environ.get("TAEDA_SIM_SCHEDULE", "0")))
+
+
+@pytest.fixture
+def quiet_fallback() -> Iterator[None]:
+    """Operators that run on the CPU do not warn."""
+    from taeda import _C
+
+    _C._set_fallback("quiet")
+    yield
+    _C._set_fallback("warn")
