@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/device.h"
 #include "python/generated.h"
 
 namespace taeda::python {
@@ -18,8 +19,9 @@ TensorOptions tensor_options(const Arguments& arguments, int first) {
   }
   options.device = arguments.opt_device(first + 2);
   if (arguments.present(first + 3) && arguments.boolean(first + 3)) {
-    raise_python(PyExc_RuntimeError,
-                 "pin_memory: cannot access accelerator device when none is available.");
+    TD_CHECK(cuda::device_count() > 0,
+             "pin_memory: cannot access accelerator device when none is available.");
+    TD_CHECK_IMPLEMENTED(false, "pin_memory=True: make the tensor, then call its pin_memory()");
   }
   options.requires_grad = arguments.present(first + 4) && arguments.boolean(first + 4);
   return options;

@@ -10,6 +10,7 @@
 #include "python/arguments.h"
 #include "python/interop.h"
 #include "python/module.h"
+#include "python/pinned.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
 #include "taeda/warning.h"
@@ -240,8 +241,6 @@ PyObject* tensor_function(PyObject* self, PyObject* const* args, Py_ssize_t narg
   Arguments a(kTensorFunction, self, args, nargs, kwnames);
   if (a.overridden()) [[unlikely]]
     return a.call_override();
-  if (a.boolean(4, false))
-    raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
   if (is_tensor(a.object(0))) {
     check_status(PyErr_WarnEx(
         PyExc_UserWarning,
@@ -251,6 +250,7 @@ PyObject* tensor_function(PyObject* self, PyObject* const* args, Py_ssize_t narg
         1));
   }
   Tensor result = tensor_from_data(a.object(0), a.opt_dtype(1), a.opt_device(2));
+  if (a.boolean(4, false)) result = pinned(result);
   if (a.boolean(3, false)) result.requires_grad_();
   return wrap(std::move(result));
   TD_PYTHON_CATCH(nullptr)

@@ -1,6 +1,6 @@
 // What taeda.cuda and taeda.accelerator ask of the device layer: numbers in, numbers out. The
 // classes that users see (Stream, Event, device) are written in Python around it.
-#include <optional>
+
 #include <utility>
 
 #include "device/device.h"

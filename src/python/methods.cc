@@ -4,9 +4,11 @@
 #include "core/device_memory.h"
 #include "core/host_copy.h"
 #include "core/shared_memory.h"
+#include "device/memory.h"
 #include "op/alias.h"
 #include "op/clone.h"
 #include "op/detach.h"
+#include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
@@ -15,6 +17,7 @@
 #include "python/dlpack.h"
 #include "python/interop.h"
 #include "python/module.h"
+#include "python/pinned.h"
 #include "python/storage_object.h"
 #include "python/torch_function.h"
 #include "python/wrap.h"
@@ -96,7 +99,9 @@ TD_METHOD(is_conj) { return wrap(false); }
 TD_METHOD(is_neg) { return wrap(false); }
 TD_METHOD(resolve_conj) { return a.return_argument(0); }
 TD_METHOD(resolve_neg) { return a.return_argument(0); }
-TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) { return wrap(false); }
+TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) {
+  return wrap(is_pinned(a.tensor(0)));
+}
 TD_METHOD(is_shared) { return wrap(shared_handle(*a.tensor(0).storage()) >= 0); }
 TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();
@@ -281,7 +286,7 @@ PyObject* format(PyObject* self, PyObject* spec) {
 // --- conversions ---
 
 PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
-                    OptMemoryFormat format) {
+                    OptMemoryFormat format, bool non_blocking = false) {
   const Tensor& x = a.tensor(0);
   const DType target = dtype.value_or(x.dtype());
   const bool moves = device && !(resolved(*device) == x.device());
@@ -289,8 +294,8 @@ PyObject* converted(Arguments& a, OptDType dtype, OptDevice device, bool copy,
   if (!copy && !moves && !relayouts && target == x.dtype()) return a.return_argument(0);
   return wrap(unlocked(a, [&] {
     if (moves)
-      return on_device(target == x.dtype() ? x : op::to_dtype(x, target, false, std::nullopt),
-                       *device);
+      return op::to_device(target == x.dtype() ? x : op::to_dtype(x, target, false, std::nullopt),
+                           *device, non_blocking);
     return op::to_dtype(x, target, /*copy=*/copy || relayouts, format);
   }));
 }
@@ -321,10 +326,10 @@ PyObject* method_to(PyObject* self, FastArgs args, Py_ssize_t nargs, PyObject* k
       return converted(a, a.dtype(1), {}, a.boolean(3, false), a.opt_memory_format(4));
     case 1:
       return converted(a, a.opt_dtype(2), a.opt_device(1), a.boolean(4, false),
-                       a.opt_memory_format(5));
+                       a.opt_memory_format(5), a.boolean(3, false));
     default:
       return converted(a, a.tensor(1).dtype(), a.tensor(1).device(), a.boolean(3, false),
-                       a.opt_memory_format(4));
+                       a.opt_memory_format(4), a.boolean(2, false));
   }
   TD_PYTHON_CATCH(nullptr)
 }
@@ -352,10 +357,25 @@ TD_METHOD(cpu, {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
 }
 TD_METHOD(cuda, {"device", Kind::kDevice, "None", kNone}, {"non_blocking", Kind::kBool, "False"},
           {"memory_format", Kind::kMemoryFormat, "None", kOnly | kNone}) {
-  return converted(a, {}, Device(DeviceType::kCUDA), false, {});
+  const Device device = a.opt_device(1).value_or(DeviceType::kCUDA);
+  if (device.type != DeviceType::kCUDA)
+    raise_python(PyExc_RuntimeError, "Invalid device, must be cuda device");
+  return converted(a, {}, device, false, a.opt_memory_format(3), a.boolean(2, false));
 }
 TD_METHOD(pin_memory, {"device", Kind::kDevice, "None", kNone}) {
-  raise_python(PyExc_RuntimeError, "Cannot access accelerator device when none is available.");
+  const Tensor& x = a.tensor(0);
+  return is_pinned(x) ? a.return_argument(0) : wrap(unlocked(a, [&] { return pinned(x); }));
+}
+TD_METHOD(record_stream, {"s", Kind::kObject}) {
+  const Tensor& x = a.tensor(0);
+  if (x.device().type != DeviceType::kCUDA)
+    raise_python(PyExc_RuntimeError,
+                 "record_stream: expected a tensor on a CUDA device, got one on {}", x.device());
+  const PyRef id = PyRef::check(PyObject_GetAttrString(a.object(1), "stream_id"));
+  const PyRef index = PyRef::check(PyObject_GetAttrString(a.object(1), "device_index"));
+  const cuda::Stream stream{static_cast<int>(to_int(index.get())), to_int(id.get())};
+  cuda::record_stream(x.storage()->data(), x.device().index, stream);
+  Py_RETURN_NONE;
 }
 TD_METHOD(share_memory_) {
   if (!a.tensor(0).is_meta()) share_memory(*a.tensor(0).storage());
@@ -520,7 +540,7 @@ PyMethodDef methods[] = {
              "resolve_conj() -> Tensor\n\nThe tensor itself: conjugates are computed at once."),
     TD_ENTRY(resolve_neg,
              "resolve_neg() -> Tensor\n\nThe tensor itself: negatives are computed at once."),
-    TD_ENTRY(is_pinned, "is_pinned() -> bool\n\nFalse: memory is never pinned for a device."),
+    TD_ENTRY(is_pinned, "is_pinned() -> bool\n\nWhether the memory is pinned for devices."),
     TD_ENTRY(is_shared, "is_shared() -> bool\n\nWhether other processes can be given this memory."),
     TD_ENTRY(get_device, "get_device() -> int\n\n-1: the cpu."),
     TD_ENTRY(untyped_storage,
@@ -584,7 +604,11 @@ PyMethodDef methods[] = {
              "cuda(device=None) -> Tensor\n\nThe tensor on a CUDA device; RuntimeError where there "
              "is none."),
     TD_ENTRY(pin_memory,
-             "pin_memory() -> Tensor\n\nThe tensor itself: there is no device to pin memory for."),
+             "pin_memory() -> Tensor\n\nA copy in pinned memory, which devices copy from while the "
+             "program goes on; itself if it is there.\nRuntimeError where there is no device."),
+    TD_ENTRY(record_stream,
+             "record_stream(s) -> None\n\nThe stream `s` uses the tensor as well: once freed, its "
+             "memory waits for that stream."),
     TD_ENTRY(
         share_memory_,
         "share_memory_() -> Tensor\n\nMoves the tensor's memory, with all its views, to memory "

@@ -1,0 +1,131 @@
+"""Tensors on devices: where they are made, how they move, and whose their memory is."""
+
+import numpy as np
+import pytest
+
+import taeda as torch
+
+pytestmark = pytest.mark.usefixtures("quiet_fallback")
+
+
+def test_made_on_the_current_device():
+    x = torch.ones(3, device="cuda")
+    assert x.device == torch.device("cuda", 0)
+    assert x.is_cuda
+    with torch.cuda.device(1):
+        y = torch.empty(2, device="cuda")
+    assert y.get_device() == 1
+    with torch.cuda.device_of(y):
+        assert torch.cuda.current_device() == 1
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        torch.ones(3, device="cuda:2")
+
+
+@pytest.mark.parametrize("schedule", range(6))
+def test_there_and_back(simulator, schedule):
+    simulator.schedule(schedule)
+    values = np.random.default_rng(schedule).standard_normal((50, 40)).astype(np.float32)
+    x = torch.from_numpy(values)
+    y = x.cuda()
+    z = y.to("cuda:1").T.contiguous().to("cuda:0").cpu()
+    np.testing.assert_array_equal(z.numpy(), values.T)
+    np.testing.assert_array_equal(y.cpu().numpy(), values)
+    simulator.schedule(0)
+
+
+def test_cuda_takes_a_device():
+    x = torch.ones(2)
+    assert x.cuda(1).device == torch.device("cuda", 1)
+    assert x.cuda("cuda:1").cuda().device == torch.device("cuda", 0)  # the current one
+    with pytest.raises(RuntimeError, match="must be cuda device"):
+        x.cuda("cpu")
+
+
+def test_pinned_memory():
+    x = torch.arange(12.0).view(3, 4).T
+    assert not x.is_pinned()
+    pinned = x.pin_memory()
+    assert pinned.is_pinned()
+    assert pinned[1].is_pinned()
+    assert pinned.stride() == x.stride()
+    assert pinned.tolist() == x.tolist()
+    assert pinned.pin_memory() is pinned
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        x.cuda().pin_memory()
+
+
+def test_copies_from_pinned_memory_run_late(late):
+    pinned = torch.zeros(10).pin_memory()
+    y = pinned.to("cuda", non_blocking=True)
+    pinned.numpy()[:] = 1  # too early: PyTorch's documentation warns of this
+    assert y.tolist() == [1.0] * 10
+
+
+def test_copies_to_pinned_memory_run_late(late):
+    x = torch.ones(10, device="cuda")
+    pinned = torch.zeros(10).pin_memory()
+    pinned.copy_(x, non_blocking=True)
+    assert pinned.tolist() == [0.0] * 10
+    torch.cuda.synchronize()
+    assert pinned.tolist() == [1.0] * 10
+
+
+def test_pinned_blocks_are_not_handed_out_while_copies_use_them(late):
+    pinned = torch.zeros(1000).pin_memory()
+    address = pinned.data_ptr()
+    kept = pinned.to("cuda", non_blocking=True)
+    del pinned
+    other = torch.ones(1000).pin_memory()
+    assert other.data_ptr() != address
+    assert kept.sum().item() == 0
+
+
+def test_other_copies_have_ended():
+    x = torch.zeros(10)
+    y = x.to("cuda", non_blocking=True)
+    x.fill_(1)
+    assert y.tolist() == [0.0] * 10
+
+
+def test_record_stream(simulator, late):
+    side = torch.cuda.Stream()
+    for recorded in (False, True):
+        x = torch.zeros(1000, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        assert simulator.add(side, x.data_ptr(), 1000) == 0
+        if recorded:
+            x.record_stream(side)
+        address = x.data_ptr()
+        del x
+        y = torch.empty(1000, device="cuda")
+        assert (y.data_ptr() == address) != recorded
+        status = simulator.add(torch.cuda.current_stream(), y.data_ptr(), 1000)
+        assert (status == 0) == recorded
+        torch.cuda.synchronize()
+
+
+def test_out_of_memory_of_a_tensor(simulator):
+    torch.cuda.empty_cache()
+    simulator.planned.allocation(1)
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 400\.00 TiB"):
+        torch.empty(100 << 40, device="cuda")
+    simulator.planned.allocation(0)
+    assert torch.ones(3, device="cuda").sum().item() == 3
+
+
+def test_random_numbers_follow_the_devices_generator():
+    torch.cuda.manual_seed(5)
+    a, b = torch.rand(10, device="cuda"), torch.rand(10, device="cuda")
+    state = torch.cuda.get_rng_state()
+    c = torch.rand(10, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.rand(10, device="cuda").tolist() == c.tolist()
+    torch.cuda.manual_seed(5)
+    assert torch.rand(10, device="cuda").tolist() == a.tolist() != b.tolist()
+    generator = torch.Generator("cuda").manual_seed(5)
+    assert torch.rand(10, device="cuda", generator=generator).tolist() == a.tolist()
+    cpu_state = torch.get_rng_state()
+    torch.randn(3, device="cuda")
+    assert torch.get_rng_state().equal(cpu_state)
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator"):
+        torch.rand(3, device="cuda", generator=torch.Generator())
