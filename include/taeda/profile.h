@@ -7,9 +7,9 @@
 //
 // Recording is a mode of the calling thread (Key::kProfile) and goes along where work is handed to
 // another one. Each thread writes into a ring of its own: nothing is shared while operators run,
-// and a long run keeps its last records. An operator costs some 200 ns more while it is recorded
-// and nothing otherwise. Operators that others are made of are recorded too, inside the time of
-// those.
+// and a long run keeps its last records. An operator costs about a microsecond more while it is
+// recorded and nothing otherwise. Operators that others are made of are recorded too, inside the
+// time of those.
 #pragma once
 
 #include <cstdint>
