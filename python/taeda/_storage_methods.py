@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from taeda import _C
 from taeda._C import UntypedStorage
@@ -60,7 +60,7 @@ class StorageMethods:
                 "copy_(): argument 'src' (position 1) must be torch.Storage, "
                 f"not {type(source).__name__}"
             )
-        own, other = self.untyped(), source.untyped()
+        own, other = self.untyped(), cast(Any, source).untyped()
         if own.nbytes() != other.nbytes():
             raise RuntimeError(
                 f"size does not match, self was {own.nbytes()} bytes "

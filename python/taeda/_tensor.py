@@ -384,7 +384,7 @@ def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
-    Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)
+    setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)
 

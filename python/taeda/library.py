@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from taeda import _C, _ops
 from taeda._library.autograd import autograd_kernel
@@ -179,7 +179,7 @@ def impl(
         library, name = qualname, types
 
         def decorate(function: Callable) -> Callable:
-            library.impl(name, function, func or "")
+            library.impl(name, function, cast(str, func or ""))
             return function
 
         return decorate

@@ -26,16 +26,16 @@ int simulated_devices(std::string_view text) {
     if (error == std::errc() && stop == end && count >= 1 && count <= 16) return count;
   }
   fail(ErrorKind::kValue,
-       "TAEDA_CUDA: expected 'none', 'sim' or 'sim:N' with N from 1 to 16 simulated devices, got "
-       "'{}'",
+       "TAEDA_CUDA: expected 'none', 'driver', 'sim' or 'sim:N' with N from 1 to 16 simulated "
+       "devices, got '{}'",
        text);
 }
 
 Choice choose() {
   const char* const variable = std::getenv("TAEDA_CUDA");
   const std::string_view text = variable ? variable : "";
-  if (text.empty()) return {open_driver(), false};
-  if (text == "none") return {};
+  if (text.empty() || text == "none") return {};
+  if (text == "driver") return {open_driver(), false};
   return {open_simulator(simulated_devices(text)), true};
 }
 

@@ -2,9 +2,9 @@
 //
 // There are three fillings: NVIDIA's driver, found at run time (cuda_api.cc); the simulated driver,
 // a library of its own for tests (sim/); and none, where api() is null. Which one is in use is
-// decided when it is first asked for, by the environment variable TAEDA_CUDA: "sim" or "sim:4" (so
-// many simulated devices), "none", or unset for the driver, if the machine has one. Nothing is
-// opened before that: programs that never ask pay nothing.
+// decided when it is first asked for, by the environment variable TAEDA_CUDA: "driver", if the
+// machine has one, "sim" or "sim:4" (so many simulated devices), or none while it is unset. Nothing
+// is opened before that: programs that never ask pay nothing.
 //
 // The calls are the driver API's own (the names of their counterparts stand beside them), with its
 // types spelled out, so that no header of CUDA's is needed. They return the driver's status.
@@ -120,7 +120,7 @@ struct DeviceApi {
   Status (*fill)(Address to, unsigned char value, size_t bytes, StreamHandle stream);
 };
 
-// The filling in use; null where there is no driver or TAEDA_CUDA=none. ValueError for another
+// The filling in use; null where there is none or none is asked for. ValueError for another
 // value of TAEDA_CUDA, RuntimeError where the simulated driver is asked for and not there.
 const DeviceApi* api();
 // Whether it is the simulated driver.

@@ -111,7 +111,13 @@ if len(sys.argv) > 1:
 
 @pytest.mark.parametrize(
     "value, expected",
-    [("none", "False"), ("sim", "True"), ("sim:99", "ValueError"), ("x", "ValueError")],
+    [
+        ("none", "False"),
+        ("sim", "True"),
+        ("sim:99", "ValueError"),
+        ("x", "ValueError"),
+        ("", "False"),
+    ],
 )
 def test_environment_chooses_the_driver(value, expected):
     program = """

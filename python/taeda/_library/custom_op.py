@@ -18,6 +18,8 @@ OPDEFS: dict[str, CustomOpDef] = {}
 class CustomOpDef:
     """An operator made by `custom_op`: call it, or give it kernels, a gradient, a vmap rule."""
 
+    _library: Any
+
     def __init__(self, namespace: str, name: str, schema: str, function: Callable):
         self._namespace, self._name, self._schema = namespace, name, schema
         self._init_fn = function
@@ -58,7 +60,8 @@ class CustomOpDef:
     ) -> Callable:
         """Gives the operator a kernel for the devices named; for all without a name."""
 
-        types = [device_types] if isinstance(device_types, str) else device_types or [None]
+        every: Sequence[str | None] = (None,)
+        types = [device_types] if isinstance(device_types, str) else device_types or every
         keys = ["CompositeExplicitAutograd" if t is None else _device_key(t) for t in types]
 
         def register(function: Callable) -> Callable:

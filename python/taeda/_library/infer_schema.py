@@ -9,7 +9,7 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import taeda
 
@@ -130,7 +130,7 @@ def infer_schema(
     """
     signature = inspect.signature(prototype_function)
 
-    def error(what: str) -> Any:
+    def error(what: str) -> NoReturn:
         raise ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
     if isinstance(mutates_args, str):

@@ -130,7 +130,7 @@ def opcheck(
     if not isinstance(op, _ops.OpOverload):
         raise ValueError(f"opcheck(op, ...): op must be an operator of torch.ops, got {type(op)}")
     wanted = [test_utils] if isinstance(test_utils, str) else list(test_utils)
-    results = {}
+    results: dict[str, Any] = {}
     for name in wanted:
         if name in MISSING:
             raise NotImplementedError(f"opcheck: {name} needs a compiler, which taeda has not")

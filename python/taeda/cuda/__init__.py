@@ -1,9 +1,10 @@
 """CUDA devices, streams and memory, by PyTorch's names.
 
-Importing this module touches no driver. A question (``is_available()``, ``device_count()``) opens
-it; what needs a device makes a context on it. Where there is no device, questions are answered
-(False, 0, no memory is in use), seeds are accepted, and what needs one raises what PyTorch's CPU
-build raises: functions AssertionError, classes RuntimeError. ``TAEDA_CUDA=none`` hides devices.
+Importing this module touches no driver. With ``TAEDA_CUDA=driver`` in the environment, a question
+(``is_available()``, ``device_count()``) opens it; what needs a device makes a context on it. Where
+there is no device, questions are answered (False, 0, no memory is in use), seeds are accepted, and
+what needs one raises what PyTorch's CPU build raises: functions AssertionError, classes
+RuntimeError.
 """
 
 from __future__ import annotations

@@ -144,7 +144,9 @@ class Pickler(_PythonPickler):
     dispatch[Tensor] = save_tensor
 
     def _save_storage(self, reference: _StorageReference) -> None:
-        _, type_name, key, location, numel = self.persistent_id(reference)
+        identity = self.persistent_id(reference)
+        assert identity is not None  # that of a storage
+        _, type_name, key, location, numel = identity
         self.write(pickle.MARK)
         self._save_known("storage")
         self._save_known(type_name)
