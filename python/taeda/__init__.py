@@ -31,7 +31,7 @@ newaxis = None
 # The operators of the table.
 globals().update(_C._functions["torch"])
 
-from taeda import _tensor  # noqa: E402, F401
+from taeda import _storage_methods, _tensor  # noqa: E402, F401
 from taeda._functions import *  # noqa: E402, F403
 from taeda._functions import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
+from taeda._tensor_state import state_of
 
 __all__ = ["reduce_storage", "reduce_tensor", "reduce_typed_storage"]
 
@@ -120,7 +121,7 @@ def _reduce_plain(tensor: Any) -> tuple:
 
 def reduce_tensor(tensor: Any) -> tuple:
     """What ``Tensor.__reduce_ex__`` gives: storage, layout, class and attributes."""
-    kind, state = type(tensor), dict(tensor.__dict__)
+    kind, state = type(tensor), state_of(tensor)
     if kind is taeda.nn.Parameter:
         data = Later(*_flat(_reduce_plain(tensor.detach())))
         args: tuple = (data, tensor.requires_grad, OrderedDict())

@@ -222,12 +222,9 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: tuple, state: Any) -> 
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = tensor.as_subclass(new_type)
-    if isinstance(state, tuple):  # (attributes, slots), as PyTorch writes it
-        state, slots = state
-        for name, value in slots.items():
-            setattr(tensor, name, value)
-    if state:
-        tensor.__dict__.update(state)
+    from taeda._tensor_state import set_state
+
+    set_state(tensor, state)
     return tensor
 
 

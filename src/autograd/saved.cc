@@ -130,6 +130,7 @@ void SavedTensor::pack(const Tensor& tensor, const Ref<Node>& history,
   if (hooked->leaf) grad_fn_ = gradient_edge(tensor).node;
   hooked->keep_tangents(tensor);
   const GradMode no_grad(false);
+  const uint32_t before = tensor.version();
   if (hooked->leaf) {
     hooked->packed = hooked->hooks->pack(tensor);
   } else {
@@ -138,6 +139,11 @@ void SavedTensor::pack(const Tensor& tensor, const Ref<Node>& history,
     hooked->packed = hooked->hooks->pack(alias);
     if (is_output_) set_gradient_edge(alias, nullptr, 0);
   }
+  TD_CHECK(tensor.version() == before,
+           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+           "pack hook can not be modified by in-place operations as this can lead to unexpected "
+           "side-effects. Please open an issue if you need to perform in-place operations on the "
+           "input to a pack hook.");
   hooked_ = hooked;
 }
 
@@ -217,15 +223,7 @@ void SavedTensor::register_hooks(Node& node, Ref<SavedTensorHooks> hooks) {
            "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
            "one pair of "
            "hooks is allowed at a time.");
-  const Tensor tensor(tensor_);
-  const uint32_t before = tensor.version();
-  pack(tensor, is_output_ ? Ref<Node>(&node) : grad_fn_, std::move(hooks));
-  TD_CHECK(tensor.version() == before,
-           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-           "pack hook can not be "
-           "modified by in-place operations as this can lead to unexpected side-effects. Please "
-           "open an issue if you need "
-           "to perform in-place operations on the input to a pack hook.");
+  pack(Tensor(tensor_), is_output_ ? Ref<Node>(&node) : grad_fn_, std::move(hooks));
   tensor_ = nullptr;
 }
 

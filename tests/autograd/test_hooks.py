@@ -291,3 +291,11 @@ def test_without_the_block_a_changed_tensor_is_refused():
     y.zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_pack_hooks_may_not_write(leaf: bool) -> None:
+    x = taeda.ones(2, requires_grad=True)
+    with taeda.autograd.graph.saved_tensors_hooks(lambda t: t.detach().zero_(), lambda t: t):
+        with pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+            x.sin() if leaf else (x.detach() * 2).exp_().requires_grad_().pow(2)

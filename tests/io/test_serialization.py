@@ -347,6 +347,60 @@ def test_whole_modules_need_trust():
     assert twin.weight.tolist() == layer.weight.tolist()
 
 
+class Stateful(taeda.Tensor):
+    """State in an attribute, in a slot and behind methods of its own."""
+
+    __slots__ = ("unit",)
+
+    def __getstate__(self):
+        return {"label": self.label, "unit": self.unit}
+
+    def __setstate__(self, state):
+        self.label, self.unit = state["label"] + "!", state["unit"]
+
+
+class Slotted(taeda.Tensor):
+    __slots__ = ("unit",)
+
+
+class Reducing(taeda.Tensor):
+    def __reduce_ex__(self, protocol):
+        return Reducing.make, (self.tolist(),)
+
+    @staticmethod
+    def make(values):
+        return (taeda.tensor(values) * 10).as_subclass(Reducing)
+
+
+class Inheriting(Reducing):
+    pass
+
+
+@pytest.mark.parametrize("way", ["pickle", "save", "save, safely"])
+def test_subclasses_keep_their_state(way):
+    def returned(x):
+        if way == "pickle":
+            return pickle.loads(pickle.dumps(x))
+        if way == "save":
+            return loaded(saved(x), weights_only=False)
+        with serialization.safe_globals([type(x)]):
+            return loaded(saved(x))
+
+    x = taeda.ones(2).as_subclass(Slotted)
+    x.unit, x.label = "m", "length"
+    y = returned(x)
+    assert (type(y), y.unit, y.label, y.tolist()) == (Slotted, "m", "length", [1, 1])
+    del x.unit
+    assert not hasattr(returned(x), "unit")
+    x = taeda.ones(2).as_subclass(Stateful)
+    x.unit, x.label = "m", "length"
+    y = returned(x)
+    assert (type(y), y.unit, y.label) == (Stateful, "m", "length!")
+    if way != "save, safely":
+        y = returned(taeda.ones(2).as_subclass(Inheriting))
+        assert type(y) is Reducing and y.tolist() == [10, 10]
+
+
 class Custom:
     def __init__(self, value):
         self.value = value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -114,3 +116,9 @@ def test_devices_that_are_not_there(method: str) -> None:
     for storage in (taeda.UntypedStorage(2), taeda.ones(2).storage()):
         with pytest.raises((RuntimeError, AssertionError)):
             getattr(storage, method)()
+
+
+def test_methods_are_there_from_the_start() -> None:
+    code = "import taeda, sys; assert list(taeda.UntypedStorage([1, 2]).fill_(7)) == [7, 7]"
+    code += "; assert 'taeda.storage' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import taeda
 from taeda import Tensor
+from taeda._tensor_state import state_of
 
 from ._names import STORAGE_NAMES
 from ._rebuild import check_layout
@@ -188,12 +189,12 @@ class Pickler(_PythonPickler):
                 rebuild = _name("torch._utils", "_rebuild_parameter_with_state")
                 return rebuild, (*args, attributes)
             return _name("torch._utils", "_rebuild_parameter"), args
-        if kind is not Tensor and "__reduce_ex__" in kind.__dict__:
+        if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
             return tensor.__reduce_ex__(self.proto)  # type: ignore[return-value]
         plain = tensor.as_subclass(Tensor)
         function, args = self._reduce_plain(plain)
         rebuild = _name("torch._tensor", "_rebuild_from_type_v2")
-        return rebuild, (function, kind, args, dict(tensor.__dict__))
+        return rebuild, (function, kind, args, state_of(tensor))
 
     def _reduce_plain(self, tensor: Tensor) -> tuple:
         size, stride = tuple(tensor.size()), tuple(tensor.stride())

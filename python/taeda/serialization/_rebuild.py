@@ -7,6 +7,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._tensor_state import set_state
 from taeda.storage import TypedStorage, UntypedStorage
 
 __all__ = ["REBUILD"]
@@ -144,10 +145,7 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = tensor.as_subclass(new_type)
-    if isinstance(state, tuple):  # (attributes, slots)
-        state = state[0]
-    if state:
-        tensor.__dict__.update(state)
+    set_state(tensor, state)
     return tensor
 
 

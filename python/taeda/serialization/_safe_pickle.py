@@ -15,6 +15,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._tensor_state import sets_state
 
 from . import _rebuild
 from ._names import DTYPES, STORAGE_DTYPES, StorageType
@@ -175,9 +176,13 @@ class _Rules:
             raise UnpicklingError("load: a tensor subclass is made of something else than a tensor")
         if kind is not Tensor and not _is_one_of(kind, self.user_values):
             raise UnpicklingError(f"load: the tensor subclass {_name(kind)} is not allowed")
-        if isinstance(state, tuple):
-            state = state[0] if state else {}
-        if not isinstance(state, dict) or not all(type(k) is str for k in state):
+        if kind is not Tensor and sets_state(kind):
+            return
+        parts = state if isinstance(state, tuple) else (state,)
+        if (isinstance(state, tuple) and len(state) != 2) or not all(
+            part is None or (isinstance(part, dict) and all(type(k) is str for k in part))
+            for part in parts
+        ):
             raise UnpicklingError("load: the attributes of a tensor are not a dict")
 
     def make(self, kind: Any, args: tuple) -> Any:

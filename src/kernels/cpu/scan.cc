@@ -166,10 +166,12 @@ struct LogAddExp<std::complex<T>> {
 
  private:
   static bool is_nan(const C& z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
-  // log(1 + z) for |z| <= 1, also where z is small.
+  // log(1 + z) for |z| <= 1, also where z is small; near -1, 1 + z is exact and its logarithm
+  // better.
   static C log_1p(const C& z) {
-    const T a = z.real(), b = z.imag();
-    return C(std::log1p(a * (2 + a) + b * b) / 2, std::atan2(b, 1 + a));
+    const T a = z.real(), b = z.imag(), above_one = a * (2 + a) + b * b;  // |1 + z|^2 - 1
+    const T size = above_one < T(-0.5) ? std::log(std::hypot(1 + a, b)) : std::log1p(above_one) / 2;
+    return C(size, std::atan2(b, 1 + a));
   }
 };
 

@@ -1,0 +1,38 @@
+"""What pickles and checkpoints keep of a tensor besides its elements, as PyTorch's do."""
+
+from __future__ import annotations
+
+import copyreg
+from typing import Any
+
+from taeda._C import Tensor
+
+
+def state_of(tensor: Tensor) -> Any:
+    """The tensor's attributes; with those of a subclass's ``__slots__`` a pair of dicts; or what
+    the subclass's ``__getstate__`` gives."""
+    kind = type(tensor)
+    if getattr(kind, "__getstate__", None) is not getattr(Tensor, "__getstate__", None):
+        return tensor.__getstate__()
+    attributes = dict(tensor.__dict__)
+    slots = copyreg._slotnames(kind)  # type: ignore[attr-defined]
+    if not slots:
+        return attributes
+    return attributes, {name: getattr(tensor, name) for name in slots if hasattr(tensor, name)}
+
+
+def sets_state(kind: type) -> bool:
+    """Whether a class of tensors takes its state by a ``__setstate__`` of its own."""
+    return getattr(kind, "__setstate__", None) is not getattr(Tensor, "__setstate__", None)
+
+
+def set_state(tensor: Tensor, state: Any) -> None:
+    """The opposite of state_of()."""
+    if sets_state(type(tensor)):
+        tensor.__setstate__(state)  # type: ignore[attr-defined]
+        return
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if attributes:
+        tensor.__dict__.update(attributes)
+    for name, value in (slots or {}).items():
+        setattr(tensor, name, value)
