@@ -267,17 +267,23 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
-    import itertools
-
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.size(0)), r))
-    index = _C.tensor(rows, dtype=_C.int64).reshape(len(rows), r)
+    functions = _C._functions["torch"]
+    arange, cat = functions["arange"], functions["cat"]
+    # Rows grow by an element at a time: by those behind their last that leave enough for the rest.
+    step = 0 if with_replacement else 1
+    index = arange(max(input.size(0) - step * (r - 1), 0)).reshape(-1, 1)
+    for size in range(2, r + 1):
+        first = index[:, -1] + step
+        counts = input.size(0) - step * (r - size) - first
+        rows = index.repeat_interleave(counts, 0)
+        starts = (first - counts.cumsum(0) + counts).repeat_interleave(counts)
+        index = cat([rows, (arange(rows.size(0)) + starts).reshape(-1, 1)], 1)
     return input[index]
 
 

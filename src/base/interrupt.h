@@ -36,6 +36,20 @@ void in_slices(int64_t n, const F& f) {
   }
 }
 
+// The same for a loop whose steps differ: it says after each how many elements that was.
+class Looks {
+ public:
+  void after(int64_t elements) {
+    if ((since_ += elements) < kBetween) return;
+    since_ = 0;
+    check_interrupt();
+  }
+
+ private:
+  static constexpr int64_t kBetween = int64_t{1} << 18;
+  int64_t since_ = 0;
+};
+
 // Until the end of the scope check_interrupt() does nothing on this thread.
 class DeferInterrupts {
  public:

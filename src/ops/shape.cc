@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "core/layout.h"
 #include "kernels/cpu/interleave.h"
 #include "op/all.h"
@@ -105,6 +106,24 @@ void check_parts(std::string_view op, int64_t size, int64_t parts) {
   TD_CHECK(parts <= std::max(size, kMaxEmptyParts), "{}: a dimension of size {} in {} parts", op,
            size, parts);
 }
+
+constexpr int64_t kViewWork = 16;  // what a view takes, in elements
+
+// The pieces of a tensor, which may be millions.
+class Parts {
+ public:
+  Parts() = default;
+  explicit Parts(int64_t count) { list_.reserve(static_cast<size_t>(count)); }
+  void add(Tensor view) {
+    list_.push_back(std::move(view));
+    looks_.after(kViewWork);
+  }
+  TensorList take() { return std::move(list_); }
+
+ private:
+  TensorList list_;
+  Looks looks_;
+};
 }  // namespace
 
 TensorList split(const Tensor& self, int64_t split_size, int64_t dim) {
@@ -114,11 +133,11 @@ TensorList split(const Tensor& self, int64_t split_size, int64_t dim) {
   const int64_t n = self.size(dim);
   TD_CHECK(split_size > 0 || n == 0,
            "split_size can only be 0 if dimension size is 0, but got dimension size of {}", n);
-  TensorList parts;
+  Parts parts;
   if (n == 0) return {op::slice(self, dim, 0, 0, 1)};
   for (int64_t at = 0; at < n; at += std::min(split_size, n - at))
-    parts.push_back(op::slice(self, dim, at, at + std::min(split_size, n - at), 1));
-  return parts;
+    parts.add(op::slice(self, dim, at, at + std::min(split_size, n - at), 1));
+  return parts.take();
 }
 
 TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
@@ -136,13 +155,13 @@ TensorList split_sizes(const Tensor& self, IntSpan sizes, int64_t dim) {
            "dimension {}), but got "
            "split_sizes={}",
            self.size(dim), dim, sizes);
-  TensorList parts;
+  Parts parts;
   int64_t at = 0;
   for (int64_t s : sizes) {
-    parts.push_back(op::slice(self, dim, at, at + s, 1));
+    parts.add(op::slice(self, dim, at, at + s, 1));
     at += s;
   }
-  return parts;
+  return parts.take();
 }
 
 TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
@@ -161,25 +180,25 @@ TensorList tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   TD_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
   check_parts("tensor_split", self.size(dim), sections);
   const int64_t n = self.size(dim), small = n / sections, larger = n % sections;
-  TensorList parts;
+  Parts parts;
   int64_t at = 0;
   for (int64_t i = 0; i < sections; i++) {
     const int64_t length = small + (i < larger);
-    parts.push_back(op::slice(self, dim, at, at + length, 1));
+    parts.add(op::slice(self, dim, at, at + length, 1));
     at += length;
   }
-  return parts;
+  return parts.take();
 }
 
 TensorList tensor_split_indices(const Tensor& self, IntSpan indices, int64_t dim) {
-  TensorList parts;
+  Parts parts;
   int64_t at = 0;
   for (int64_t end : indices) {
-    parts.push_back(op::slice(self, dim, at, end, 1));
+    parts.add(op::slice(self, dim, at, end, 1));
     at = end;
   }
-  parts.push_back(op::slice(self, dim, at, std::nullopt, 1));
-  return parts;
+  parts.add(op::slice(self, dim, at, std::nullopt, 1));
+  return parts.take();
 }
 
 TensorList tensor_split_tensor(const Tensor& self, const Tensor& parts, int64_t dim) {
@@ -192,11 +211,10 @@ TensorList tensor_split_tensor(const Tensor& self, const Tensor& parts, int64_t 
 
 TensorList unbind(const Tensor& self, int64_t dim) {
   TD_CHECK_INDEX(self.dim() > 0, "Dimension specified as 0 but tensor has no dimensions");
-  TensorList parts;
   const int64_t n = self.size(dim);
-  parts.reserve(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; i++) parts.push_back(op::select(self, dim, i));
-  return parts;
+  Parts parts(n);
+  for (int64_t i = 0; i < n; i++) parts.add(op::select(self, dim, i));
+  return parts.take();
 }
 
 namespace {
@@ -283,27 +301,29 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
     out = empty_tensor(sizes, promotion.result(), first->device());
   if (join_small(out, tensors, dim)) return out;
   int64_t at = 0;
+  Looks looks;
   for (const Tensor& t : tensors) {
     if (skipped(t)) continue;
     impl::copy_(impl::slice(out, dim, at, at + t.size(dim), 1), t, false);
     at += t.size(dim);
+    looks.after(kViewWork);
   }
   return out;
 }
 
 TensorList cat_backward(const Tensor& gy, TensorSpan tensors, int64_t dim) {
   if (dim < 0) dim += gy.dim();
-  TensorList parts;
+  Parts parts;
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     if (skipped(t)) {
-      parts.push_back(op::new_zeros(gy, IntSpan({int64_t{0}}), {}));
+      parts.add(op::new_zeros(gy, IntSpan({int64_t{0}}), {}));
       continue;
     }
-    parts.push_back(op::slice(gy, dim, at, at + t.size(dim), 1));
+    parts.add(op::slice(gy, dim, at, at + t.size(dim), 1));
     at += t.size(dim);
   }
-  return parts;
+  return parts.take();
 }
 
 Tensor stack(TensorSpan tensors, int64_t dim) {
@@ -321,8 +341,11 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
   Tensor out = empty_tensor(sizes, promotion.result(), first.device());
   if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
-  for (size_t i = 0; i < tensors.size(); i++)
+  Looks looks;
+  for (size_t i = 0; i < tensors.size(); i++) {
     impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
+    looks.after(kViewWork);
+  }
   return out;
 }
 

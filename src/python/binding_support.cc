@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "device/device.h"
 #include "python/generated.h"
 
@@ -52,7 +53,10 @@ PyObject* wrap(const Scalar& value) {
 
 PyObject* wrap(TensorList tensors) {
   PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
+  constexpr int64_t kObjectWork = 16;  // what a Python object takes, in elements
+  Looks looks;
   for (size_t i = 0; i < tensors.size(); i++) {
+    looks.after(kObjectWork);
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
                      PyRef::check(wrap(std::move(tensors[i]))).release());
   }

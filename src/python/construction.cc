@@ -1,5 +1,6 @@
 #include "python/construction.h"
 
+#include "base/interrupt.h"
 #include "core/device_memory.h"
 #include "core/with_dtype.h"
 #include "op/clone.h"
@@ -19,6 +20,7 @@ namespace taeda::python {
 namespace {
 
 constexpr int64_t kMaxDims = 64;
+constexpr int64_t kSequenceWork = 16;  // what a nested sequence takes, in numbers
 
 bool is_text(PyObject* object) { return PyUnicode_Check(object) || PyBytes_Check(object); }
 
@@ -92,7 +94,8 @@ DType number_dtype(PyObject* item) {
 }
 
 // The promoted dtype of all numbers in nested sequences.
-DType infer_dtype(PyObject* data, int depth = 0) {
+DType infer_dtype(PyObject* data, Looks& looks, int depth = 0) {
+  looks.after(kSequenceWork);
   // np.void is a sequence, but as a scalar none of numbers.
   if (!is_nested(data) || is_numpy_array(data) || is_numpy_scalar(data)) return number_dtype(data);
   if (depth > kMaxDims) raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(data));
@@ -106,7 +109,7 @@ DType infer_dtype(PyObject* data, int depth = 0) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
     if (Py_TYPE(item) == last_type) continue;
     PyRef kept = PyRef::share(item);
-    const DType dtype = infer_dtype(item, depth + 1);
+    const DType dtype = infer_dtype(item, looks, depth + 1);
     found = first ? dtype : promote_types(found, dtype);
     first = false;
     const bool plain = PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item);
@@ -175,6 +178,7 @@ class Filler {
   Filler(IntSpan sizes, T* out) : sizes_(sizes), out_(out) {}
 
   void fill(PyObject* data, size_t dim = 0) {
+    looks_.after(kSequenceWork);
     if (dim == sizes_.size()) {
       if (is_nested(data))
         raise_python(PyExc_TypeError, "expected a number at dim {} (got {})", dim, type_name(data));
@@ -216,6 +220,7 @@ class Filler {
 
   IntSpan sizes_;
   T* out_;
+  Looks looks_;
 };
 
 Tensor to_place(const Tensor& x, OptDType dtype, OptDevice device) {
@@ -424,7 +429,8 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   if (is_text(data))
     raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(data));
   const DimVector sizes = infer_sizes(data);
-  const DType chosen = dtype ? *dtype : infer_dtype(data);
+  Looks looks;
+  const DType chosen = dtype ? *dtype : infer_dtype(data, looks);
   Tensor result = fresh_tensor(sizes, chosen);
   if (result.numel() > 0 || sizes.size() == 0) {
     with_dtype<AllTypes>(chosen, [&](auto type) {

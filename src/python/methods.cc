@@ -163,15 +163,18 @@ constexpr NumberReader kNumberReaders[kNumDTypes] = TD_READERS(number);
 constexpr RowReader kRowReaders[kNumDTypes] = TD_READERS(fill_list);
 #undef TD_READERS
 
-PyObject* nested_list(const Tensor& x, const char* data, size_t dim) {
+constexpr int64_t kListWork = 16;  // what a list takes, in elements
+
+PyObject* nested_list(const Tensor& x, const char* data, size_t dim, Looks& looks) {
   const RecursionGuard guard(" in tolist()");
+  looks.after(kListWork);
   const int64_t size = x.sizes()[dim], step = x.strides()[dim] * x.itemsize();
   PyRef list = PyRef::check(PyList_New(static_cast<Py_ssize_t>(size)));
   if (dim + 1 == x.sizes().size()) {
     kRowReaders[static_cast<int>(x.dtype())](list.get(), data, data ? size : 0, step);
   } else {
     for (int64_t i = 0; i < size; i++) {
-      PyObject* row = nested_list(x, data ? data + i * step : nullptr, dim + 1);
+      PyObject* row = nested_list(x, data ? data + i * step : nullptr, dim + 1, looks);
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), row);
     }
   }
@@ -187,7 +190,9 @@ PyObject* tolist(PyObject* self, PyObject*) {
   }
   const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
-  return x.dim() == 0 ? kNumberReaders[static_cast<int>(x.dtype())](data) : nested_list(x, data, 0);
+  if (x.dim() == 0) return kNumberReaders[static_cast<int>(x.dtype())](data);
+  Looks looks;
+  return nested_list(x, data, 0, looks);
   TD_PYTHON_CATCH(nullptr)
 }
 

@@ -120,6 +120,19 @@ def long_calls() -> dict[str, Callable[[], Any]]:
     }
 
 
+def expect_handlers_during(call: Callable[[], Any]) -> None:
+    # Signals that come while nobody looks are one when somebody does.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with Alarm(lambda: None, 0.02, 0.02) as alarm:
+            calls = alarm.calls
+            call()
+            assert alarm.calls - calls >= 2
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -130,17 +143,28 @@ def long_calls() -> dict[str, Callable[[], Any]]:
     ],
 )  # fmt: skip
 def test_handlers_run_during_an_operator(name: str) -> None:
-    # Signals that come while nobody looks are one when somebody does.
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        call = long_calls()[name]
-        with Alarm(lambda: None, 0.02, 0.02) as alarm:
-            calls = alarm.calls
-            call()
-            assert alarm.calls - calls >= 2
-    finally:
-        torch.set_num_threads(before)
+    expect_handlers_during(long_calls()[name])
+
+
+# One long row, or millions of small objects; what is called takes half a second or so. More kernels
+# are tested in tests/kernels/cpu/interrupt_test.cc.
+LONG_ROWS: dict[str, Callable[[], Callable[[], Any]]] = {
+    "unfold": lambda: lambda x=torch.ones(1, 1, 4000, 4000): F.unfold(x, 4),
+    "avg_pool1d": lambda: lambda x=torch.ones(1, 1, 16_000_000): F.avg_pool1d(x, 100, 1),
+    "tolist": lambda: torch.ones(2_000_000, 1).tolist,
+    "stack": lambda: lambda x=[torch.ones(1)] * 4_000_000: torch.stack(x),
+    "cat": lambda: lambda x=[torch.ones(1)] * 4_000_000: torch.cat(x),
+    "unbind": lambda: torch.ones(3_000_000).unbind,
+    "split": lambda: lambda x=torch.ones(4_000_000): x.split(1),
+    "iteration": lambda: lambda x=torch.ones(4_000_000): list(x),
+    "tensor of arrays": lambda: lambda x=[np.ones(2)] * 1_500_000: torch.tensor(x),
+}
+
+
+@pytest.mark.filterwarnings("ignore:making a tensor from a list")
+@pytest.mark.parametrize("name", LONG_ROWS)
+def test_handlers_run_within_long_rows(name: str) -> None:
+    expect_handlers_during(LONG_ROWS[name]())
 
 
 def test_a_handler_that_returns_changes_nothing(threads: int) -> None:

@@ -700,6 +700,8 @@ v.index_put_(indices=[T([1])], values=T([9.]), accumulate=False)
 v.put_(T([0]), T([3.]), accumulate=True)
 v.take(index=T([0, 3]))
 torch.combinations(v, r=5)
+torch.combinations(torch.arange(8), 3), torch.combinations(torch.arange(6), 3, True)
+torch.combinations(torch.arange(9), 8), torch.combinations(torch.arange(5), 1), torch.combinations(v[:0], 2)
 torch.combinations(v, 0).shape
 torch.combinations(x)
 torch.column_stack((v, x[0].t()))

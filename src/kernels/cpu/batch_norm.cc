@@ -15,6 +15,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/moments.h"
@@ -63,6 +64,7 @@ struct Piece {
 template <class F>
 void for_each_piece(const Shape& s, int64_t first, int64_t last, const F& f) {
   Piece before{0, 0, 0};
+  Looks looks;
   for (int64_t sample = 0; sample < s.samples; sample++)
     for (int64_t c = first; c < last; c++)
       for (int64_t i = 0; i < s.positions; i += kPiece) {
@@ -72,6 +74,7 @@ void for_each_piece(const Shape& s, int64_t first, int64_t last, const F& f) {
         before.next = piece.at;
         if (before.n > 0) f(before);
         before = piece;
+        looks.after(piece.n);
       }
   if (before.n > 0) f(before);
 }

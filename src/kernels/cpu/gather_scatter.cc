@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
@@ -130,10 +131,12 @@ class Lines {
     const Axis &p = along_, &q = second_;
     // Along the memory of indices, but for lines too short for a loop of their own.
     const bool short_lines = p.size < kShort && q.size > p.size;
+    Looks looks;
     if ((p.index <= q.index && !short_lines) || q.size == 1) {
       for (int64_t j = begin; j < end; j++) {
         run(p.size, {s + j * q.self, o + j * q.other, index + x + j * q.index},
             {0, p.other, p.index}, p.self, move, j + 1 < end ? s + (j + 1) * q.self : -1);
+        looks.after(p.size);
       }
     } else {
       for (int64_t i = 0; i < p.size; i++) {
@@ -141,6 +144,7 @@ class Lines {
             {s + begin * q.self, o + i * p.other + begin * q.other,
              index + x + i * p.index + begin * q.index},
             {q.self, q.other, q.index}, p.self, move, -1);
+        looks.after(end - begin);
       }
     }
   }
@@ -159,6 +163,7 @@ class Lines {
     const bool ahead = next >= 0 && scale == 1 && n >= kChecked &&
                        self_size_ * item_size(self_.dtype) <= kMaxAhead;
     int64_t checked[kChecked];
+    Looks looks;
     for (int64_t first = 0; first < n; first += kChecked) {
       const int64_t m = std::min(kChecked, n - first);
       const Place from{at.self + first * by.self, at.other + first * by.other, checked};
@@ -167,6 +172,7 @@ class Lines {
       if (!copy_inside(checked, at.index + first * by.index, m, by.index, self_size_))
         fail_outside(index_, dim_, self_size_);
       move_all(m, from, by, scale, move);
+      looks.after(m);
     }
   }
   // The dense cases keep products out of the loop. The indices are `run`'s copy, side by side.

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "base/interrupt.h"
 #include "kernels/cpu/row_io.h"
 #include "taeda/error.h"
 
@@ -75,8 +76,12 @@ void for_each_offset(const View& v, F&& f) {
   DimVector at(n, 0);
   int64_t offset = 0;
   const int64_t inner = v.sizes[n - 1], step = v.strides[n - 1];
+  Looks looks;
   for (int64_t done = 0; done < v.numel; done += inner) {
-    for (int64_t i = 0; i < inner; i++) f(offset + i * step);
+    in_slices(inner, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) f(offset + i * step);
+    });
+    looks.after(inner);
     for (size_t d = n - 1; d-- > 0;) {
       offset += v.strides[d];
       if (++at[d] < v.sizes[d]) break;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index_common.h"
@@ -190,9 +191,11 @@ bool write_long_lines(T* self, const T* src, const Layout& l, Span<const int64_t
   parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = bounds[static_cast<size_t>(begin)],
                   last = bounds[static_cast<size_t>(end)];
+    Looks looks;
     for (size_t p = 0; p < positions; p++) {
-      if (offsets[p] >= first && offsets[p] < last)
-        write_line(self + offsets[p], l.after.step, src + static_cast<int64_t>(p) * n, n, move);
+      if (offsets[p] < first || offsets[p] >= last) continue;
+      write_line(self + offsets[p], l.after.step, src + static_cast<int64_t>(p) * n, n, move);
+      looks.after(n);
     }
   });
   return true;
@@ -221,12 +224,16 @@ void write(T* self, const T* src, const Layout& l, Span<const int64_t> offsets, 
                   l.after.offset(r) + first * l.after.step;
           const T* from = src + b * positions * n + r * l.after.run + first;
           if (n == 1) {  // without a loop of one element each
-            for (int64_t p = 0; p < positions; p++)
-              move(to[offsets[static_cast<size_t>(p)]], from[p]);
+            in_slices(positions, [&](int64_t p, int64_t last) {
+              for (; p < last; p++) move(to[offsets[static_cast<size_t>(p)]], from[p]);
+            });
             continue;
           }
-          for (int64_t p = 0; p < positions; p++)
+          Looks looks;
+          for (int64_t p = 0; p < positions; p++) {
             write_line(to + offsets[static_cast<size_t>(p)], l.after.step, from + p * n, m, move);
+            looks.after(m);
+          }
         }
       });
 }
@@ -424,7 +431,9 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
   if (gw.numel == 0 || gy.numel == 0) return;
   const int64_t width = gw.numel / num_weights, count = static_cast<int64_t>(offsets.size());
   std::vector<int64_t> times(static_cast<size_t>(num_weights));
-  for (int64_t o : offsets) times[static_cast<size_t>(o / width)]++;
+  in_slices(count, [&](int64_t i, int64_t end) {
+    for (; i < end; i++) times[static_cast<size_t>(offsets[static_cast<size_t>(i)] / width)]++;
+  });
   const DenseView dense(gy);
   const auto run = [&](auto stored, auto summed) {
     using T = decltype(stored);
@@ -441,7 +450,9 @@ void embedding_backward(const View& gw, const View& gy, const View& indices, int
     const T* g = dense.as<T>();
     const int64_t chunk = std::clamp<int64_t>(kWork / count, 16, std::max<int64_t>(16, width));
     parallel_for(0, (width + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
+      Looks looks;
       for (int64_t p = 0; p < count; p++) {
+        looks.after((end - begin) * chunk);
         const int64_t o = offsets[static_cast<size_t>(p)], row = o / width;
         if (row == padding_idx) continue;
         const A scale =

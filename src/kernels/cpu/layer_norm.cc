@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/moments.h"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 32;  // partial sums of weight gradients
-constexpr int64_t kPiece = 2048;      // elements whose sums are taken in T
+constexpr int64_t kPiece = 2048;      // elements whose sums are taken in T; slices are multiples
 
 template <class T>
 struct Statistics {
@@ -30,7 +31,9 @@ struct Statistics {
 template <class T>
 Statistics<T> statistics(const T* x, int64_t n, double eps) {
   Moments s;
-  for (int64_t i = 0; i < n; i += kPiece) add_piece(s, x + i, std::min(kPiece, n - i));
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kPiece) add_piece(s, x + i, std::min(kPiece, end - i));
+  });
   const double variance = s.m2 / s.count;  // NaN stays NaN below
   return {static_cast<T>(s.mean),
           static_cast<T>(1.0 / std::sqrt((variance < 0 ? 0 : variance) + eps))};
@@ -84,7 +87,7 @@ void layer_norm_forward(const View& out, const View& mean, const View& rstd, con
 
 template <class T>
 void store_sums(const View& out, const T* parts, int64_t count, int64_t stride, int64_t n) {
-  std::unique_ptr<T[]> total(new T[static_cast<size_t>(n)]());
+  const std::unique_ptr<T[]> total = zeros<T>(n);
   for (int64_t p = 0; p < count; p++) row_table<T>().add(total.get(), parts + p * stride, n);
   convert_row(out.data, out.dtype, 1, total.get(), kDTypeOf<T>, 1, n);
 }
@@ -95,7 +98,7 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
                          int64_t n) {
   const int64_t rows = x.numel / n, parts = part_count(rows, n);
   const SmallTensor<T> w(weight, n, T(1));
-  const std::unique_ptr<T[]> sums(new T[static_cast<size_t>(2 * parts * n)]());
+  const std::unique_ptr<T[]> sums = zeros<T>(2 * parts * n);
   const RowTable<T>& t = row_table<T>();
   const bool streamed = stream_rows<T>(3 * x.numel * item_size(gx.dtype), n);
   over_parts(rows, parts, [&](int64_t p, int64_t begin, int64_t end) {
@@ -107,9 +110,12 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
       const T* row = xs.read(i * n, n);
       const T m = get<T>(mean, i), r = get<T>(rstd, i), count = static_cast<T>(n);
       double first = 0, second = 0;
-      for (int64_t k = 0; k < n; k += kPiece)
+      Looks looks;
+      for (int64_t k = 0; k < n; k += kPiece) {
         t.norm_sums(grad + k, row + k, m, r, w.data() + k, std::min(kPiece, n - k), part_w + k,
                     part_b + k, &first, &second);
+        looks.after(kPiece);
+      }
       const T b = -r * r * static_cast<T>(second) / count,
               c = -r * static_cast<T>(first) / count - m * b;
       os.write(i * n, n, [&](T* o, int64_t k, int64_t size) {
@@ -134,10 +140,12 @@ void group_norm_forward(const View& out, const View& mean, const View& rstd, con
                    const T* row = xs.read(i * n, n);
                    const Statistics<T> s = statistics(row, n, eps);
                    T* y = ys.open(i * n);
+                   Looks looks;
                    for (int64_t k = 0; k < per_group; k++) {
                      const int64_t c = i % groups * per_group + k;
                      row_table<T>().centered(y + k * positions, row + k * positions, s.mean,
                                              s.rstd * w[c], b[c], positions);
+                     looks.after(positions);
                    }
                    ys.close(i * n, n);
                    set(mean, i, s.mean);
@@ -154,7 +162,7 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
   const int64_t positions = x.numel / (samples * channels), n = per_group * positions;
   const SmallTensor<T> w(weight, channels, T(1));
   const int64_t parts = part_count(samples, channels * positions);
-  const std::unique_ptr<T[]> sums(new T[static_cast<size_t>(2 * parts * channels)]());
+  const std::unique_ptr<T[]> sums = zeros<T>(2 * parts * channels);
   const RowTable<T>& t = row_table<T>();
   over_parts(samples, parts, [&](int64_t p, int64_t begin, int64_t end) {
     RowBuffer<T> gs(gy, n), xs(x, n), os(gx, n);
@@ -165,6 +173,7 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
       const T* row = xs.read(i * n, n);
       const T m = get<T>(mean, i), r = get<T>(rstd, i), count = static_cast<T>(n);
       T first = 0, second = 0;
+      Looks looks;
       for (int64_t k = 0; k < per_group; k++) {
         const int64_t c = i % groups * per_group + k;
         const T sum = t.sum(grad + k * positions, positions);
@@ -173,6 +182,7 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
         part_b[c] += sum;
         first += sum * w[c];
         second += dot * w[c];
+        looks.after(positions);
       }
       const T b = -r * r * r * second / count;
       T* o = os.open(i * n);
@@ -180,6 +190,7 @@ void group_norm_gradient(const View& gx, const View& gw, const View& gb, const V
         const int64_t c = i % groups * per_group + k;
         t.combine(o + k * positions, grad + k * positions, row + k * positions, r * w[c], b,
                   -r * first / count - m * b, positions);
+        looks.after(positions);
       }
       os.close(i * n, n);
     }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
@@ -30,7 +31,9 @@ int64_t class_at(const int64_t* target, int64_t i, int64_t classes, int64_t igno
 
 // The first target outside, in order.
 void check_targets(const int64_t* target, int64_t n, int64_t classes, int64_t ignore_index) {
-  for (int64_t i = 0; i < n; i++) class_at(target, i, classes, ignore_index);
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) class_at(target, i, classes, ignore_index);
+  });
 }
 
 void store(const View& out, int64_t i, double value) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/loop.h"
@@ -21,7 +22,9 @@ std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before, i
   std::vector<int64_t> from(static_cast<size_t>(out));
   const int64_t cropped = std::max<int64_t>(-before, 0),
                 kept = in - cropped - std::max<int64_t>(-after, 0);
+  Looks looks;
   for (int64_t o = 0; o < out; o++) {
+    looks.after(1);
     int64_t i = o - before;
     if (mode == "reflect") {
       if (i < 0) i = -i;
@@ -59,13 +62,23 @@ struct Padding {
     return std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in_size() + out_size()));
   }
 
-  // Calls f(output offset, input offset) for every line along the last dimension.
+  // Calls f(output offset, input offset, positions, n) for every line along the last dimension, a
+  // long one in slices: the element k < n of the output copies that at positions[k] of the input.
   template <class F>
   void for_each_line(const F& f) const {
+    constexpr int64_t kSlice = 1 << 18;
+    Looks looks;
     for (int64_t i = 0; i < out[0]; i++)
-      for (int64_t j = 0; j < out[1]; j++)
-        f((i * out[1] + j) * out[2],
-          (from[0][static_cast<size_t>(i)] * in[1] + from[1][static_cast<size_t>(j)]) * in[2]);
+      for (int64_t j = 0; j < out[1]; j++) {
+        const int64_t to = (i * out[1] + j) * out[2];
+        const int64_t line =
+            (from[0][static_cast<size_t>(i)] * in[1] + from[1][static_cast<size_t>(j)]) * in[2];
+        for (int64_t k = 0; k < out[2]; k += kSlice) {
+          const int64_t n = std::min(kSlice, out[2] - k);
+          f(to + k, line, from[2].data() + k, n);
+          looks.after(n);
+        }
+      }
   }
 };
 
@@ -75,9 +88,8 @@ void copy_planes(const View& result, const View& self, const Padding& p) {
     for (int64_t plane = begin; plane < end; plane++) {
       const T* x = self.as<T>() + plane * p.in_size();
       T* y = result.as<T>() + plane * p.out_size();
-      p.for_each_line([&](int64_t to, int64_t line) {
-        for (int64_t k = 0; k < p.out[2]; k++)
-          y[to + k] = x[line + p.from[2][static_cast<size_t>(k)]];
+      p.for_each_line([&](int64_t to, int64_t line, const int64_t* from, int64_t n) {
+        for (int64_t k = 0; k < n; k++) y[to + k] = x[line + from[k]];
       });
     }
   });
@@ -85,14 +97,16 @@ void copy_planes(const View& result, const View& self, const Padding& p) {
 
 template <class T>
 void add_planes(const View& result, const View& grad_output, const Padding& p) {
-  std::fill_n(result.as<T>(), result.numel, T(0));
+  in_slices(result.numel, [&](int64_t begin, int64_t end) {
+    std::fill(result.as<T>() + begin, result.as<T>() + end, T(0));
+  });
   parallel_for(0, p.planes, p.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; plane++) {
       T* gx = result.as<T>() + plane * p.in_size();
       const T* gy = grad_output.as<T>() + plane * p.out_size();
-      p.for_each_line([&](int64_t to, int64_t line) {
-        for (int64_t k = 0; k < p.out[2]; k++) {
-          T& target = gx[line + p.from[2][static_cast<size_t>(k)]];
+      p.for_each_line([&](int64_t to, int64_t line, const int64_t* from, int64_t n) {
+        for (int64_t k = 0; k < n; k++) {
+          T& target = gx[line + from[k]];
           target = T(target + gy[to + k]);
         }
       });

@@ -54,6 +54,22 @@ inline void look_at_row(int64_t row) {
   if (row % 16 == 15) check_interrupt();
 }
 
+// The same along a row, which may be the whole input: runs of its windows end at next(), next() ...
+class WindowRuns {
+ public:
+  explicit WindowRuns(const Windows& w)
+      : out_(w.out),
+        run_(std::max<int64_t>(1, kBetween / std::max(w.kernel, w.in / (w.out + 1)))) {}
+  int64_t next(int64_t begin) const {
+    if (begin > 0) check_interrupt();
+    return std::min(out_, begin + run_);
+  }
+
+ private:
+  static constexpr int64_t kBetween = int64_t{1} << 18;  // elements
+  const int64_t out_, run_;
+};
+
 // The type that sums of T are kept in.
 template <class T>
 using Sum = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;

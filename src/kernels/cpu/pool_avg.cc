@@ -34,11 +34,15 @@ Range adaptive_range(const Windows& w, int64_t o, bool) {
 
 template <class F>
 Ranges make_ranges(const PoolShape& s, bool include_padding, const F& range) {
-  Ranges r;
-  for (int64_t o = 0; o < s.d.out; o++) r.d.push_back(range(s.d, o, include_padding));
-  for (int64_t o = 0; o < s.h.out; o++) r.h.push_back(range(s.h, o, include_padding));
-  for (int64_t o = 0; o < s.w.out; o++) r.w.push_back(range(s.w, o, include_padding));
-  return r;
+  const auto all = [&](const Windows& w) {
+    std::vector<Range> ranges;
+    ranges.reserve(static_cast<size_t>(w.out));
+    in_slices(w.out, [&](int64_t o, int64_t end) {
+      for (; o < end; o++) ranges.push_back(range(w, o, include_padding));
+    });
+    return ranges;
+  };
+  return {all(s.d), all(s.h), all(s.w)};
 }
 
 template <class A>
@@ -50,6 +54,7 @@ A divisor_of(const Range& d, const Range& h, const Range& w, OptInt fixed) {
 template <class T>
 [[gnu::optimize("O3")]] void average_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
                                            const T* x, T* y, Sum<T>* row) {
+  const WindowRuns runs(s.w);
   int64_t rows = 0;
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
@@ -66,10 +71,13 @@ template <class T>
         for (int64_t k = 0; k < s.w.in; k++) *y++ = T(row[k] / divide);
         continue;
       }
-      for (const Range& w : r.w) {
-        Sum<T> total = 0;
-        for (int64_t k = w.begin; k < w.end; k++) total += row[k];
-        *y++ = T(total / divisor_of<Sum<T>>(d, h, w, divisor));
+      for (int64_t o = 0; o < s.w.out;) {
+        for (const int64_t stop = runs.next(o); o < stop; o++) {
+          const Range& w = r.w[static_cast<size_t>(o)];
+          Sum<T> total = 0;
+          for (int64_t k = w.begin; k < w.end; k++) total += row[k];
+          *y++ = T(total / divisor_of<Sum<T>>(d, h, w, divisor));
+        }
       }
     }
   }
@@ -78,6 +86,7 @@ template <class T>
 template <class T>
 [[gnu::optimize("O3")]] void spread_plane(const PoolShape& s, const Ranges& r, OptInt divisor,
                                           const T* gy, Sum<T>* gx) {
+  const WindowRuns runs(s.w);
   int64_t rows = 0;
   for (const Range& d : r.d) {
     for (const Range& h : r.h) {
@@ -93,12 +102,15 @@ template <class T>
         gy += s.w.in;
         continue;
       }
-      for (const Range& w : r.w) {
-        const Sum<T> share = static_cast<Sum<T>>(*gy++) / divisor_of<Sum<T>>(d, h, w, divisor);
-        for (int64_t i = d.begin; i < d.end; i++) {
-          for (int64_t j = h.begin; j < h.end; j++) {
-            Sum<T>* line = gx + (i * s.h.in + j) * s.w.in;
-            for (int64_t k = w.begin; k < w.end; k++) line[k] += share;
+      for (int64_t o = 0; o < s.w.out;) {
+        for (const int64_t stop = runs.next(o); o < stop; o++) {
+          const Range& w = r.w[static_cast<size_t>(o)];
+          const Sum<T> share = static_cast<Sum<T>>(*gy++) / divisor_of<Sum<T>>(d, h, w, divisor);
+          for (int64_t i = d.begin; i < d.end; i++) {
+            for (int64_t j = h.begin; j < h.end; j++) {
+              Sum<T>* line = gx + (i * s.h.in + j) * s.w.in;
+              for (int64_t k = w.begin; k < w.end; k++) line[k] += share;
+            }
           }
         }
       }

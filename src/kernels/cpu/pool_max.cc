@@ -188,8 +188,11 @@ class Finder {
     if constexpr (kHasRowKernels<T>) {
       if (rows_) return rows_->find(plane, od, oh, y, where_.data());
     }
-    for (int64_t ow = 0; ow < s_.w.out; ow++)
-      where_[ow] = static_cast<uint32_t>(tap_of_max(s_, plane, od, oh, ow, y + ow));
+    const WindowRuns runs(s_.w);
+    for (int64_t ow = 0; ow < s_.w.out;) {
+      for (const int64_t stop = runs.next(ow); ow < stop; ow++)
+        where_[ow] = static_cast<uint32_t>(tap_of_max(s_, plane, od, oh, ow, y + ow));
+    }
   }
 
   const PoolShape& s_;
@@ -253,7 +256,9 @@ class Maxima {
       split_phases(phases_, row_.data(), split_->data());
       return max_of_taps(taps_.data(), s_.w.kernel, y, s_.w.out);
     }
-    for (int64_t ow = 0; ow < s_.w.out; ow++) y[ow] = window(ow);
+    const WindowRuns runs(s_.w);
+    for (int64_t ow = 0; ow < s_.w.out;)
+      for (const int64_t stop = runs.next(ow); ow < stop; ow++) y[ow] = window(ow);
   }
   T window(int64_t ow) const {
     T most = lowest<T>();
@@ -274,11 +279,13 @@ class Maxima {
 
 template <class F>
 void for_each_window(const PoolShape& s, const F& f) {
+  const WindowRuns runs(s.w);
   int64_t o = 0;
   for (int64_t od = 0; od < s.d.out; od++) {
     for (int64_t oh = 0; oh < s.h.out; oh++) {
       look_at_row(oh);
-      for (int64_t ow = 0; ow < s.w.out; ow++, o++) f(o, od, oh, ow);
+      for (int64_t ow = 0; ow < s.w.out;)
+        for (const int64_t stop = runs.next(ow); ow < stop; ow++, o++) f(o, od, oh, ow);
     }
   }
 }
@@ -366,11 +373,13 @@ void scatter_plane(const PoolShape& s, const std::array<int64_t, 256>& offsets,
     for (int64_t oh = 0; oh < s.h.out; oh++) {
       look_at_row(oh);
       int64_t start = start_of_windows(s, od, oh);
-      for (int64_t ow = 0; ow < s.w.out; ow++, start += s.w.stride) {
-        const uint64_t at = static_cast<uint64_t>(start + offsets[*places++]);
-        if (at < size) gx[at] += *gy;
-        gy++;
-      }
+      in_slices(s.w.out, [&](int64_t ow, int64_t end) {
+        for (; ow < end; ow++, start += s.w.stride) {
+          const uint64_t at = static_cast<uint64_t>(start + offsets[*places++]);
+          if (at < size) gx[at] += *gy;
+          gy++;
+        }
+      });
     }
   }
 }

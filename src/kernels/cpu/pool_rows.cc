@@ -1,3 +1,5 @@
+#include "base/interrupt.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/pool_rows.cc"
 #include "kernels/cpu/simd.h"
@@ -151,8 +153,12 @@ TD_FN Vec<T> max_at(const T* const* taps, int64_t count, int64_t i, int64_t n) {
 template <class T>
 void taps_max(const T* const* taps, int64_t count, T* y, int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size();
+  Looks looks;
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, max_at(taps, count, i, n));
+  for (; i + kLanes <= n; i += kLanes) {
+    store(y + i, max_at(taps, count, i, n));
+    looks.after(count * kLanes);
+  }
   if (i < n) store_n(y + i, max_at(taps, count, i, n), n - i);
 }
 
@@ -166,7 +172,9 @@ bool taps_find(const T* from, const int64_t* taps, int64_t count, T* y, uint32_t
   const hn::Rebind<uint32_t, Unsigned> narrow;
   const auto none = hn::Set(words, static_cast<Word>(kNoTap));
   bool some_none = false;
+  Looks looks;
   for (int64_t i = 0; i < n; i += kLanes) {
+    looks.after(count * kLanes);
     Vec<T> most(-std::numeric_limits<T>::infinity());
     auto best = none;
     for (int64_t t = 0; t < count; t++) {

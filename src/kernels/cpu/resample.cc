@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/resample_rows.h"
@@ -28,8 +29,10 @@ struct Taps {
   std::vector<A> weight;
   bool copies = false;  // one tap of weight one
   bool stays = false;   // every position is its own tap
+  Looks looks = {};
 
   void add(int64_t position, A w) {
+    looks.after(1);
     from.push_back(std::clamp<int64_t>(position, 0, in - 1));
     weight.push_back(w);
   }
@@ -202,7 +205,9 @@ struct Axis {
   int64_t reach = 1;  // positions from the first to the last summand of any result
 
   void measure() {
+    Looks looks;
     for (size_t o = 0; !stays && o < static_cast<size_t>(out); o++) {
+      looks.after(1);
       if (first[o] == first[o + 1]) continue;
       const auto range = std::minmax_element(from.begin() + first[o], from.begin() + first[o + 1]);
       reach = std::max(reach, *range.second - *range.first + 1);
@@ -264,7 +269,9 @@ struct Plan {
     if constexpr (std::is_same_v<A, float>) {
       if (along_w.lanes > 0) return sum_along_row(along_w, x, y);
     }
+    Looks looks;
     for (int64_t o = 0; o < w.out; o++) {
+      looks.after(1);
       A total = 0;
       for (int64_t i = w.first[static_cast<size_t>(o)]; i < w.first[static_cast<size_t>(o + 1)];
            i++)
@@ -450,8 +457,9 @@ void copy_planes(const std::array<Taps<float>, 3>& taps, int64_t planes, const T
                    else if (line == last)
                      std::copy_n(to - w.out, w.out, to);
                    else
-                     for (int64_t o = 0; o < w.out; o++)
-                       to[o] = from[w.from[static_cast<size_t>(o)]];
+                     in_slices(w.out, [&](int64_t o, int64_t stop) {
+                       for (; o < stop; o++) to[o] = from[w.from[static_cast<size_t>(o)]];
+                     });
                    last = line;
                  }
                });

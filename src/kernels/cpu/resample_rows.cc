@@ -1,3 +1,5 @@
+#include "base/interrupt.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/resample_rows.cc"
 #include "kernels/cpu/simd.h"
@@ -41,7 +43,9 @@ void along_row(const RowSums& s, const float* x, float* y) {
   const RowSums::Piece* piece = s.pieces.data();
   const int32_t* index = s.index.data();
   const float* weight = s.weight.data();
+  Looks looks;
   for (int64_t o = 0; o < s.out; o += kLanes) {
+    looks.after(s.count * kLanes);
     Floats total(0);
     for (int64_t k = 0; k < s.count; k++, piece++, index += kLanes, weight += kLanes) {
       if (piece->kind == RowSums::Kind::kNothing) continue;
@@ -118,7 +122,9 @@ RowSums arrange_sums(int64_t in, int64_t out, const std::vector<int64_t>& first,
   s.in = in, s.out = out, s.lanes = HWY_DYNAMIC_DISPATCH(float_lanes)();
   for (size_t o = 0; o < static_cast<size_t>(out); o++)
     s.count = std::max(s.count, first[o + 1] - first[o]);
+  Looks looks;
   for (int64_t block = 0; block < out; block += s.lanes) {
+    looks.after(s.count * s.lanes);
     for (int64_t k = 0; k < s.count; k++) {
       for (int64_t i = 0; i < s.lanes; i++) {
         const size_t o = static_cast<size_t>(std::min(block + i, out - 1));

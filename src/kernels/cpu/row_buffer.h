@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
+#include "base/interrupt.h"
 #include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/row_io.h"
 #include "kernels/cpu/scratch.h"
@@ -73,6 +75,16 @@ bool stream_rows(int64_t bytes, int64_t n) {
   return worth_streaming(bytes / 5 * 8) && row >= kStreamedPiece && row <= 1 << 17;
 }
 
+// n zeros.
+template <class T>
+std::unique_ptr<T[]> zeros(int64_t n) {
+  std::unique_ptr<T[]> out(new T[static_cast<size_t>(n)]);
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    std::memset(out.get() + begin, 0, static_cast<size_t>(end - begin) * sizeof(T));
+  });
+  return out;
+}
+
 // A whole small tensor (a weight, a bias, statistics) as T; `fill` where it is absent.
 template <class T>
 class SmallTensor {
@@ -88,7 +100,9 @@ class SmallTensor {
       convert_row(buffer_.get(), kDTypeOf<T>, 1, v.data, v.dtype, v.ndim() == 1 ? v.strides[0] : 1,
                   n);
     else
-      for (int64_t i = 0; i < n; i++) buffer_[static_cast<size_t>(i)] = fill;
+      in_slices(n, [&](int64_t begin, int64_t end) {
+        std::fill(buffer_.get() + begin, buffer_.get() + end, fill);
+      });
   }
   const T& operator[](int64_t i) const { return data_[i]; }
   const T* data() const { return data_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/loop.h"
 
@@ -25,11 +26,8 @@ void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride
   });
 }
 
-}  // namespace
-
-void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
-                 int64_t src_stride, int64_t n) {
-  if (n <= 0) return;
+void convert_slice(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
+                   int64_t src_stride, int64_t n) {
   if (dst_type == src_type) return move_row(dst, dst_stride, src, src_stride, n, dst_type);
   const ConvertFn convert = convert_fn(dst_type, src_type);
   if (dst_stride == 1 && src_stride == 1) return convert(dst, src, n);
@@ -50,6 +48,22 @@ void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src,
       move_row(d, dst_stride, to, 1, m, dst_type);
     }
   }
+}
+
+}  // namespace
+
+void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
+                 int64_t src_stride, int64_t n) {
+  constexpr int64_t kLong = 1 << 18;
+  if (n <= 0) return;
+  if (n <= kLong)  // many are a single element
+    return convert_slice(dst, dst_type, dst_stride, src, src_type, src_stride, n);
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    convert_slice(static_cast<char*>(dst) + begin * dst_stride * item_size(dst_type), dst_type,
+                  dst_stride,
+                  static_cast<const char*>(src) + begin * src_stride * item_size(src_type),
+                  src_type, src_stride, end - begin);
+  });
 }
 
 }  // namespace taeda::cpu

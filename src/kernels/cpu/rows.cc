@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
+#include "base/interrupt.h"
 #include "hwy/cache_control.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -647,18 +649,64 @@ struct Order {
                                         find, places<true>, places<false>};
 };
 
-template <class T>
-T row_max(const T* x, int64_t n) {
-  return n ? Order<T>::max(x, n) : -std::numeric_limits<T>::infinity();
+// A row may be a whole tensor: a long one is worked on in slices, between which it is looked for an
+// interrupt. Not within the loops: around a call their vectors would have to leave the registers.
+constexpr int64_t kSlice = 1 << 20;
+
+template <class A>
+A from(A argument, int64_t i) {
+  if constexpr (std::is_pointer_v<A>)
+    return argument + i;
+  else
+    return argument;
 }
-template <class T>
-T row_min(const T* x, int64_t n) {
-  return n ? Order<T>::min(x, n) : std::numeric_limits<T>::infinity();
+// What kFunction(..., n), whose pointers are to rows, gives for slices: nothing, or summands.
+template <auto kFunction, class Type = decltype(kFunction)>
+struct Long;
+template <auto kFunction, class Result, class... Args>
+struct Long<kFunction, Result (*)(Args...)> {
+  static Result run(Args... args) {
+    const int64_t n = std::get<sizeof...(Args) - 1>(std::tie(args...));
+    if (n <= kSlice) [[likely]]
+      return kFunction(args...);
+    return slices(n, args...);
+  }
+
+ private:
+  HWY_NOINLINE static Result slices(int64_t n, Args... args) {
+    if constexpr (std::is_void_v<Result>) {
+      for (int64_t i = 0; i < n; i += kSlice) slice(i, n, args...);
+    } else {
+      Result sum = 0;
+      for (int64_t i = 0; i < n; i += kSlice) sum += slice(i, n, args...);
+      return sum;
+    }
+  }
+  static Result slice(int64_t i, int64_t n, Args... args) {
+    check_interrupt();
+    std::tuple<Args...> part(from(args, i)...);
+    std::get<sizeof...(Args) - 1>(part) = std::min(kSlice, n - i);
+    return std::apply(kFunction, part);
+  }
+};
+
+// The largest or the smallest, NaN if any is.
+template <bool kMax, class T>
+T row_extreme(const T* x, int64_t n) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  if (n == 0) return kMax ? -kInfinity : kInfinity;
+  T best = Order<T>::template extreme<kMax>(x, std::min(kSlice, n));
+  for (int64_t i = kSlice; i < n && best == best; i += kSlice) {
+    check_interrupt();
+    const T next = Order<T>::template extreme<kMax>(x + i, std::min(kSlice, n - i));
+    if (next != next || (kMax ? next > best : next < best)) best = next;
+  }
+  return best;
 }
 template <class T>
 T row_max_abs(const T* x, int64_t n) {
   if (n == 0) return 0;
-  const T high = Order<T>::max(x, n), low = Order<T>::min(x, n);
+  const T high = row_extreme<true>(x, n), low = row_extreme<false>(x, n);
   return high != high ? high : std::max(std::abs(high), std::abs(low));
 }
 
@@ -667,33 +715,33 @@ const RowTable<T>* rows() {
   using R = Rows<T>;
   static constexpr RowTable<T> table{R::scan,
                                      R::scan_columns,
-                                     R::sum,
-                                     R::sum_abs,
+                                     Long<&R::sum>::run,
+                                     Long<&R::sum_abs>::run,
                                      R::count_nonzero,
-                                     R::sum_squares,
+                                     Long<&R::sum_squares>::run,
                                      R::moments,
-                                     R::dot,
-                                     R::dot_centered,
+                                     Long<&R::dot>::run,
+                                     Long<&R::dot_centered>::run,
                                      R::norm_sums,
-                                     row_max<T>,
-                                     row_min<T>,
+                                     row_extreme<true, T>,
+                                     row_extreme<false, T>,
                                      row_max_abs<T>,
-                                     R::exp_row,
-                                     R::exp_sum,
+                                     Long<&R::exp_row>::run,
+                                     Long<&R::exp_sum>::run,
                                      R::exp_columns,
-                                     R::subtract,
-                                     R::affine,
-                                     R::centered,
-                                     R::clamped,
-                                     R::masked,
-                                     R::affine_rows,
-                                     R::softmax_backward,
-                                     R::log_softmax_backward,
-                                     R::combine,
-                                     R::combine_rows,
-                                     R::add,
-                                     R::add_scaled,
-                                     R::multiply,
+                                     Long<&R::subtract>::run,
+                                     Long<&R::affine>::run,
+                                     Long<&R::centered>::run,
+                                     Long<&R::clamped>::run,
+                                     Long<&R::masked>::run,
+                                     Long<&R::affine_rows>::run,
+                                     Long<&R::softmax_backward>::run,
+                                     Long<&R::log_softmax_backward>::run,
+                                     Long<&R::combine>::run,
+                                     Long<&R::combine_rows>::run,
+                                     Long<&R::add>::run,
+                                     Long<&R::add_scaled>::run,
+                                     Long<&R::multiply>::run,
                                      R::add_rows,
                                      R::sum_columns,
                                      R::add_columns,

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/row_buffer.h"
@@ -69,17 +70,25 @@ void sum_columns(ColumnSums<T>& c, const View& out, const View& self, int64_t of
   RowBuffer<T> xs(self, m), ys(out, m);
   std::fill_n(c.sum, m, T(0));
   std::fill_n(c.high, m, -std::numeric_limits<T>::infinity());
-  if (self.dtype == kDTypeOf<T>)
-    order_table<T>().max_columns(c.high, self.as<T>() + offset, m, n, stride);
-  else
-    for (int64_t i = 0; i < n; i++)
+  Looks looks;
+  if (self.dtype == kDTypeOf<T>) {
+    in_slices(n, [&](int64_t begin, int64_t end) {
+      const T* const x = self.as<T>() + offset + begin * stride;
+      order_table<T>().max_columns(c.high, x, m, end - begin, stride);
+    });
+  } else {
+    for (int64_t i = 0; i < n; i++) {
       order_table<T>().max_columns(c.high, xs.read(offset + i * stride, m), m, 1, m);
+      looks.after(m);
+    }
+  }
   T ignored[kTile];
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = offset + i * stride;
     T* y = out.present ? ys.open(at) : ignored;
     row_table<T>().exp_columns(y, xs.read(at, m), c.high, c.sum, m);
     if (out.present) ys.close(at, m);
+    looks.after(m);
   }
 }
 
@@ -91,6 +100,7 @@ void softmax_columns(const View& out, const View& self, int64_t offset, int64_t 
   ColumnSums<T> c;
   sum_columns(c, log ? View{} : out, self, offset, n, m, stride);
   for (int64_t j = 0; j < m; j++) c.sum[j] = log ? std::log(c.sum[j]) : T(1) / c.sum[j];
+  Looks looks;
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = offset + i * stride;
     if (log) {
@@ -102,6 +112,7 @@ void softmax_columns(const View& out, const View& self, int64_t offset, int64_t 
       t.multiply(y, y, c.sum, m);
     }
     ys.close(at, m);
+    looks.after(m);
   }
 }
 
@@ -182,6 +193,7 @@ void backward_columns(const View& out, const View& gy, const View& y, int64_t of
                       int64_t m, int64_t stride, bool log) {
   RowBuffer<T> gs(gy, m), ys(y, m), os(out, m);
   T sum[kTile] = {};
+  Looks looks;
   for (int64_t i = 0; i < n; i++) {
     const T* g = gs.read(offset + i * stride, m);
     if (log) {
@@ -189,6 +201,7 @@ void backward_columns(const View& out, const View& gy, const View& y, int64_t of
     } else {
       row_table<T>().add_scaled(sum, g, T(1), T(0), ys.read(offset + i * stride, m), m);
     }
+    looks.after(m);
   }
   for (int64_t i = 0; i < n; i++) {
     const T* g = gs.read(offset + i * stride, m);
@@ -204,6 +217,7 @@ void backward_columns(const View& out, const View& gy, const View& y, int64_t of
       row_table<T>().multiply(o, o, v, m);
     }
     os.close(offset + i * stride, m);
+    looks.after(m);
   }
 }
 

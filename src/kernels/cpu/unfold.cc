@@ -63,10 +63,13 @@ void col2im(const View& result, const View& self, IntSpan output_size, IntSpan k
                  [&](int64_t begin, int64_t end) {
                    const Scratch<Sum<T>> image(m.channel_stride);
                    for (int64_t p = begin; p < end; p++) {
-                     std::fill_n(image.data(), m.channel_stride, Sum<T>(0));
+                     in_slices(m.channel_stride, [&](int64_t i, int64_t last) {
+                       std::fill(image.data() + i, image.data() + last, Sum<T>(0));
+                     });
                      m.fold(self.as<T>() + p * size, image.data());
-                     for (int64_t i = 0; i < m.channel_stride; i++)
-                       result.as<T>()[p * m.channel_stride + i] = T(image[i]);
+                     in_slices(m.channel_stride, [&](int64_t i, int64_t last) {
+                       for (; i < last; i++) result.as<T>()[p * m.channel_stride + i] = T(image[i]);
+                     });
                    }
                  });
   });
