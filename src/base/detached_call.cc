@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/interrupt.h"
@@ -22,6 +23,29 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr int kMostThreads = 64;
 
 std::atomic<int> threads{0};
+
+// A thread may hold a lock inside of the library, which would stay locked in the child of a fork
+// for ever: forks wait until all calls have ended. The handlers are registered after those of
+// base/fork.h, so that these wait while the threads can still have the locks that those take.
+class Forks {
+ public:
+  std::mutex gate;  // no thread starts while it is taken
+
+  Forks() {
+    pthread_atfork([] { forks().wait(); }, [] { forks().gate.unlock(); },
+                   [] { forks().gate.unlock(); });
+  }
+  static Forks& forks() {
+    static Forks& all = *new Forks;
+    return all;
+  }
+
+ private:
+  void wait() {
+    gate.lock();
+    while (threads.load() > 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+};
 
 // Shared by the caller and the thread; whoever leaves last drops it.
 class Call {
@@ -78,6 +102,7 @@ void* run_thread(void* argument) {
 // Whether a thread runs the call. Signals are for the program's own threads.
 bool start(const CallRef& call) {
   auto argument = std::make_unique<CallRef>(call);
+  const std::lock_guard<std::mutex> no_fork(Forks::forks().gate);
   if (threads.fetch_add(1) < kMostThreads) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -3,7 +3,7 @@
 // The call runs on a thread of its own while the caller waits and looks for interrupts
 // (base/interrupt.h). When one comes, the exception leaves here at once, and the call runs on to
 // its end with nobody waiting for it: it must own all that it reads and writes. It costs some 50
-// microseconds.
+// microseconds. A fork waits for all such calls, left behind or not.
 #pragma once
 
 #include <functional>

@@ -451,6 +451,33 @@ except torch.OutOfMemoryError:
 """
 
 
+# A small call takes none of OpenBLAS's buffers; the next one wants its first with little memory.
+SMALL_CALL_FIRST = """
+import resource, sys
+import taeda as torch
+
+m = torch.randn(150, 150)
+torch.linalg.svd(m[:10, :10])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = used + (int(sys.argv[1]) << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    torch.linalg.inv(m)
+    print("right")
+except torch.OutOfMemoryError:
+    print("OutOfMemoryError")
+"""
+
+
+@limited
+@pytest.mark.parametrize("spare", [2, 12, 20, 42, 60])
+def test_memory_for_openblas_is_there_after_a_small_call(spare: int) -> None:
+    command = [sys.executable, "-c", SMALL_CALL_FIRST, str(spare)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in ("right\n", "OutOfMemoryError\n")
+
+
 @pytest.mark.parametrize("spare", [1, 10, 20, 40, 80, 300])
 @pytest.mark.parametrize("state", ["not loaded", "loaded"])
 def test_openblas_does_not_end_the_process_for_want_of_memory(state: str, spare: int) -> None:

@@ -1,5 +1,6 @@
 #include "kernels/cpu/blas.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,6 +61,7 @@ const DynamicLibrary& openblas() {
     auto opened = DynamicLibrary::open("libscipy_openblas.so");
     TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
     on_exit(OpenBlasCall::leave_process, nullptr);
+    OpenBlasCall::forget_callers_after_fork();
     void (*set_num_threads)(int);
     opened.load(set_num_threads, "scipy_openblas_set_num_threads");
     set_num_threads(1);
@@ -80,13 +82,30 @@ Blas load_blas() {
   return table;
 }
 
+// Small products and decompositions do without a buffer: this call takes one.
+void take_buffer() {
+  using Syrk = void(BlasOrder, int uplo, BlasTranspose, int n, int k, double alpha, const double* a,
+                    int lda, double beta, double* c, int ldc);
+  static Syrk* const syrk = reinterpret_cast<Syrk*>(cblas("cblas_dsyrk"));
+  constexpr int kUpper = 121;
+  const double a = 0;
+  double c = 0;
+  syrk(BlasOrder::kRowMajor, kUpper, BlasTranspose::kNone, 1, 1, 1.0, &a, 1, 0.0, &c, 1);
+}
+
 }  // namespace
 
 std::atomic<int> OpenBlasCall::callers_{0}, OpenBlasCall::buffers_{0};
 
+void OpenBlasCall::forget_callers_after_fork() {
+  pthread_atfork(nullptr, nullptr, [] { callers_.store(0); });
+}
+
 void OpenBlasCall::find_memory(int callers) {
   try {
+    openblas();
     require_memory(kBufferBytes);
+    take_buffer();
   } catch (...) {
     callers_.fetch_sub(1, std::memory_order_relaxed);  // there will be no destructor
     throw;
