@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
-
 from taeda import _C
 from taeda._C import UntypedStorage
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 CASTS = {
     "bool": _C.bool,
@@ -60,7 +62,7 @@ class StorageMethods:
                 "copy_(): argument 'src' (position 1) must be torch.Storage, "
                 f"not {type(source).__name__}"
             )
-        own, other = self.untyped(), cast(Any, source).untyped()
+        own, other = self.untyped(), source.untyped()  # type: ignore[union-attr]
         if own.nbytes() != other.nbytes():
             raise RuntimeError(
                 f"size does not match, self was {own.nbytes()} bytes "

@@ -25,8 +25,8 @@ __all__ = ["NotAllowed", "load_safely"]
 # What objects may take for each byte of their pickle: the most is an empty set, 270 bytes with its
 # places in a list and in the memo for two bytes of the pickle; tensors take less than 30.
 _BYTES_A_BYTE, _FREE_BYTES = 140, 64 << 20
-# And the nanoseconds of work, about: the most is a tensor, 12,000 for 70 bytes.
-_EFFORT_A_BYTE, _FREE_EFFORT = 300, 500_000_000
+# And the nanoseconds of work, about: the most is a tensor, 13,000 for 42 bytes.
+_EFFORT_A_BYTE, _FREE_EFFORT = 400, 500_000_000
 # Pickles from here on are held against the memory that is there.
 _LARGE_PICKLE = 256 << 10
 
