@@ -7,6 +7,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr double kBandWork = 5e8;  // multiplications of one sample: some hundredths of a second
+constexpr double kBandWindows = 1 << 25;  // elements of windows, where few channels come out
 constexpr int64_t kBandPositions = 1024;  // at least, since each band lays out the filters anew
 
 int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
@@ -23,20 +24,39 @@ int64_t band_rows(const ConvProblem& p, const ConvArray& result, size_t dim) {
   int64_t positions = 1;
   for (size_t d = dim + 1; d < p.spatial(); d++) positions *= result.sizes[d + 2];
   const int64_t rows = result.sizes[dim + 2];
-  const double bands = std::ceil(p.work_per_sample() / kBandWork);
+  const double work = p.work_per_sample(),
+               windows = work * static_cast<double>(p.groups) /
+                         static_cast<double>(std::max<int64_t>(1, p.w.sizes[0]));
+  const double bands = std::ceil(std::max(work / kBandWork, windows / kBandWindows));
   if (bands < 2) return rows;
   const auto length = static_cast<int64_t>(std::ceil(static_cast<double>(rows) / bands));
   return std::max(length, ceil_div(kBandPositions, positions));
 }
 
-// Where bands begin and end, for results of `rows`.
+// Where bands begin and end, for results of `rows`. One that touches nothing of the other array
+// (padding alone) is joined to its neighbour.
 template <class Band>
 std::vector<ConvProblem> cut(const ConvProblem& p, int64_t rows, int64_t length, const Band& band) {
   std::vector<ConvProblem> bands;
-  for (int64_t begin = 0; length < rows && begin < rows; begin += length) {
+  std::vector<int64_t> begins;
+  int64_t begin = 0, count = length;
+  while (length < rows && begin < rows) {
+    count = std::min(count, rows - begin);
     ConvProblem part = p;
-    if (!band(part, begin, std::min(length, rows - begin))) return {p};
-    bands.push_back(part);
+    if (band(part, begin, count)) {
+      bands.push_back(part);
+      begins.push_back(begin);
+      begin += count;
+      count = length;
+    } else if (begin + count < rows) {
+      count += length;
+    } else {
+      if (bands.empty()) break;
+      begin = begins.back();
+      count = rows - begin;
+      bands.pop_back();
+      begins.pop_back();
+    }
   }
   if (bands.empty()) bands.push_back(p);
   return bands;
@@ -49,7 +69,6 @@ std::vector<ConvProblem> bands_of_y(const ConvProblem& p) {
   const int64_t reach = (p.w.sizes[dim] - 1) * p.dilation[d];
   return cut(p, p.y.sizes[dim], band_rows(p, p.y, d),
              [&](ConvProblem& part, int64_t begin, int64_t rows) {
-               if (p.padding[d] > reach) return false;  // a band might see nothing of x
                const int64_t first = begin * p.stride[d] - p.padding[d],
                              end = first + (rows - 1) * p.stride[d] + reach + 1,
                              from = std::max<int64_t>(0, first), to = std::min(p.x.sizes[dim], end);

@@ -118,6 +118,20 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
   });
 }
 
+// What the elements of a large image are added up in.
+template <class T>
+struct Total {
+  using Type = T;
+};
+template <>
+struct Total<float> {
+  using Type = double;
+};
+template <>
+struct Total<std::complex<float>> {
+  using Type = std::complex<double>;
+};
+
 void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
   const std::vector<ConvProblem> bands = bands_of_y(p);
   const WindowMatrix largest = windows_of(bands[0]);
@@ -147,14 +161,15 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
     if (!bias_gradient.present) return;
     const int64_t positions = windows_of(p).positions();
     for (int64_t o = 0; o < p.y.sizes[1]; o++) {
-      T total{};
+      typename Total<T>::Type total{};
       for (int64_t i = 0; i < n; i++) {
         check_interrupt();
         const Matrix y = output_matrix<T>(p.y, i, o, 1, positions);
         for (int64_t j = 0; j < positions; j++)
-          total = static_cast<T>(total + static_cast<const T*>(y.data)[j * y.col_stride]);
+          total +=
+              static_cast<typename Total<T>::Type>(static_cast<const T*>(y.data)[j * y.col_stride]);
       }
-      bias_gradient.as<T>()[o * bias_gradient.strides[0]] = total;
+      bias_gradient.as<T>()[o * bias_gradient.strides[0]] = static_cast<T>(total);
     }
   });
 }
