@@ -218,7 +218,7 @@ def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: 
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: tuple, state: Any) -> Tensor:
-    """What a plain pickle calls for a class of tensors, or one with attributes."""
+    """What pickles and checkpoints call for a class of tensors, or one with attributes."""
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = tensor.as_subclass(new_type)

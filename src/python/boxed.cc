@@ -20,6 +20,18 @@ bool each(PyObject* sequence, const Convert& convert) {
   return true;
 }
 
+// The elements as numbers, where all of them are some.
+template <class List, class Fits, class Convert>
+std::optional<Value> numbers(PyObject* sequence, const Fits& fits, const Convert& convert) {
+  List list;
+  const bool all = each(sequence, [&](PyObject* item) {
+    if (!fits(item)) return false;
+    list.push_back(convert(item));
+    return true;
+  });
+  return all ? std::optional<Value>(std::move(list)) : std::nullopt;
+}
+
 std::optional<Value> list_value(PyObject* object, const SchemaType& type) {
   if (!is_list(object)) {  // one for all
     if (type.size == 0 || type.base == ValueType::kTensor) return std::nullopt;
@@ -44,33 +56,15 @@ std::optional<Value> list_value(PyObject* object, const SchemaType& type) {
       });
       return all ? std::optional<Value>(std::move(tensors)) : std::nullopt;
     }
-    case ValueType::kInt: {
-      Value::Ints ints;
-      const bool all = each(object, [&](PyObject* item) {
-        if (!can_be_int(item) && !PyBool_Check(item)) return false;
-        ints.push_back(to_int(item));
-        return true;
-      });
-      return all ? std::optional<Value>(std::move(ints)) : std::nullopt;
-    }
-    case ValueType::kFloat: {
-      Value::Floats floats;
-      const bool all = each(object, [&](PyObject* item) {
-        if (!can_be_float(item)) return false;
-        floats.push_back(to_float(item));
-        return true;
-      });
-      return all ? std::optional<Value>(std::move(floats)) : std::nullopt;
-    }
-    case ValueType::kBool: {
-      Value::Bools bools;
-      const bool all = each(object, [&](PyObject* item) {
-        if (!PyBool_Check(item)) return false;
-        bools.push_back(item == Py_True);
-        return true;
-      });
-      return all ? std::optional<Value>(std::move(bools)) : std::nullopt;
-    }
+    case ValueType::kInt:
+      return numbers<Value::Ints>(
+          object, [](PyObject* item) { return can_be_int(item) || PyBool_Check(item); }, to_int);
+    case ValueType::kFloat:
+      return numbers<Value::Floats>(object, can_be_float, to_float);
+    case ValueType::kBool:
+      return numbers<Value::Bools>(
+          object, [](PyObject* item) { return PyBool_Check(item) != 0; },
+          [](PyObject* item) { return item == Py_True; });
     default:
       return std::nullopt;
   }

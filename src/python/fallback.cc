@@ -29,9 +29,7 @@ PyObject* reset_fallback_counts(PyObject*, PyObject*) {
 // _set_fallback("warn" | "quiet" | "refuse"): what an operator on fallback does.
 PyObject* set_fallback(PyObject*, PyObject* policy) {
   TD_PYTHON_TRY
-  const char* text = PyUnicode_AsUTF8(policy);
-  if (!text) return nullptr;
-  const std::string_view name(text);
+  const std::string_view name = utf8(policy);
   if (name == "warn")
     fallback::set_policy(fallback::Policy::kWarn);
   else if (name == "quiet")

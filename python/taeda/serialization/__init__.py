@@ -288,7 +288,9 @@ def _no_storages(pid: Any) -> Any:
 
 def _trusting_unpickler(module: Any) -> type:
     """An unpickler that runs the file's code, with taeda for torch."""
-    from ._rebuild import REBUILD, _rebuild_from_type_v2
+    from taeda._tensor import _rebuild_from_type_v2
+
+    from ._rebuild import REBUILD
     from ._safe_pickle import _allowed
 
     known = _allowed()

@@ -7,7 +7,6 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
-from taeda._tensor_state import set_state
 from taeda.storage import TypedStorage, UntypedStorage
 
 __all__ = ["REBUILD"]
@@ -139,14 +138,6 @@ def _rebuild_meta_tensor_no_storage(
     _, size, stride = check_layout(_MAX_BYTES, dtype.itemsize, 0, size, stride)
     tensor = taeda.empty_strided(size, stride, dtype=dtype, device="meta")
     return _requiring(tensor, requires_grad)
-
-
-def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
-    tensor = func(*args)
-    if type(tensor) is not new_type:
-        tensor = tensor.as_subclass(new_type)
-    set_state(tensor, state)
-    return tensor
 
 
 REBUILD: dict[str, Callable[..., Any]] = {

@@ -15,6 +15,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._tensor import _rebuild_from_type_v2
 from taeda._tensor_state import sets_state
 
 from . import _rebuild
@@ -94,7 +95,7 @@ def _allowed() -> dict[str, Any]:
         table[f"{module}.set"] = set
         table[f"{module}.frozenset"] = frozenset
     table.update((f"torch._utils.{name}", f) for name, f in _rebuild.REBUILD.items())
-    table["torch._tensor._rebuild_from_type_v2"] = _rebuild._rebuild_from_type_v2
+    table["torch._tensor._rebuild_from_type_v2"] = _rebuild_from_type_v2
     table.update((f"torch.{name}", dtype) for name, dtype in DTYPES.items())
     for name in STORAGE_DTYPES:
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = StorageType(name)
@@ -157,7 +158,7 @@ class _Rules:
 
     def call(self, function: Any, args: tuple) -> Any:
         """REDUCE with a function that is not in ``costs``."""
-        if function is _rebuild._rebuild_from_type_v2:
+        if function is _rebuild_from_type_v2:
             self._check_subclass(args)
         elif function is Tensor:
             raise UnpicklingError("load: torch.Tensor cannot be called by a file")

@@ -31,9 +31,7 @@ constexpr int64_t kLanes = V::size();
 constexpr int kRows = 4;                         // of the result, computed together
 constexpr int kChannels = kLanes == 16 ? 4 : 2;  // likewise
 constexpr int kGradientTaps = kLanes == 16 ? 6 : 4;
-constexpr int64_t kStrip = 16;  // rows of the result
-// Whether lanes that a mask leaves out are not read: other sets load a whole vector, then blend.
-constexpr bool kMaskedLoads = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+constexpr int64_t kStrip = 16;                   // rows of the result
 constexpr int64_t kTaskWork = int64_t{1} << 16;  // multiplications worth a task
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

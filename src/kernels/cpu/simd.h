@@ -193,28 +193,29 @@ TD_FN void store(T* p, Vec<T> x) {
   hn::StoreU(x.raw, typename Vec<T>::Tag(), p);
 }
 
+// Whether masked loads and stores leave memory alone where the mask is false: other sets load a
+// whole vector, then blend.
+constexpr bool kMaskedLoads = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+
 // The first n < size() lanes; the others are zero.
 template <class T>
 TD_FN Vec<T> load_n(const T* p, int64_t n) {
   const typename Vec<T>::Tag d;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, p);
-#else
+  if constexpr (kMaskedLoads) return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, p);
   alignas(64) T buffer[Vec<T>::size()] = {};
   std::memcpy(buffer, p, static_cast<size_t>(n) * sizeof(T));
   return hn::Load(d, buffer);
-#endif
 }
 template <class T>
 TD_FN void store_n(T* p, Vec<T> x, int64_t n) {
   const typename Vec<T>::Tag d;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  hn::BlendedStore(x.raw, hn::FirstN(d, static_cast<size_t>(n)), d, p);
-#else
+  if constexpr (kMaskedLoads) {
+    hn::BlendedStore(x.raw, hn::FirstN(d, static_cast<size_t>(n)), d, p);
+    return;
+  }
   alignas(64) T buffer[Vec<T>::size()];
   hn::Store(x.raw, d, buffer);
   std::memcpy(p, buffer, static_cast<size_t>(n) * sizeof(T));
-#endif
 }
 
 // One byte a lane, 0 or 1.
