@@ -2,7 +2,7 @@
 # Unchanged files keep their time stamps, so a new entry compiles its own piece and what calls it.
 
 set(TAEDA_GENERATED ${CMAKE_BINARY_DIR}/generated)
-file(GLOB table_files CONFIGURE_DEPENDS ops/*.yaml)
+file(GLOB_RECURSE table_files CONFIGURE_DEPENDS ops/*.yaml)
 file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py src/kernels/*.yaml src/kernels/cuda/*.cc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
 execute_process(

@@ -18,7 +18,7 @@ def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
     """Operators by file stem: each family's entries, some 25 a file."""
     families: dict[str, list[table.Op]] = {}
     for op in ops:
-        families.setdefault(op.file.removesuffix(".yaml"), []).append(op)
+        families.setdefault(op.family, []).append(op)
     return {
         f"{family}_{first}": members
         for family, entries in families.items()

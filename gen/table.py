@@ -1,4 +1,4 @@
-"""The operator table: ops/*.yaml loaded, validated and resolved into :class:`Op` records.
+"""The operator table: ops/**/*.yaml, loaded, validated and resolved into :class:`Op` records.
 
 ``KEYS`` lists every key that an entry may have; an unknown one is an error that names file and
 line.
@@ -112,6 +112,11 @@ class Op:
         return f"ops/{self.file}:{self.line}"
 
     @property
+    def family(self) -> str:
+        """The folder of the entry's file, or the file itself where it lies in none."""
+        return self.file.split("/")[0].removesuffix(".yaml")
+
+    @property
     def mutates(self) -> bool:
         return self.sig.mutates
 
@@ -157,7 +162,7 @@ class Op:
         return (
             "inplace" in self.variants
             and self.body != "pointwise"
-            and (self.view or self.file == "shape.yaml")
+            and (self.view or self.family == "shape")
         )
 
     def fail(self, message: str) -> SchemaError:
@@ -279,7 +284,7 @@ def _build(entry: dict, file: str) -> Op:
         expr=entry.get("expr"),
         test=_plain(entry.get("test", {})),
         node=entry.get("node", ""),
-        apart=entry.get("apart", "partly" if file == "pointwise.yaml" else ""),
+        apart=entry.get("apart", "partly" if file.startswith("pointwise") else ""),
         kernels=entry.get("kernels", []),
         host=entry.get("host", False),
         hidden=bool(entry.get("hidden", False)),
@@ -341,9 +346,9 @@ def load(folder: Path) -> list[Op]:
     """All entries of all files, in file-name order; SchemaError on the first that is wrong."""
     ops: list[Op] = []
     seen: dict[str, Op] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in sorted(folder.glob("**/*.yaml")):
         for entry in yaml.load(path.read_text(), _LineLoader) or []:
-            op = _build(entry, path.name)
+            op = _build(entry, str(path.relative_to(folder)))
             if op.ident in seen:
                 raise op.fail(f"already defined at {seen[op.ident].where}")
             seen[op.ident] = op

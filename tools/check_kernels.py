@@ -22,7 +22,7 @@ CALL = re.compile(r"\b(cpu|kernels)::([a-z_0-9]+|TrueElements)\b")
 
 def check(root: Path) -> list[str]:
     of_table: set[str] = set()
-    for file in root.glob("ops/*.yaml"):
+    for file in root.glob("ops/**/*.yaml"):
         of_table.update(KERNEL.findall(file.read_text()))
     lists = root / "src/kernels/hand_called.yaml"
     on_host = set(yaml.safe_load(lists.read_text())["host"]) if lists.exists() else set()

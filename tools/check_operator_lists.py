@@ -1,4 +1,4 @@
-"""Checks that no file lists operators by hand: what is known of operators stands in ops/*.yaml.
+"""Checks that no file lists operators by hand: what is known of operators stands in ops/**/*.yaml.
 
 A file that holds many operator names one after the other, as string literals or as the arguments
 of macros (`X(add)`, `REGISTER(mul)`), is a second table that someone would have to keep in step.
@@ -23,7 +23,7 @@ GAP = 80
 
 def operator_names(root: Path) -> set[str]:
     names: set[str] = set()
-    for file in root.glob("ops/*.yaml"):
+    for file in root.glob("ops/**/*.yaml"):
         names.update(NAME.findall(file.read_text()))
     return names
 

@@ -2,7 +2,7 @@
 
 #include "taeda/generator.h"
 
-// The instruction sets of kernels/cpu/simd.h.
+// The instruction sets of kernels/cpu/simd/simd.h.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #endif

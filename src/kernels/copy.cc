@@ -4,8 +4,8 @@
 
 #include "core/device_memory.h"
 #include "core/layout.h"
-#include "kernels/cpu/loop.h"
-#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/pointwise/loop.h"
+#include "kernels/cpu/simd/scratch.h"
 #include "kernels/launch.h"
 #include "taeda/error.h"
 

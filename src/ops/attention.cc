@@ -1,6 +1,6 @@
 // Attention on tensors: which calls are computed by blocks, and the definition that serves the
 // others.
-#include "kernels/cpu/attention.h"
+#include "kernels/cpu/attention/attention.h"
 
 #include <cmath>
 #include <limits>

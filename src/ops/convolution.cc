@@ -1,6 +1,6 @@
 // Convolutions on tensors: the contract, result sizes and memory formats, and the calls of the
 // kernels.
-#include "kernels/cpu/convolution.h"
+#include "kernels/cpu/conv/convolution.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "core/layout.h"
 #include "core/with_dtype.h"
 #include "kernels/copy.h"
-#include "kernels/cpu/gather.h"
+#include "kernels/cpu/index/gather.h"
 #include "op/_cast.h"
 #include "op/arange.h"
 #include "op/clone.h"

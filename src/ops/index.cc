@@ -1,5 +1,5 @@
 // Advanced indexing and the operators whose result sizes depend on data: the hand-written bodies
-// behind ops/index.yaml.
+// behind ops/index.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "kernel/index_read.h"
 #include "kernel/index_write.h"
 #include "kernel/masked_scatter.h"
-#include "kernels/cpu/search.h"
+#include "kernels/cpu/sort/search.h"
 #include "op/add.h"
 #include "op/cat.h"
 #include "op/clone.h"

@@ -1,4 +1,4 @@
-// Linear algebra on LAPACK: the contracts of ops/lapack.yaml and what has no expression.
+// Linear algebra on LAPACK: the contracts of ops/lapack and what has no expression.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Contracts and choices of ops/lapack.yaml, called from the table as rules.NAME(...). Those that
+// Contracts and choices of ops/lapack, called from the table as rules.NAME(...). Those that
 // return bool raise themselves, so that one message serves all operators.
 #pragma once
 

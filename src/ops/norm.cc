@@ -4,7 +4,7 @@
 #include "kernel/batch_norm_backward.h"
 #include "kernel/batch_norm_train.h"
 #include "kernels/copy.h"
-#include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/norm/batch_norm.h"
 #include "op/hardtanh.h"
 #include "op/hardtanh_backward.h"
 #include "op/zero_.h"

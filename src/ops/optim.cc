@@ -1,5 +1,5 @@
 // Fused optimizer steps: the contracts and layouts behind ops/optim.yaml.
-#include "kernels/cpu/optim.h"
+#include "kernels/cpu/optim/optim.h"
 
 #include <vector>
 

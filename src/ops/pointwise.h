@@ -5,7 +5,7 @@
 // for all pointwise operators is here, once.
 #pragma once
 
-#include "kernels/cpu/loop.h"
+#include "kernels/cpu/pointwise/loop.h"
 #include "ops/contract.h"
 
 namespace taeda::pointwise {

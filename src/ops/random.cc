@@ -1,6 +1,6 @@
 // Random tensors: the bodies behind ops/random.yaml. Draws are made by kernels/cpu/random; here are
 // PyTorch's rules for ranges and dtypes, and the composites.
-#include "kernels/cpu/random.h"
+#include "kernels/cpu/random/random.h"
 
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-// unique, searchsorted, bincount, histc, isin: the hand-written bodies behind ops/index.yaml.
+// unique, searchsorted, bincount, histc, isin: the hand-written bodies behind ops/index.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "kernel/histogram.h"
 #include "kernel/is_among.h"
 #include "kernel/searchsorted.h"
-#include "kernels/cpu/search.h"
+#include "kernels/cpu/sort/search.h"
 #include "op/amax.h"
 #include "op/amin.h"
 #include "op/aminmax.h"

@@ -4,7 +4,7 @@
 
 #include "base/interrupt.h"
 #include "core/layout.h"
-#include "kernels/cpu/interleave.h"
+#include "kernels/cpu/pointwise/interleave.h"
 #include "op/all.h"
 #include "op/atleast_1d.h"
 #include "op/atleast_2d.h"

@@ -1,5 +1,5 @@
 // Fused steps against the update formulas in float64, one element at a time.
-#include "kernels/cpu/optim.h"
+#include "kernels/cpu/optim/optim.h"
 
 #include <gtest/gtest.h>
 

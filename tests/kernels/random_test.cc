@@ -1,7 +1,7 @@
 // Random numbers against PyTorch's: tests/data/random.txt, written by make_random.py beside it, has
 // for each case the dtype, the number of elements, the generator's next draw below 2^20, and the
 // elements' bytes.
-#include "kernels/cpu/random.h"
+#include "kernels/cpu/random/random.h"
 
 #include <gtest/gtest.h>
 

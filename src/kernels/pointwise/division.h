@@ -1,6 +1,6 @@
 // Division that rounds, remainders, greatest common divisors. Integers divided by zero raise.
 //
-// kIntegers: how dense arrays of integers are divided (kernels/cpu/divide.h).
+// kIntegers: how dense arrays of integers are divided (kernels/cpu/pointwise/divide.h).
 
 // div(x, y, rounding_mode="trunc"): the quotient rounded towards zero
 struct DivTrunc {

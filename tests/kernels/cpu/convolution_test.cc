@@ -1,4 +1,4 @@
-#include "kernels/cpu/convolution.h"
+#include "kernels/cpu/conv/convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/parallel.h"
-#include "kernels/cpu/conv_backends.h"
+#include "kernels/cpu/conv/conv_backends.h"
 
 namespace taeda::cpu {
 namespace {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "hwy/targets.h"
-#include "kernels/cpu/loop.h"
+#include "kernels/cpu/pointwise/loop.h"
 #include "taeda/error.h"
 
 namespace taeda {
 
-// Generated from ops/pointwise.yaml.
+// Generated from ops/pointwise.
 const DenseTable& dense_acosh();
 const DenseTable& dense_add();
 const DenseTable& dense_asinh();

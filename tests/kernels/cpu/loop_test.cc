@@ -1,5 +1,5 @@
 // The loop engine against a plain walk over all indices, for random layouts, dtypes and broadcasts.
-#include "kernels/cpu/loop.h"
+#include "kernels/cpu/pointwise/loop.h"
 
 #include <gtest/gtest.h>
 

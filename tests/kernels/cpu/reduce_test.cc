@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/loop.h"
+#include "kernels/cpu/pointwise/loop.h"
 #include "kernels_decl.h"
 
 namespace taeda::cpu {

@@ -1,0 +1,203 @@
+// LAPACK over batches of row-major matrices: what lapack_solve.cc and lapack_decompose.cc share.
+//
+// Each matrix is one call on one thread; the pool splits the batch. The Fortran routines are
+// called, on transposed copies and with workspaces from the caching allocator: LAPACKE's take
+// theirs from the C library, and where that has none say so on stderr and with a code that looks
+// like a singular matrix. No routine is given memory of a tensor: a long call may outlive the
+// operator that made it (lapack_call).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/detached_call.h"
+#include "base/interrupt.h"
+#include "base/parallel.h"
+#include "core/with_dtype.h"
+#include "kernels/cpu/gemm/blas.h"
+#include "kernels/cpu/simd/scratch.h"
+#include "kernels/view.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
+template <class T>
+using Real = typename RealOf<T>::type;
+template <class T>
+inline constexpr bool kComplexLapack = !std::is_same_v<T, Real<T>>;
+
+template <class T>
+constexpr char lapack_letter() {
+  constexpr bool single = std::is_same_v<Real<T>, float>;
+  return kComplexLapack<T> ? (single ? 'c' : 'z') : (single ? 's' : 'd');
+}
+
+// The LAPACK routine for T by its name without the letter of its type: "getrf". F has Fortran's
+// arguments: everything by address, and at the end the length of each string by value.
+template <class T, class F>
+F* lapack_for(const char* name) {
+  return reinterpret_cast<F*>(lapack((lapack_letter<T>() + std::string(name)).c_str()));
+}
+using StringLength = size_t;
+
+// The workspace's length that a routine asked for, in elements. Single precision may have rounded
+// it down.
+template <class T>
+int workspace_length(T answer) {
+  const double length = std::ceil(static_cast<double>(std::real(answer)) * (1 + 1e-6));
+  TD_CHECK(
+      length < std::numeric_limits<int>::max(),
+      "LAPACK counts in 32 bits: it cannot work on a matrix that needs {} numbers of workspace",
+      static_cast<int64_t>(length));
+  return std::max(1, static_cast<int>(length));
+}
+
+// Calls a routine that takes about `work` multiplications of numbers of type T, and returns its
+// status. `call` holds by value what the routine uses, memory as Scratch: when the program
+// interrupts a long call, that goes on without the operator.
+template <class T, class F>
+int lapack_call(double work, F call) {
+  constexpr double kLong = 2e8;  // some 10 ms, against which starting a thread does not count
+  const auto guarded = [call = std::move(call)] {
+    const OpenBlasCall in_openblas;
+    return call();
+  };
+  return work * (kComplexLapack<T> ? 4 : 1) < kLong ? guarded() : call_detached(guarded);
+}
+
+// The same for a routine that takes a workspace: call(work, length), first to learn the length.
+template <class T, class F>
+int lapack_call_with_workspace(double work, const F& call) {
+  T answer{};
+  {
+    const OpenBlasCall in_openblas;
+    call(&answer, -1);
+  }
+  const int length = workspace_length(answer);
+  const Scratch<T> workspace(length);
+  return lapack_call<T>(work, [=] { return call(workspace.data(), length); });
+}
+
+// A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.
+template <class T>
+class ColumnMajor {
+ public:
+  ColumnMajor(int rows, int columns) : rows_(rows), elements_(int64_t{rows} * columns) {}
+  T* data() const { return elements_.data(); }
+  int rows() const { return std::max(1, rows_); }  // the leading dimension
+  T& operator()(int row, int column) const { return elements_[int64_t{column} * rows_ + row]; }
+
+  // From and to a row-major matrix of as many rows, and of the first `columns` columns.
+  void load(const T* from, int columns) const {
+    in_blocks(columns, [&](int row, int column) {
+      (*this)(row, column) = from[int64_t{row} * columns + column];
+    });
+  }
+  void store(T* to, int columns) const {
+    in_blocks(columns, [&](int row, int column) {
+      to[int64_t{row} * columns + column] = (*this)(row, column);
+    });
+  }
+
+ private:
+  // Squares whose lines stay in the cache, whichever way they are read.
+  template <class F>
+  void in_blocks(int columns, const F& f) const {
+    constexpr int kBlock = 16;
+    for (int column = 0; column < columns; column += kBlock) {
+      check_interrupt();
+      for (int row = 0; row < rows_; row += kBlock) {
+        for (int r = row; r < std::min(rows_, row + kBlock); r++)
+          for (int c = column; c < std::min(columns, column + kBlock); c++) f(r, c);
+      }
+    }
+  }
+
+  const int rows_;
+  const Scratch<T> elements_;
+};
+
+// f(T()) for the dtype of `x`, which the contract has restricted to these four.
+template <class F>
+void for_lapack_type(const View& x, const F& f) {
+  with_dtype<WideInexact>(x.dtype, f);
+}
+
+// The batch of matrices in a contiguous view.
+struct Matrices {
+  explicit Matrices(const View& v)
+      : rows(static_cast<int>(v.sizes[v.sizes.size() - 2])),
+        columns(static_cast<int>(v.sizes[v.sizes.size() - 1])),
+        each(int64_t{rows} * columns),
+        count(1) {
+    for (size_t i = 0; i + 2 < v.sizes.size(); i++) count *= v.sizes[i];
+  }
+  int rows, columns;
+  int64_t each, count;
+};
+
+// f(i) for every matrix of a batch, each costing about n^3.
+template <class F>
+void over_batch(int64_t count, int64_t n, const F& f) {
+  const int64_t work = std::max<int64_t>(1, n * n * n);
+  parallel_for(0, count, std::max<int64_t>(1, (int64_t{1} << 18) / work),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; i++) {
+                   check_interrupt();
+                   f(i);
+                 }
+               });
+}
+
+// Whether no element is infinite or NaN.
+template <class T>
+bool all_finite(const T* x, int64_t n) {
+  bool finite = true;
+  in_slices(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end && finite; i++) finite = std::isfinite(std::abs(x[i]));
+  });
+  return finite;
+}
+
+template <class T>
+void copy_elements(T* to, const T* from, int64_t n) {
+  if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+}
+
+// The first failure of a batch, by the matrix's number.
+class FirstFailure {
+ public:
+  void note(int64_t matrix, int code) {
+    if (code == 0) return;
+    int64_t seen = matrix_.load();
+    while (matrix < seen && !matrix_.compare_exchange_weak(seen, matrix)) {
+    }
+    if (matrix_.load() == matrix) code_.store(code);
+  }
+  bool any() const { return matrix_.load() != INT64_MAX; }
+  int code() const { return code_.load(); }
+  // "linalg.svd: (Batch element 3): " or, without a batch, "linalg.svd: "
+  std::string where(std::string_view name, bool batched) const {
+    return batched ? format("{}: (Batch element {}): ", name, matrix_.load())
+                   : format("{}: ", name);
+  }
+
+ private:
+  std::atomic<int64_t> matrix_{INT64_MAX};
+  std::atomic<int> code_{0};
+};
+
+}  // namespace taeda::cpu

@@ -1,0 +1,307 @@
+// Decompositions: QR, SVD, eigenvalues. All arguments are contiguous and have one batch shape.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/lapack/lapack.h"
+#include "kernels_decl.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+// What geqrf and orgqr (ungqr of complex matrices) need: A becomes R above Householder reflectors,
+// and these Q.
+template <class T>
+struct QrRoutines {
+  using Factor = void(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+  using Generate = void(const int*, const int*, const int*, T*, const int*, const T*, T*,
+                        const int*, int*);
+  Factor* const geqrf = lapack_for<T, Factor>("geqrf");
+  Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
+
+  void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
+    lapack_call_with_workspace<T>(2.0 * rows * columns * std::min(rows, columns),
+                                  [=, f = geqrf, lda = a.rows()](T* work, int length) {
+                                    int info = 0;
+                                    f(&rows, &columns, a.data(), &lda, tau.data(), work, &length,
+                                      &info);
+                                    return info;
+                                  });
+  }
+  void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
+              const Scratch<T>& tau) const {
+    lapack_call_with_workspace<T>(
+        2.0 * rows * columns * reflectors, [=, f = generate, lda = a.rows()](T* work, int length) {
+          int info = 0;
+          f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work, &length, &info);
+          return info;
+        });
+  }
+};
+
+}  // namespace
+
+// A = Q R. Q's columns: min(m, n), or m for the complete Q; an empty Q is not computed.
+void lapack_qr(const View& q, const View& r, const View& a, int64_t /*q_columns*/,
+               int64_t /*r_rows*/) {
+  for_lapack_type(a, [&]<class T>(T) {
+    static const QrRoutines<T> routines;
+    const Matrices m(a), upper(r);
+    const bool with_q = q.ndim() >= 2;
+    const int k = std::min(m.rows, m.columns);
+    const int q_columns = with_q ? static_cast<int>(q.sizes[q.sizes.size() - 1]) : 0;
+    over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
+      // room for A and for Q, whose columns overwrite A's
+      const ColumnMajor<T> x(m.rows, std::max(m.columns, q_columns));
+      const Scratch<T> tau(k);
+      x.load(a.as<T>() + i * m.each, m.columns);
+      if (k > 0) routines.factor(x, m.rows, m.columns, tau);
+      for (int row = 0; row < upper.rows; row++) {
+        T* const line = r.as<T>() + i * upper.each + int64_t{row} * upper.columns;
+        for (int c = 0; c < upper.columns; c++) line[c] = c < row ? T() : x(row, c);
+      }
+      if (!with_q || q_columns == 0) return;
+      if (k == 0) {  // nothing to reflect: Q is the identity
+        for (int row = 0; row < m.rows; row++)
+          for (int c = 0; c < q_columns; c++) x(row, c) = T(row == c);
+      } else {
+        routines.form_q(x, m.rows, q_columns, k, tau);
+      }
+      x.store(q.as<T>() + i * m.rows * q_columns, q_columns);
+    });
+  });
+}
+
+namespace {
+
+// gesdd of one matrix; complex ones need a workspace of reals beside the others.
+template <class T>
+int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, const Scratch<Real<T>>& s,
+          const ColumnMajor<T>& u, const ColumnMajor<T>& vh) {
+  using R = Real<T>;
+  const int k = std::min(rows, columns), lda = a.rows(), ldu = u.rows(), ldvh = vh.rows();
+  const Scratch<int> iwork(int64_t{8} * k);
+  const int64_t least = k, most = std::max(rows, columns);
+  const int64_t reals =
+      job == 'N' ? 7 * least : least * std::max(5 * least + 7, 2 * most + 2 * least + 1);
+  const Scratch<R> rwork(kComplexLapack<T> ? reals : 0);
+  const auto call = [=](T* work, int length) {
+    int info = 0;
+    if constexpr (kComplexLapack<T>) {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, R*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
+        &length, rwork.data(), iwork.data(), &info, 1);
+    } else {
+      using F = void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                     const int*, T*, const int*, int*, int*, StringLength);
+      static auto* const f = lapack_for<T, F>("gesdd");
+      f(&job, &rows, &columns, a.data(), &lda, s.data(), u.data(), &ldu, vh.data(), &ldvh, work,
+        &length, iwork.data(), &info, 1);
+    }
+    return info;
+  };
+  const double elements = 1.0 * static_cast<double>(most) * (job == 'A' ? most : least);
+  return lapack_call_with_workspace<T>((job == 'N' ? 3.0 : 10.0) * elements * k, call);
+}
+
+}  // namespace
+
+// A = U diag(S) Vh. An empty U and Vh are not computed.
+void lapack_svd(const View& u, const View& s, const View& vh, const View& a, bool full_matrices,
+                bool compute_uv) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    const int k = std::min(m.rows, m.columns);
+    const int u_columns = full_matrices ? m.rows : k, vh_rows = full_matrices ? m.columns : k;
+    FirstFailure failure;
+    over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
+      T* const to_u = compute_uv ? u.as<T>() + i * m.rows * u_columns : nullptr;
+      T* const to_vh = compute_uv ? vh.as<T>() + i * vh_rows * m.columns : nullptr;
+      if (k == 0) {
+        for (int64_t j = 0; compute_uv && full_matrices && j < m.rows * m.rows; j++)
+          to_u[j] = T(j % (m.rows + 1) == 0);
+        for (int64_t j = 0; compute_uv && full_matrices && j < m.columns * m.columns; j++)
+          to_vh[j] = T(j % (m.columns + 1) == 0);
+        return;
+      }
+      const T* const from = a.as<T>() + i * m.each;
+      if (!all_finite(from, m.each)) return failure.note(i, -1);
+      const Scratch<Real<T>> values(k);
+      const ColumnMajor<T> x(m.rows, m.columns), u_columnwise(compute_uv ? m.rows : 0, u_columns),
+          vh_columnwise(compute_uv ? vh_rows : 0, m.columns);
+      x.load(from, m.columns);
+      failure.note(i, gesdd(!compute_uv     ? 'N'
+                            : full_matrices ? 'A'
+                                            : 'S',
+                            x, m.rows, m.columns, values, u_columnwise, vh_columnwise));
+      copy_elements(s.as<Real<T>>() + i * k, values.data(), k);
+      if (!compute_uv) return;
+      u_columnwise.store(to_u, u_columns);
+      vh_columnwise.store(to_vh, m.columns);
+    });
+    TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any() || failure.code() > 0,
+                "{}The algorithm failed to converge because the input matrix contained "
+                "non-finite values.",
+                failure.where("linalg.svd", a.ndim() > 2));
+    TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
+                "{}The algorithm failed to converge because the input matrix is ill-conditioned "
+                "or has too many repeated singular values (error code: {}).",
+                failure.where("linalg.svd", a.ndim() > 2), failure.code());
+  });
+}
+
+namespace {
+
+// syevd (heevd of complex matrices): eigenvalues of the triangle, vectors in its place.
+template <class T>
+int eigh(char job, char triangle, const ColumnMajor<T>& a, int n, const Scratch<Real<T>>& values) {
+  using R = Real<T>;
+  struct Lengths {
+    int work = -1, rwork = -1, iwork = -1;
+  };
+  const auto call = [=, lda = a.rows()](T* work, [[maybe_unused]] R* rwork, int* iwork,
+                                        const Lengths& length) {
+    int info = 0;
+    if constexpr (kComplexLapack<T>) {
+      using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,
+                     const int*, int*, const int*, int*, StringLength, StringLength);
+      static auto* const f = lapack_for<T, F>("heevd");
+      f(&job, &triangle, &n, a.data(), &lda, values.data(), work, &length.work, rwork,
+        &length.rwork, iwork, &length.iwork, &info, 1, 1);
+    } else {
+      using F = void(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, int*,
+                     const int*, int*, StringLength, StringLength);
+      static auto* const f = lapack_for<T, F>("syevd");
+      f(&job, &triangle, &n, a.data(), &lda, values.data(), work, &length.work, iwork,
+        &length.iwork, &info, 1, 1);
+    }
+    return info;
+  };
+  T answer{};
+  R real_answer{};
+  int integer_answer = 0;
+  {
+    const OpenBlasCall in_openblas;
+    call(&answer, &real_answer, &integer_answer, {});
+  }
+  const Lengths length{workspace_length(answer), workspace_length(real_answer),
+                       std::max(1, integer_answer)};
+  const Scratch<T> work(length.work);
+  const Scratch<R> rwork(length.rwork);
+  const Scratch<int> iwork(length.iwork);
+  return lapack_call<T>((job == 'N' ? 2.0 : 5.0) * n * n * n,
+                        [=] { return call(work.data(), rwork.data(), iwork.data(), length); });
+}
+
+}  // namespace
+
+// A = V diag(w) V^H for a Hermitian A, of which one triangle is read; w ascends. An empty V is not
+// computed.
+void lapack_eigh(const View& values, const View& vectors, const View& a, bool upper,
+                 bool compute_v) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    FirstFailure failure;
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      if (m.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.rows);
+      x.load(a.as<T>() + i * m.each, m.rows);
+      const Scratch<Real<T>> ascending(m.rows);
+      failure.note(i, eigh(compute_v ? 'V' : 'N', upper ? 'U' : 'L', x, m.rows, ascending));
+      copy_elements(values.as<Real<T>>() + i * m.rows, ascending.data(), m.rows);
+      if (compute_v) x.store(vectors.as<T>() + i * m.each, m.rows);
+    });
+    TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
+                "{}The algorithm failed to converge because the input matrix is ill-conditioned "
+                "or has too many repeated eigenvalues (error code: {}).",
+                failure.where("linalg.eigh", a.ndim() > 2), failure.code());
+  });
+}
+
+namespace {
+
+// Multiplications that the eigenvalues of a matrix that is not symmetric take, and their vectors.
+double geev_work(int n, bool vectors) { return (vectors ? 25.0 : 10.0) * n * n * n; }
+
+template <class T>
+int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
+  using C = std::complex<T>;
+  using F = void(const char*, const char*, const int*, C*, const int*, C*, C*, const int*, C*,
+                 const int*, C*, const int*, T*, int*, StringLength, StringLength);
+  static auto* const f = lapack_for<C, F>("geev");
+  const char left = 'N', right = vectors ? 'V' : 'N';
+  const ColumnMajor<C> x(n, n), v(vectors ? n : 0, n);
+  x.load(a, n);
+  const Scratch<T> rwork(int64_t{2} * n);
+  const Scratch<C> found(n);
+  const auto call = [=](C* work, int length) {
+    int info = 0;
+    f(&left, &right, &n, x.data(), &n, found.data(), nullptr, &n, v.data(), &n, work, &length,
+      rwork.data(), &info, 1, 1);
+    return info;
+  };
+  const int status = lapack_call_with_workspace<C>(geev_work(n, vectors != nullptr), call);
+  copy_elements(values, found.data(), n);
+  if (vectors) v.store(vectors, n);
+  return status;
+}
+
+// Real matrices: LAPACK gives a conjugate pair of vectors as its real and its imaginary part.
+template <class T>
+int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
+  using F = void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
+                 const int*, T*, const int*, int*, StringLength, StringLength);
+  static auto* const f = lapack_for<T, F>("geev");
+  const char left = 'N', right = vectors ? 'V' : 'N';
+  const ColumnMajor<T> matrix(n, n), v(vectors ? n : 0, n);
+  matrix.load(a, n);
+  const Scratch<T> real(n), imaginary(n);
+  const auto call = [=](T* work, int length) {
+    int info = 0;
+    f(&left, &right, &n, matrix.data(), &n, real.data(), imaginary.data(), nullptr, &n, v.data(),
+      &n, work, &length, &info, 1, 1);
+    return info;
+  };
+  const int status = lapack_call_with_workspace<T>(geev_work(n, vectors != nullptr), call);
+  for (int j = 0; j < n; j++) values[j] = {real[j], imaginary[j]};
+  if (!vectors) return status;
+  for (int j = 0; j < n; j++) {
+    const bool pair = imaginary[j] != 0 && j + 1 < n;
+    for (int row = 0; row < n; row++) {
+      const T x = v(row, j), y = pair ? v(row, j + 1) : T();
+      std::complex<T>* const line = vectors + int64_t{row} * n;
+      line[j] = {x, y};
+      if (pair) line[j + 1] = {x, -y};
+    }
+    j += pair;
+  }
+  return status;
+}
+
+}  // namespace
+
+// A V = V diag(w), in complex numbers. An empty V is not computed.
+void lapack_eig(const View& values, const View& vectors, const View& a, bool compute_v) {
+  for_lapack_type(a, [&]<class T>(T) {
+    using C = std::complex<Real<T>>;
+    const Matrices m(a);
+    FirstFailure failure;
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      if (m.each == 0) return;
+      const T* const from = a.as<T>() + i * m.each;
+      if (!all_finite(from, m.each)) return failure.note(i, -1);
+      failure.note(i, geev(from, m.rows, values.as<C>() + i * m.rows,
+                           compute_v ? vectors.as<C>() + i * m.each : nullptr));
+    });
+    TD_CHECK(!failure.any() || failure.code() > 0,
+             "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+    TD_CHECK_AS(ErrorKind::kLinAlg, !failure.any(),
+                "{}The algorithm failed to converge because the input matrix is ill-conditioned "
+                "or has too many repeated eigenvalues (error code: {}).",
+                failure.where("linalg.eig", a.ndim() > 2), failure.code());
+  });
+}
+
+}  // namespace taeda::cpu

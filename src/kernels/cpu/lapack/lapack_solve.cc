@@ -1,0 +1,223 @@
+// Factorizations that solve systems: LU, Cholesky, inverse, triangular systems. All arguments are
+// contiguous and have one batch shape; `info` is LAPACK's, one an element of the batch.
+#include <algorithm>
+
+#include "kernels/cpu/lapack/lapack.h"
+#include "kernels_decl.h"
+
+namespace taeda::cpu {
+
+namespace {
+
+// The factors of a matrix in its place; LAPACK's info.
+template <class T>
+int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>& pivots) {
+  using F = void(const int*, const int*, T*, const int*, int*, int*);
+  static auto* const getrf = lapack_for<T, F>("getrf");
+  return lapack_call<T>(1.0 * rows * columns * std::min(rows, columns), [=] {
+    const int lda = a.rows();
+    int info = 0;
+    getrf(&rows, &columns, a.data(), &lda, pivots.data(), &info);
+    return info;
+  });
+}
+
+template <class T>
+int invert(const ColumnMajor<T>& factors, int n, const Scratch<int>& pivots) {
+  using F = void(const int*, T*, const int*, const int*, T*, const int*, int*);
+  static auto* const getri = lapack_for<T, F>("getri");
+  const auto call = [=](T* work, int length) {
+    int info = 0;
+    getri(&n, factors.data(), &n, pivots.data(), work, &length, &info);
+    return info;
+  };
+  return lapack_call_with_workspace<T>(1.5 * n * n * n, call);
+}
+
+// X with A X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
+// PyTorch, which what is derived from them cannot hide.
+template <class T>
+void solve_factored(const ColumnMajor<T>& factors, const Scratch<int>& pivots,
+                    const ColumnMajor<T>& b, int columns) {
+  using F = void(const char*, const int*, const int*, const T*, const int*, const int*, T*,
+                 const int*, int*, StringLength);
+  static auto* const getrs = lapack_for<T, F>("getrs");
+  const int n = factors.rows();
+  lapack_call<T>(1.0 * n * n * columns, [=, f = getrs] {
+    int info = 0;
+    f("N", &n, &columns, factors.data(), &n, pivots.data(), b.data(), &n, &info, 1);
+    return info;
+  });
+}
+
+template <class T>
+void set_identity(const ColumnMajor<T>& x, int n) {
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < n; i++) x.data()[int64_t{j} * n + i] = T(i == j);
+}
+
+}  // namespace
+
+// A = P L U: L (unit diagonal) and U in one matrix, P as the row exchanged with row i, from 1.
+void lapack_lu(const View& lu, const View& pivots, const View& info, const View& a) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    const int k = std::min(m.rows, m.columns);
+    over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.columns);
+      const Scratch<int> exchanged(k);
+      x.load(a.as<T>() + i * m.each, m.columns);
+      info.as<int>()[i] = factor_lu(x, m.rows, m.columns, exchanged);
+      copy_elements(pivots.as<int>() + i * k, exchanged.data(), k);
+      x.store(lu.as<T>() + i * m.each, m.columns);
+    });
+  });
+}
+
+void lapack_inverse(const View& out, const View& info, const View& a) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a);
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.rows);
+      const Scratch<int> pivots(m.rows);
+      x.load(a.as<T>() + i * m.each, m.rows);
+      const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots);
+      T* const inverse = out.as<T>() + i * m.each;
+      if (status == 0) {
+        info.as<int>()[i] = invert(x, m.rows, pivots);
+        return x.store(inverse, m.rows);
+      }
+      const ColumnMajor<T> columns(m.rows, m.rows);
+      set_identity(columns, m.rows);
+      if (status > 0) solve_factored(x, pivots, columns, m.rows);
+      columns.store(inverse, m.rows);
+    });
+  });
+}
+
+// X with A X = B.
+void lapack_solve(const View& out, const View& info, const View& a, const View& b) {
+  for_lapack_type(a, [&]<class T>(T) {
+    using F = void(const int*, const int*, T*, const int*, int*, T*, const int*, int*);
+    static auto* const gesv = lapack_for<T, F>("gesv");
+    const Matrices m(a), right(b);
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      // Without right sides LAPACK would not even look at the matrix.
+      const ColumnMajor<T> lu(m.rows, m.rows), x(m.rows, std::max(1, right.columns));
+      const Scratch<int> pivots(m.rows);
+      lu.load(a.as<T>() + i * m.each, m.rows);
+      x.load(b.as<T>() + i * right.each, right.columns);
+      const double work = 1.0 * m.rows * m.rows * (m.rows + right.columns);
+      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, columns = right.columns, f = gesv] {
+        int status = 0;
+        f(&n, &columns, lu.data(), &n, pivots.data(), x.data(), &n, &status);
+        return status;
+      });
+      if (info.as<int>()[i] > 0) solve_factored(lu, pivots, x, right.columns);
+      x.store(out.as<T>() + i * right.each, right.columns);
+    });
+  });
+}
+
+namespace {
+
+// CBLAS takes real factors by value and complex ones by address.
+template <class T>
+void trsm(bool left, bool upper, bool unit, int rows, int columns, const T* a, int lda, T* b,
+          int ldb) {
+  constexpr int kRowMajor = 101, kNoTranspose = 111;
+  const int side = left ? 141 : 142, triangle = upper ? 121 : 122, diagonal = unit ? 132 : 131;
+  const std::string name = std::string("cblas_") + lapack_letter<T>() + "trsm";
+  if constexpr (kComplexLapack<T>) {
+    using F = void(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
+    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
+    const T one = 1;
+    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, &one, a, lda, b, ldb);
+  } else {
+    using F = void(int, int, int, int, int, int, int, T, const T*, int, T*, int);
+    static auto* const f = reinterpret_cast<F*>(cblas(name.c_str()));
+    f(kRowMajor, side, triangle, kNoTranspose, diagonal, rows, columns, T(1), a, lda, b, ldb);
+  }
+}
+
+constexpr int64_t kSolvedTogether = 64;  // right sides, at least: each call reads all of A
+
+}  // namespace
+
+// X with A X = B, or X A = B unless `left`, for a triangular A; the other triangle is not read.
+void lapack_solve_triangular(const View& out, const View& a, const View& b, bool upper, bool left,
+                             bool unitriangular) {
+  for_lapack_type(a, [&]<class T>(T) {
+    const Matrices m(a), right(b);
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      T* const x = out.as<T>() + i * right.each;
+      copy_elements(x, b.as<T>() + i * right.each, right.each);
+      if (right.each == 0) return;
+      // Columns (rows of X A = B) are solved for without regard to others.
+      const int64_t count = left ? right.columns : right.rows, step = left ? 1 : right.columns;
+      const int64_t grain =
+          std::max<int64_t>(kSolvedTogether, (int64_t{1} << 27) / (int64_t{m.rows} * m.rows));
+      parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+        const int n = static_cast<int>(end - begin);
+        const OpenBlasCall in_openblas;
+        trsm(left, upper, unitriangular, left ? right.rows : n, left ? n : right.columns,
+             a.as<T>() + i * m.each, m.rows, x + begin * step, right.columns);
+      });
+    });
+  });
+}
+
+// L L^H = A, or U^H U = A where `upper`; only that triangle of A is read.
+void lapack_cholesky(const View& out, const View& info, const View& a, bool upper) {
+  for_lapack_type(a, [&]<class T>(T) {
+    using F = void(const char*, const int*, T*, const int*, int*, StringLength);
+    static auto* const potrf = lapack_for<T, F>("potrf");
+    const Matrices m(a);
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      info.as<int>()[i] = 0;
+      if (m.each == 0) return;
+      const ColumnMajor<T> factor(m.rows, m.rows);
+      factor.load(a.as<T>() + i * m.each, m.rows);
+      const double work = 0.5 * m.rows * m.rows * m.rows;
+      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, f = potrf] {
+        const char triangle = upper ? 'U' : 'L';
+        int status = 0;
+        f(&triangle, &n, factor.data(), &n, &status, 1);
+        return status;
+      });
+      T* const x = out.as<T>() + i * m.each;
+      factor.store(x, m.rows);
+      for (int64_t row = 0; row < m.rows; row++) {
+        T* const line = x + row * m.columns;
+        if (upper)
+          std::fill(line, line + row, T());
+        else
+          std::fill(line + row + 1, line + m.columns, T());
+      }
+    });
+  });
+}
+
+// The permutation that row exchanges (from 1) amount to: row i of P^T A is row out[i] of A.
+void lapack_permutation(const View& out, const View& pivots, int64_t rows) {
+  const int64_t k = pivots.sizes[pivots.sizes.size() - 1];
+  const int64_t count = k ? pivots.numel / k : (rows ? out.numel / rows : 0);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t* const permutation = out.as<int64_t>() + i * rows;
+    for (int64_t row = 0; row < rows; row++) permutation[row] = row;
+    for (int64_t row = 0; row < k; row++) {
+      const int64_t other = pivots.as<int>()[i * k + row] - 1;
+      TD_CHECK(other >= 0 && other < rows, "lu_unpack: pivots must lie in [1, {}], got {}", rows,
+               other + 1);
+      std::swap(permutation[row], permutation[other]);
+    }
+  }
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,111 @@
+// Conversions by vectors: between float and the 16-bit floating types, from float to int64, and
+// between float and bool.
+#include "kernels/cpu/pointwise/convert.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/pointwise/convert_simd.cc"
+#include "kernels/cpu/simd/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taeda::cpu::HWY_NAMESPACE {
+
+template <class To, class From>
+void convert_dense(void* dst, const void* src, int64_t n) {
+  To* y = static_cast<To*>(dst);
+  const From* x = static_cast<const From*>(src);
+  constexpr int64_t kLanes = Vec<float>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i));
+  for (; i < n; i++) y[i] = To(static_cast<float>(x[i]));
+}
+
+void half_to_float(void* y, const void* x, int64_t n) { convert_dense<float, Half>(y, x, n); }
+void float_to_half(void* y, const void* x, int64_t n) { convert_dense<Half, float>(y, x, n); }
+void bfloat16_to_float(void* y, const void* x, int64_t n) {
+  convert_dense<float, BFloat16>(y, x, n);
+}
+void float_to_bfloat16(void* y, const void* x, int64_t n) {
+  convert_dense<BFloat16, float>(y, x, n);
+}
+
+// What does not fit becomes the smallest int64, as in convert.cc.
+void float_to_int64(void* dst, const void* src, int64_t n) {
+  int64_t* y = static_cast<int64_t*>(dst);
+  const float* x = static_cast<const float*>(src);
+  const hn::ScalableTag<int64_t> integers;
+  const hn::ScalableTag<double> wide;
+  const hn::Rebind<float, decltype(wide)> narrow;
+  constexpr float kLimit = 9223372036854775808.0f;
+  constexpr int64_t kLanes = Vec<double>::size();
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3  // one instruction
+  for (; i + kLanes <= n; i += kLanes)
+    hn::StoreU(hn::Vec<decltype(integers)>{_mm512_cvttps_epi64(hn::LoadU(narrow, x + i).raw)},
+               integers, y + i);
+#endif
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto v = hn::PromoteTo(wide, hn::LoadU(narrow, x + i));
+    const auto fits = hn::And(hn::Ge(v, hn::Set(wide, -kLimit)), hn::Lt(v, hn::Set(wide, kLimit)));
+    const auto whole = hn::ConvertTo(integers, hn::IfThenElseZero(fits, v));
+    const auto lowest = hn::Set(integers, std::numeric_limits<int64_t>::min());
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(integers, fits), whole, lowest), integers, y + i);
+  }
+  for (; i < n; i++)
+    y[i] = x[i] >= -kLimit && x[i] < kLimit ? static_cast<int64_t>(x[i])
+                                            : std::numeric_limits<int64_t>::min();
+}
+
+void float_to_bool(void* dst, const void* src, int64_t n) {
+  bool* y = static_cast<bool*>(dst);
+  const float* x = static_cast<const float*>(src);
+  constexpr int64_t kLanes = Vec<float>::size();
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, load(x + i) != 0);
+  for (; i < n; i++) y[i] = x[i] != 0;
+}
+
+void bool_to_float(void* dst, const void* src, int64_t n) {
+  float* y = static_cast<float*>(dst);
+  const uint8_t* x = static_cast<const uint8_t*>(src);
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> words;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  constexpr int64_t kLanes = Vec<float>::size();
+  const auto none = hn::Zero(words);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto is_false = hn::Eq(hn::PromoteTo(words, hn::LoadU(bytes, x + i)), none);
+    hn::StoreU(hn::IfThenZeroElse(hn::RebindMask(d, is_false), hn::Set(d, 1.0f)), d, y + i);
+  }
+  for (; i < n; i++) y[i] = x[i] != 0;
+}
+
+}  // namespace taeda::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taeda::cpu {
+
+HWY_EXPORT(half_to_float);
+HWY_EXPORT(float_to_half);
+HWY_EXPORT(bfloat16_to_float);
+HWY_EXPORT(float_to_bfloat16);
+HWY_EXPORT(float_to_int64);
+HWY_EXPORT(bool_to_float);
+HWY_EXPORT(float_to_bool);
+
+ConvertFn convert_fn_simd(DType to, DType from) {
+  if (to == DType::kFloat32 && from == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(half_to_float);
+  if (to == DType::kFloat16 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_half);
+  if (to == DType::kFloat32 && from == DType::kBFloat16)
+    return HWY_DYNAMIC_DISPATCH(bfloat16_to_float);
+  if (to == DType::kBFloat16 && from == DType::kFloat32)
+    return HWY_DYNAMIC_DISPATCH(float_to_bfloat16);
+  if (to == DType::kInt64 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_int64);
+  if (to == DType::kFloat32 && from == DType::kBool) return HWY_DYNAMIC_DISPATCH(bool_to_float);
+  if (to == DType::kBool && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_bool);
+  return nullptr;
+}
+
+}  // namespace taeda::cpu
+#endif

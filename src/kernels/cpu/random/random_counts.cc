@@ -1,0 +1,138 @@
+// Poisson and binomial numbers, with PyTorch's draws.
+//
+// Where few events are expected they are counted one by one (Knuth; Devroye, Non-uniform random
+// variate generation, 1986). Else a number from a distribution that lies close above the wanted one
+// is accepted with the ratio of the two: the transformed rejection of Hormann, "The transformed
+// rejection method for generating Poisson random variables" and "The generation of binomial random
+// variates" (both 1993), whose constants these are.
+#include <cmath>
+
+#include "core/with_dtype.h"
+#include "kernels/cpu/random/random.h"
+#include "kernels/cpu/random/random_draws.h"
+#include "taeda/error.h"
+
+namespace taeda::cpu {
+namespace {
+
+// A draw of the transformed rejection method: k, how far it is from the edge of the square (u), and
+// the level v at which it must be accepted.
+struct Proposal {
+  double k, u, v;
+  bool inside;  // of the part of the square where no comparison is needed
+};
+
+struct Hat {
+  double a, b, centre, v_inside;
+
+  Proposal draw(Mt19937& generator) const {
+    const double u = generator.uniform() - 0.5, v = generator.uniform();
+    const double from_edge = 0.5 - std::abs(u);
+    return {std::floor((2 * a / from_edge + b) * u + centre), from_edge, v,
+            from_edge >= 0.07 && v <= v_inside};
+  }
+  // Density of the proposals, up to a factor.
+  double density(const Proposal& p) const { return a / (p.u * p.u) + b; }
+};
+
+double poisson_by_rejection(double rate, Mt19937& generator) {
+  const double b = 0.931 + 2.53 * std::sqrt(rate);
+  const Hat hat{-0.059 + 0.02483 * b, b, rate + 0.43, 0.9277 - 3.6224 / (b - 2)};
+  const double scale = 1.1239 + 1.1328 / (b - 3.4), log_rate = std::log(rate);
+  while (true) {
+    const Proposal p = hat.draw(generator);
+    if (p.inside) return p.k;
+    if (p.k < 0 || (p.u < 0.013 && p.v > p.u)) continue;
+    if (std::log(p.v * scale / hat.density(p)) <= p.k * log_rate - rate - std::lgamma(p.k + 1))
+      return p.k;
+  }
+}
+
+// The number of arrivals before the product of uniform numbers falls below exp(-rate).
+double poisson_by_counting(double rate, Mt19937& generator) {
+  const double limit = std::exp(-rate);
+  double product = generator.uniform();
+  double k = 0;
+  for (; product > limit; k++) product *= generator.uniform();
+  return k;
+}
+
+double poisson(double rate, Mt19937& generator) {
+  TD_CHECK(rate >= 0, "invalid Poisson rate, expected rate to be non-negative");
+  if (rate == 0) return 0;
+  return rate >= 10 ? poisson_by_rejection(rate, generator) : poisson_by_counting(rate, generator);
+}
+
+double binomial_by_rejection(double n, double p, Mt19937& generator) {
+  const double deviation = std::sqrt(n * p * (1 - p)), odds = p / (1 - p);
+  const double b = 1.15 + 2.53 * deviation;
+  const Hat hat{-0.0873 + 0.0248 * b + 0.01 * p, b, n * p + 0.5, 0.92 - 4.2 / b};
+  const double scale = (2.83 + 5.1 / b) * deviation;
+  const double mode = std::floor((n + 1) * p);
+  const double at_mode = std::lgamma(mode + 1) + std::lgamma(n - mode + 1);
+  while (true) {
+    const Proposal x = hat.draw(generator);
+    if (x.inside) return x.k;
+    if (x.k < 0 || x.k > n) continue;
+    const double ratio =
+        at_mode - std::lgamma(x.k + 1) - std::lgamma(n - x.k + 1) + (x.k - mode) * std::log(odds);
+    if (std::log(x.v * scale / hat.density(x)) <= ratio) return x.k;
+  }
+}
+
+// Adds up the waiting times between successes until the trials are over.
+double binomial_by_counting(double n, double p, Mt19937& generator) {
+  double trials = 0, k = 0;
+  while (true) {
+    trials += std::ceil(std::log(generator.uniform()) / std::log1p(-p));
+    if (trials > n) return k;
+    k++;
+  }
+}
+
+double binomial(double n, double p, Mt19937& generator) {
+  if (n <= 0 || p <= 0) return 0;
+  if (p >= 1) return n;
+  if (std::isnan(n) || std::isnan(p)) return std::nan("");
+  const double rarer = p <= 0.5 ? p : 1 - p;
+  const double k = n * rarer >= 10 ? binomial_by_rejection(n, rarer, generator)
+                                   : binomial_by_counting(n, rarer, generator);
+  return p <= 0.5 ? k : n - k;
+}
+
+template <class T>
+double real(T x) {
+  return static_cast<double>(static_cast<Wide<T>>(x));
+}
+template <class T>
+T from_real(double x) {
+  return static_cast<T>(static_cast<Wide<T>>(x));
+}
+
+void look_at_times(int64_t i, GeneratorLock& lock) {
+  if (i > 0 && i % (1 << 16) == 0) lock.look();
+}
+
+}  // namespace
+
+void random_poisson(const View& out, const View& rate, Generator& generator) {
+  GeneratorLock lock(generator);
+  with_dtype<Floating>(out.dtype, [&]<class T>(T) {
+    for (int64_t i = 0; i < out.numel; i++) {
+      look_at_times(i, lock);
+      out.as<T>()[i] = from_real<T>(poisson(real(rate.as<T>()[i]), *lock));
+    }
+  });
+}
+
+void random_binomial(const View& out, const View& count, const View& prob, Generator& generator) {
+  GeneratorLock lock(generator);
+  with_dtype<Floating>(out.dtype, [&]<class T>(T) {
+    for (int64_t i = 0; i < out.numel; i++) {
+      look_at_times(i, lock);
+      out.as<T>()[i] = from_real<T>(binomial(real(count.as<T>()[i]), real(prob.as<T>()[i]), *lock));
+    }
+  });
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,122 @@
+#include "kernels/cpu/simd/special.h"
+
+#include <cmath>
+#include <limits>
+
+namespace taeda::cpu::special {
+
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// -pi cot(pi x), with the angle reduced exactly before it is multiplied by pi.
+double reflected_cotangent(double x) { return -kPi / std::tan(kPi * (x - std::round(x))); }
+
+}  // namespace
+
+// Shifts the argument to x >= 10 by digamma(x) = digamma(x + 1) - 1/x, then the asymptotic series
+// log x - 1/(2x) - sum B_2k / (2k x^2k)  [Abramowitz & Stegun 6.3.18].
+double digamma(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  double sum = 0;
+  if (x < 0) {
+    if (x == std::floor(x)) return kNaN;  // also -inf
+    sum = reflected_cotangent(x);
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) sum -= 1 / x;
+  if (x > 1e17) return sum + std::log(x);
+  const double z = 1 / (x * x);
+  const double series =
+      z * (1. / 12 -
+           z * (1. / 120 -
+                z * (1. / 252 - z * (1. / 240 - z * (1. / 132 - z * (691. / 32760 - z / 12))))));
+  return sum + std::log(x) - 0.5 / x - series;
+}
+float digamma(float x) { return static_cast<float>(digamma(static_cast<double>(x))); }
+
+// trigamma(x) = trigamma(x + 1) + 1/x^2, then 1/x + 1/(2x^2) + sum B_2k / x^(2k+1)  [A&S 6.4.12];
+// for negative x the reflection pi^2 / sin^2(pi x) - trigamma(1 - x).
+double trigamma(double x) {
+  if (x == 0) return std::numeric_limits<double>::infinity();
+  if (x < 0) {
+    if (x == std::floor(x)) return std::numeric_limits<double>::infinity();
+    const double s = kPi / std::sin(kPi * (x - std::round(x)));
+    return s * s - trigamma(1 - x);
+  }
+  double sum = 0;
+  for (; x < 10; x += 1) sum += 1 / (x * x);
+  const double z = 1 / (x * x);
+  const double series =
+      z *
+      (1. / 6 - z * (1. / 30 - z * (1. / 42 - z * (1. / 30 - z * (5. / 66 - z * (691. / 2730))))));
+  return sum + (1 + 0.5 / x + series) / x;
+}
+float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>(x))); }
+
+// The first terms one by one, until the Euler-Maclaurin formula holds for the rest [DLMF 25.11.28]:
+// sum_{k<n} (q+k)^-s + w^(1-s) / (s-1) + w^-s / 2 + sum_j B_2j/(2j)! s (s+1) ... (s+2j-2)
+// w^(1-s-2j) with w = q + n.
+double zeta(double s, double q) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (s == 1) return kInf;
+  if (s < 1 || std::isnan(q)) return kNaN;
+  if (q <= 0) {
+    if (q == std::floor(q)) return kInf;
+    if (s != std::floor(s)) return kNaN;  // a negative number to a broken power
+  }
+  if (std::isnan(s)) return kNaN;
+  if (s == kInf || q == kInf) return q < 1 ? kInf : q == 1 ? 1 : kNaN;  // as PyTorch, for 0
+  double sum = 0, w = q;
+  for (; w < s + 10; w += 1) {  // eight terms of the formula are 2e-15 off from there on
+    const double term = std::pow(w, -s);
+    sum += term;
+    if (w > 0 && term <= 1e-17 * sum) return sum;
+  }
+  constexpr double kBernoulli[] = {1. / 12,          -1. / 720,
+                                   1. / 30240,       -1. / 1209600,
+                                   1. / 47900160,    -691. / 1307674368000,
+                                   1. / 74724249600, -3617. / 10670622842880000};
+  const double power = std::pow(w, -s);
+  sum += power * (w / (s - 1) + 0.5);
+  double factor = power * s / w;
+  for (int j = 0; j < 8; j++) {
+    sum += kBernoulli[j] * factor;
+    factor *= (s + 2 * j + 1) * (s + 2 * j + 2) / (w * w);
+  }
+  return sum;
+}
+float zeta(float s, float q) {
+  return static_cast<float>(zeta(static_cast<double>(s), static_cast<double>(q)));
+}
+
+// A starting value from log(1 - x^2) [Winitzki 2008], then Halley's steps on erf(y) - x, with erfc
+// in the tails where erf(y) rounds to 1.
+double erfinv(double x) {
+  if (!(x > -1 && x < 1)) {
+    return x == 1 || x == -1 ? std::copysign(std::numeric_limits<double>::infinity(), x) : kNaN;
+  }
+  const double a = std::fabs(x);
+  if (a < 1e-8) return x * 0.88622692545275801;  // sqrt(pi)/2: the cubic term is below half an ulp
+  const double l = std::log1p(-a * a), t = 2 / (kPi * 0.147) + 0.5 * l;
+  double y = std::sqrt(std::sqrt(t * t - l / 0.147) - t);
+  for (int i = 0; i < 3; i++) {
+    const double error = a > 0.5 ? (1 - a) - std::erfc(y) : std::erf(y) - a;
+    const double step = error / (1.1283791670955126 * std::exp(-y * y));
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+float erfinv(float x) { return static_cast<float>(erfinv(static_cast<double>(x))); }
+
+double lgamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+float lgamma(float x) {
+  int sign;
+  return ::lgammaf_r(x, &sign);
+}
+
+}  // namespace taeda::cpu::special
