@@ -1,12 +1,45 @@
 #include "kernels/cpu/gemm/onednn.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#include <cstdlib>
+
 #include "base/implementations.h"
 #include "hwy/targets.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu::onednn {
 
+namespace {
+
+// oneDNN takes the sizes of AMX's tiles from CPUID's leaf 0x1d. Virtual machines exist that show the
+// instructions and not this leaf: its kernels would then set up no tiles and end in SIGILL.
+bool shows_no_tiles() {
+#ifdef __x86_64__
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kTileLeaf = 0x1d, kAmxTile = 1u << 24;  // the latter of leaf 7's edx
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & kAmxTile)) return false;
+  return !__get_cpuid_count(kTileLeaf, 0, &a, &b, &c, &d) || a == 0;  // a: the last palette
+#else
+  return false;
+#endif
+}
+
+// Before oneDNN looks at the processor for the first time. Who names a limit himself gets that one.
+void limit_to_usable_instructions() {
+  [[maybe_unused]] static const bool limited = [] {
+    if (!shows_no_tiles() || std::getenv("ONEDNN_MAX_CPU_ISA")) return false;
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_fp16);
+    return true;
+  }();
+}
+
+}  // namespace
+
 dnnl::engine& engine() {
+  limit_to_usable_instructions();
   // Never destroyed: cached primitives and other threads' streams may outlive static destruction.
   static dnnl::engine* const instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *instance;
@@ -21,6 +54,7 @@ bool multiplies_bf16() {
   static const bool does = [] {
     using dnnl::cpu_isa;
     if ((hwy::SupportedTargets() & HWY_AVX3) == 0) return false;
+    limit_to_usable_instructions();
     const cpu_isa isa = dnnl::get_effective_cpu_isa();
     return isa == cpu_isa::avx512_core_bf16 || isa == cpu_isa::avx512_core_fp16 ||
            isa == cpu_isa::avx512_core_amx || isa == cpu_isa::avx512_core_amx_fp16;
