@@ -36,6 +36,11 @@ NOTES: dict[str, str] = {
         "time differs by 15 to 30 % between processes: ResNet-50 1.33 to 1.48, ResNet-18 on two "
         "threads 1.32 to 1.41, MobileNet v1 1.68 to 2.23 in runs of some days."
     ),
+    r"(resnet50|gpt|bert|lstm)_bf16": (
+        "on that machine, a virtual one that shows AMX without its tiles' sizes, PyTorch ends in "
+        "SIGILL unless oneDNN is limited. Why a step of BERT faults in 688 pages on two threads "
+        "was not looked into (other programs ran then); PyTorch faults in 247,037."
+    ),
     # --- arithmetic -----------------------------------------------------------------------------
     r"exp|exp, 1M doubles|tanh.*|erf, .*|gelu.*|(log_)?softmax.*|logsumexp.*|cross_entropy.*": (
         "bound by arithmetic and by memory: an exponential is 16 instructions of 512 bits a "

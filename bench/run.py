@@ -417,7 +417,7 @@ def main() -> int:
             "versions": found,
             "load": load,
             "rows": rows,
-        }
+        } | ({"isa": isa} if (isa := os.environ.get("ONEDNN_MAX_CPU_ISA")) else {})
         path.write_text(json.dumps(results, indent=1) + "\n")
         (args.out / "benchmarks.md").write_text(table.page(results))
     if args.out == ROOT / "docs":  # the README shows these results, not those of a trial

@@ -238,7 +238,7 @@ def models_markdown(results: dict[str, Any], suite: str) -> str:
         share, unit, most = "", MFLOP.get(name, 0.0) * 1e6, peak(results, row["threads"])
         if name in WEIGHTS:
             unit, most = WEIGHTS[name] * 1e6, copy_rate(results, row["threads"])
-        if most:
+        if most and unit:
             share = ", ".join(f"{row[f] * unit / most:.0%}" for f in ("taeda", "torch"))
         faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
         faults = bold(faults, faults_pages_in(row))
@@ -249,6 +249,8 @@ def models_markdown(results: dict[str, Any], suite: str) -> str:
         )
     for threads in sorted({row["threads"] for row in rows}):
         ratios = [r["ratio"] for r in rows if r["threads"] == threads and "error" not in r]
+        if not ratios:
+            continue
         mean = statistics.geometric_mean(ratios)
         target = MEAN_TARGETS[suite]
         shown = bold(f"{mean:.2f}", round(mean, 2) < target)
@@ -299,6 +301,8 @@ their median, the ratio has its spread behind it.
         names = result["versions"]
         rows = result["rows"]
         load = f", load {result['load']:.1f}" if "load" in result else ""
+        if "isa" in result:
+            load += f", oneDNN of both limited to {result['isa']}"
         body = models_markdown(results, suite) if suite in MODELS else markdown(suite, rows)
         if suite == "kernels":
             body = f"{limits(results)}\n\n{body}"
@@ -315,8 +319,9 @@ their median, the ratio has its spread behind it.
 def summary(results: dict[str, Any]) -> str:
     """The rows that the README shows."""
     rows: list[str] = ["| | taeda | PyTorch | ratio |", "|---|---:|---:|---:|"]
-    for suite in ("import", "tiny", "demo", "size", "build"):
-        for row in results.get(suite, {}).get("rows", []):
+    shown = [suite for suite in ("import", "tiny", "demo", "size", "build") if suite in results]
+    for suite in shown:
+        for row in results[suite]["rows"]:
             if "error" in row or row["name"] == "import: modules":
                 continue
             if suite == "tiny" and row["threads"] != 1:
@@ -328,9 +333,9 @@ def summary(results: dict[str, Any]) -> str:
             ours = amount(row["taeda"], row["unit"])
             theirs = amount(row.get("torch"), row["unit"])
             rows.append(f"| {row['name']}{threads} | {ours} | {theirs} | {ratio} |")
-    if not any(suite in results for suite in TITLES):
+    if not shown:
         return "Nothing was measured yet."
-    last = results[max(results, key=lambda suite: results[suite]["date"])]
+    last = results[max(shown, key=lambda suite: results[suite]["date"])]
     where = f"Measured {last['date']} on {last['machine']}"
     return f"{where}, against PyTorch {last['versions']['torch']}.\n\n" + "\n".join(rows)
 
