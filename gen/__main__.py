@@ -9,9 +9,22 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, declare, kernels, operators, pointwise, public, python, records, table
+from . import (
+    autograd,
+    cpp,
+    declare,
+    kernels,
+    operators,
+    pointwise,
+    public,
+    python,
+    records,
+    stubs,
+    table,
+)
 from .pieces import cut
 from .schema import SchemaError
+from .text import join_lines
 
 
 def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
@@ -74,22 +87,19 @@ def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
 def rules_header(folder: Path) -> str:
     """Includes what families define for their shape rules: src/ops/FAMILY_rules.h."""
     names = sorted(path.name for path in folder.glob("*_rules.h"))
-    return "\n".join(
-        ["#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names), ""]
+    return join_lines(
+        "#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names)
     )
 
 
 def internal_operators(ops: list[table.Op]) -> str:
     """The operators that Python has no name for, for the tests that call them by themselves."""
     names = sorted(op.ident for op in ops if not op.python)
-    return "\n".join(
-        [
-            "// X(NAME) for every operator without a name in Python.",
-            "#pragma once",
-            *(f'#include "op/{name}.h"' for name in names),
-            " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *(f"X({name})" for name in names)]),
-            "",
-        ]
+    return join_lines(
+        "// X(NAME) for every operator without a name in Python.",
+        "#pragma once",
+        *(f'#include "op/{name}.h"' for name in names),
+        " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *(f"X({name})" for name in names)]),
     )
 
 
@@ -105,7 +115,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "internal_operators.h": internal_operators(ops),
         "kernels_decl.h": kernels.declarations_header(launched),
         "kernels/switch.cc": kernels.switch_file(launched),
-        "_C.pyi": python.stubs(ops),
+        "_C.pyi": stubs.stubs(ops),
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
     needed = declare.Needed(known)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .expr import Translator, Value, type_of
+from . import statements
+from .expr import Translator
 from .schema import Argument, Signature
 from .table import Op
+from .values import Value
 
 
 class Table:
@@ -15,20 +17,19 @@ class Table:
 
     def __init__(self, ops: list[Op]):
         self.ops = ops
-        self._by_name: dict[str, list[Op]] = defaultdict(list)
+        self.by_name: dict[str, list[Op]] = defaultdict(list)
         for op in ops:
-            self._by_name[op.name].append(op)
+            self.by_name[op.name].append(op)
 
     def overloads(self, name: str) -> list[Signature]:
-        found = [op.sig for op in self._by_name.get(name, [])]
-        if not found and name.endswith("_") and name[:-1] in self._by_name:
-            found = [
-                inplace_signature(op) for op in self._by_name[name[:-1]] if "inplace" in op.variants
-            ]
+        found = [op.sig for op in self.by_name.get(name, [])]
+        if not found and name.endswith("_"):
+            plain = self.by_name.get(name[:-1], [])
+            found = [inplace_signature(op) for op in plain if "inplace" in op.variants]
         return found
 
     def overload_index(self, op: Op) -> int:
-        return self._by_name[op.name].index(op)
+        return self.by_name[op.name].index(op)
 
 
 def inplace_signature(op: Op) -> Signature:
@@ -40,19 +41,13 @@ def inplace_signature(op: Op) -> Signature:
 def parameters(sig: Signature, defaults: bool = False) -> str:
     parts = []
     for a in sig.args:
-        text = f"{a.cpp_type} {a.name}"
-        if defaults and a.cpp_default is not None:
-            text += f" = {a.cpp_default}"
-        parts.append(text)
+        default = f" = {a.cpp_default}" if defaults and a.cpp_default is not None else ""
+        parts.append(f"{a.cpp_type} {a.name}{default}")
     return ", ".join(parts)
 
 
 def names(sig: Signature) -> str:
     return ", ".join(a.name for a in sig.args)
-
-
-def environment(sig: Signature) -> dict[str, Value]:
-    return {a.name: Value(a.name, type_of(a.type)) for a in sig.args}
 
 
 def internal_parameters(op: Op) -> str:
@@ -99,7 +94,8 @@ def impl_name(op: Op) -> str:
 
 
 def translator(op: Op, table: Table) -> Translator:
-    return Translator(table.overloads, f"{op.where}: {op.name}", environment(op.sig))
+    arguments = {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
+    return Translator(table.overloads, f"{op.where}: {op.name}", arguments)
 
 
 def one_pass(op: Op, target: str, formula: Value, t: Translator, further: str) -> Value:
@@ -110,10 +106,5 @@ def one_pass(op: Op, target: str, formula: Value, t: Translator, further: str) -
     return Value(f"{further}({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
-def composite_body(op: Op, table: Table, text: str) -> str:
-    t = translator(op, table)
-    return t.body(text, [r.cpp_type for r in op.sig.returns])
-
-
-def join_lines(*parts: str) -> str:
-    return "\n".join(parts) + "\n"
+def composite_body(op: Op, table: Table, text: str) -> list[str]:
+    return statements.body(translator(op, table), text, [r.cpp_type for r in op.sig.returns])

@@ -8,20 +8,17 @@ headers they need.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 
 from .cpp import Table, declarations
 from .table import Op
+from .text import join_lines
 
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
 
 
 def headers(table: Table) -> dict[str, str]:
     """op/NAME.h for every operator name, its overloads together."""
-    by_name: dict[str, list[Op]] = defaultdict(list)
-    for op in table.ops:
-        by_name[op.name].append(op)
-    return {f"op/{name}.h": _header(ops) for name, ops in by_name.items()}
+    return {f"op/{name}.h": _header(ops) for name, ops in table.by_name.items()}
 
 
 def _header(ops: list[Op]) -> str:
@@ -30,7 +27,7 @@ def _header(ops: list[Op]) -> str:
     lines.append("namespace taeda {")
     for op in ops:
         lines += [f"namespace {space} {{ {text} }}" for space, _, text in declarations(op)]
-    return "\n".join([*lines, "}  // namespace taeda", ""])
+    return join_lines(*lines, "}  // namespace taeda")
 
 
 class Needed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from .cpp import internal_parameters
 from .kernels import of_device
 from .table import Op
+from .text import block
 
 # The kernel of all pointwise operators: a device launches any functor or none.
 POINTWISE = "pointwise"
@@ -42,38 +43,29 @@ def _devices(op: Op) -> str:
 
 def lines(op: Op) -> list[str]:
     """fallback_IDENT, a handler like device_IDENT."""
-    tensors = [a.name for a in op.sig.args if a.is_tensor]
-    if op.body == "pointwise":
-        tensors.insert(0, "into")
+    into = ["into"] if op.body == "pointwise" else []
+    tensors = [*into, *(a.name for a in op.sig.tensor_args)]
     lists = [a.name for a in op.sig.args if a.is_tensor_list]
-    args = ["KeySet(Key::kCPU)"]
-    if op.body == "pointwise":
-        args.append("call[0]")
+    args = ["KeySet(Key::kCPU)", *("call[0]" for _ in into)]
     for a in op.sig.args:
         if a.is_tensor:
             args.append(f"call[{tensors.index(a.name)}]")
         elif a.is_tensor_list:
             args.append(f"call.list({lists.index(a.name)})")
-        elif a.type == "Generator?":
-            args.append(f"call.generator({a.name})")
         else:
-            args.append(a.name)
+            args.append(f"call.generator({a.name})" if a.base.name == "Generator" else a.name)
     names = ", ".join(["out" if n == "into" else n for n in tensors] + lists)
-    body = [
-        f"[[gnu::cold]] static {op.sig.return_cpp} fallback_{op.ident}([[maybe_unused]] {internal_parameters(op)}) {{",
-        f'  static constexpr fallback::Info info{{"{op.name}", "{names}", fallback::Devices::{_devices(op)}}};',
-    ]
-    given = "{}"
+    info = f'info{{"{op.name}", "{names}", fallback::Devices::{_devices(op)}}}'
+    body = [f"static constexpr fallback::Info {info};"]
     if tensors:
-        body.append(f"  const Tensor* const tensors[] = {{{', '.join('&' + n for n in tensors)}}};")
-        given = "tensors"
-    listed_ = "{}"
+        body.append(f"const Tensor* const tensors[] = {{{', '.join('&' + n for n in tensors)}}};")
     if lists:
-        body.append(f"  const TensorSpan lists[] = {{{', '.join(lists)}}};")
-        listed_ = "lists"
-    body += [
-        f"  fallback::Call call(info, {given}, {listed_});",
-        f"  return call.back(device_{op.ident}({', '.join(args)}));",
-        "}",
-    ]
-    return body
+        body.append(f"const TensorSpan lists[] = {{{', '.join(lists)}}};")
+    given = f"info, {'tensors' if tensors else '{}'}, {'lists' if lists else '{}'}"
+    head = f"[[gnu::cold]] static {op.sig.return_cpp} fallback_{op.ident}"
+    return block(
+        f"{head}([[maybe_unused]] {internal_parameters(op)})",
+        body,
+        f"fallback::Call call({given});",
+        f"return call.back(device_{op.ident}({', '.join(args)}));",
+    )

@@ -7,12 +7,13 @@ operator, whose Jacobian is diagonal. Where none of them applies the layer raise
 
 from __future__ import annotations
 
-import re
-
 from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
-from .expr import Translator, Value, names_used
+from .expr import Translator
+from .reads import names_used
 from .schema import Argument
 from .table import Op, gradient_groups
+from .text import block, indented
+from .values import Value
 
 # What is computed inside has no tangents of this level; it may have tangents of lower ones.
 GUARD = "const autograd::BelowLevel values_only(level);"
@@ -20,30 +21,29 @@ GUARD = "const autograd::BelowLevel values_only(level);"
 
 def layer_lines(op: Op, table: Table) -> list[str]:
     """forward_layer::IDENT: computes the result below and its tangent beside it."""
+    head = f"{op.sig.return_cpp} forward_layer::{op.ident}"
+    return block(f"{head}([[maybe_unused]] {internal_parameters(op)})", _body(op, table))
+
+
+def _body(op: Op, table: Table) -> list[str]:
     call = f"redispatch::{op.ident}({internal_names(op, keys='keys - thread_modes.excluded')})"
     below = f"[&] {{ {GUARD} return {call}; }}()"
-    tangent = _tangent_lines(op, table)
-    level = [f"  const uint64_t level = autograd::top_level({_written_and_read(op)});"]
+    if op.expr and op.jvp in (None, "replay") and op.grad != {}:
+        return [f"return definition::{op.ident}({names(op.sig)});"]
+    read = [*(a.name for a in _tensors(op)), *(["into"] if op.body == "pointwise" else [])]
+    level = f"const uint64_t level = autograd::top_level({', '.join(read)});"
     if op.grad == {}:
-        body = [*level, *_without_derivative(op, below)]
-    elif _replays(op):
-        body = [f"  return definition::{op.ident}({names(op.sig)});"]
-    elif op.view and op.returns_list:
-        body = [*level, *_list_of_views(op, below)]
-    elif isinstance(op.jvp, dict):
-        body = [*level, *_several(op, table, below)]
-    elif not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
-        missing = f'  if (level != 0) autograd::fail_no_forward_rule("{op.name}");'
-        body = [*level, missing, f"  return {below};"]
-    else:
-        body = [*level, *_unpacked(op), *_ordered(op, below, tangent)]
-        body += ["  autograd::set_tangent(made, tangent, level);", "  return made;"]
-    head = f"{op.sig.return_cpp} forward_layer::{op.ident}"
-    return [f"{head}([[maybe_unused]] {internal_parameters(op)}) {{", *body, "}"]
-
-
-def _replays(op: Op) -> bool:
-    return bool(op.expr) and op.jvp in (None, "replay")
+        return [level, *_without_derivative(op, below)]
+    if op.view and op.returns_list:
+        return [level, *_list_of_views(op, below)]
+    if isinstance(op.jvp, dict):
+        return [level, *_several(op, table, below)]
+    tangent = _tangent_lines(op, table)
+    if not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
+        missing = f'if (level != 0) autograd::fail_no_forward_rule("{op.name}");'
+        return [level, missing, f"return {below};"]
+    beside = ["autograd::set_tangent(made, tangent, level);", "return made;"]
+    return [level, *_unpacked(op), *_ordered(op, below, tangent), *beside]
 
 
 def _has_one_tensor(op: Op) -> bool:
@@ -54,17 +54,12 @@ def _writes(op: Op) -> bool:
     return op.mutates or (op.body == "pointwise" and "inplace" in op.variants)
 
 
-def _written_and_read(op: Op) -> str:
-    into = ["into"] if op.body == "pointwise" else []
-    return ", ".join([*(a.name for a in _tensors(op)), *into])
-
-
 def _without_derivative(op: Op, below: str) -> list[str]:
     """What is written has a derivative of zero, whatever it was before."""
     if not _writes(op):
-        return [f"  return {below};"]
-    written = f"  if (level != 0) autograd::clear_tangents({'made' if op.mutates else 'into'});"
-    return [f"  {op.sig.return_cpp} made = {below};", written, "  return made;"]
+        return [f"return {below};"]
+    written = f"if (level != 0) autograd::clear_tangents({'made' if op.mutates else 'into'});"
+    return [f"{op.sig.return_cpp} made = {below};", written, "return made;"]
 
 
 def _tensors(op: Op) -> list[Argument]:
@@ -73,23 +68,19 @@ def _tensors(op: Op) -> list[Argument]:
 
 def _unpacked(op: Op) -> list[str]:
     """NAME_t and NAME_p: tangent and value of each tensor argument."""
-    lines = []
+    tangents, primals = [], []
     for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
-        kind, tangent = (
-            ("Tensor", "tangent") if a.is_tensor else ("TensorList", "tangents_or_zeros")
-        )
-        value = f"autograd::{tangent}({a.name}, level)"
+        one = a.is_tensor
+        tangent = f"autograd::{'tangent' if one else 'tangents_or_zeros'}({a.name}, level)"
+        primal = f"autograd::{'primal' if one else 'primals'}({a.name})"
         if _must_outlive_write(op, a, f"{a.name}_t"):
             copy = f"t.defined() && {_is_written(op, a)} ? autograd::copy_for_backward(t) : t"
-            value = f"[&] {{ const Tensor t = {value}; return {copy}; }}()"
-        lines.append(f"  [[maybe_unused]] const {kind} {a.name}_t = {value};")
-    for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
-        kind, value = ("Tensor", "primal") if a.is_tensor else ("TensorList", "primals")
-        value = f"autograd::{value}({a.name})"
+            tangent = f"[&] {{ const Tensor t = {tangent}; return {copy}; }}()"
         if _must_outlive_write(op, a, a.name):
-            value = f"{_is_written(op, a)} ? autograd::copy_for_backward({a.name}) : {value}"
-        lines.append(f"  const {kind} {a.name}_p = {value};")
-    return lines
+            primal = f"{_is_written(op, a)} ? autograd::copy_for_backward({a.name}) : {primal}"
+        tangents.append(f"[[maybe_unused]] const {a.base.owner} {a.name}_t = {tangent};")
+        primals.append(f"const {a.base.owner} {a.name}_p = {primal};")
+    return tangents + primals
 
 
 def _must_outlive_write(op: Op, argument: Argument, name: str) -> bool:
@@ -106,10 +97,10 @@ def _is_written(op: Op, argument: Argument) -> str:
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
     """The result and the tangent; the tangent first where writing the result destroys its inputs."""
-    made = f"  {op.sig.return_cpp} made = {below};"
+    made = f"{op.sig.return_cpp} made = {below};"
     if _writes(op) and "result" not in _names_in_rule(op):
         return [*tangent, made]
-    return [made, "  const Tensor made_p = autograd::primal(made);", *tangent]
+    return [made, "const Tensor made_p = autograd::primal(made);", *tangent]
 
 
 def _names_in_rule(op: Op) -> set[str]:
@@ -136,73 +127,67 @@ def _tangent_lines(op: Op, table: Table) -> list[str] | None:
 def _list_of_views(op: Op, below: str) -> list[str]:
     """An operator that returns several views of its argument: the same views of the tangent."""
     first, *rest = (a.name for a in op.sig.args)
+    views = f"op::{op.ident}({', '.join(['tangent', *rest])})"
     return [
-        f"  {op.sig.return_cpp} made = {below};",
-        f"  const Tensor tangent = autograd::tangent({first}, level);",
-        "  if (!tangent.defined()) return made;",
-        f"  const auto tangents = [&] {{ {GUARD} return op::{op.ident}({', '.join(['tangent', *rest])}); }}();",
-        "  autograd::set_tangent(made, tangents, level);",
-        "  return made;",
+        f"{op.sig.return_cpp} made = {below};",
+        f"const Tensor tangent = autograd::tangent({first}, level);",
+        "if (!tangent.defined()) return made;",
+        f"const auto tangents = [&] {{ {GUARD} return {views}; }}();",
+        "autograd::set_tangent(made, tangents, level);",
+        "return made;",
     ]
 
 
 def _several(op: Op, table: Table, below: str) -> list[str]:
     """Several results, those that have tangents with a formula each."""
     env = _environment(op, table)
-    lines = [*_unpacked(op), f"  {op.sig.return_cpp} made = {below};"]
+    lines = [*_unpacked(op), f"{op.sig.return_cpp} made = {below};"]
     for i, r in enumerate(op.sig.returns):
         value = f"autograd::primal(std::get<{i}>(made))"
-        lines.append(f"  [[maybe_unused]] const Tensor {r.name}_made = {value};")
+        lines.append(f"[[maybe_unused]] const Tensor {r.name}_made = {value};")
         env[r.name] = Value(f"{r.name}_made", "T")
     for i, r in enumerate(op.sig.returns):
         if r.name in op.jvp:
             formula = _formula(op, env, table, op.jvp[r.name])
-            lines += ["  {", *("  " + line for line in formula)]
-            lines += [f"    autograd::set_tangent(std::get<{i}>(made), tangent, level);", "  }"]
-    return [*lines, "  return made;"]
+            beside = f"autograd::set_tangent(std::get<{i}>(made), tangent, level);"
+            lines += ["{", *indented(formula, beside), "}"]
+    return [*lines, "return made;"]
 
 
 def _environment(op: Op, table: Table) -> dict[str, Value]:
-    env = dict(translator(op, table).env)
+    env = translator(op, table).env
     for a in _tensors(op):
-        kind = "T" if a.is_tensor else "L"
-        env[a.name] = Value(f"{a.name}_p", kind)
-        env[f"{a.name}_t"] = Value(f"{a.name}_t", kind)
+        env[a.name] = Value(f"{a.name}_p", a.expr_type)
+        env[f"{a.name}_t"] = Value(f"{a.name}_t", a.expr_type)
     if all(a.name != "result" for a in op.sig.args):
         env["result"] = Value("made_p", "T")
     return env
 
 
-def _where(op: Op) -> str:
-    return f"{op.where}: jvp of {op.name}"
+def _translator(op: Op, table: Table, env: dict[str, Value]) -> Translator:
+    return Translator(table.overloads, f"{op.where}: jvp of {op.name}", env)
 
 
 def _linear(op: Op) -> list[str]:
     first = _tensors(op)[0]
     args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
-    given = (
-        f"autograd::any_tangent({first.name}, level)"
-        if first.is_tensor_list
-        else f"{first.name}_t.defined()"
-    )
-    return [
-        "  Tensor tangent;",
-        f"  if ({given}) {{ {GUARD} tangent = op::{op.ident}({args}); }}",
-    ]
+    given = f"{first.name}_t.defined()"
+    if first.is_tensor_list:
+        given = f"autograd::any_tangent({first.name}, level)"
+    return ["Tensor tangent;", f"if ({given}) {{ {GUARD} tangent = op::{op.ident}({args}); }}"]
 
 
 def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str]:
     """The entry's own formula; a missing tangent that it reads counts as zeros."""
-    text = Translator(table.overloads, _where(op), env).expression(rule).cpp
-    lines = []
-    for a in _tensors(op):
-        if a.is_tensor and f"{a.name}_t" in names_used(rule):
+    env, lines = dict(env), []
+    for a in op.sig.tensor_args:
+        if f"{a.name}_t" in names_used(rule):
             given = f"{a.name}_t.defined() || !{a.name}.defined()"
             zeros = f"op::zeros_like({a.name}_p, {{}}, {{}})"
-            lines.append(f"  const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
-        if a.is_tensor:
-            text = re.sub(rf"\b{a.name}_t\b", f"{a.name}_tz", text)
-    return [*lines, "  Tensor tangent;", f"  {{ {GUARD} tangent = {text}; }}"]
+            lines.append(f"const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
+            env[f"{a.name}_t"] = Value(f"{a.name}_tz", "T")
+    text = _translator(op, table, env).expression(rule).cpp
+    return [*lines, "Tensor tangent;", f"{{ {GUARD} tangent = {text}; }}"]
 
 
 def _diagonal(op: Op, table: Table) -> list[str]:
@@ -211,18 +196,16 @@ def _diagonal(op: Op, table: Table) -> list[str]:
     For a function of z with the derivative d the gradient is gy * d.conj(), the tangent t * d: the
     formula between two conjugations. For a function of z.conj() both are the formula as it stands.
     """
-    lines = ["  Tensor tangent;", "  {", f"    {GUARD}"]
+    t = _translator(op, table, _environment(op, table) | {"gy": Value("gy", "T")})
+    lines = [GUARD]
     for (name, *_), text in gradient_groups(op):
-        env = _environment(op, table)
-        env["gy"] = Value("gy", "T")
-        t = Translator(table.overloads, _where(op), env)
         value = t.expression(text)
         if op.dual_grad:
             value = one_pass(op, name, value, t, "autograd::differentiated")
         partial = value.cpp if value.type == "T" else "Tensor()"
         conjugate = "" if name in op.antiholomorphic else "autograd::conjugate"
         lines.append(
-            f"    if ({name}_t.defined()) {{ const Tensor gy = {conjugate}({name}_t); "
+            f"if ({name}_t.defined()) {{ const Tensor gy = {conjugate}({name}_t); "
             f"tangent = autograd::sum_tangents(tangent, {conjugate}({partial})); }}"
         )
-    return [*lines, "  }"]
+    return ["Tensor tangent;", "{", *indented(lines), "}"]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from .cpp import join_lines
 from .table import Op
+from .text import block, join_lines
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels"
 HAND_CALLED = FOLDER / "hand_called.yaml"
@@ -124,15 +124,15 @@ def _switch(kernel: Kernel, on_cuda: bool) -> list[str]:
     first = kernel.parameters[0][1]
     cuda = f"cuda::{kernel.name}({names})"
     absent = f'kernels::fail_absent("{kernel.name}", device_of({first}))'
-    return [
-        f"void kernels::{kernel.name}({parameters}) {{",
-        f"  switch (device_of({first}).type) {{",
-        f"    case DeviceType::kCPU: return cpu::{kernel.name}({names});",
-        "    case DeviceType::kMeta: return;",
-        f"    case DeviceType::kCUDA: return {cuda if on_cuda else absent};",
-        "  }",
-        "}",
-    ]
+    return block(
+        f"void kernels::{kernel.name}({parameters})",
+        block(
+            f"switch (device_of({first}).type)",
+            f"case DeviceType::kCPU: return cpu::{kernel.name}({names});",
+            "case DeviceType::kMeta: return;",
+            f"case DeviceType::kCUDA: return {cuda if on_cuda else absent};",
+        ),
+    )
 
 
 def declarations_header(kernels: Iterable[Kernel]) -> str:

@@ -5,9 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .cpp import Table, declarations, join_lines, names, parameters
+from .cpp import Table, declarations, names, parameters
 from .schema import Signature
 from .table import Op
+from .text import join_lines
+
+ARITHMETIC = {
+    "+": ("add", ", Scalar(int64_t{1})"),
+    "-": ("sub", ", Scalar(int64_t{1})"),
+    "*": ("mul", ""),
+    "/": ("div", ""),
+    "%": ("remainder", ""),
+    "&": ("bitwise_and", ""),
+    "|": ("bitwise_or", ""),
+    "^": ("bitwise_xor", ""),
+}
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+UNARY = {"-": "neg", "~": "bitwise_not", "!": "logical_not"}
 
 
 def public_header(table: Table) -> str:
@@ -16,23 +30,11 @@ def public_header(table: Table) -> str:
     seen: set[tuple[str, ...]] = set()
     for op in table.ops:
         unique += [text for space, _, text in declarations(op) if space == "op"]
-        shown = _defaults_that_stay_unique(op, table)
+        # Of two overloads that C++ cannot tell apart the first is the public one.
         key = (op.name, *(a.cpp_type for a in op.sig.args))
-        public = (
-            key not in seen
-        )  # of two overloads that C++ cannot tell apart the first is the public one
-        seen.add(key)
-        doc = (op.doc.strip().splitlines() or [""])[0]
-        if public:
-            overloads.append(
-                f"// {doc}\ninline {op.sig.return_cpp} {op.name}({parameters(op.sig, shown)}) "
-                f"{{ return op::{op.ident}({names(op.sig)}); }}"
-            )
-        if "inplace" in op.variants:
-            if public:
-                overloads.append(
-                    f"inline Tensor {op.name}_({parameters(op.sig, shown)}) {{ return op::{op.ident}_inplace({names(op.sig)}); }}"
-                )
+        if key not in seen:
+            seen.add(key)
+            overloads += _overload(op, table)
     return join_lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -48,31 +50,29 @@ def public_header(table: Table) -> str:
     )
 
 
+def _overload(op: Op, table: Table) -> list[str]:
+    doc = (op.doc.strip().splitlines() or [""])[0]
+    params = parameters(op.sig, _defaults_that_stay_unique(op, table))
+    call = f"op::{op.ident}({names(op.sig)})"
+    lines = [f"// {doc}", f"inline {op.sig.return_cpp} {op.name}({params}) {{ return {call}; }}"]
+    if "inplace" in op.variants:
+        call = f"op::{op.ident}_inplace({names(op.sig)})"
+        lines.append(f"inline Tensor {op.name}_({params}) {{ return {call}; }}")
+    return lines
+
+
 def _operator_symbols() -> list[str]:
     """C++ operators as in Python; numbers convert (`x * 2.0`). `x += y` changes x's elements."""
-    arithmetic = {
-        "+": ("add", ", Scalar(int64_t{1})"),
-        "-": ("sub", ", Scalar(int64_t{1})"),
-        "*": ("mul", ""),
-        "/": ("div", ""),
-        "%": ("remainder", ""),
-        "&": ("bitwise_and", ""),
-        "|": ("bitwise_or", ""),
-        "^": ("bitwise_xor", ""),
-    }
-    comparisons = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-    unary = {"-": "neg", "~": "bitwise_not", "!": "logical_not"}
     out = []
-    for sign, (name, rest) in arithmetic.items():
-        out += [
-            f"inline Tensor operator{sign}(const Tensor& a, const Tensor& b) {{ return op::{name}(a, b{rest}); }}",
-            f"inline const Tensor& operator{sign}=(const Tensor& a, const Tensor& b) {{ op::{name}_inplace(a, b{rest}); return a; }}",
-        ]
-    for sign, name in comparisons.items():
-        out.append(
-            f"inline Tensor operator{sign}(const Tensor& a, const Tensor& b) {{ return op::{name}(a, b); }}"
-        )
-    for sign, name in unary.items():
+    both = "(const Tensor& a, const Tensor& b)"
+    for sign, (name, rest) in ARITHMETIC.items():
+        args = f"a, b{rest}"
+        out.append(f"inline Tensor operator{sign}{both} {{ return op::{name}({args}); }}")
+        body = f"op::{name}_inplace({args}); return a;"
+        out.append(f"inline const Tensor& operator{sign}={both} {{ {body} }}")
+    for sign, name in COMPARISONS.items():
+        out.append(f"inline Tensor operator{sign}{both} {{ return op::{name}(a, b); }}")
+    for sign, name in UNARY.items():
         out.append(f"inline Tensor operator{sign}(const Tensor& a) {{ return op::{name}(a); }}")
     return out
 
@@ -80,14 +80,11 @@ def _operator_symbols() -> list[str]:
 def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
     """Defaults are declared unless another overload would then be called by the same arguments."""
     required = [a.cpp_type for a in op.sig.args if a.default is None]
-    for other in table.overloads(op.name):
-        if (
-            other.ident != op.ident
-            and [a.cpp_type for a in other.args if a.default is None] == required
-        ):
-            return (
-                other.args[len(required) :] == [] or table.overloads(op.name)[0].ident == op.ident
-            )
+    overloads = table.overloads(op.name)
+    for other in overloads:
+        same = [a.cpp_type for a in other.args if a.default is None] == required
+        if other.ident != op.ident and same:
+            return other.args[len(required) :] == [] or overloads[0].ident == op.ident
     return True
 
 
@@ -95,11 +92,8 @@ def _methods(table: Table) -> Iterator[tuple[Op, Signature]]:
     """Operators that are methods, with what their parameters are besides `self`."""
     seen: set[tuple[str, ...]] = set()
     for op in table.ops:
-        if (
-            not op.sig.args
-            or not any(p.startswith("Tensor.") for p in op.python)
-            or not op.sig.args[0].is_tensor
-        ):
+        named = any(p.startswith("Tensor.") for p in op.python)
+        if not named or not op.sig.args or not op.sig.args[0].is_tensor:
             continue
         rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
         key = (op.name, *(a.cpp_type for a in rest.args))
@@ -112,26 +106,24 @@ def methods_include(table: Table) -> str:
     """taeda/tensor_methods.inc, included inside class Tensor."""
     out = ["// Generated from ops/: operators whose first argument is `self`."]
     for op, rest in _methods(table):
-        shown = _defaults_that_stay_unique(op, table)
-        out.append(f"{op.sig.return_cpp} {op.name}({parameters(rest, shown)}) const;")
+        params = parameters(rest, _defaults_that_stay_unique(op, table))
+        out.append(f"{op.sig.return_cpp} {op.name}({params}) const;")
         if "inplace" in op.variants:
-            out.append(f"Tensor {op.name}_({parameters(rest, shown)}) const;")
-    return "\n".join(out) + "\n"
+            out.append(f"Tensor {op.name}_({params}) const;")
+    return join_lines(*out)
 
 
 def method_definitions(table: Table) -> dict[str, list[str]]:
     """Out-of-line bodies of the methods by operator name."""
     bodies: dict[str, list[str]] = defaultdict(list)
     for op, rest in _methods(table):
-        out = bodies[op.name]
-        call = ", ".join(["*this", *(a.name for a in rest.args)])
-        out.append(
-            f"{op.sig.return_cpp} Tensor::{op.name}({parameters(rest)}) const {{ return op::{op.ident}({call}); }}"
-        )
+        forms = [(op.sig.return_cpp, "", "")]
         if "inplace" in op.variants:
-            out.append(
-                f"Tensor Tensor::{op.name}_({parameters(rest)}) const {{ return op::{op.ident}_inplace({call}); }}"
-            )
+            forms.append(("Tensor", "_", "_inplace"))
+        given = ", ".join(["*this", *(a.name for a in rest.args)])
+        for result, mark, suffix in forms:
+            head = f"{result} Tensor::{op.name}{mark}({parameters(rest)}) const"
+            bodies[op.name].append(f"{head} {{ return op::{op.ident}{suffix}({given}); }}")
     return bodies
 
 

@@ -9,42 +9,10 @@ from __future__ import annotations
 
 import itertools
 
-from .schema import Argument, Signature
+from .schema import Argument, Return, Signature
 from .table import Op
+from .text import block, join_lines
 
-# C++ parameter types as src/ops/boxing.cc spells them.
-LETTERS = {
-    "Tensor": "T",
-    "Tensor?": "T",
-    "Tensor[]": "L",
-    "Tensor?[]": "l",
-    "Scalar": "s",
-    "Scalar?": "S",
-    "int": "i",
-    "int?": "I",
-    "int[]": "v",
-    "int[]?": "V",
-    "dim": "x",
-    "dim?": "X",
-    "dims": "z",
-    "dims?": "Z",
-    "float": "d",
-    "float?": "D",
-    "float[]": "w",
-    "float[]?": "W",
-    "bool": "b",
-    "bool?": "B",
-    "str": "t",
-    "str?": "U",
-    "dtype": "y",
-    "dtype?": "Y",
-    "device": "c",
-    "device?": "C",
-    "memory_format": "m",
-    "memory_format?": "M",
-    "Generator?": "g",
-    "options": "o",
-}
 PUBLIC_TYPES = {
     "dim": "int",
     "dims": "int[1]",
@@ -76,54 +44,49 @@ def overload(op: Op) -> str:
 
 
 def _public_type(a: Argument, op: Op, first: bool) -> str:
-    base, optional = a.type.removesuffix("?"), "?" if a.type.endswith("?") else ""
-    base = PUBLIC_TYPES.get(base, base)
+    base = PUBLIC_TYPES.get(a.base.name, a.base.name)
     if base == "int[]" and a.repeat:
         base = f"int[{a.repeat}]"
     if a.mutated:
         base = base.replace("Tensor", "Tensor(a!)", 1)
     elif first and op.view and a.is_tensor:
         base = "Tensor(a -> *)" if op.returns_list else "Tensor(a)"
-    return base + optional
+    return base + ("?" if a.optional else "")
 
 
 def _default(a: Argument) -> str:
     if a.default is None:
         return ""
     text = a.default.replace("'", '"')
-    if text.startswith('"') and a.type.startswith("memory_format"):
-        text = text.strip('"')
-    return "=" + text
+    return "=" + (text.strip('"') if a.base.name == "memory_format" else text)
+
+
+def _public_result(r: Return, op: Op) -> str:
+    alias = "(a!)" if op.mutates else "(a)" if op.view else ""
+    kind = PUBLIC_TYPES.get(r.type, r.type).replace("Tensor", f"Tensor{alias}", 1)
+    named = len(op.sig.returns) > 1 and not r.name.startswith("result")
+    return f"{kind} {r.name}" if named else kind
 
 
 def schema_text(op: Op) -> str:
     """The entry's signature in PyTorch's own types."""
-    parts, starred = [], False
-    for i, a in enumerate(op.sig.args):
-        if a.keyword_only and not starred:
-            parts.append("*")
-            starred = True
-        shown = OPTIONS
-        if a.type != "options":
-            shown = f"{_public_type(a, op, i == 0)} {a.name}{_default(a)}"
-        parts.append(shown)
-    returns = []
-    for r in op.sig.returns:
-        alias = "(a!)" if op.mutates and r.type == "Tensor" else "(a)" if op.view else ""
-        kind = PUBLIC_TYPES.get(r.type, r.type).replace("Tensor", f"Tensor{alias}", 1)
-        named = len(op.sig.returns) > 1 and not r.name.startswith("result")
-        returns.append(f"{kind} {r.name}" if named else kind)
+    args = op.sig.args
+    parts = [
+        OPTIONS if a.type == "options" else f"{_public_type(a, op, i == 0)} {a.name}{_default(a)}"
+        for i, a in enumerate(args)
+    ]
+    positional = sum(not a.keyword_only for a in args)
+    if positional < len(args):
+        parts.insert(positional, "*")
+    returns = [_public_result(r, op) for r in op.sig.returns]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
     dot = f".{overload(op)}" if overload(op) else ""
     return f"{namespace(op)}::{op.name}{dot}({', '.join(parts)}) -> {result}"
 
 
 def letters(sig: Signature) -> str:
-    """One letter a C++ argument; 'n' where one int stands for N."""
-    return "".join(
-        "n" if a.type == "int[]" and a.repeat > 1 and a.name != "output_size" else LETTERS[a.type]
-        for a in sig.args
-    )
+    """One letter a C++ argument, as src/ops/boxing.cc spells them; 'n': one int stands for N."""
+    return "".join("n" if a.one_for_all else a.base.letters[a.optional] for a in sig.args)
 
 
 def is_leaf(op: Op) -> bool:
@@ -158,30 +121,28 @@ def declaration(op: Op) -> str:
 
 def modes_lines(op: Op, parameters: str) -> list[str]:
     """modes_IDENT: a call that a generic key stops; `parameters` are those behind the KeySet."""
+    result = op.sig.return_cpp
     into = ["&into"] if op.body == "pointwise" else []
     args = ", ".join([*into, *(f"&{a.name}" for a in op.sig.args)])
     return [
         declaration(op),
-        f"[[gnu::cold, gnu::noinline]] static {op.sig.return_cpp} modes_{op.ident}({parameters}) {{",
-        f"  const void* const args[] = {{{args}}};",
-        f"  return dispatch::by_modes<{op.sig.return_cpp}>(record::{op.ident}, keys, args);",
-        "}",
+        *block(
+            f"[[gnu::cold, gnu::noinline]] static {result} modes_{op.ident}({parameters})",
+            f"const void* const args[] = {{{args}}};",
+            f"return dispatch::by_modes<{result}>(record::{op.ident}, keys, args);",
+        ),
     ]
 
 
 def record_lines(op: Op) -> list[str]:
     """The record itself, behind the functions that it names."""
-    text = schema_text(op)
     name, dot = f"{namespace(op)}::{op.name}", overload(op)
+    text = schema_text(op).replace("\\", "\\\\").replace('"', '\\"')
     inplace = "inplace" in op.variants and op.body != "pointwise"
-    function = "reinterpret_cast<OperatorRecord::Function>"
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     fields = [
-        f'"{quoted}\\0" "{letters(op.sig)}"',
-        f"{function}(&{below(op)})",
-        f"dispatch::invoker(&{below(op)})",
-        f"{function}(&op::{op.ident}_inplace)" if inplace else "nullptr",
-        f"dispatch::invoker(&op::{op.ident}_inplace)" if inplace else "nullptr",
+        f'"{text}\\0" "{letters(op.sig)}"',
+        *_boxed(below(op)),
+        *(_boxed(f"op::{op.ident}_inplace") if inplace else ["nullptr", "nullptr"]),
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
         _flags(op),
@@ -195,6 +156,12 @@ def record_lines(op: Op) -> list[str]:
         *(f"    {field}," for field in fields),
         "};",
     ]
+
+
+def _boxed(function: str) -> list[str]:
+    """The fields for a function: its address, and what calls it with boxed arguments."""
+    cast = "reinterpret_cast<OperatorRecord::Function>"
+    return [f"{cast}(&{function})", f"dispatch::invoker(&{function})"]
 
 
 def _key(op: Op) -> tuple[bytes, bytes]:
@@ -220,4 +187,4 @@ def list_file(ops: list[Op]) -> str:
     lines.append("const OperatorAlias kOperatorAliases[] = {")
     lines += [f'    {{"{name}", &record::{ident}}},' for name, ident in aliases]
     lines += ["};", f"const size_t kNumOperatorAliases = {len(aliases)};"]
-    return "\n".join([*lines, "}  // namespace taeda", ""])
+    return join_lines(*lines, "}  // namespace taeda")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .expr import metadata_only, names_used
+from .reads import metadata_only, names_used
 from .schema import Argument
 from .table import Op, gradient_groups
 
@@ -17,8 +17,13 @@ class Saved:
     tensors: list[str] = field(default_factory=list)  # argument names
     lists: list[str] = field(default_factory=list)  # tensor-list arguments
     results: list[str] = field(default_factory=list)
-    facts: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
+    metadata: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
     values: list[Argument] = field(default_factory=list)
+
+    @property
+    def single(self) -> list[str]:
+        """Everything that is one tensor."""
+        return [*self.tensors, *self.results]
 
 
 def replays(op: Op) -> bool:
@@ -32,32 +37,22 @@ def gy_names(op: Op) -> list[str]:
 
 def find_saved(op: Op) -> Saved:
     saved = Saved()
+    args = {a.name: a for a in op.sig.args}
     if replays(op):
-        saved.tensors = [a.name for a in op.sig.args if a.is_tensor]
-        saved.lists = [a.name for a in op.sig.args if a.is_tensor_list]
-        saved.values = [a for a in op.sig.args if not a.is_tensor and not a.is_tensor_list]
-        return saved
-    texts = formulas(op)
-    used = set().union(*(names_used(t) for t in texts)) if texts else set()
-    for a in op.sig.args:
-        if a.name not in used or a.name in gy_names(op):
+        read = dict.fromkeys(args, (True, set[str]()))
+    else:
+        named = [*args, *(r.name for r in op.sig.returns if r.name not in args)]
+        read = _what_is_read(formulas(op), [n for n in named if n not in gy_names(op)])
+    for name, (whole, metadata) in read.items():
+        arg = args.get(name)
+        if arg and not arg.is_tensor and not arg.is_tensor_list:
+            saved.values.append(arg)
             continue
-        if a.is_tensor or a.is_tensor_list:
-            whole, facts = _what_is_read(texts, a.name)
-            if whole:
-                (saved.lists if a.is_tensor_list else saved.tensors).append(a.name)
-            if facts:
-                saved.facts[a.name] = facts
-        else:
-            saved.values.append(a)
-    for r in op.sig.returns:
-        if r.name not in used or r.name in [a.name for a in op.sig.args]:
-            continue
-        whole, facts = _what_is_read(texts, r.name)
         if whole:
-            saved.results.append(r.name)
-        if facts:
-            saved.facts[r.name] = facts
+            kept = saved.lists if arg and arg.is_tensor_list else saved.tensors
+            (kept if arg else saved.results).append(name)
+        if metadata:
+            saved.metadata[name] = metadata
     return saved
 
 
@@ -66,10 +61,16 @@ def formulas(op: Op) -> list[str]:
     return [*texts, op.inplace_grad] if op.inplace_grad else texts
 
 
-def _what_is_read(texts: list[str], name: str) -> tuple[bool, set[str]]:
-    """Whether some formula reads the tensor's values, and the facts that suffice the others."""
-    found = [metadata_only(text, name) for text in texts]
-    return None in found, set().union(*(facts for facts in found if facts))
+def _what_is_read(texts: list[str], names: list[str]) -> dict[str, tuple[bool, set[str]]]:
+    """By name: whether some formula reads the tensor's values, and the metadata that suffices the
+    others. Names that none uses are left out."""
+    used = set().union(*(names_used(text) for text in texts))
+    out = {}
+    for name in names:
+        if name in used:
+            found = [metadata_only(text, name) for text in texts]
+            out[name] = None in found, set().union(*(metadata for metadata in found if metadata))
+    return out
 
 
 def keeps_first_input(op: Op) -> bool:

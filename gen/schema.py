@@ -1,8 +1,7 @@
 """Operator signatures: PyTorch's schema language, parsed into plain data.
 
 ``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`.
-Besides PyTorch's types there are ``dim`` and ``dims``: integers that name dimensions of the first
-tensor argument, whose range check and wrapping of negative values the generator writes.
+The types that may stand in it are those of types.py.
 """
 
 from __future__ import annotations
@@ -11,62 +10,9 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-# schema type -> C++ parameter type
-CPP_TYPES = {
-    "Tensor": "const Tensor&",
-    "Tensor?": "const Tensor&",
-    "Tensor[]": "TensorSpan",
-    "Tensor?[]": "TensorSpan",
-    "Scalar": "const Scalar&",
-    "Scalar?": "const OptScalar&",
-    "int": "int64_t",
-    "int?": "OptInt",
-    "int[]": "IntSpan",
-    "int[]?": "OptInts",
-    "dim": "int64_t",
-    "dim?": "OptInt",
-    "dims": "IntSpan",
-    "dims?": "OptInts",
-    "float": "double",
-    "float?": "OptDouble",
-    "float[]": "Span<const double>",
-    "float[]?": "std::optional<Span<const double>>",
-    "bool": "bool",
-    "bool?": "OptBool",
-    "str": "std::string_view",
-    "str?": "std::optional<std::string_view>",
-    "dtype": "DType",
-    "dtype?": "OptDType",
-    "device": "Device",
-    "device?": "OptDevice",
-    "memory_format": "MemoryFormat",
-    "memory_format?": "OptMemoryFormat",
-    "Generator?": "Generator*",
-    "options": "const TensorOptions&",  # dtype, layout, device, pin_memory, requires_grad of factory functions
-}
+from .types import TYPES, Type, is_type
 
-# C++ parameter type -> the type that owns such a value beyond the call
-STORED_TYPES = {
-    "const Scalar&": "Scalar",
-    "const OptScalar&": "OptScalar",
-    "IntSpan": "DimVector",
-    "OptInts": "std::optional<DimVector>",
-    "std::string_view": "std::string",
-    "std::optional<std::string_view>": "std::optional<std::string>",
-    "Span<const double>": "std::vector<double>",
-    "std::optional<Span<const double>>": "std::optional<std::vector<double>>",
-}
-
-RETURN_TYPES = {
-    "Tensor": "Tensor",
-    "Tensor[]": "TensorList",
-    "int": "int64_t",
-    "int[]": "DimVector",
-    "bool": "bool",
-    "float": "double",
-    "Scalar": "Scalar",
-    "dtype": "DType",
-}
+RETURN_TYPES = ("Tensor", "Tensor[]", "int", "int[]", "bool", "float", "Scalar", "dtype")
 
 
 class SchemaError(Exception):
@@ -91,16 +37,32 @@ class Argument:
         return self.type in ("Tensor[]", "Tensor?[]")
 
     @property
+    def one_for_all(self) -> bool:
+        """Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes themselves."""
+        return self.type == "int[]" and self.repeat > 1 and self.name != "output_size"
+
+    @property
     def optional(self) -> bool:
         return self.type.endswith("?")
 
     @property
+    def base(self) -> Type:
+        """The type without its "?"."""
+        return TYPES.get(self.type) or TYPES[self.type.removesuffix("?")]
+
+    @property
     def cpp_type(self) -> str:
-        return CPP_TYPES[self.type]
+        return self.base.optional if self.optional else self.base.cpp
 
     @property
     def stored_type(self) -> str:
-        return STORED_TYPES.get(self.cpp_type, self.cpp_type)
+        return self.base.optional_owner if self.optional else self.base.owner
+
+    @property
+    def expr_type(self) -> str:
+        """Its type in expressions; a missing tensor or generator is one that is not defined."""
+        nullable = self.base.expr in ("T", "G")
+        return self.base.expr + ("?" if self.optional and not nullable else "")
 
     @property
     def cpp_default(self) -> str | None:
@@ -143,8 +105,12 @@ class Return:
     mutated: bool = False
 
     @property
+    def base(self) -> Type:
+        return TYPES[self.type]
+
+    @property
     def cpp_type(self) -> str:
-        return RETURN_TYPES[self.type]
+        return self.base.owner
 
 
 @dataclass
@@ -182,9 +148,8 @@ class Signature:
 
     def local(self, result: Return) -> str:
         """A C++ name for a result that no argument has."""
-        return (
-            result.name + "_out" if any(a.name == result.name for a in self.args) else result.name
-        )
+        taken = any(a.name == result.name for a in self.args)
+        return f"{result.name}_out" if taken else result.name
 
     @property
     def tensor_args(self) -> list[Argument]:
@@ -224,7 +189,7 @@ def _parse_argument(text: str, keyword_only: bool, whole: str) -> Argument:
         raise SchemaError(f"{whole}: cannot read argument '{text}'")
     kind = re.sub(r"\([a-z]!?\)", "", match["type"])
     kind = re.sub(r"\[\d+\]", "[]", kind)
-    if kind not in CPP_TYPES:
+    if not is_type(kind):
         raise SchemaError(f"{whole}: unknown type '{kind}' of argument '{match['name']}'")
     mutated = bool(match["alias"]) and match["alias"].endswith("!")
     repeat = int(match["n"]) if match["n"] else 0

@@ -201,16 +201,14 @@ def _flat(items: list) -> list:
     return [x for item in items for x in (_flat(item) if isinstance(item, list) else [item])]
 
 
-def _overloads(value: Any) -> list[str] | None:
+def _overloads(value: str | list[str]) -> list[str]:
     """The names of overloads that an entry lists; one may stand alone."""
-    if value is None:
-        return None
-    return [] if value == "none" else [value] if isinstance(value, str) else list(value)
+    return [] if value == "none" else [value] if isinstance(value, str) else value
 
 
 def _checks(listed: list, where: str) -> list[tuple[str, str]]:
     checks = []
-    for item in _flat(_plain(listed)):
+    for item in _flat(listed):
         if isinstance(item, str):
             checks.append((item, f"expected {item.replace('{', '').replace('}', '')}"))
         elif isinstance(item, dict) and len(item) == 1:
@@ -222,15 +220,41 @@ def _checks(listed: list, where: str) -> list[tuple[str, str]]:
     return checks
 
 
+def _gradients(value: Any, sig: Signature) -> dict[str, str]:
+    """Formulas by argument; one that stands alone is the first argument's."""
+    if value == "none":
+        return {}
+    return {sig.args[0].name: value} if isinstance(value, str) else value
+
+
 def _default_python(sig: Signature) -> list[str]:
     method = bool(sig.args) and sig.args[0].name == "self"
     names = [] if sig.mutates else [f"torch.{sig.name}"]
     return names + ([f"Tensor.{sig.name}"] if method else [])
 
 
+def _default_variants(body: str, sig: Signature, entry: dict) -> list[str]:
+    if sig.mutates or entry.get("view") or not all(r.type == "Tensor" for r in sig.returns):
+        return []
+    return ["inplace", "out"] if body == "pointwise" else ["out"]
+
+
+def _body(entry: dict, sig: Signature, where: str) -> str:
+    """The key that says how the operator is computed; `expr` beside others is its definition."""
+    bodies = [b for b in BODIES if b in entry]
+    if "kernel" in bodies or "cpp" in bodies:
+        bodies = [b for b in bodies if b != "expr"]
+    if len(bodies) != 1:
+        raise SchemaError(
+            f"{where}: {sig.name}: exactly one body of {BODIES} is needed, got {bodies}"
+        )
+    return bodies[0]
+
+
 def _build(entry: dict, file: str) -> Op:
-    line = entry.pop("__line__")
+    line = entry["__line__"]
     where = f"ops/{file}:{line}"
+    entry = _plain(entry)
     for key in entry:
         if key not in KEYS:
             raise SchemaError(f"{where}: unknown key '{key}'; known: {', '.join(KEYS)}")
@@ -240,57 +264,22 @@ def _build(entry: dict, file: str) -> Op:
         sig = schema.parse(entry["op"])
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") from None
-    bodies = [b for b in BODIES if b in entry]
-    if "kernel" in bodies or "cpp" in bodies:
-        bodies = [b for b in bodies if b != "expr"]
-    if len(bodies) != 1:
-        raise SchemaError(
-            f"{where}: {sig.name}: exactly one body of {BODIES} is needed, got {bodies}"
-        )
-    body = bodies[0]
-    grad = _plain(entry.get("grad"))
-    if grad == "none":
-        grad = {}
-    elif isinstance(grad, str):
-        grad = {sig.args[0].name: grad}
-    variants = ["inplace", "out"] if body == "pointwise" else ["out"]
-    if sig.mutates or entry.get("view") or not all(r.type == "Tensor" for r in sig.returns):
-        variants = []
-    named = not sig.returns[0].name.startswith("result") if len(sig.returns) > 1 else False
-    op = Op(
-        sig,
-        file,
-        line,
-        body,
-        _plain(entry[body]),
-        entry.get("python", _default_python(sig)),
-        doc=entry.get("doc", ""),
-        types=entry.get("types", "all"),
-        check=_checks(entry.get("check", []), where),
-        devices=entry.get("devices", "same"),
-        promote=entry.get("promote", "same"),
-        autocast=entry.get("autocast"),
-        numbers=_plain(entry.get("numbers", [])),
-        variants=entry.get("variants", variants),
-        grad=grad,
-        inplace_grad=entry.get("inplace_grad", ""),
-        inplace_check=_checks(entry.get("inplace_check", []), where),
-        dual=bool(entry.get("dual", body == "pointwise" and grad is None)),
-        antiholomorphic=entry.get("antiholomorphic", []),
-        jvp=_plain(entry.get("jvp")),
-        out=_plain(entry.get("out", {})),
-        contiguous=entry.get("contiguous", []),
-        view=bool(entry.get("view", False)),
-        expr=entry.get("expr"),
-        test=_plain(entry.get("test", {})),
-        node=entry.get("node", ""),
-        apart=entry.get("apart", "partly" if file.startswith("pointwise") else ""),
-        kernels=entry.get("kernels", []),
-        host=entry.get("host", False),
-        hidden=bool(entry.get("hidden", False)),
-        aten=_overloads(entry.get("aten")),
-        named=named,
-    )
+    body = _body(entry, sig, where)
+    values: dict[str, Any] = {
+        "python": _default_python(sig),
+        "variants": _default_variants(body, sig, entry),
+        "dual": body == "pointwise" and "grad" not in entry,
+        "apart": "partly" if file.startswith("pointwise") else "",
+        "named": len(sig.returns) > 1 and not sig.returns[0].name.startswith("result"),
+    }
+    values |= {key: entry[key] for key in entry if key not in ("op", "pointwise", "kernel", "cpp")}
+    for key in {"check", "inplace_check"} & entry.keys():
+        values[key] = _checks(entry[key], where)
+    if "grad" in entry:
+        values["grad"] = _gradients(entry["grad"], sig)
+    if "aten" in entry:
+        values["aten"] = _overloads(entry["aten"])
+    op = Op(sig, file, line, body, entry[body], **values)
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
         for result, name in zip(sig.returns, op.out):
             if result.name.startswith("result"):
@@ -299,30 +288,36 @@ def _build(entry: dict, file: str) -> Op:
     return op
 
 
+# Keys whose value is one of a few.
+CHOICES: dict[str, tuple] = {
+    "types": TYPE_SETS,
+    "promote": tuple(PROMOTIONS),
+    "devices": ("same", "any"),
+    "host": (False, True, "sizes"),
+    "apart": ("", "partly", "wholly"),
+    "autocast": (None, *AUTOCASTS),
+}
+
+
 def _validate(op: Op) -> None:
-    first = [a.name for a in op.sig.args[:1]]
-    if op.types not in TYPE_SETS:
-        raise op.fail(f"types is one of {TYPE_SETS}, got '{op.types}'")
-    if op.promote not in PROMOTIONS:
-        raise op.fail(f"promote is one of {tuple(PROMOTIONS)}, got '{op.promote}'")
-    if op.devices not in ("same", "any"):
-        raise op.fail(f"devices is 'same' or 'any', got '{op.devices}'")
-    if op.host not in (False, True, "sizes"):
-        raise op.fail(f"host is true or 'sizes', got '{op.host}'")
+    for key, choices in CHOICES.items():
+        if getattr(op, key) not in choices:
+            raise op.fail(f"{key} is one of {choices}, got '{getattr(op, key)}'")
+    if isinstance(op.numbers, str) and op.numbers not in ("some", "all"):
+        raise op.fail(f"numbers is 'some', 'all' or a list of arguments, got '{op.numbers}'")
+    for variant in op.variants:
+        if variant not in ("inplace", "out"):
+            raise op.fail(f"variants are inplace and out, got '{variant}'")
     if (op.host or op.kernels) and not (op.body == "cpp" and op.dispatched and not op.view):
         raise op.fail("'host' and 'kernels' are for cpp entries that are dispatched")
-    if op.apart not in ("", "partly", "wholly"):
-        raise op.fail(f"apart is 'partly' or 'wholly', got '{op.apart}'")
     if op.dual and op.body != "pointwise":
         raise op.fail("'dual' is for pointwise operators")
-    if op.inplace_grad and (
-        op.body != "pointwise" or "inplace" not in op.variants or list(op.grad or {}) != first
-    ):
+    first = [a.name for a in op.sig.args[:1]]
+    writes_first = op.body == "pointwise" and "inplace" in op.variants
+    if op.inplace_grad and not (writes_first and list(op.grad or {}) == first):
         raise op.fail(
             "'inplace_grad' is for pointwise operators with a gradient in the first argument"
         )
-    if op.autocast is not None and op.autocast not in AUTOCASTS:
-        raise op.fail(f"autocast is one of {tuple(AUTOCASTS)}, got '{op.autocast}'")
     if op.body == "kernel" and not op.mutates:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
@@ -331,15 +326,10 @@ def _validate(op: Op) -> None:
         reason = op.test.get(key, "checked")
         if not isinstance(reason, str) or not reason:
             raise op.fail(f"test: '{key}' is the reason why it is not checked, got {reason}")
-    if isinstance(op.numbers, str) and op.numbers not in ("some", "all"):
-        raise op.fail(f"numbers is 'some', 'all' or a list of arguments, got '{op.numbers}'")
-    grouped = [name.strip() for key in op.grad or {} for name in key.split(",")]
+    grouped = [name for names, _ in gradient_groups(op) for name in names]
     listed = [] if isinstance(op.numbers, str) else op.numbers
     for name in [*grouped, *op.antiholomorphic, *op.contiguous, *listed]:
         op.sig.arg(name)
-    for variant in op.variants:
-        if variant not in ("inplace", "out"):
-            raise op.fail(f"variants are inplace and out, got '{variant}'")
 
 
 def load(folder: Path) -> list[Op]:

@@ -1,0 +1,137 @@
+"""The statements of ``expr:``: a function body in C++ from a definition in the table."""
+
+from __future__ import annotations
+
+import ast
+
+from .expr import Translator
+from .schema import SchemaError
+from .values import LOCAL_TYPES, Value, returned
+
+ERRORS = {
+    "RuntimeError": "kRuntime",
+    "ValueError": "kValue",
+    "IndexError": "kIndex",
+    "TypeError": "kType",
+    "NotImplementedError": "kNotImplemented",
+}
+
+
+def body(translator: Translator, text: str, returns: list[str]) -> list[str]:
+    """Statements ending in return, or one expression; ``returns`` are the results' C++ types."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise translator.fail(f"line {error.lineno} of expr: {error.msg}") from None
+    if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+        tree.body[0] = ast.Return(tree.body[0].value)
+    return _Body(translator, tree, returns).lines()
+
+
+class _Body:
+    def __init__(self, translator: Translator, tree: ast.Module, returns: list[str]):
+        self.translator = translator
+        self.env = translator.env
+        self.tree = tree
+        self.returns = returns
+        self.locals: set[str] = set()
+        # Locals first assigned inside an `if` are declared in front of it, with that value's type.
+        self.hoisted: set[str] = set()
+        self.first_values: dict[str, Value] = {}
+
+    def lines(self) -> list[str]:
+        # An argument that is assigned becomes a local copy.
+        copies = sorted(_assigned(self.tree) & set(self.env))
+        lines = [self._declare(name, f"{name}_var", self.env[name]) for name in copies]
+        return [*lines, *self._statements(self.tree.body)]
+
+    def _statements(self, nodes: list[ast.stmt]) -> list[str]:
+        return [line for node in nodes for line in self._statement(node)]
+
+    def _statement(self, node: ast.stmt) -> list[str]:
+        visit = self.translator.visit
+        if isinstance(node, ast.Return):
+            return [f"return {self._returned(node.value)};"]
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            return self._assign(node.targets[0], visit(node.value))
+        if isinstance(node, ast.AugAssign):
+            target, value = visit(node.target), visit(node.value)
+            return self._assign(node.target, self.translator.binary(node.op, target, value, node))
+        if isinstance(node, ast.If):
+            return self._if(node)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            kind = ERRORS[ast.unparse(node.exc.func)]
+            message = self.translator.message(ast.literal_eval(node.exc.args[0]))
+            return [f"fail(ErrorKind::{kind}, {message});"]
+        if isinstance(node, ast.Expr):
+            return [visit(node.value).cpp + ";"]
+        raise self.translator.unknown(node)
+
+    def _if(self, node: ast.If) -> list[str]:
+        inside = set(ast.walk(node))
+        names = (n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n not in inside)
+        hoisted = (_assigned(node) & {n.id for n in names}) - set(self.env)
+        self.hoisted |= hoisted
+        lines = [f"if ({self.translator.truth(self.translator.visit(node.test))}) {{"]
+        lines += ["  " + line for line in self._statements(node.body)]
+        if node.orelse:
+            lines += ["} else {", *("  " + line for line in self._statements(node.orelse))]
+        self.hoisted -= hoisted
+        declarations = [f"{self._hoisted_type(name)} {name}_{{}};" for name in sorted(hoisted)]
+        return [*declarations, *lines, "}"]
+
+    def _hoisted_type(self, name: str) -> str:
+        value = self.first_values[name]
+        return LOCAL_TYPES.get(value.type) or f"std::decay_t<decltype({value.cpp})>"
+
+    def _assign(self, target: ast.expr, value: Value) -> list[str]:
+        if isinstance(target, ast.Tuple):
+            return self._unpack(target, value)
+        name = target.id  # type: ignore[attr-defined]
+        if name in self.locals:
+            local = self.env[name]
+            as_tensor = local.type == "T" and value.type != "T"
+            return [f"{local.cpp} = {f'Tensor({value.cpp})' if as_tensor else value.cpp};"]
+        if name not in self.hoisted:
+            return [self._declare(name, f"{name}_", value)]
+        self._add_local(name, f"{name}_", value.type)
+        self.first_values[name] = value
+        return [f"{name}_ = {value.cpp};"]
+
+    def _unpack(self, target: ast.Tuple, value: Value) -> list[str]:
+        if not isinstance(value.type, tuple):
+            raise self.translator.fail(
+                "several targets need an operator with several results", target
+            )
+        names = [t.id for t in target.elts]  # type: ignore[attr-defined]
+        for name, kind in zip(names, value.type):
+            self._add_local(name, f"{name}_", kind)
+        return [f"auto [{', '.join(f'{n}_' for n in names)}] = {value.cpp};"]
+
+    def _declare(self, name: str, local: str, value: Value) -> str:
+        self._add_local(name, local, value.type)
+        return f"{LOCAL_TYPES.get(value.type, 'auto')} {local} = {value.cpp};"
+
+    def _add_local(self, name: str, local: str, kind: str | tuple[str, ...]) -> None:
+        self.env[name] = Value(local, kind)
+        self.locals.add(name)
+
+    def _returned(self, node: ast.expr | None) -> str:
+        if node is None:
+            raise SchemaError(f"{self.translator.where}: 'return' needs a value")
+        visit = self.translator.visit
+        if isinstance(node, ast.Tuple):
+            parts = [returned(visit(e), kind) for e, kind in zip(node.elts, self.returns)]
+            return "{" + ", ".join(parts) + "}"
+        value = visit(node)
+        return returned(value, self.returns[0]) if len(self.returns) == 1 else value.cpp
+
+
+def _assigned(tree: ast.AST) -> set[str]:
+    """Names that statements inside `tree` assign."""
+    targets = [
+        n.targets[0] if isinstance(n, ast.Assign) else n.target
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.Assign, ast.AugAssign))
+    ]
+    return {t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)}

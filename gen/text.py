@@ -1,0 +1,23 @@
+"""Pieces of C++ text that every emitter writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def block(head: str, *body: str | Iterable[str]) -> list[str]:
+    """A function, namespace or statement with braces; of the body, lists of lines count as lines."""
+    return [f"{head} {{", *indented(*body), "}"]
+
+
+def indented(*parts: str | Iterable[str]) -> list[str]:
+    return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
+
+
+def quoted(text: str) -> str:
+    """A C++ string literal."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def join_lines(*parts: str) -> str:
+    return "\n".join(parts) + "\n"
