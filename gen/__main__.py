@@ -28,13 +28,13 @@ from .text import join_lines
 
 
 def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
-    """Operators by file stem: each family's entries, some 25 a file."""
-    families: dict[str, list[table.Op]] = {}
+    """Operators by file stem: entries of one family and one level of optimization, some 25 a file."""
+    families: dict[tuple[str, str], list[table.Op]] = {}
     for op in ops:
-        families.setdefault(op.family, []).append(op)
+        families.setdefault((op.family, op.optimize), []).append(op)
     return {
         f"{family}_{first}": members
-        for family, entries in families.items()
+        for (family, _), entries in families.items()
         for first, members in cut(entries, lambda op: op.ident, 40).items()
     }
 
@@ -119,10 +119,15 @@ def generate(ops_folder: Path) -> dict[str, str]:
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
     needed = declare.Needed(known)
+    small = []
     for stem, members in pieces(ops).items():
-        files[f"src/ops_{stem}.cc"] = needed.complete(operators.source_file(members, known))
+        texts = {f"ops_{stem}.cc": operators.source_file(members, known)}
         if any(op.dispatched for op in members):
-            files[f"src/autograd_{stem}.cc"] = needed.complete(autograd.source_file(members, known))
+            texts[f"autograd_{stem}.cc"] = autograd.source_file(members, known)
+        files |= {f"src/{name}": needed.complete(text) for name, text in texts.items()}
+        if members[0].optimize == "size":
+            small += texts
+    files["src/optimize_for_size.txt"] = join_lines(*small)
     methods = public.method_definitions(known)
     for first, names in cut(methods, str, 300).items():
         text = public.methods_file([line for name in names for line in methods[name]])
@@ -132,7 +137,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()
     }
     for name, text in python.binding_files(ops).items():
-        files[f"python/{name}"] = needed.complete(text)
+        files[f"python/{name}"] = needed.complete(text) if name.endswith(".cc") else text
     return files
 
 

@@ -51,6 +51,7 @@ def _dual_operators(op: Op) -> list[Op]:
             types="inexact" if op.types in ("all", "numeric", "inexact") else "floating",
             grad=None if op.grad is None else {},
             jvp="none",
+            optimize=op.optimize,
         )
         derived.append(entry)
         calls[arg.name] = f"{name}(gy, {given})"

@@ -34,18 +34,22 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
     bodies: dict[tuple, Places] = defaultdict(list)
     for place, calls in names.items():
         bodies[tuple((c.op.ident, c.inplace, c.definition) for c in calls)].append(place)
-    files = {}
-    declared: dict[str, list[tuple[str, list[Call]]]] = defaultdict(list)
-    for first, groups in cut(bodies.values(), lambda places: _identifier(*places[0]), 60).items():
-        out = []
-        for places in groups:
-            out += _functions(places, names[places[0]])
-            for owner, name in places:
-                declared[owner].append((name, names[owner, name]))
-        files[f"bindings_{first}.cc"] = _file("python/binding_support.h", *out)
-    files["bindings_groups.cc"] = _file("python/generated.h", *_groups(declared))
+    files, small = {}, []
+    for optimize in ("speed", "size"):
+        chosen = (p for p in bodies.values() if _optimize(names[p[0]]) == optimize)
+        for first, groups in cut(chosen, lambda places: _identifier(*places[0]), 60).items():
+            lines = [line for places in groups for line in _functions(places, names[places[0]])]
+            files[f"bindings_{first}.cc"] = _file("python/binding_support.h", *lines)
+            small += [f"bindings_{first}.cc"] if optimize == "size" else []
+    files["bindings_groups.cc"] = _file("python/generated.h", *_groups(names))
     files["result_types.cc"] = _file("python/generated.h", *_result_types(ops))
+    files["optimize_for_size.txt"] = join_lines(*small)
     return files
+
+
+def _optimize(calls: list[Call]) -> str:
+    """For size where nothing behind the name is for speed."""
+    return "size" if all(call.op.optimize == "size" for call in calls) else "speed"
 
 
 def _file(header: str, *lines: str) -> str:
@@ -188,22 +192,35 @@ def _write_to_out(op: Op, args: list[str], index: int) -> str:
 # --- tables ---
 
 
-def _groups(declared: dict[str, list[tuple[str, list[Call]]]]) -> list[str]:
+def _groups(names: dict[tuple[str, str], list[Call]]) -> list[str]:
     """The functions of each owner, with their docstrings."""
-    out, tables = [], []
-    for owner, entries in declared.items():
-        tables.append(f"PyMethodDef methods_{owner.replace('.', '__')}[] = {{")
-        for name, calls in entries:
-            function = f"py_{_identifier(owner, name)}"
-            out.append(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
-            signature = text_signature(name, calls) if owner == "nn.functional" else ""
-            cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
-            doc = quoted(signature + docstring(name, calls))
-            tables.append(f'  {{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}},')
-        tables.append("  {nullptr, nullptr, 0, nullptr},\n};")
-    out += ["namespace {", *tables, "}  // namespace", "const MethodGroup kMethodGroups[] = {"]
-    out += [f'  {{"{owner}", methods_{owner.replace(".", "__")}}},' for owner in declared]
-    return [*out, "  {nullptr, nullptr},", "};"]
+    functions, tables = [], defaultdict(list)
+    for (owner, name), calls in names.items():
+        function = f"py_{_identifier(owner, name)}"
+        functions.append(
+            f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);"
+        )
+        signature = text_signature(name, calls) if owner == "nn.functional" else ""
+        cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
+        doc = quoted(signature + docstring(name, calls))
+        tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}},')
+    out, groups = [*functions, "namespace {"], []
+    for owner, rows in tables.items():
+        table = f"methods_{owner.replace('.', '__')}"
+        out += [
+            f"PyMethodDef {table}[] = {{",
+            *indented(rows, "{nullptr, nullptr, 0, nullptr},"),
+            "};",
+        ]
+        groups.append(f'{{"{owner}", {table}}},')
+    groups.append("{nullptr, nullptr},")
+    return [
+        *out,
+        "}  // namespace",
+        "const MethodGroup kMethodGroups[] = {",
+        *indented(groups),
+        "};",
+    ]
 
 
 def _result_types(ops: list[Op]) -> list[str]:

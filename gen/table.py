@@ -1,6 +1,7 @@
 """The operator table: ops/**/*.yaml, loaded, validated and resolved into :class:`Op` records.
 
-``KEYS`` lists every key that an entry may have; an unknown one is an error that names file and
+``KEYS`` lists every key that an entry may have, ``FILE_KEYS`` those that a file's first item may
+say of all its entries (``- file: {optimize: size}``); an unknown one is an error that names file and
 line.
 """
 
@@ -47,6 +48,9 @@ KEYS = {
     "host": "true: a hand-written function reads or writes elements itself; 'sizes': and the result's sizes depend on them",
     "test": "inputs for the generated tests",
     "node": "name of the backward node where it is not the operator's, with 'Backward' and a number, or without",
+}
+FILE_KEYS = {
+    "optimize": "'size' for families that are seldom called or spend their time in large kernels: the C++ generated for them is compiled with -Os",
 }
 TYPE_SETS = ("all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool")
 PROMOTIONS = {
@@ -97,6 +101,7 @@ class Op:
     host: bool | str = False
     hidden: bool = False
     aten: list[str] | None = None  # names of PyTorch's overloads; []: an operator of our own
+    optimize: str = "speed"  # or size, for the whole file
     named: bool = False  # several results, named by the signature: a named tuple in Python
 
     @property
@@ -251,7 +256,7 @@ def _body(entry: dict, sig: Signature, where: str) -> str:
     return bodies[0]
 
 
-def _build(entry: dict, file: str) -> Op:
+def _build(entry: dict, file: str, common: dict) -> Op:
     line = entry["__line__"]
     where = f"ops/{file}:{line}"
     entry = _plain(entry)
@@ -266,6 +271,7 @@ def _build(entry: dict, file: str) -> Op:
         raise SchemaError(f"{where}: {error}") from None
     body = _body(entry, sig, where)
     values: dict[str, Any] = {
+        **common,
         "python": _default_python(sig),
         "variants": _default_variants(body, sig, entry),
         "dual": body == "pointwise" and "grad" not in entry,
@@ -294,6 +300,7 @@ CHOICES: dict[str, tuple] = {
     "promote": tuple(PROMOTIONS),
     "devices": ("same", "any"),
     "host": (False, True, "sizes"),
+    "optimize": ("speed", "size"),
     "apart": ("", "partly", "wholly"),
     "autocast": (None, *AUTOCASTS),
 }
@@ -332,13 +339,28 @@ def _validate(op: Op) -> None:
         op.sig.arg(name)
 
 
+def _common(entry: dict, file: str) -> dict[str, Any]:
+    """What the first item of a file, `- file: {...}`, says of all its entries."""
+    common = _plain(entry["file"])
+    for key in common:
+        if key not in FILE_KEYS:
+            known = ", ".join(FILE_KEYS)
+            raise SchemaError(
+                f"ops/{file}:{entry['__line__']}: unknown key '{key}'; known: {known}"
+            )
+    return common
+
+
 def load(folder: Path) -> list[Op]:
     """All entries of all files, in file-name order; SchemaError on the first that is wrong."""
     ops: list[Op] = []
     seen: dict[str, Op] = {}
     for path in sorted(folder.glob("**/*.yaml")):
-        for entry in yaml.load(path.read_text(), _LineLoader) or []:
-            op = _build(entry, str(path.relative_to(folder)))
+        entries = yaml.load(path.read_text(), _LineLoader) or []
+        file = str(path.relative_to(folder))
+        common = _common(entries.pop(0), file) if entries and "file" in entries[0] else {}
+        for entry in entries:
+            op = _build(entry, file, common)
             if op.ident in seen:
                 raise op.fail(f"already defined at {seen[op.ident].where}")
             seen[op.ident] = op

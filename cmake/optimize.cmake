@@ -1,0 +1,31 @@
+# What is compiled for size (-Os): code that runs seldom, or whose time goes into others' loops. A folder says so
+# itself: its optimize_for_size.txt names files of it or patterns (*.cc); lines with # are comments. Of generated code
+# the operator table says it (`- file: {optimize: size}`), and the generator writes such lists.
+
+# The files among ARGN that are compiled for size.
+function(taeda_compiled_for_size result)
+  set(folders ${ARGN})
+  list(TRANSFORM folders REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES folders)
+  set(found "")
+  foreach(folder ${folders})
+    set(list_file ${folder}/optimize_for_size.txt)
+    if(NOT EXISTS ${list_file})
+      continue()
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list_file})
+    file(STRINGS ${list_file} patterns REGEX "^[^#]")
+    foreach(pattern ${patterns})
+      file(GLOB files ${folder}/${pattern})
+      if(NOT files)
+        message(FATAL_ERROR "${list_file}: ${folder} has no ${pattern}")
+      endif()
+      list(APPEND found ${files})
+    endforeach()
+  endforeach()
+  set(chosen ${ARGN})
+  list(REMOVE_ITEM chosen ${found})
+  set(small ${ARGN})
+  list(REMOVE_ITEM small ${chosen})
+  set(${result} ${small} PARENT_SCOPE)
+endfunction()
