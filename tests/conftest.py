@@ -1,17 +1,22 @@
 """What holds for the whole test session."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
+
+# The tests of devices, and the grid, which makes its tensors on either.
+NAMES_DEVICES = re.compile(r"^tests/(device/|ops/test_grid\.py)")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--device",
         default="cpu",
-        help="where the operator grid makes its tensors: cuda, also simulated (TAEDA_CUDA=sim)",
+        help="where tests make their tensors: cuda, also simulated (TAEDA_CUDA=sim)",
     )
 
 
@@ -34,3 +39,31 @@ def no_reference_kernels() -> Iterator[None]:
 
         slow = [name for name in _C._implementations() if " ref" in name]
         assert not slow, slow
+
+
+def default_device(config: pytest.Config, nodeid: str) -> AbstractContextManager:
+    """Tests that name no device make their tensors on that of ``--device``."""
+    device = config.getoption("--device")
+    if device == "cpu" or NAMES_DEVICES.search(nodeid):
+        return nullcontext()
+    from tests import on_device
+
+    return on_device.by_default(device)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    with default_device(collector.config, collector.nodeid):  # constants of modules too
+        return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    mark = item.get_closest_marker("cpu_only")
+    if mark and item.config.getoption("--device") != "cpu":
+        pytest.skip(mark.kwargs["reason"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with default_device(item.config, item.nodeid):
+        return (yield)

@@ -31,7 +31,10 @@ SANITIZED = {
     "tests/bench/test_models.py tests/multiprocessing".split(),
 }
 # What runs once more, or only, with simulated CUDA devices: the driver is chosen once a process.
-SIMULATED = ["tests/device/simulated", "tests/ops/test_grid.py", "--device=cuda"]
+SIMULATED = (
+    "tests/device/simulated tests/ops/test_grid.py tests/autograd tests/nn tests/optim "
+    "--device=cuda"
+).split()
 # Highway has no vectors under the thread sanitizer: last bits and chosen algorithms differ.
 LEFT_OUT = {
     "address": "",

@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+from tests.marks import MADE_IN_BACKWARD
 
 import taeda
 
@@ -220,7 +221,13 @@ def gradient_edges(t):
     return t.autograd.grad(y, edge), edge.output_nr
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=MADE_IN_BACKWARD if name == "saved_tensor_hooks" else ())
+        for name in PROGRAMS
+    ],
+)
 def test_program(both, name):
     both(PROGRAMS[name])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.marks import MADE_IN_BACKWARD
 
 import taeda
 
@@ -70,6 +71,7 @@ def test_every_operator_lists_what_it_gives() -> None:
     assert {"_saved_self", "_raw_saved_result", "_saved_dim"} <= seen
 
 
+@MADE_IN_BACKWARD
 def test_hooks_on_one_saved_tensor() -> None:
     x = leaf(taeda)
     y = x.exp()
@@ -98,6 +100,7 @@ def test_hooks_on_one_saved_tensor() -> None:
         raw.register_hooks(pack)
 
 
+@MADE_IN_BACKWARD
 def test_custom_function() -> None:
     class Double(taeda.autograd.Function):
         @staticmethod

@@ -401,11 +401,20 @@ def test_parameter_containers():
     assert list(nn.ParameterDict().fromkeys(["k"], 1)) == ["k"]
 
 
+SHOWS_ITS_DEVICE = pytest.mark.cpu_only(reason="the text has the device, PyTorch's tensors the CPU")
+
+
 @pytest.mark.parametrize(
     "make",
     [
-        lambda nn, t: nn.ParameterList([t.ones(1), nn.Parameter(t.zeros(2, 3)), "x"]),
-        lambda nn, t: nn.ParameterDict({"b": t.ones(1), "a": t.zeros(2)}),
+        pytest.param(
+            lambda nn, t: nn.ParameterList([t.ones(1), nn.Parameter(t.zeros(2, 3)), "x"]),
+            marks=SHOWS_ITS_DEVICE,
+        ),
+        pytest.param(
+            lambda nn, t: nn.ParameterDict({"b": t.ones(1), "a": t.zeros(2)}),
+            marks=SHOWS_ITS_DEVICE,
+        ),
         lambda nn, t: nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Sequential(nn.Tanh())]),
         lambda nn, t: nn.ModuleDict({"a": nn.Embedding(3, 2), "b": nn.Conv2d(1, 2, 3)}),
         lambda nn, t: nn.Sequential(),

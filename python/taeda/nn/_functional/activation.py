@@ -149,9 +149,9 @@ def _rrelu_slopes(input: Tensor, lower: float, upper: float) -> Tensor:
     Numbers are drawn in double precision and only where they are needed, as in PyTorch.
     """
     below = input.detach() <= 0
-    drawn = taeda.empty(int(below.sum()), dtype=taeda.float64).uniform_(lower, upper)
+    drawn = taeda.empty(int(below.sum()), dtype=taeda.float64, device=input.device)
     slopes = taeda.ones_like(input)
-    slopes[below] = drawn.to(input.dtype)
+    slopes[below] = drawn.uniform_(lower, upper).to(input.dtype)
     return slopes
 
 

@@ -128,7 +128,7 @@ def pack_padded_sequence(
 
     ``enforce_sorted`` False sorts them by length first.
     """
-    lengths = taeda.as_tensor(lengths).to("cpu", taeda.int64)
+    lengths = taeda.as_tensor(lengths, dtype=taeda.int64, device="cpu")
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = taeda.sort(lengths, descending=True)
@@ -168,7 +168,8 @@ def pack_padded_sequence(
             blocks.append(block.reshape((end - start) * size, *input.shape[2:]))
             batch_sizes += [size] * (end - start)
             start = end
-    return PackedSequence(taeda.cat(blocks), taeda.tensor(batch_sizes), sorted_indices, None)
+    sizes = taeda.tensor(batch_sizes, device="cpu")
+    return PackedSequence(taeda.cat(blocks), sizes, sorted_indices, None)
 
 
 def pad_packed_sequence(
