@@ -119,7 +119,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
     needed = declare.Needed(known)
-    small = []
+    small: list[str] = []
     for stem, members in pieces(ops).items():
         texts = {f"ops_{stem}.cc": operators.source_file(members, known)}
         if any(op.dispatched for op in members):

@@ -92,17 +92,49 @@ def test_layer_rules_are_not_too_strict(tmp_path, place, line):
     assert layers.check(tmp_path) == []
 
 
-def test_a_list_of_operators_is_found(tmp_path):
-    names = [f"op{i}" for i in range(30)]
+@pytest.fixture
+def twelve_operators(tmp_path):
+    names = [f"op{i}" for i in range(12)]
     (tmp_path / "ops").mkdir()
+    (tmp_path / "src").mkdir()
     table = "\n".join(f"- op: {name}(Tensor self) -> Tensor" for name in names)
     (tmp_path / "ops" / "some.yaml").write_text(table)
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "few.cc").write_text(", ".join(f'"{name}"' for name in names[:10]))
-    assert lists.check(tmp_path) == []
-    (tmp_path / "src" / "many.cc").write_text("\n".join(f"OP({name})" for name in names))
-    (offence,) = lists.check(tmp_path)
-    assert offence == "src/many.cc:1: lists 30 operators by hand"
+    return tmp_path, names
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda names: "\n".join(f"OP({name})" for name in names),
+        lambda names: ", ".join(f'"{name}"' for name in names),
+        lambda names: f'"{" ".join(names)}".split()',
+        lambda names: f"'{','.join(names)}'",
+        lambda names: '"""\n' + "\n".join(names) + '\n"""',
+        lambda names: f'"{" ".join(names[:4])}" "{" ".join(names[4:])}"',
+    ],
+)
+def test_a_list_of_operators_is_found(twelve_operators, written):
+    root, names = twelve_operators
+    file = root / "src" / "list.cc"
+    file.write_text(written(names[:7]))
+    assert lists.check(root, {}) == []
+    file.write_text("\n" + written(names[:8]))
+    assert lists.check(root, {}) == ["src/list.cc:2: lists 8 operators by hand"]
+    assert lists.check(root, {"src/list.cc": "why"}) == []
+
+
+def test_prose_is_no_list(twelve_operators):
+    root, names = twelve_operators
+    prose = " is one, while ".join(names)
+    (root / "src" / "text.cc").write_text(f'"{prose}"')
+    assert lists.check(root, {}) == []
+
+
+def test_an_allowed_list_that_is_gone_is_an_offence(twelve_operators):
+    root, _ = twelve_operators
+    (root / "src" / "short.cc").write_text('"op0", "op1"')
+    found = lists.check(root, {"src/short.cc": "why", "src/gone.cc": "why"})
+    assert len(found) == 2 and all("take it out of ALLOWED" in line for line in found)
 
 
 def test_symbols_point_one_way(tmp_path):
