@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from taeda import _C
 from taeda._C import Tensor
 
@@ -220,7 +222,7 @@ def _rebuild_meta_tensor(dtype: Any, size: tuple, stride: tuple, requires_grad: 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: tuple, state: Any) -> Tensor:
     """What pickles and checkpoints call for a class of tensors, or one with attributes."""
     tensor = func(*args)
-    if type(tensor) is not new_type:
+    if builtins.type(tensor) is not new_type:  # `type` is a method of this module
         tensor = tensor.as_subclass(new_type)
     from taeda._tensor_state import set_state
 

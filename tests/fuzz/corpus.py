@@ -39,7 +39,7 @@ def archives() -> list[bytes]:
     views = [shared[2:5], shared.reshape(3, 4).t(), taeda.nn.Parameter(shared[:1])]
     dtypes = [taeda.zeros(3).to(d) for d in (taeda.bool, taeda.int8, taeda.half, taeda.cdouble)]
     objects = [taeda.ones(2), model.state_dict(), optimizer.state_dict(), mixed, views, dtypes]
-    return [saved(obj, protocol) for obj in objects for protocol in (2, 4)]
+    return [saved(obj, protocol) for obj in objects for protocol in (0, 1, 2, 4)]
 
 
 def text(content: bytes) -> bytes:

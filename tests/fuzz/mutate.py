@@ -65,8 +65,19 @@ def integer(rng: random.Random) -> bytes:
     return b"\x8a\x09" + value.to_bytes(9, "little", signed=True)
 
 
+def line(rng: random.Random) -> bytes:
+    """An opcode of protocol 0."""
+    number = str(rng.choice(NUMBERS) * rng.choice([1, 1, -1])).encode()
+    code = rng.choice([b"I", b"L", b"F", b"V", b"S", b"P", b"p", b"g", b"c", b"i"])
+    values = [number, number + b"L", b"00", b"01", b"nan", b"-1e999", b"", b"9" * 5000]
+    values += [b"\\ud800\\U0010ffff\\u12", b"'a\\x41'", b'"', b"('storage', 1)", b"0\x00"]
+    return code + rng.choice(values) + rng.choice([b"\n", b"\n", b"\n", b""])
+
+
 def opcode(rng: random.Random) -> bytes:
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
+    if kind == 6:
+        return line(rng)
     if kind == 0:
         return integer(rng)
     if kind == 1:

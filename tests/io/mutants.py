@@ -12,9 +12,8 @@ import random
 import struct
 import zipfile
 
-OPCODES = (
-    b"(.0N12qhjr}])tuaesRbcQJKMXGBCTU\x80\x81\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8f\x90\x93\x94\x95"
-)
+OPCODES = b"(.0N12qhjr}])tuaesRbcQJKMXGBCTUILFVSPpgld"
+OPCODES += b"\x80\x81\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8f\x90\x93\x94\x95"
 NUMBERS = (0, 1, 2, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1)
 LONG_NUMBERS = (*NUMBERS, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 NAMES = (
@@ -40,6 +39,18 @@ NAMES = (
     b"cbuiltins\ncomplex\n",
     b"cbuiltins\nbytearray\n",
     b"c_codecs\nencode\n",
+    b"ccopy_reg\n_reconstructor\n",
+    b"c__builtin__\nobject\n",
+)
+LINES = (
+    b"I7\n",
+    b"I01\n",
+    b"L99999999999L\n",
+    b"F1e5\n",
+    b"Va\\u00e9\n",
+    b"S'a'\n",
+    b"p0\n",
+    b"g0\n",
 )
 
 
@@ -72,7 +83,7 @@ def changed_pickle(rng: random.Random, data: bytes) -> bytes:
     out = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 3, 5))):
         at = rng.randrange(2, len(out))
-        kind = rng.randrange(6)
+        kind = rng.randrange(7)
         if kind == 0:
             out[at] = rng.choice(OPCODES)
         elif kind == 1:
@@ -86,6 +97,8 @@ def changed_pickle(rng: random.Random, data: bytes) -> bytes:
             begin = rng.choice(starts)
             end = out.find(b"\n", out.find(b"\n", begin) + 1) + 1
             out[begin:end] = rng.choice(NAMES)
+        elif kind == 5:
+            out[at:at] = rng.choice(LINES)
         else:
             out[:] = changed_bytes(rng, bytes(out)) or b"."
     return bytes(out)

@@ -69,7 +69,7 @@ def test_an_optimizer_of_many_small_parameters_returns():
     assert back["state"][7_999]["exp_avg"].tolist() == state["state"][7_999]["exp_avg"].tolist()
 
 
-@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("protocol", [0, 1, 2, 4])
 @pytest.mark.parametrize(
     "value",
     [
@@ -88,6 +88,8 @@ def test_an_optimizer_of_many_small_parameters_returns():
         [b"x%d" % i for i in range(20_000)],
         [taeda.ones(1)] * 100_000,
         [((i,),) for i in range(30_000)],
+        [frozenset([i]) for i in range(30_000)],
+        {frozenset([(i, i + 1), (i,)]): i for i in range(10_000)},
     ],
     ids=lambda value: f"{type(value).__name__} of {str(next(iter(value)))[:12]}",
 )
@@ -208,11 +210,15 @@ def calls(function, args, count):
         b"(" + text(b"storage") + b"ctorch\nFloatStorage\n" + text(b"0") + text(b"cpu")
         + b"K\x01tq\0" + b"h\0Q0" * 1_000_000 + b"N",
         b"(" + b"\x8f" * 1_500_000 + b"t",
+        b"}(" + b"".join(b"L%dL\nN" % (i * MODULUS) for i in range(1, 60_000)) + b"u",
+        b"}(" + b"".join(b"(" + key + b"\x91N" for key in COLLIDING) + b"u",
+        b"(" + b"I1\nI2\n" * 50 + b"(" + b"".join(COLLIDING[:3000]) + b"\x91p0\n"
+        + b"}g0\nNs" + b"0}g0\nNs" * 300_000,
     ],
     ids="""integers integers-in-a-set integers-in-an-OrderedDict set-of-integers one-key-again
         tuples complexes huge-integers-that-are-equal texts-that-are-equal shared-tuples wide-tuple
         tensors parameters attributes sets-of-a-list counters sizes encode states storages
-        empty-sets""".split(),
+        empty-sets integers-as-text frozensets one-large-frozenset""".split(),
 )  # fmt: skip
 def test_what_would_take_long_or_much_is_refused(body):
     with pytest.raises(pickle.UnpicklingError, match=r"would take longer|more objects") as error:

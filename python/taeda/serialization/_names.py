@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pickle import UnpicklingError
 from typing import Any
 
@@ -59,8 +60,26 @@ def named_storage(untyped: Any, kind: StorageType) -> Any:
     return taeda.storage.TypedStorage(untyped, kind.dtype)
 
 
+_TEXT_ID = re.compile(
+    r"\('storage', <class 'torch\.(?:storage\.)?(\w{1,30})'>, '(\d{1,20})', "
+    r"'(\w{1,20}(?::\d{1,5})?)', (\d{1,20})(?:, None)?\)",
+    re.ASCII,
+)
+
+
+def _from_text(text: str) -> Any:
+    """What PyTorch means by an id in protocol 0, which is the ``str`` of a tuple there; it does not
+    read these files itself."""
+    match = _TEXT_ID.fullmatch(text)
+    if not match or match[1] not in STORAGE_DTYPES:
+        return None
+    return "storage", StorageType(match[1]), match[2], match[3], int(match[4])
+
+
 def check_storage_id(pid: Any, lengths: tuple[int, ...]) -> tuple[StorageType, str, str, int]:
     """(class, key, location, number of elements) of a persistent id, which may be anything."""
+    if type(pid) is str:
+        pid = _from_text(pid)
     if type(pid) is not tuple or len(pid) not in lengths or pid[0] != "storage":
         raise UnpicklingError("load: the file refers to something else than a storage")
     kind, key, location, numel = pid[1:5]

@@ -1,19 +1,23 @@
 """Pickles with the names that PyTorch uses, storages left out to be written beside.
 
-Python's own pickler in its Python form, because names can be changed only there: what is
-``taeda._utils`` here is ``torch._utils`` in the file.
+``_C._pickle`` writes plain values, containers and tensors. The rules here describe every other
+object to it, and say its name in a file: what is ``taeda._utils`` here is ``torch._utils`` there.
 """
 
 from __future__ import annotations
 
-import io
+import codecs
+import copyreg
+import functools
+import importlib
 import pickle
+from _compat_pickle import REVERSE_IMPORT_MAPPING, REVERSE_NAME_MAPPING
 from collections import OrderedDict
-from struct import pack
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda._tensor_state import state_of
 
 from ._names import STORAGE_NAMES
@@ -22,22 +26,30 @@ from ._rebuild import check_layout
 __all__ = ["dump"]
 
 
-class _Global:
-    """A name in the file. Only ever compared by identity, so each is made once."""
+class Name(NamedTuple):
+    """A class or function by its name in the file."""
 
-    def __init__(self, module: str, name: str) -> None:
-        self.module = module
-        self.name = name
-
-    def __call__(self) -> None:  # the pickler asks that functions be callable
-        raise TypeError(f"{self.module}.{self.name} is a name in a file")
+    module: str
+    name: str
 
 
-_globals: dict[tuple[str, str], _Global] = {}
+class StorageReference(NamedTuple):
+    """A storage, and the dtype that the file says of it; None: bytes of no type."""
+
+    storage: Any
+    dtype: Any
 
 
-def _name(module: str, name: str) -> _Global:
-    return _globals.setdefault((module, name), _Global(module, name))
+class Reduction(NamedTuple):
+    """How an object is made again: the parts that are written first, the opcodes that make it of
+    them, and what it is filled with."""
+
+    parts: tuple
+    opcodes: bytes
+    state: Any = None
+    items: Any = None
+    pairs: Any = None
+    setter: Any = None
 
 
 class SavedStorage(NamedTuple):
@@ -48,220 +60,171 @@ class SavedStorage(NamedTuple):
     dtype: Any  # None: bytes of no type
 
 
-class _StorageReference:
-    """Stands for a storage in what is pickled; becomes a persistent id."""
-
-    def __init__(self, storage: Any, key: int, type_name: str, numel: int) -> None:
-        self.storage = storage
-        self.key = key
-        self.type_name = type_name
-        self.numel = numel
+@functools.cache  # the pickle knows by identity what it has written before
+def _name(module: str, name: str) -> Name:
+    return Name(module, name)
 
 
-_TUPLES = (pickle.EMPTY_TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)
-_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
+def _storage_names() -> dict[Any, Name]:
+    names: dict[Any, Name] = {d: _name("torch", name) for d, name in STORAGE_NAMES.items()}
+    names[None] = _name("torch.storage", "UntypedStorage")
+    return names
 
 
-class Pickler(_PythonPickler):
-    """Collects the storages it meets in ``storages``, in order of their keys."""
+_SINGLETON_TYPES = (type(None), type(NotImplemented), type(...))
 
-    dispatch = _PythonPickler.dispatch.copy()
 
-    def __init__(self, file: io.BytesIO, protocol: int) -> None:
-        super().__init__(file, protocol)
-        self.storages: list[SavedStorage] = []
-        self._keys: dict[int, int] = {}
-        self._locations: dict[str, str] = {}  # each text as one object, which the memo needs
+class _Rules:
+    """What ``_C._pickle`` asks about all that it does not write itself."""
 
-    # --- storages ---
+    name = Name
+    storage = StorageReference
+    rebuild_tensor = _name("torch._utils", "_rebuild_tensor_v2")
+    ordered_dict = OrderedDict
+    storage_names = _storage_names()
 
-    def _key(self, storage: Any, nbytes: int, dtype: Any) -> int:
-        # The storage objects are kept, so an id stands for one storage all the while.
-        key = self._keys.get(id(storage))
-        if key is None:
-            key = self._keys[id(storage)] = len(self.storages)
-            self.storages.append(SavedStorage(storage, nbytes, dtype))
-            return key
-        saved = self.storages[key]
-        if saved.dtype is None:
-            self.storages[key] = saved._replace(dtype=dtype)
-        elif dtype is not None and saved.dtype != dtype and nbytes:
-            raise RuntimeError(
-                "Cannot save multiple tensors or storages that view the same data as different "
-                "types"
-            )
-        if saved.nbytes != nbytes:
-            raise RuntimeError("save: a storage changed its size while it was saved")
-        return key
+    def __init__(self, protocol: int) -> None:
+        self.protocol = protocol
 
-    def _reference(self, storage: Any, dtype: Any) -> _StorageReference:
-        nbytes = storage.nbytes()
-        key = self._key(storage, nbytes, dtype)
-        return _StorageReference(storage, key, STORAGE_NAMES[dtype], nbytes // dtype.itemsize)
-
-    def persistent_id(self, obj: Any) -> tuple | None:
-        if isinstance(obj, taeda.storage.TypedStorage):
-            obj = self._reference(obj._untyped_storage, obj.dtype)
-        elif isinstance(obj, taeda.UntypedStorage):
-            nbytes = obj.nbytes()
-            obj = _StorageReference(obj, self._key(obj, nbytes, None), "UntypedStorage", nbytes)
-        elif type(obj) is not _StorageReference:
-            return None
-        type_name = _name("torch", obj.type_name)
-        if obj.type_name == "UntypedStorage":
-            type_name = _name("torch.storage", obj.type_name)
-        return ("storage", type_name, str(obj.key), str(obj.storage.device), obj.numel)
-
-    # --- objects ---
-
-    def reducer_override(self, obj: Any) -> Any:
+    def describe(self, obj: Any) -> Name | StorageReference | Reduction:
+        kind = type(obj)
         if isinstance(obj, Tensor):
-            return self._reduce_tensor(obj)
-        if isinstance(obj, taeda.Size):
-            return _name("torch", "Size"), (tuple(obj),)
-        if isinstance(obj, taeda.device):
-            return _name("torch", "device"), (str(obj),)
-        return NotImplemented
+            return self._tensor(obj)
+        if isinstance(obj, taeda.storage.TypedStorage):
+            return StorageReference(obj._untyped_storage, obj.dtype)
+        if isinstance(obj, type):
+            if obj in _SINGLETON_TYPES:
+                return _call(type, {type(None): None, type(...): ...}.get(obj, NotImplemented))
+            return self._global(obj)
+        if kind in (FunctionType, BuiltinFunctionType):
+            return self._global(obj)
+        if kind is taeda.dtype:
+            return _name("torch", str(obj).partition(".")[2])
+        if kind is taeda.Size:
+            return _call(_name("torch", "Size"), tuple(obj))
+        if kind is taeda.device:
+            return _call(_name("torch", "device"), str(obj))
+        if kind in (bytes, bytearray, set, frozenset):
+            return self._old_form(obj)
+        return self._reduced(obj)
 
-    def save_tensor(self, tensor: Tensor) -> None:
-        """The opcodes of a plain tensor, written straight out: files of many small ones consist of
-        these, and the general way through every part of the description takes three times as long.
-        """
-        function, args = self._reduce_plain(tensor)
-        if len(args) != 6:
-            return self.save_reduce(function, args, obj=tensor)
-        reference, offset, size, stride, requires_grad, _ = args
-        self._save_known(function)
-        self.write(pickle.MARK)
-        self._save_storage(reference)
-        self._save_number(offset)
-        self._save_numbers(size)
-        self._save_numbers(stride)
-        self.write(pickle.NEWTRUE if requires_grad else pickle.NEWFALSE)
-        self._save_known(OrderedDict)  # of hooks
-        self.write(pickle.EMPTY_TUPLE + pickle.REDUCE + pickle.TUPLE + pickle.REDUCE)
-        self.memoize(tensor)
+    def _old_form(self, obj: Any) -> Reduction:
+        """A plain value for which the protocol has no opcode yet."""
+        kind = type(obj)
+        if kind is bytes:
+            return _call(codecs.encode, str(obj, "latin1"), "latin1")
+        if kind is bytearray:
+            return _call(kind, bytes(obj)) if obj else _call(kind)
+        return _call(kind, list(obj))
 
-    dispatch[Tensor] = save_tensor
+    # --- tensors ---
 
-    def _save_storage(self, reference: _StorageReference) -> None:
-        identity = self.persistent_id(reference)
-        assert identity is not None  # that of a storage
-        _, type_name, key, location, numel = identity
-        self.write(pickle.MARK)
-        self._save_known("storage")
-        self._save_known(type_name)
-        self.write(pickle.BINUNICODE + pack("<I", len(key)) + key.encode())
-        self._save_known(self._locations.setdefault(location, location))
-        self._save_number(numel)
-        self.write(pickle.TUPLE + pickle.BINPERSID)
-
-    def _save_known(self, obj: Any) -> None:
-        """What has most likely been saved before."""
-        known = self.memo.get(id(obj))
-        if known is None:
-            self.save(obj)
-        else:
-            self.write(self.get(known[0]))
-
-    def _save_number(self, number: int) -> None:
-        if number < 256:
-            self.write(pickle.BININT1 + number.to_bytes(1, "little"))
-        else:
-            self.save_long(number)
-
-    def _save_numbers(self, numbers: tuple[int, ...]) -> None:
-        if len(numbers) > 3:
-            self.write(pickle.MARK)
-        for number in numbers:
-            self._save_number(number)
-        self.write(_TUPLES[len(numbers)] if len(numbers) <= 3 else pickle.TUPLE)
-
-    def _reduce_tensor(self, tensor: Tensor) -> Any:
+    def _tensor(self, tensor: Tensor) -> Reduction:
         kind = type(tensor)
-        if kind is Tensor and not tensor.__dict__:
-            return NotImplemented  # save_tensor()
         if kind is taeda.nn.Parameter:
-            data = tensor.detach()
-            attributes = dict(tensor.__dict__)
-            args: tuple = (data, tensor.requires_grad, OrderedDict())
-            if attributes:
+            args: tuple = (tensor.detach(), tensor.requires_grad, OrderedDict())
+            if tensor.__dict__:
                 rebuild = _name("torch._utils", "_rebuild_parameter_with_state")
-                return rebuild, (*args, attributes)
-            return _name("torch._utils", "_rebuild_parameter"), args
+                return _call(rebuild, *args, dict(tensor.__dict__))
+            return _call(_name("torch._utils", "_rebuild_parameter"), *args)
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
-            return tensor.__reduce_ex__(self.proto)  # type: ignore[return-value]
-        plain = tensor.as_subclass(Tensor)
-        function, args = self._reduce_plain(plain)
+            return self._reduced(tensor)
+        function, args = self._plain(tensor.as_subclass(Tensor))
+        if kind is Tensor and not tensor.__dict__:
+            return _call(function, *args)
         rebuild = _name("torch._tensor", "_rebuild_from_type_v2")
-        return rebuild, (function, kind, args, state_of(tensor))
+        return _call(rebuild, function, kind, args, state_of(tensor))
 
-    def _reduce_plain(self, tensor: Tensor) -> tuple:
+    def _plain(self, tensor: Tensor) -> tuple[Name, tuple]:
+        """The function that rebuilds a tensor without attributes, and its arguments."""
         size, stride = tuple(tensor.size()), tuple(tensor.stride())
-        if tensor.grad_fn is not None:
-            tensor = tensor.detach()
-            requires_grad = True
-        else:
-            requires_grad = tensor.requires_grad
         if tensor.device.type == "meta":
             rebuild = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
-            return rebuild, (tensor.dtype, size, stride, requires_grad)
-        storage = self._reference(tensor.untyped_storage(), tensor.dtype)
-        offset, itemsize = tensor.storage_offset(), tensor.dtype.itemsize
-        check_layout(storage.numel * itemsize, itemsize, offset, size, stride, "save")
-        return _name("torch._utils", "_rebuild_tensor_v2"), (
-            storage,
-            offset,
-            size,
-            stride,
-            requires_grad,
-            OrderedDict(),
+            return rebuild, (tensor.dtype, size, stride, tensor.requires_grad)
+        storage, offset = tensor.untyped_storage(), tensor.storage_offset()
+        check_layout(storage.nbytes(), tensor.dtype.itemsize, offset, size, stride, "save")
+        typed = taeda.storage.TypedStorage(storage, tensor.dtype)
+        return self.rebuild_tensor, (
+            *(typed, offset, size, stride),
+            *(tensor.requires_grad, OrderedDict()),
         )
 
     # --- names ---
 
-    def save_foreign_global(self, obj: _Global) -> None:
-        self._write_global(obj.module, obj.name)
-        self.memoize(obj)
-
-    dispatch[_Global] = save_foreign_global
-
-    def save_dtype(self, obj: Any) -> None:
-        self._write_global("torch", str(obj).partition(".")[2])
-        self.memoize(obj)
-
-    dispatch[taeda.dtype] = save_dtype
-
-    def _write_global(self, module: str, name: str) -> None:
-        if self.proto >= 4:
-            self.save(module)
-            self.save(name)
-            self.write(pickle.STACK_GLOBAL)
-        else:
-            self.write(pickle.GLOBAL + module.encode() + b"\n" + name.encode() + b"\n")
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
+    def _global(self, obj: Any, name: str | None = None) -> Any:
+        """A class or function that whoever reads the file can import."""
+        name = name or getattr(obj, "__qualname__", None) or obj.__name__
         module = getattr(obj, "__module__", None) or ""
-        if module != "taeda" and not module.startswith("taeda."):
-            super().save_global(obj, name)
-            return
-        self._write_global("torch" + module.removeprefix("taeda"), name or obj.__qualname__)
-        self.memoize(obj)
+        if module == "taeda" or module.startswith("taeda."):
+            return Name("torch" + module.removeprefix("taeda"), name)
+        module = pickle.whichmodule(obj, name)  # type: ignore[attr-defined]
+        try:
+            parent: Any = importlib.import_module(module)
+            *outer, last = name.split(".")
+            parent = functools.reduce(getattr, outer, parent)
+            found = getattr(parent, last) if "<locals>" not in outer else None
+        except (ImportError, AttributeError, KeyError):
+            found = None
+        if found is not obj:
+            raise pickle.PicklingError(
+                f"Can't pickle {obj!r}: it's not found as {module}.{name}, or it is another object"
+            )
+        if self.protocol >= 4:
+            return Name(module, name)
+        if outer:
+            return _call(getattr, parent, last)
+        if self.protocol < 3:  # what Python 2 calls them
+            module, name = REVERSE_NAME_MAPPING.get((module, name), (module, name))
+            module = REVERSE_IMPORT_MAPPING.get(module, module)
+        return Name(module, name)
 
-    def save_type(self, obj: Any) -> None:
-        if obj in (type(None), type(NotImplemented), type(...)):
-            super().save_type(obj)
-        else:
-            self.save_global(obj)
+    # --- everything else ---
 
-    dispatch[type(pickle.dumps)] = save_global  # builtin functions
-    dispatch[type(lambda: None)] = save_global
-    dispatch[type] = save_type
+    def _reduced(self, obj: Any) -> Any:
+        """What the class of an object says about it, by ``copyreg`` or ``__reduce_ex__``."""
+        reduce = copyreg.dispatch_table.get(type(obj))
+        value = reduce(obj) if reduce else obj.__reduce_ex__(self.protocol)
+        if isinstance(value, str):
+            return self._global(obj, value)
+        if not isinstance(value, tuple) or not 2 <= len(value) <= 6:
+            raise pickle.PicklingError(
+                f"__reduce__ of {type(obj).__name__} must return a string or a tuple of 2 to 6 "
+                f"values, got {type(value).__name__}"
+            )
+        function, args, state, *rest = (*value, None)[: max(3, len(value))]
+        if not isinstance(args, tuple):
+            raise pickle.PicklingError(
+                f"second item of the tuple returned by __reduce__ of {type(obj).__name__} must be "
+                f"a tuple, got {type(args).__name__}"
+            )
+        return Reduction(*self._maker(function, args), state, *rest)
+
+    def _maker(self, function: Any, args: tuple) -> tuple[tuple, bytes]:
+        """(the parts, the opcodes) of a call, or of an object made by its class's ``__new__``."""
+        name = getattr(function, "__name__", "") if self.protocol >= 2 else ""
+        if name == "__newobj__":
+            return (args[0], args[1:]), pickle.NEWOBJ
+        if name == "__newobj_ex__":
+            if self.protocol >= 4:
+                return args, pickle.NEWOBJ_EX
+            kind, positional, keywords = args
+            made = functools.partial(kind.__new__, kind, *positional, **keywords)
+            return (made, ()), pickle.REDUCE
+        if not callable(function) and type(function) is not Name:
+            raise pickle.PicklingError(
+                "first item of the tuple returned by __reduce__ must be callable, "
+                f"got {type(function).__name__}"
+            )
+        return (function, args), pickle.REDUCE
+
+
+def _call(function: Any, *args: Any) -> Reduction:
+    return Reduction((function, args), pickle.REDUCE)
 
 
 def dump(obj: Any, protocol: int) -> tuple[bytes, list[SavedStorage]]:
     """(the pickle, the storages it refers to by number)"""
-    file = io.BytesIO()
-    pickler = Pickler(file, protocol)
-    pickler.dump(obj)
-    return file.getvalue(), pickler.storages
+    if protocol < 0:
+        protocol = pickle.HIGHEST_PROTOCOL
+    data, storages = _C._pickle(obj, protocol, _Rules(protocol))
+    return data, [SavedStorage(*storage) for storage in storages]

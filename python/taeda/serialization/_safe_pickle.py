@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from copyreg import _reconstructor  # type: ignore[attr-defined]
 from pickle import UnpicklingError
 from typing import Any
 
@@ -65,10 +66,21 @@ def _bytearray(*args: Any) -> bytearray:
     raise UnpicklingError("load: bytearray was given something else than bytes")
 
 
+def _bytes() -> bytes:
+    # How protocol 2 writes b"", and no other.
+    return b""
+
+
 def _complex(real: Any = 0.0, imag: Any = 0.0) -> complex:
     if type(real) not in (int, float) or type(imag) not in (int, float):
         raise UnpicklingError("load: complex was given something else than numbers")
     return complex(real, imag)
+
+
+# What a class may be derived from whose objects protocols 0 and 1 describe; long and unicode are
+# Python 2's. No file can call them.
+_BASES: dict[str, type] = {kind.__name__: kind for kind in (object, dict, list, tuple, float)}
+_BASES.update(int=int, long=int, str=str, unicode=str)
 
 
 def _layout(name: Any) -> Any:
@@ -89,7 +101,10 @@ def _allowed() -> dict[str, Any]:
         "torch.serialization._get_layout": _layout,
         "torch.Tensor": Tensor,
     }
+    table["copyreg._reconstructor"] = table["copy_reg._reconstructor"] = _reconstructor
     for module in ("builtins", "__builtin__"):
+        table.update((f"{module}.{name}", kind) for name, kind in _BASES.items())
+        table[f"{module}.bytes"] = _bytes
         table[f"{module}.bytearray"] = _bytearray
         table[f"{module}.complex"] = _complex
         table[f"{module}.set"] = set
@@ -109,7 +124,7 @@ _table: dict[str, Any] | None = None
 _TENSOR_MAKERS: tuple[Callable, ...] = (*_rebuild.REBUILD.values(), _rebuild.parameter)
 # Checked functions that a file may call, and what that costs at most: (bytes, nanoseconds).
 _COSTS: dict[Callable, tuple[int, int]] = {
-    **dict.fromkeys((_encode, _bytearray, _complex, _layout), (100, 1000)),
+    **dict.fromkeys((_encode, _bytes, _bytearray, _complex, _layout), (100, 1000)),
     **dict.fromkeys((_size, _device), (150, 1200)),
     **dict.fromkeys(_TENSOR_MAKERS, (1500, 10_000)),
 }
@@ -160,6 +175,8 @@ class _Rules:
         """REDUCE with a function that is not in ``costs``."""
         if function is _rebuild_from_type_v2:
             self._check_subclass(args)
+        elif function is _reconstructor:
+            self._check_reconstructed(args)
         elif function is Tensor:
             raise UnpicklingError("load: torch.Tensor cannot be called by a file")
         elif isinstance(function, (StorageType, taeda.dtype)) or not callable(function):
@@ -186,11 +203,27 @@ class _Rules:
         ):
             raise UnpicklingError("load: the attributes of a tensor are not a dict")
 
-    def make(self, kind: Any, args: tuple) -> Any:
-        """NEWOBJ"""
+    def _check_class(self, kind: Any) -> None:
         if not _is_one_of(kind, self.user_values) or not isinstance(kind, type):
             raise UnpicklingError(f"load: objects of type {_name(kind)} are not made")
-        return kind.__new__(kind, *args)
+
+    def _check_reconstructed(self, args: tuple) -> None:
+        """An object in protocol 0 or 1: of its class, the plain type below it, and that's value."""
+        if len(args) != 3:
+            raise UnpicklingError("load: an object of protocol 0 is described by three values")
+        self._check_class(args[0])
+        if not _is_one_of(args[1], _BASES.values()) or not issubclass(args[0], args[1]):
+            raise UnpicklingError(f"load: {_name(args[0])} is not derived from {_name(args[1])}")
+
+    def make(self, kind: Any, args: Any, keywords: Any = None) -> Any:
+        """NEWOBJ and NEWOBJ_EX"""
+        self._check_class(kind)
+        keywords = {} if keywords is None else keywords
+        if type(args) is not tuple or type(keywords) is not dict:
+            raise UnpicklingError("load: an object is made of something else than arguments")
+        if not all(type(key) is str for key in keywords):
+            raise UnpicklingError("load: the name of an argument is not text")
+        return kind.__new__(kind, *args, **keywords)
 
     def build(self, target: Any, state: Any) -> None:
         """BUILD"""

@@ -6,6 +6,7 @@ namespace taeda::python {
 namespace {
 
 constexpr int kMaxKeyDepth = 20, kMaxArgumentDepth = 2;
+constexpr int64_t kSetComparison = 5;
 
 uint64_t mix(uint64_t x) {  // splitmix64
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -24,8 +25,8 @@ int64_t long_bytes(PyObject* value) {
 
 // Text and bytes have hashes that a file cannot choose, short integers different ones.
 bool has_chosen_hash(PyObject* key) {
-  return PyTuple_Check(key) || PyFloat_CheckExact(key) || PyComplex_CheckExact(key) ||
-         (PyLong_CheckExact(key) && long_bytes(key) > 7);
+  return PyTuple_Check(key) || PyFrozenSet_Check(key) || PyFloat_CheckExact(key) ||
+         PyComplex_CheckExact(key) || (PyLong_CheckExact(key) && long_bytes(key) > 7);
 }
 
 }  // namespace
@@ -85,16 +86,38 @@ int64_t UnpickleBudget::key_effort(PyObject* key, int depth) {
   } else if (PyLong_CheckExact(key)) {
     effort += long_bytes(key) / 2;
   } else if (PyTuple_CheckExact(key) || Py_TYPE(key) == size_type) {
-    if (depth == kMaxKeyDepth) rules_.fail("load: a key of a dict or set is nested too deeply");
+    check_depth(depth);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); i++) {
       effort += key_effort(PyTuple_GET_ITEM(key, i), depth + 1);
       charge({0, 5});  // for looking at it: shared parts of it may be there many times
     }
+  } else if (PyFrozenSet_CheckExact(key)) {
+    effort += set_effort(key, depth);
+  } else if (rules_.is_of_user(key)) {
+    charge(kUser);
   } else if (!PyFloat_CheckExact(key) && !PyBool_Check(key) && key != Py_None &&
              !PyComplex_CheckExact(key) && !is_dtype(key) && !is_device(key)) {
     rules_.fail("load: a dict or set has a key of type {}", type_name(key));
   }
   return effort;
+}
+
+void UnpickleBudget::check_depth(int depth) const {
+  if (depth == kMaxKeyDepth) rules_.fail("load: a key of a dict or set is nested too deeply");
+}
+
+// Equal sets of n elements with one hash are compared in n^2 steps.
+int64_t UnpickleBudget::set_effort(PyObject* set, int depth) {
+  check_depth(depth);
+  const PyRef items = PyRef::check(PySequence_Tuple(set));
+  int64_t effort = 0, chosen = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); i++) {
+    PyObject* const item = PyTuple_GET_ITEM(items.get(), i);
+    effort += key_effort(item, depth + 1);
+    chosen += has_chosen_hash(item);
+    charge({0, 15});
+  }
+  return effort + kSetComparison * chosen * chosen;
 }
 
 }  // namespace taeda::python

@@ -46,6 +46,8 @@ class UnpickleBudget {
   [[noreturn]] void fail() const;
   void charge_bytes(int64_t count) { charge({4 * count, count / 8}); }
   int64_t key_effort(PyObject* key, int depth = 0);
+  int64_t set_effort(PyObject* set, int depth);
+  void check_depth(int depth) const;
 
   Cost left_;
   const UnpickleRules& rules_;

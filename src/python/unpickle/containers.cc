@@ -10,6 +10,7 @@ PyRef UnpickledContainers::frozen_set(const std::vector<PyRef>& values) {
 }
 
 void UnpickledContainers::append(PyObject* target, const std::vector<PyRef>& values) {
+  if (PyList_Check(target) && rules_.is_of_user(target)) return append_to_user(target, values);
   const bool is_list = PyList_CheckExact(target);
   if (!is_list && Py_TYPE(target) != &PySet_Type)
     rules_.fail("load: values are appended to a {}", type_name(target));
@@ -24,10 +25,27 @@ void UnpickledContainers::append(PyObject* target, const std::vector<PyRef>& val
 }
 
 void UnpickledContainers::set_items(PyObject* target, const std::vector<PyRef>& values) {
-  if (!PyDict_CheckExact(target) && !PyODict_CheckExact(target) && !is_counter(target))
+  const bool of_user = PyDict_Check(target) && rules_.is_of_user(target);
+  if (!PyDict_CheckExact(target) && !PyODict_CheckExact(target) && !is_counter(target) && !of_user)
     rules_.fail("load: items are set on a {}", type_name(target));
   for (size_t i = 0; i < values.size(); i += 2)
-    set_item(target, values[i].get(), values[i + 1].get());
+    of_user ? set_item_of_user(target, values[i].get(), values[i + 1].get())
+            : set_item(target, values[i].get(), values[i + 1].get());
+}
+
+// As Python's unpickler does, by the class's own methods.
+void UnpickledContainers::append_to_user(PyObject* target, const std::vector<PyRef>& values) {
+  static PyObject* const name = interned("append");
+  for (const PyRef& value : values) {
+    budget_.charge(kUser);
+    PyRef::check(PyObject_CallMethodOneArg(target, name, value.get()));
+  }
+}
+
+void UnpickledContainers::set_item_of_user(PyObject* target, PyObject* key, PyObject* value) {
+  budget_.charge(kUser);
+  budget_.charge_key(target, key, kKey);
+  check_status(PyObject_SetItem(target, key, value));
 }
 
 PyRef UnpickledContainers::call(PyObject* type, PyObject* args) {

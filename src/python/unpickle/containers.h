@@ -23,6 +23,8 @@ class UnpickledContainers {
  private:
   void add_key(PyObject* set, PyObject* key);
   void set_item(PyObject* target, PyObject* key, PyObject* value);
+  void append_to_user(PyObject* target, const std::vector<PyRef>& values);
+  void set_item_of_user(PyObject* target, PyObject* key, PyObject* value);
   PyObject* optional_argument(PyObject* args, const char* type) const;
   PyRef make_set(PyRef set, PyObject* args);
   PyRef make_ordered_dict(PyObject* args);

@@ -33,9 +33,11 @@ class PickleReader {
     std::memcpy(&value, &bits, sizeof(value));
     return value;
   }
-  std::string_view line() {
-    const size_t end = data_.substr(at_, 4096).find('\n');
-    if (end == std::string_view::npos) rules_.fail("load: a name in the pickle has no end");
+  // Up to the end of a line, of names and numbers: those are short.
+  std::string_view short_line() { return line(4096); }
+  std::string_view line(size_t limit = std::string_view::npos) {
+    const size_t end = data_.substr(at_, limit).find('\n');
+    if (end == std::string_view::npos) rules_.fail("load: a line in the pickle has no end");
     const std::string_view text = data_.substr(at_, end);
     at_ += end + 1;
     return text;

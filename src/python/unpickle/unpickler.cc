@@ -23,7 +23,7 @@ PyRef Unpickler::load() {
 
 void Unpickler::check_protocol() {
   const uint64_t version = reader_.number(1);
-  if (version < 2 || version > 5) rules_.fail("load: pickle protocol {} is not supported", version);
+  if (version > 5) rules_.fail("load: pickle protocol {} is not supported", version);
 }
 
 // --- values ---
@@ -49,10 +49,9 @@ void Unpickler::push_utf8(uint64_t bytes) {
   push_text(PyUnicode_DecodeUTF8(raw.data(), static_cast<Py_ssize_t>(raw.size()), "surrogatepass"));
 }
 
-void Unpickler::push_bytes(uint64_t bytes) {
-  const std::string_view raw = reader_.take(bytes);
+void Unpickler::push_bytes(std::string_view raw) {
   push_new(PyBytes_FromStringAndSize(raw.data(), static_cast<Py_ssize_t>(raw.size())),
-           text_cost(static_cast<int64_t>(bytes)));
+           text_cost(static_cast<int64_t>(raw.size())));
 }
 
 void Unpickler::push_byte_array(uint64_t bytes) {
@@ -62,9 +61,8 @@ void Unpickler::push_byte_array(uint64_t bytes) {
 }
 
 // Python 2's str.
-void Unpickler::push_byte_string(uint64_t bytes) {
-  if (std::string_view(encoding_) == "bytes") return push_bytes(bytes);
-  const std::string_view raw = reader_.take(bytes);
+void Unpickler::push_byte_string(std::string_view raw) {
+  if (std::string_view(encoding_) == "bytes") return push_bytes(raw);
   push_text(PyUnicode_Decode(raw.data(), static_cast<Py_ssize_t>(raw.size()), encoding_, nullptr));
 }
 
@@ -76,6 +74,16 @@ void Unpickler::push_tuple(std::vector<PyRef> items) {
   for (Py_ssize_t i = 0; i < size; i++)
     PyTuple_SET_ITEM(tuple.get(), i, items[static_cast<size_t>(i)].release());
   push(std::move(tuple), {kTuple.memory + 8 * size, kTuple.effort});
+}
+
+void Unpickler::push_list(const std::vector<PyRef>& values) {
+  push_new(PyList_New(0), kList);
+  append(values);
+}
+
+void Unpickler::push_dict(const std::vector<PyRef>& values) {
+  push_new(PyDict_New(), kDict);
+  set_items(values);
 }
 
 void Unpickler::set_items(const std::vector<PyRef>& values) {
@@ -107,7 +115,7 @@ void Unpickler::push_global(PyObject* module, PyObject* name) {
 }
 
 void Unpickler::find_from_lines() {
-  const std::string_view module = reader_.line(), name = reader_.line();
+  const std::string_view module = reader_.short_line(), name = reader_.short_line();
   push_global(text_of(module).get(), text_of(name).get());
 }
 
@@ -143,8 +151,18 @@ void Unpickler::fail_arguments() const {
   rules_.fail("load: wrong arguments in the pickle: {}", utf8(text.get()));
 }
 
-void Unpickler::load_persistent() {
-  const PyRef id = stack_.pop();
+// NEWOBJ_EX
+void Unpickler::call_with_keywords() {
+  const PyRef keywords = stack_.pop(), args = stack_.pop(), type = stack_.pop();
+  const PyRef all = PyRef::check(PyTuple_Pack(2, args.get(), keywords.get()));
+  budget_.charge(kUser);
+  budget_.charge_arguments(all.get());
+  push_new(PyObject_CallFunctionObjArgs(rules_.make.get(), type.get(), args.get(), keywords.get(),
+                                        nullptr),
+           kReference);
+}
+
+void Unpickler::load_persistent(PyRef id) {
   budget_.charge(kStorage);
   budget_.charge_arguments(id.get());
   push_new(PyObject_CallOneArg(persistent_load_, id.get()), kReference);
@@ -197,6 +215,16 @@ void Unpickler::step(unsigned char code) {
       return push_long(reader_.number(1));
     case 0x8B:  // LONG4
       return push_long(reader_.number(4));
+    case 'I':
+      return push_integer_line();
+    case 'L':
+      return push_long_line();
+    case 'F':
+      return push_float_line();
+    case 'V':
+      return push_escaped_line();
+    case 'S':
+      return push_quoted_line();
     case 'G':  // BINFLOAT
       return push_new(PyFloat_FromDouble(reader_.real()), kNumber);
     case 'X':  // BINUNICODE
@@ -206,17 +234,21 @@ void Unpickler::step(unsigned char code) {
     case 0x8D:  // BINUNICODE8
       return push_utf8(reader_.number(8));
     case 'T':  // BINSTRING
-      return push_byte_string(reader_.number(4));
+      return push_byte_string(reader_.take(reader_.number(4)));
     case 'U':  // SHORT_BINSTRING
-      return push_byte_string(reader_.number(1));
+      return push_byte_string(reader_.take(reader_.number(1)));
     case 'B':  // BINBYTES
-      return push_bytes(reader_.number(4));
+      return push_bytes(reader_.take(reader_.number(4)));
     case 'C':  // SHORT_BINBYTES
-      return push_bytes(reader_.number(1));
+      return push_bytes(reader_.take(reader_.number(1)));
     case 0x8E:  // BINBYTES8
-      return push_bytes(reader_.number(8));
+      return push_bytes(reader_.take(reader_.number(8)));
     case 0x96:  // BYTEARRAY8
       return push_byte_array(reader_.number(8));
+    case 'l':
+      return push_list(stack_.pop_to_mark());
+    case 'd':
+      return push_dict(stack_.pop_to_mark());
     case ']':  // EMPTY_LIST
       return push_new(PyList_New(0), kList);
     case '}':  // EMPTY_DICT
@@ -250,10 +282,18 @@ void Unpickler::step(unsigned char code) {
       return call(rules_.call);
     case 0x81:  // NEWOBJ
       return call(rules_.make);
+    case 0x92:  // NEWOBJ_EX
+      return call_with_keywords();
     case 'b':  // BUILD
       return build();
     case 'Q':  // BINPERSID
-      return load_persistent();
+      return load_persistent(stack_.pop());
+    case 'P':  // PERSID
+      return load_persistent(text_of(reader_.short_line()));
+    case 'p':
+      return memoize(number_line());
+    case 'g':
+      return recall(number_line());
     case 'q':  // BINPUT
       return memoize(reader_.number(1));
     case 'r':  // LONG_BINPUT

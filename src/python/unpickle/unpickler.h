@@ -42,10 +42,21 @@ class Unpickler {
   void push_long(uint64_t bytes);
   void push_text(PyObject* text);
   void push_utf8(uint64_t bytes);
-  void push_bytes(uint64_t bytes);
+  void push_bytes(std::string_view raw);
   void push_byte_array(uint64_t bytes);
-  void push_byte_string(uint64_t bytes);
+  void push_byte_string(std::string_view raw);
   void push_tuple(std::vector<PyRef> items);
+  void push_list(const std::vector<PyRef>& values);
+  void push_dict(const std::vector<PyRef>& values);
+
+  // Protocol 0: values as lines of text (text_opcodes.cc).
+  void push_digits(std::string_view digits);
+  void push_integer_line();
+  void push_long_line();
+  void push_float_line();
+  void push_escaped_line();
+  void push_quoted_line();
+  size_t number_line();
 
   void append(const std::vector<PyRef>& values) { containers_.append(stack_.top(), values); }
   void set_items(const std::vector<PyRef>& values);
@@ -57,7 +68,8 @@ class Unpickler {
   void find_from_stack();
   void call(const PyRef& rule);
   [[noreturn]] void fail_arguments() const;
-  void load_persistent();
+  void call_with_keywords();
+  void load_persistent(PyRef id);
 
   void memoize(size_t i);
   void recall(size_t i);
