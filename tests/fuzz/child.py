@@ -10,7 +10,6 @@ import faulthandler
 import json
 import mmap
 import os
-import resource
 import struct
 import sys
 import tempfile
@@ -21,11 +20,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from tests.children import limit_child
 from tests.fuzz.programs import Program
 
-MEMORY_BYTES = 3 << 29  # of address space beyond what the process has: huge sizes fail unfilled
+MEMORY_BYTES = 3 << 29  # huge sizes fail unfilled
 FILE_BYTES = 1 << 26
-SANITIZED = os.environ.get("TAEDA_ALLOCATOR") == "system"  # sanitizers reserve terabytes
 BAD_TEXTS = (
     *["unknown C++ exception", "std::", "vector::", "basic_string", "map::at", "bad_alloc"],
     *["INTERNAL ASSERT", "bug in PyTorch", "without a Python exception", "error return without"],
@@ -79,11 +78,7 @@ def restore(torch: ModuleType) -> None:
 
 def limit(torch: ModuleType) -> None:
     torch.set_num_threads(1)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-    if not SANITIZED:
-        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, used + MEMORY_BYTES))
+    limit_child(memory=MEMORY_BYTES, file_bytes=FILE_BYTES)
 
 
 def run(framework: str, programs: list[Program], progress: Progress, report: int) -> None:

@@ -30,13 +30,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.children import ENVIRONMENT, ROOT
 from tests.fuzz import child, corpus, embedded, mutate
 from tests.fuzz.runner import Child, Outcome
 
 import taeda
 from taeda import safetensors
 
-ROOT = Path(__file__).resolve().parents[2]
 READERS = (os.sep + "serialization" + os.sep, "safetensors.py")
 # What a file must not make happen.
 FORBIDDEN = ("open", "os.", "subprocess.", "socket.", "shutil.", "exec", "compile", "ctypes.")
@@ -215,9 +215,8 @@ def run_program(name: str, build: Path, files: int, seed: int, found: Path) -> b
     artifacts = found / name.replace(" ", "-")
     artifacts.mkdir(exist_ok=True)
     environment = {
-        **os.environ,
+        **ENVIRONMENT,
         "TAEDA_FUZZ_READER": reader,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_abort=1",
     }
     if program == guided:  # each object and storage is a block that the sanitizer guards

@@ -7,26 +7,23 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT, ROOT, SANITIZED
 from tests.fuzz.programs import Program
 from tests.fuzz.runner import Finding, start
 from tests.fuzz.shrink import shrink
-from tests.marks import SANITIZED
 
 import taeda
 
-ROOT = Path(__file__).resolve().parents[2]
 CALLS = int(os.environ.get("TAEDA_FUZZ_CALLS", "2000" if SANITIZED else "20000"))
 SEED = os.environ.get("TAEDA_FUZZ_SEED", "0")
 KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
 
 
 def run(*options: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-m", "tests.fuzz", *options]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT)
 
 
 def test_odd_arguments() -> None:

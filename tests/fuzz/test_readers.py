@@ -12,21 +12,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT, ROOT, SANITIZED
 from tests.fuzz import corpus, mutate
-from tests.marks import SANITIZED
 
 import taeda
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(taeda.__file__).parents[2]
 FILES = os.environ.get("TAEDA_FUZZ_FILES", "400" if SANITIZED else "1500")
 SEED = os.environ.get("TAEDA_FUZZ_SEED", "0")
 
 
 def run_python(text: str, *arguments: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, *arguments, *(["-c", text] if text else [])]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT)
 
 
 def test_damaged_files(tmp_path: Path) -> None:

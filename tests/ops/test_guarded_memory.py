@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT, ROOT
 
 
 @pytest.mark.parametrize("cpu", ["", "avx2", "baseline"])
@@ -15,10 +15,8 @@ def test_every_operator_keeps_to_its_tensors(cpu: str) -> None:
     """By hand, with more dtypes: TAEDA_CPU=baseline python -m tests.ops.guarded_memory 20"""
     if cpu and "TAEDA_CPU" in os.environ:
         pytest.skip("the instruction set is given")
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, *sys.path])}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.ops.guarded_memory", "2"], cwd=root,
-        capture_output=True, text=True, env=environment | ({"TAEDA_CPU": cpu} if cpu else {}),
+        [sys.executable, "-m", "tests.ops.guarded_memory", "2"], cwd=ROOT,
+        capture_output=True, text=True, env=ENVIRONMENT | ({"TAEDA_CPU": cpu} if cpu else {}),
     )  # fmt: skip
     assert done.stdout.endswith(" 0 deaths, 0 operators differ\n"), done.stdout + done.stderr

@@ -10,7 +10,6 @@ The last line of the output counts runs and deaths; LOG ends with the call that 
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gen.table import Op, load
-from tests.marks import SANITIZED
+from tests.children import limit_child
 from tests.ops import samples as grid
 
 import taeda as torch
@@ -113,10 +112,7 @@ def attack_in_child(op: Op, dtypes: int, path: str, counts: int) -> int:
     if child:
         return os.waitpid(child, 0)[1]
     status = 1
-    if not SANITIZED:
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_child(cpu_seconds=60)
     try:
         with open(path, "w") as log:
             os.write(counts, attack(op, dtypes, log).to_bytes(8, "little"))

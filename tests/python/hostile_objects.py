@@ -1,6 +1,6 @@
 """Calls everything that is written in C with Python objects that lie, raise and change.
 
-    python hostile_objects.py CALLS SEED LOG [NAMES]
+    python -m tests.python.hostile_objects CALLS SEED LOG [NAMES]
 
 CALLS calls of each function, method, property and operator of taeda._C, some names at a time in a
 forked process of their own, whose last call stands at the end of LOG when it dies.
@@ -13,7 +13,6 @@ import operator
 import os
 import pickle
 import random
-import resource
 import sys
 import types
 import warnings
@@ -23,6 +22,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from tests.children import limit_child
 
 import taeda as torch
 from taeda import _C
@@ -361,10 +361,7 @@ def attack_in_child(group: list, calls: int, seed: str, log: Log) -> int:
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1]
-    if "TAEDA_SANITIZER" not in os.environ:  # what is too large fails at once, there by itself
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_child(cpu_seconds=60)
     quiet = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(quiet, stream)

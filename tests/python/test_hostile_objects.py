@@ -7,17 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT
 
 import taeda as torch
 
-PROGRAM = Path(__file__).with_name("hostile_objects.py")
+MODULE = "tests.python.hostile_objects"
 
 
 def test_no_hostile_object_ends_the_process(tmp_path: Path) -> None:
-    """By hand: python tests/python/hostile_objects.py 1000 SEED /tmp/log"""
+    """By hand: python -m tests.python.hostile_objects 1000 SEED /tmp/log"""
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), "8", "seed 1", str(tmp_path / "log")],
-        capture_output=True, text=True, timeout=600,
+        [sys.executable, "-m", MODULE, "8", "seed 1", str(tmp_path / "log")],
+        capture_output=True, text=True, timeout=600, env=ENVIRONMENT,
     )  # fmt: skip
     assert done.stdout.endswith(" 0 deaths\n"), done.stdout + done.stderr
 
@@ -43,7 +44,7 @@ class Changes:
     def __float__(self):
         return float(self.__index__())
 """
-LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))"
+LIMIT = "from tests.children import limit_child; limit_child()"
 
 # Each is run by itself: an old build dies.
 SMALL_PROGRAMS = {
@@ -111,7 +112,7 @@ def test_small_programs_end_well(name: str) -> None:
     program = f"{LIMIT}\nimport taeda as torch\n{CHANGES}\n{SMALL_PROGRAMS[name]}"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=60, env=ENVIRONMENT,
     )  # fmt: skip
     assert done.returncode in (0, 1), (done.returncode, done.stderr)
     assert "SystemError" not in done.stderr

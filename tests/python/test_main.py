@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.marks import SANITIZED
+from tests.children import SANITIZED
 
 
 def run(*arguments, cwd=None, ok=True):
