@@ -4,53 +4,18 @@
 #include "autograd/forward.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "autograd/roots.h"
 #include "autograd/view.h"
 #include "taeda/autograd.h"
 
 namespace taeda {
 namespace {
 
-// The gradients to start from: those given, ones for scalars.
-TensorList start_gradients(const TensorList& outputs, const TensorList& given) {
-  TD_CHECK(given.empty() || given.size() == outputs.size(), "got {} tensors and {} gradients",
-           outputs.size(), given.size());
-  TensorList grads;
+std::vector<autograd::Root> roots_of(const TensorList& outputs) {
+  std::vector<autograd::Root> roots;
   for (size_t i = 0; i < outputs.size(); i++) {
-    const Tensor& y = outputs[i];
-    TD_CHECK(y.defined(), "element {} of tensors is undefined", i);
-    if (!given.empty() && given[i].defined()) {
-      const Tensor& gy = given[i];
-      TD_CHECK(gy.sizes() == y.sizes(),
-               "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] "
-               "has a shape of torch.Size({}).",
-               i, gy.sizes(), i, y.sizes());
-      TD_CHECK(gy.is_complex() == y.is_complex(),
-               "For complex Tensors, both grad_output and output are required to have the same "
-               "dtype. Mismatch in dtype: "
-               "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
-               i, gy.dtype(), i, y.dtype());
-      grads.push_back(gy.dtype() == y.dtype() || !is_inexact(y.dtype())
-                          ? gy
-                          : autograd::math::cast(gy, y.dtype()));
-    } else if (y.requires_grad()) {
-      TD_CHECK(y.numel() == 1, "grad can be implicitly created only for scalar outputs");
-      TD_CHECK(!y.is_complex(),
-               "grad can be implicitly created only for real scalar outputs but got torch.{}",
-               y.dtype());
-      grads.push_back(autograd::math::ones_like(y));
-    } else {
-      grads.emplace_back();
-    }
-  }
-  return grads;
-}
-
-std::vector<autograd::Edge> root_edges(const TensorList& outputs) {
-  std::vector<autograd::Edge> roots;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    roots.push_back(autograd::gradient_edge(outputs[i]));
-    TD_CHECK(roots.back(),
-             "element {} of tensors does not require grad and does not have a grad_fn", i);
+    TD_CHECK(outputs[i].defined(), "element {} of tensors is undefined", i);
+    roots.push_back({autograd::gradient_edge(outputs[i]), autograd::ResultFacts(outputs[i])});
   }
   return roots;
 }
@@ -59,8 +24,9 @@ std::vector<autograd::Edge> root_edges(const TensorList& outputs) {
 
 void backward(const TensorList& tensors, const TensorList& grad_tensors, bool retain_graph,
               bool create_graph, const TensorList& inputs) {
-  TensorList grads = start_gradients(tensors, grad_tensors);
-  const std::vector<autograd::Edge> roots = root_edges(tensors);
+  const std::vector<autograd::Root> roots = roots_of(tensors);
+  TensorList grads =
+      autograd::start_gradients(roots, grad_tensors.empty() ? nullptr : &grad_tensors);
   std::vector<autograd::Edge> edges;
   for (Tensor input : inputs) {
     TD_CHECK(input.requires_grad(), "One of the differentiated Tensors does not require grad");
@@ -70,7 +36,7 @@ void backward(const TensorList& tensors, const TensorList& grad_tensors, bool re
   autograd::RunOptions options;
   options.keep_graph = retain_graph || create_graph;
   options.create_graph = create_graph;
-  autograd::Engine::run(roots, std::move(grads), edges, options);
+  autograd::Engine::run(edges_of(roots), std::move(grads), edges, options);
 }
 
 TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& grad_outputs,
@@ -79,8 +45,9 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   TD_CHECK_VALUE(!options.materialize_grads || options.allow_unused,
                  "Expected allow_unused to be True or not passed when materialize_grads=True, but "
                  "got: allow_unused=False.");
-  TensorList grads = start_gradients(outputs, grad_outputs);
-  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  const std::vector<autograd::Root> roots = roots_of(outputs);
+  TensorList grads =
+      autograd::start_gradients(roots, grad_outputs.empty() ? nullptr : &grad_outputs);
   std::vector<autograd::Edge> edges;
   for (const Tensor& input : inputs) {
     TD_CHECK(input.requires_grad(), "One of the differentiated Tensors does not require grad");
@@ -90,7 +57,7 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   run.keep_graph = options.retain_graph || options.create_graph;
   run.create_graph = options.create_graph;
   run.accumulate = false;
-  TensorList results = autograd::Engine::run(roots, std::move(grads), edges, run);
+  TensorList results = autograd::Engine::run(edges_of(roots), std::move(grads), edges, run);
   for (size_t i = 0; i < results.size(); i++) {
     if (results[i].defined()) continue;
     TD_CHECK(options.allow_unused,

@@ -5,6 +5,7 @@
 #include "autograd/forward.h"
 #include "autograd/math.h"
 #include "autograd/record.h"
+#include "autograd/roots.h"
 #include "autograd/saved.h"
 #include "python/autograd.h"
 #include "python/autograd_support.h"
@@ -58,68 +59,31 @@ autograd::ResultFacts facts_of(const Target& target) {
   return target.edge.node->input_facts(target.edge.input_nr);
 }
 
-// The gradients to start from: those given, ones for one-element results.
-TensorList start_gradients(const std::vector<Target>& outputs, PyObject* given) {
-  PyRef items;
-  if (given != Py_None) {
-    items = PyRef::check(PySequence_Fast(given, "grad_outputs"));
-    TD_CHECK(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.get())) == outputs.size(),
-             "got {} tensors and {} gradients", outputs.size(),
-             static_cast<int64_t>(PySequence_Fast_GET_SIZE(items.get())));
-  }
-  TensorList grads;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const autograd::ResultFacts facts = facts_of(outputs[i]);
-    PyObject* item =
-        items ? PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)) : Py_None;
-    if (item == Py_None) {
-      if (!outputs[i].edge) {
-        grads.emplace_back();
-        continue;
-      }
-      int64_t count = 1;
-      for (int64_t n : facts.sizes) count *= n;
-      TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
-      TD_CHECK(is_floating(facts.dtype),
-               "grad can be implicitly created only for real scalar outputs but got torch.{}",
-               facts.dtype);
-      grads.push_back(autograd::math::ones_like(facts.zeros()));
-      continue;
-    }
-    if (!is_tensor(item))
-      raise_python(PyExc_TypeError, "gradients can be either Tensors or None, but got {}",
-                   type_name(item));
-    const Tensor& gy = tensor_of(item);
-    TD_CHECK(gy.sizes() == IntSpan(facts.sizes),
-             "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has "
-             "a shape of torch.Size({}).",
-             i, gy.sizes(), i, IntSpan(facts.sizes));
-    TD_CHECK(gy.is_complex() == is_complex(facts.dtype),
-             "For complex Tensors, both grad_output and output are required to have the same "
-             "dtype. Mismatch in dtype: "
-             "grad_output[{}] has a dtype of torch.{} and output[{}] has a dtype of torch.{}.",
-             i, gy.dtype(), i, facts.dtype);
-    grads.push_back(gy.dtype() == facts.dtype || !is_inexact(facts.dtype)
-                        ? gy
-                        : autograd::math::cast(gy, facts.dtype));
-  }
-  return grads;
-}
-
-std::vector<autograd::Edge> root_edges(const std::vector<Target>& outputs) {
-  std::vector<autograd::Edge> roots;
-  for (size_t i = 0; i < outputs.size(); i++) {
-    roots.push_back(outputs[i].edge);
-    TD_CHECK(roots.back(),
-             "element {} of tensors does not require grad and does not have a grad_fn", i);
-  }
+std::vector<autograd::Root> roots_of(const std::vector<Target>& outputs) {
+  std::vector<autograd::Root> roots;
+  for (const Target& output : outputs) roots.push_back({output.edge, facts_of(output)});
   return roots;
 }
 
-TensorList run(const std::vector<autograd::Edge>& roots, TensorList grads,
+// The gradients to start from; `given` is a sequence of tensors and None, or None.
+TensorList read_gradients(const std::vector<autograd::Root>& roots, PyObject* given) {
+  if (given == Py_None) return autograd::start_gradients(roots, nullptr);
+  TensorList grads;
+  const PyRef items = PyRef::check(PySequence_Fast(given, "grad_outputs"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (item != Py_None && !is_tensor(item))
+      raise_python(PyExc_TypeError, "gradients can be either Tensors or None, but got {}",
+                   type_name(item));
+    grads.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
+  return autograd::start_gradients(roots, &grads);
+}
+
+TensorList run(const std::vector<autograd::Root>& roots, TensorList grads,
                const std::vector<autograd::Edge>& inputs, const autograd::RunOptions& options) {
   const GilRelease release;
-  return autograd::Engine::run(roots, std::move(grads), inputs, options);
+  return autograd::Engine::run(edges_of(roots), std::move(grads), inputs, options);
 }
 
 // _backward(tensors, grads or None, retain_graph, create_graph, inputs or None)
@@ -127,8 +91,8 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   TD_PYTHON_TRY
   if (nargs != 5) raise_python(PyExc_TypeError, "_backward() takes 5 arguments");
   const std::vector<Target> outputs = to_targets(args[0], "tensors");
-  TensorList grads = start_gradients(outputs, args[1]);
-  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  const std::vector<autograd::Root> roots = roots_of(outputs);
+  TensorList grads = read_gradients(roots, args[1]);
   autograd::RunOptions options;
   options.create_graph = args[3] == Py_True;
   options.keep_graph = args[2] == Py_True || options.create_graph;
@@ -154,8 +118,8 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   const std::vector<Target> outputs = to_targets(args[0], "outputs"),
                             inputs = to_targets(args[1], "inputs");
   TD_CHECK(!inputs.empty(), "`inputs` argument to `grad()` cannot be empty.");
-  TensorList grads = start_gradients(outputs, args[2]);
-  const std::vector<autograd::Edge> roots = root_edges(outputs);
+  const std::vector<autograd::Root> roots = roots_of(outputs);
+  TensorList grads = read_gradients(roots, args[2]);
   std::vector<autograd::Edge> edges;
   for (const Target& input : inputs) {
     TD_CHECK(input.edge, "One of the differentiated Tensors does not require grad");
