@@ -47,6 +47,8 @@ void note_stream(Node& node, Device device) {
 
 thread_local bool Node::filtered_ = false;
 
+EdgeList::EdgeList(EdgeList&& other) noexcept { *this = std::move(other); }
+EdgeList::~EdgeList() = default;
 EdgeList& EdgeList::operator=(EdgeList&& other) noexcept {
   for (size_t i = 0; i < kInline; i++) inline_[i] = std::move(other.inline_[i]);
   more_ = std::move(other.more_);

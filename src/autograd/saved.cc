@@ -94,6 +94,10 @@ ReleaseScope::~ReleaseScope() {
 // An alias without history, except for leaves that require grad: those cannot be written in place
 // while recording, so that holding the tensor itself can never close a cycle through a history that
 // it gets later.
+SavedTensor::SavedTensor(SavedTensor&&) noexcept = default;
+SavedTensor& SavedTensor::operator=(SavedTensor&&) noexcept = default;
+SavedTensor::~SavedTensor() = default;
+
 void SavedTensor::save(const Tensor& tensor, bool is_output) {
   TD_CHECK(!tensor.is_inference(),
            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "

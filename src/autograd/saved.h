@@ -31,8 +31,10 @@ std::string saved_tensor_hooks_disabled_message();
 class SavedTensor {
  public:
   SavedTensor() = default;
-  SavedTensor(SavedTensor&&) noexcept = default;
-  SavedTensor& operator=(SavedTensor&&) noexcept = default;
+  // Three references each: out of line, since every generated node has them several times.
+  SavedTensor(SavedTensor&&) noexcept;
+  SavedTensor& operator=(SavedTensor&&) noexcept;
+  ~SavedTensor();
 
   // An argument of the operator. Undefined tensors are fine and come back undefined.
   static SavedTensor input(const Tensor& tensor) {

@@ -1,9 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/optim/optim.cc"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
 #include "kernels/cpu/optim/optim.h"
+#include "kernels/cpu/simd/simd.h"
 
 // One parameter's constants, seen by all targets.
 #ifndef TAEDA_OPTIM_RULES
