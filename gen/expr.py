@@ -15,29 +15,31 @@ from .schema import SchemaError, Signature
 from .text import quoted
 from .values import Value, bind, common_type, is_none, number, printable
 
-# methods of every tensor that are no operators: name -> (type of the result)
-TENSOR_FACTS = {
-    "sizes": "N",
-    "strides": "N",
-    "size": "I",
-    "stride": "I",
-    "dim": "I",
-    "numel": "I",
-    "dtype": "D",
-    "device": "V",
-    "is_floating_point": "B",
-    "is_complex": "B",
-    "defined": "B",
-    "requires_grad": "B",
-    "storage_offset": "I",
-    "itemsize": "I",
-    "is_contiguous": "B",
-    "is_meta": "B",
-}
-SCALAR_METHODS = {
-    **{"to_double": "F", "to_int": "I", "dtype": "D"},
-    **dict.fromkeys(["is_integral", "is_complex", "is_float", "is_bool"], "B"),
-}
+
+def _by_type(**names: str) -> dict[str, str]:
+    """name -> type of the result, from the names of each type."""
+    return {name: kind for kind, listed in names.items() for name in listed.split()}
+
+
+# methods of every tensor that are no operators
+TENSOR_FACTS = _by_type(
+    N="sizes strides",
+    I="size stride dim numel storage_offset itemsize",
+    B="is_floating_point is_complex defined requires_grad is_contiguous is_meta",
+    D="dtype",
+    V="device",
+)
+SCALAR_METHODS = _by_type(
+    F="to_double", I="to_int", D="dtype", B="is_integral is_complex is_float is_bool"
+)
+# plain C++ functions that expressions may call, by their own names but for those of CPP_NAMES
+BUILTINS = _by_type(
+    B="is_floating is_integral is_complex is_inexact is_reduced_floating can_cast",
+    D="to_real to_complex promote_types default_dtype result_type",
+    I="item_size",
+    N="broadcast",
+)
+CPP_NAMES = {"result_type": "rules::result_type", "broadcast": "broadcast_shapes"}
 DTYPE_NAMES = {
     "bool8": "kBool",
     "uint8": "kUInt8",
@@ -56,22 +58,6 @@ CONSTANTS = {
     "inf": "std::numeric_limits<double>::infinity()",
     "nan": "std::numeric_limits<double>::quiet_NaN()",
     "pi": "3.141592653589793",
-}
-# plain C++ functions that expressions may call: name -> (C++ name, type of the result)
-BUILTINS = {
-    "is_floating": ("is_floating", "B"),
-    "is_integral": ("is_integral", "B"),
-    "is_complex": ("is_complex", "B"),
-    "is_inexact": ("is_inexact", "B"),
-    "is_reduced_floating": ("is_reduced_floating", "B"),
-    "to_real": ("to_real", "D"),
-    "to_complex": ("to_complex", "D"),
-    "promote_types": ("promote_types", "D"),
-    "default_dtype": ("default_dtype", "D"),
-    "item_size": ("item_size", "I"),
-    "can_cast": ("can_cast", "B"),
-    "result_type": ("rules::result_type", "D"),
-    "broadcast": ("broadcast_shapes", "N"),
 }
 # functions of plain numbers, where the tensor operator of that name is not meant
 NUMBER_FUNCTIONS = ("abs", "sqrt", "exp", "log", "pow", "floor", "ceil", "lgamma")
@@ -325,8 +311,7 @@ class Translator:
             return Value(f"static_cast<{cpp}>({number(args[0])})", kind)
         is_operator = name != "result_type" and self.ops(name) and args and args[0].type == "T"
         if name in BUILTINS and not is_operator:
-            cpp, kind = BUILTINS[name]
-            return Value(f"{cpp}({_listed(args)})", kind)
+            return Value(f"{CPP_NAMES.get(name, name)}({_listed(args)})", BUILTINS[name])
         return self.call_op(name, args, kwargs, node)
 
     def _method(
