@@ -18,7 +18,7 @@ from .schema import SchemaError, Signature
 
 BODIES = ("expr", "pointwise", "kernel", "cpp")
 KEYS = {
-    "op": "signature in PyTorch's schema language",
+    "op": "signature in PyTorch's schema language, or one for each number of dimensions (twins)",
     "aten": "PyTorch's overloads that it stands for, the first of which is its own name in torch.ops.aten; 'none': it is not PyTorch's",
     "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ...",
     "hidden": "true: an overload of old programs, the last of its name, which messages, stubs and docstrings leave out",
@@ -185,6 +185,34 @@ def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> dict:
 
 
 _LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+_LEFT_OUT = object()
+
+
+def _of_twin(value: Any, n: int) -> Any:
+    """What a value of an entry with twins is for `n` dimensions: {N} is the number, and a mapping
+    with numbers as its keys has a value for each."""
+    if isinstance(value, str):
+        return value.replace("{N}", str(n))
+    if isinstance(value, list):
+        return [x for x in (_of_twin(item, n) for item in value) if x is not _LEFT_OUT]
+    if not isinstance(value, dict):
+        return value
+    if any(isinstance(key, int) for key in value):
+        return _of_twin(value[n], n) if n in value else _LEFT_OUT
+    pairs = ((_of_twin(key, n), _of_twin(item, n)) for key, item in value.items())
+    return {key: item for key, item in pairs if item is not _LEFT_OUT}
+
+
+def _twins(entry: dict) -> list[dict]:
+    """The entries that one stands for: its own, or one for each number of dimensions in `op`."""
+    if not isinstance(entry.get("op"), dict):
+        return [entry]
+    twins = [_of_twin(entry, n) for n in _plain(entry["op"])]
+    for twin in twins:
+        twin["doc"] = "".join(_flat([twin.get("doc", "")]))
+    return twins
 
 
 def _plain(value: Any) -> Any:
@@ -359,7 +387,7 @@ def load(folder: Path) -> list[Op]:
         entries = yaml.load(path.read_text(), _LineLoader) or []
         file = str(path.relative_to(folder))
         common = _common(entries.pop(0), file) if entries and "file" in entries[0] else {}
-        for entry in entries:
+        for entry in [twin for entry in entries for twin in _twins(entry)]:
             op = _build(entry, file, common)
             if op.ident in seen:
                 raise op.fail(f"already defined at {seen[op.ident].where}")

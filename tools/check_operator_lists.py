@@ -32,7 +32,7 @@ ALLOWED = {
     "python/taeda/nn/init.py": "calculate_gain's names are those of layers",
     "python/taeda/utils/_device.py": "what a default device is for is PyTorch's choice",
 }
-NAME = re.compile(r"^\s*- op:\s*([A-Za-z_0-9]+)", re.M)
+NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)
 MENTION = re.compile(r"""["']([a-z_0-9]+)["']|\b[A-Z_]+\(\s*([a-z_0-9]+)\s*[,)]""")
 # At most this many characters may stand between two names of one list.
 GAP = 80
