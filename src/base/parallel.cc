@@ -4,18 +4,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
 
+#include "base/contention.h"
 #include "base/cpus.h"
 #include "base/fork.h"
 #include "base/interrupt.h"
@@ -35,9 +34,6 @@ constexpr int64_t kSpin = 50'000;
 // What a job must take on one thread for a worker to be of use: one that looks for work begins
 // after 1 us; waking one costs the caller 4 to 12 us, and it begins after 20.
 constexpr int64_t kWorthSharing = 5'000, kWorthWaking = 30'000;
-// A caller that waits longer than kStall for a worker asks whether that lost its core, and if it
-// lost more time than the worker's chunks were worth, does without for kRest times the difference.
-constexpr int64_t kStall = 200'000, kRest = 2, kLongestRest = 50'000'000;
 
 thread_local bool in_region = false;
 
@@ -49,28 +45,7 @@ void pause_cpu() {
 #endif
 }
 
-int64_t now() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-}
-
-// How often another thread or process took the core away from the calling thread.
-int64_t times_preempted() {
-  rusage usage;
-  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
-
-// Moves the calling thread to another of the cores that it may use, if there is one. A kernel that
-// takes a halted virtual CPU for one in use wakes threads where they last ran, be it busy or not,
-// and moves short ones never.
-void leave_core(int cpu) {
-  cpu_set_t all;
-  if (sched_getaffinity(0, sizeof(all), &all) != 0) return;
-  cpu_set_t others = all;
-  CPU_CLR(static_cast<size_t>(cpu), &others);
-  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
-  sched_setaffinity(0, sizeof(all), &all);
-}
+using contention::now;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
@@ -195,11 +170,8 @@ class Pool {
     const int64_t begin = now(), done = job.work(0), end = now();
     const int64_t one = done > 0 ? (end - begin) / done : 0;
     if (done > 0) time.learn(one);
-    if (slot && wait_for_visitors(*slot, job)) {
-      const int64_t waited = now() - end, lost = waited - (job.chunks() - done) * one;
-      if (waited > kStall && lost > 0 && disturbed_.exchange(false))
-        rest_until_.store(now() + std::min(kRest * lost, kLongestRest));
-    }
+    if (slot && wait_for_visitors(*slot, job) && policy_.backoff)
+      backoff_.note_wait(now() - end, (job.chunks() - done) * one);
   }
 
  private:
@@ -211,15 +183,11 @@ class Pool {
     const int64_t expected = time.of(job.chunks());
     const bool all_sleep = sleepers_.load(std::memory_order_relaxed) == workers;
     if (expected > 0 && expected < (all_sleep ? kWorthWaking : kWorthSharing)) return false;
-    const int64_t rest = rest_until_.load(std::memory_order_relaxed);
-    if (rest == 0) return true;
-    if (now() < rest) return false;
-    rest_until_.store(0, std::memory_order_relaxed);
-    return true;
+    return !backoff_.active();
   }
 
   void publish(Slot& slot, Job& job) {
-    caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    if (policy_.migrate) caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     // Sequentially consistent, as all that pairs with a worker's count or sleep.
     slot.job.store(&job);
     epoch_.fetch_add(1);
@@ -273,13 +241,7 @@ class Pool {
   struct Worker {
     int index;
     int hooks_run = 0;
-    int64_t preempted = 0;
-
-    bool was_preempted() {
-      const int64_t before = preempted;
-      preempted = times_preempted();
-      return preempted > before;
-    }
+    contention::PreemptionCount preemptions{};
   };
 
   // Worker threads are never joined: they sleep until the process ends.
@@ -288,14 +250,14 @@ class Pool {
     Worker worker{index};
     while (true) {
       const uint32_t seen = epoch_.load();
-      if (beside_caller() && has_jobs()) step_aside(worker);
+      if (beside_caller() && has_jobs()) migrate(worker);
       for (Slot& slot : slots_) visit(slot, worker);
       wait_for_work(seen, worker);
     }
   }
 
   bool beside_caller() const {
-    return sched_getcpu() == caller_cpu_.load(std::memory_order_relaxed);
+    return policy_.migrate && sched_getcpu() == caller_cpu_.load(std::memory_order_relaxed);
   }
   bool has_jobs() const {
     return std::any_of(std::begin(slots_), std::end(slots_), [](const Slot& slot) {
@@ -312,19 +274,20 @@ class Pool {
         hooks.hook[worker.hooks_run]();
       const int64_t begin = now();
       job->work(worker.index + 1);
-      if (now() - begin > kStall && worker.was_preempted()) disturbed_.store(true);
+      const bool stalled = policy_.backoff && now() - begin > contention::Backoff::kStall;
+      if (stalled && worker.preemptions.grew()) backoff_.note_preemption();
     }
     slot.visitors.fetch_sub(1);
   }
 
   // A worker on its caller's core only interrupts it.
-  void step_aside(Worker& worker) {
-    leave_core(sched_getcpu());
-    worker.was_preempted();  // moving counts as that
+  void migrate(Worker& worker) {
+    contention::leave_core(sched_getcpu());
+    if (policy_.backoff) worker.preemptions.grew();  // moving counts as one
   }
 
   void wait_for_work(uint32_t seen, Worker& worker) {
-    if (beside_caller()) step_aside(worker);
+    if (beside_caller()) migrate(worker);
     if (!beside_caller()) {
       const int64_t deadline = now() + kSpin;
       do {
@@ -334,7 +297,7 @@ class Pool {
         }
       } while (now() < deadline);
     }
-    worker.was_preempted();  // what happens outside of jobs does not count
+    if (policy_.backoff) worker.preemptions.grew();  // what happens outside of jobs does not count
     sleepers_.fetch_add(1);
     while (epoch_.load() == seen) futex_wait(epoch_, seen);
     sleepers_.fetch_sub(1);
@@ -344,9 +307,9 @@ class Pool {
   alignas(64) std::atomic<uint32_t> epoch_{0};  // counts published jobs
   alignas(64) std::atomic<int> sleepers_{0};
   std::atomic<int> workers_{0};
-  std::atomic<int> caller_cpu_{-1};     // of the last job
-  std::atomic<bool> disturbed_{false};  // a worker lost its core in the middle of a job
-  std::atomic<int64_t> rest_until_{0};  // no job is shared before; 0: none is held back
+  std::atomic<int> caller_cpu_{-1};  // of the last job
+  const contention::Policy policy_ = contention::policy();
+  contention::Backoff backoff_;
   std::mutex grow_mutex_;
 };
 
