@@ -94,14 +94,20 @@ def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
         lines.append(f'autograd::check_inplace("{op.name}", {op.sig.args[0].name}, needs);')
     elif writes:
         lines.append(f'if (into.defined()) autograd::check_inplace("{op.name}_", into, needs);')
-    guarded = f"[&] {{ const ExcludeKeys below(KeySet(Key::kAutograd)); return {below}; }}()"
+    guarded = _guarded(below)
     lines.append(f"if (!needs) return {guarded};")
     if op.grad != {} or op.view:
-        lines += _recorded(op, node, guarded)
+        passed = internal_names(op, keys="keys - KeySet(Key::kAutograd)", recorded=True)
+        lines += _recorded(op, node, _guarded(f"redispatch::{op.ident}({passed})"))
     elif writes:
         lines.append(f"const Ref<Node> node = {_node_without_formula(op, wanted, table)};")
         lines.append(f"return autograd::not_differentiable_inplace(node, {guarded});")
     return block(head, lines)
+
+
+def _guarded(below: str) -> str:
+    """A call below which nothing is recorded, whatever keys it collects."""
+    return f"[&] {{ const ExcludeKeys below(KeySet(Key::kAutograd)); return {below}; }}()"
 
 
 def _may_write_first(op: Op) -> bool:

@@ -26,7 +26,8 @@ def layer_lines(op: Op, table: Table) -> list[str]:
 
 
 def _body(op: Op, table: Table) -> list[str]:
-    call = f"redispatch::{op.ident}({internal_names(op, keys='keys - thread_modes.excluded')})"
+    passed = internal_names(op, keys="keys - thread_modes.excluded", recorded=True)
+    call = f"redispatch::{op.ident}({passed})"
     below = f"[&] {{ {GUARD} return {call}; }}()"
     if op.expr and op.jvp in (None, "replay") and op.grad != {}:
         return [f"return definition::{op.ident}({names(op.sig)});"]

@@ -7,6 +7,7 @@ line.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ KEYS = {
     "dual": "true, beside 'grad': the functor on dual numbers computes the gradient, the formula where it is differentiated further",
     "antiholomorphic": "tensor arguments of whose conjugates a pointwise operator is a holomorphic function",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
+    "recorded": "bool arguments that autograd and forward mode set where they record the call, for results that only derivatives read",
     "apart": "how out= must lie to the tensor arguments: 'partly', it may be one of them but not overlap it in part; 'wholly', no overlap at all",
     "out": "sizes and dtype of each result of a kernel",
     "contiguous": "tensor arguments that the kernel wants row-major",
@@ -90,6 +92,7 @@ class Op:
     dual_grad: dict[str, str] = field(default_factory=dict)  # calls that do, see autograd.py
     antiholomorphic: list[str] = field(default_factory=list)
     jvp: Any = None
+    recorded: list[str] = field(default_factory=list)
     out: dict[str, list[str]] = field(default_factory=dict)
     contiguous: list[str] = field(default_factory=list)
     view: bool = False
@@ -357,6 +360,10 @@ def _validate(op: Op) -> None:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
             raise op.fail(f"'out' must give sizes and dtype of {missing}")
+    if op.recorded and not (op.dispatched and op.grad and op.jvp):
+        raise op.fail("'recorded' is for dispatched operators with 'grad' and 'jvp'")
+    if any(op.sig.arg(name).type != "bool" for name in op.recorded):
+        raise op.fail(f"'recorded' lists bool arguments, got {op.recorded}")
     for key in ("grad", "gradgrad", "forward_ad"):
         reason = op.test.get(key, "checked")
         if not isinstance(reason, str) or not reason:
@@ -384,10 +391,10 @@ def load(folder: Path) -> list[Op]:
     ops: list[Op] = []
     seen: dict[str, Op] = {}
     for path in sorted(folder.glob("**/*.yaml")):
-        entries = yaml.load(path.read_text(), _LineLoader) or []
+        listed = yaml.load(path.read_text(), _LineLoader) or []
         file = str(path.relative_to(folder))
-        common = _common(entries.pop(0), file) if entries and "file" in entries[0] else {}
-        for entry in [twin for entry in entries for twin in _twins(entry)]:
+        common = _common(listed.pop(0), file) if listed and "file" in listed[0] else {}
+        for entry in itertools.chain.from_iterable(map(_twins, listed)):
             op = _build(entry, file, common)
             if op.ident in seen:
                 raise op.fail(f"already defined at {seen[op.ident].where}")

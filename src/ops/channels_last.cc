@@ -10,14 +10,10 @@
 #include "op/_adaptive_avg_pool2d.h"
 #include "op/_adaptive_max_pool2d.h"
 #include "op/_avg_pool2d.h"
-#include "op/_max_pool1d.h"
-#include "op/_max_pool1d_with_places.h"
 #include "op/_max_pool2d.h"
 #include "op/_max_pool2d_with_indices.h"
-#include "op/_max_pool2d_with_places.h"
 #include "op/_max_pool3d.h"
 #include "op/_max_pool3d_with_indices.h"
-#include "op/_max_pool3d_with_places.h"
 #include "op/adaptive_avg_pool3d.h"
 #include "op/adaptive_max_pool3d.h"
 #include "op/avg_pool3d.h"
@@ -25,7 +21,6 @@
 #include "op/contiguous.h"
 #include "op/floor_divide.h"
 #include "op/full.h"
-#include "op/max_pool1d_with_indices.h"
 #include "op/pad_by_index.h"
 #include "op/permute.h"
 #include "op/resample.h"
@@ -74,36 +69,18 @@ DimVector with_channel(IntSpan values, int64_t channel) {
   return out;
 }
 
-// A position in the flattened volume [h, w, c] as one in the plane [h, w].
-Tensor plane_positions(const Tensor& positions, int64_t channels) {
+// An index in the flattened volume [h, w, c] as one in the plane [h, w].
+Tensor plane_indices(const Tensor& indices, int64_t channels) {
   return to_image(
-      op::floor_divide(positions, op::full({}, Scalar(channels), TensorOptions(DType::kInt64))));
+      op::floor_divide(indices, op::full({}, Scalar(channels), TensorOptions(DType::kInt64))));
 }
 
 using ValuesAndIndices = std::tuple<Tensor, Tensor>;
-using MaxPool = Tensor (*)(const Tensor&, IntSpan, IntSpan, IntSpan, IntSpan, bool);
-using MaxPoolPair = ValuesAndIndices (*)(const Tensor&, IntSpan, IntSpan, IntSpan, IntSpan, bool);
-
-// Values, with what their gradient needs where one may be asked for: a byte a window says where its
-// maximum is, an index where the windows are too large for that.
-Tensor max_pool(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
-                IntSpan dilation, bool ceil_mode, MaxPool values, MaxPoolPair with_places,
-                MaxPoolPair with_indices) {
-  constexpr int64_t kMostPlaces = 255;
-  const bool differentiated =
-      (thread_modes.grad_enabled && input.requires_grad()) || input.impl()->keys.has(Key::kForward);
-  if (!differentiated) return values(input, kernel_size, stride, padding, dilation, ceil_mode);
-  int64_t taps = 1;
-  for (const int64_t k : kernel_size)
-    taps = k <= 0 ? taps : k > kMostPlaces / taps ? kMostPlaces + 1 : taps * k;
-  const MaxPoolPair pair = taps <= kMostPlaces ? with_places : with_indices;
-  return std::get<0>(pair(input, kernel_size, stride, padding, dilation, ceil_mode));
-}
 
 Tensor max_pool_volume(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
                        IntSpan dilation, bool ceil_mode) {
-  return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, op::_max_pool3d,
-                  op::_max_pool3d_with_places, op::_max_pool3d_with_indices);
+  return std::get<0>(
+      op::_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, false));
 }
 
 }  // namespace
@@ -116,8 +93,8 @@ Tensor _in_format_of(const Tensor& like, const Tensor& result) {
 Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
                   IntSpan dilation, bool ceil_mode) {
   if (!is_channels_last_image(input))
-    return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, op::_max_pool2d,
-                    op::_max_pool2d_with_places, op::_max_pool2d_with_indices);
+    return std::get<0>(
+        op::_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, false));
   rules::pooled("max_pool2d", input.sizes(), 2, kernel_size, stride, padding, dilation, ceil_mode);
   const autocast::Pause outside;
   return to_image(max_pool_volume(to_volume(input), with_channel(kernel_size, 1),
@@ -125,11 +102,6 @@ Tensor max_pool2d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntS
                                   with_channel(dilation, 1), ceil_mode));
 }
 
-Tensor max_pool1d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
-                  IntSpan dilation, bool ceil_mode) {
-  return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, op::_max_pool1d,
-                  op::_max_pool1d_with_places, op::max_pool1d_with_indices);
-}
 Tensor max_pool3d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
                   IntSpan dilation, bool ceil_mode) {
   return in_format_of(input,
@@ -142,10 +114,10 @@ ValuesAndIndices max_pool2d_with_indices(const Tensor& input, IntSpan kernel_siz
     return op::_max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode);
   rules::pooled("max_pool2d", input.sizes(), 2, kernel_size, stride, padding, dilation, ceil_mode);
   const autocast::Pause outside;
-  const auto [values, positions] = op::_max_pool3d_with_indices(
+  const auto [values, indices] = op::_max_pool3d_with_indices(
       to_volume(input), with_channel(kernel_size, 1), with_channel(stride, 1),
       with_channel(padding, 0), with_channel(dilation, 1), ceil_mode);
-  return {to_image(values), plane_positions(positions, input.size(1))};
+  return {to_image(values), plane_indices(indices, input.size(1))};
 }
 
 Tensor avg_pool2d(const Tensor& input, IntSpan kernel_size, IntSpan stride, IntSpan padding,
@@ -172,9 +144,9 @@ ValuesAndIndices adaptive_max_pool2d(const Tensor& input, IntSpan output_size) {
   if (!is_channels_last_image(input)) return op::_adaptive_max_pool2d(input, output_size);
   rules::adaptive_pooled("adaptive_max_pool2d", input.sizes(), 2, output_size);
   const autocast::Pause outside;
-  const auto [values, positions] =
+  const auto [values, indices] =
       op::adaptive_max_pool3d(to_volume(input), with_channel(output_size, input.size(1)));
-  return {to_image(values), plane_positions(positions, input.size(1))};
+  return {to_image(values), plane_indices(indices, input.size(1))};
 }
 
 // Volumes are copied; images are resized as volumes [n, 1, h, w, c], where a negative scale says

@@ -12,6 +12,17 @@ inline DimVector pooled(std::string_view name, IntSpan in, int64_t spatial, IntS
   return cpu::pool_sizes(name, in, spatial, kernel, stride, padding, dilation, ceil_mode);
 }
 
+// How many elements a window over `spatial` dimensions has, 2^32 for any number beyond.
+inline int64_t window_size(IntSpan kernel, int64_t spatial) {
+  constexpr int64_t kMost = int64_t{1} << 32;
+  int64_t count = 1;
+  for (int64_t d = 0; d < spatial; d++) {
+    const int64_t k = std::max<int64_t>(1, kernel[kernel.size() == 1 ? 0 : static_cast<size_t>(d)]);
+    count = k > kMost / count ? kMost : count * k;
+  }
+  return count;
+}
+
 // Whether the last dimensions of `in` are no smaller than the kernel (one size, or one for each).
 inline bool covers_kernel(IntSpan in, IntSpan kernel) {
   if (in.size() < 3) return true;

@@ -1,7 +1,7 @@
 // Max pooling. A NaN in a window is its maximum; of equal values the first counts, of several NaN
 // the last: where the gradient goes. Values alone are computed separably, without looking for
-// positions: the maximum over the window's rows (whole vectors), then along the row. Where a graph
-// is recorded, a byte a window says which of its elements ("taps") is the maximum.
+// indices: the maximum over the window's rows (whole vectors), then along the row. With argmax, a byte
+// a window (a 32-bit integer for large windows) says which of its elements ("taps") it is.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -341,31 +341,60 @@ class WidePlane {
   const Scratch<A> wide_;
 };
 
-constexpr int64_t kMostPlaces = 255;
-constexpr uint8_t kNoPlace = 255;  // of an empty window
-
-[[gnu::optimize("O3")]] void to_bytes(const uint32_t* taps, uint8_t* places, int64_t n) {
-  for (int64_t i = 0; i < n; i++) places[i] = static_cast<uint8_t>(taps[i]);  // kNoTap: kNoPlace
+// Taps as an argmax keeps them; kNoTap, of an empty window, becomes the largest byte.
+[[gnu::optimize("O3")]] void narrow_taps(const uint32_t* taps, uint8_t* argmax, int64_t n) {
+  for (int64_t i = 0; i < n; i++) argmax[i] = static_cast<uint8_t>(taps[i]);
+}
+void narrow_taps(const uint32_t* taps, int32_t* argmax, int64_t n) {
+  std::copy_n(taps, n, reinterpret_cast<uint32_t*>(argmax));
 }
 
-// For each byte where that tap is, relative to its window's start.
-std::array<int64_t, 256> offsets_of_places(const PoolShape& s) {
-  std::array<int64_t, 256> offsets;
-  offsets.fill(std::numeric_limits<int64_t>::min() / 2);  // no position
-  const int64_t taps = count_taps(s, kMostPlaces);
-  for (int64_t tap = 0; tap < taps; tap++)
-    offsets[static_cast<size_t>(tap)] = offset_of_tap(s, tap);
-  return offsets;
+constexpr int64_t kOutside = std::numeric_limits<int64_t>::min() / 2;  // far from any plane
+
+// Where the tap that an argmax names is, relative to its window's start: bytes by a table.
+template <class A>
+class TapOffsets;
+template <>
+class TapOffsets<uint8_t> {
+ public:
+  explicit TapOffsets(const PoolShape& s) {
+    offsets_.fill(kOutside);
+    const int64_t taps = count_taps(s, 255);
+    for (int64_t tap = 0; tap < taps; tap++)
+      offsets_[static_cast<size_t>(tap)] = offset_of_tap(s, tap);
+  }
+  int64_t operator[](uint8_t argmax) const { return offsets_[argmax]; }
+
+ private:
+  std::array<int64_t, 256> offsets_;
+};
+template <>
+class TapOffsets<int32_t> {
+ public:
+  explicit TapOffsets(const PoolShape& s) : s_(s) {}
+  int64_t operator[](int32_t argmax) const {
+    const uint32_t tap = static_cast<uint32_t>(argmax);
+    return tap == kNoTap ? kOutside : offset_of_tap(s_, tap);
+  }
+
+ private:
+  const PoolShape& s_;
+};
+
+void check_taps(const PoolShape& s) {
+  TD_CHECK(count_taps(s, kNoTap) < kNoTap, "max_pool: the kernel has too many elements");
 }
 
-template <class T>
-void scatter_plane(const PoolShape& s, const std::array<int64_t, 256>& offsets,
-                   const uint8_t* places, const T* gy, T* gx) {
-  if (is_two_by_two(s)) {
-    if (s.h.in != 2 * s.h.out || s.w.in != 2 * s.w.out) std::fill_n(gx, s.in_size(), T(0));
-    for (int64_t h = 0; h < s.h.out; h++, places += s.w.out, gy += s.w.out)
-      max_of_pairs_gradient(places, gy, gx + 2 * h * s.w.in, gx + (2 * h + 1) * s.w.in, s.w.out);
-    return;
+template <class T, class A>
+void scatter_plane(const PoolShape& s, const TapOffsets<A>& offsets, const A* argmax, const T* gy,
+                   T* gx) {
+  if constexpr (std::is_same_v<A, uint8_t>) {
+    if (is_two_by_two(s)) {
+      if (s.h.in != 2 * s.h.out || s.w.in != 2 * s.w.out) std::fill_n(gx, s.in_size(), T(0));
+      for (int64_t h = 0; h < s.h.out; h++, argmax += s.w.out, gy += s.w.out)
+        max_of_pairs_gradient(argmax, gy, gx + 2 * h * s.w.in, gx + (2 * h + 1) * s.w.in, s.w.out);
+      return;
+    }
   }
   const uint64_t size = static_cast<uint64_t>(s.in_size());
   std::fill_n(gx, size, T(0));
@@ -375,7 +404,7 @@ void scatter_plane(const PoolShape& s, const std::array<int64_t, 256>& offsets,
       int64_t start = start_of_windows(s, od, oh);
       in_slices(s.w.out, [&](int64_t ow, int64_t end) {
         for (; ow < end; ow++, start += s.w.stride) {
-          const uint64_t at = static_cast<uint64_t>(start + offsets[*places++]);
+          const uint64_t at = static_cast<uint64_t>(start + offsets[*argmax++]);
           if (at < size) gx[at] += *gy;
           gy++;
         }
@@ -403,16 +432,16 @@ void find_maxima(const PoolShape& s, const View& values, const View& input, cons
 
 }  // namespace
 
-void max_pool(const View& result, const View& input, IntSpan kernel_size, IntSpan stride,
-              IntSpan padding, IntSpan dilation, bool) {
-  const PoolShape s = pool_shape(input.sizes, result.sizes, kernel_size, stride, padding, dilation);
+namespace {
+
+void maxima_alone(const PoolShape& s, const View& values, const View& input) {
   with_dtype<Numbers>(input.dtype, [&]<class T>(T) {
     using A = Sum<T>;
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       const WidePlane<T> wide_x(s.in_size()), wide_y(s.out_size());
       std::conditional_t<kHasRowKernels<A>, Maxima<A>, Finder<A>> maxima(s);
       for (int64_t p = begin; p < end; p++) {
-        T* const to = result.as<T>() + p * s.out_size();
+        T* const to = values.as<T>() + p * s.out_size();
         const A* const x = wide_x.read(input.as<T>() + p * s.in_size());
         A* const y = wide_y.open(to);
         if constexpr (kHasRowKernels<A>)
@@ -425,28 +454,34 @@ void max_pool(const View& result, const View& input, IntSpan kernel_size, IntSpa
   });
 }
 
-void max_pool_with_places(const View& values, const View& places, const View& input,
-                          IntSpan kernel_size, IntSpan stride, IntSpan padding, IntSpan dilation,
-                          bool) {
-  const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
+template <class A>
+void maxima_with_argmax(const PoolShape& s, const View& values, A* argmax, const View& input) {
+  check_taps(s);
   with_dtype<Floating>(input.dtype, [&]<class T>(T) {
     find_maxima<T>(s, values, input, [&](int64_t o, int64_t, const uint32_t* taps) {
-      to_bytes(taps, places.as<uint8_t>() + o, s.w.out);
+      narrow_taps(taps, argmax + o, s.w.out);
     });
   });
 }
 
-void max_pool_scatter(const View& result, const View& grad_output, const View& places,
-                      IntSpan sizes, IntSpan kernel_size, IntSpan stride, IntSpan padding,
-                      IntSpan dilation, bool) {
-  const PoolShape s = pool_shape(sizes, grad_output.sizes, kernel_size, stride, padding, dilation);
-  const std::array<int64_t, 256> offsets = offsets_of_places(s);
+// f(the argmax's elements): bytes, or 32-bit integers for large windows.
+template <class F>
+void with_argmax_type(const View& argmax, const F& f) {
+  if (argmax.dtype == DType::kUInt8)
+    f(argmax.as<uint8_t>());
+  else
+    f(argmax.as<int32_t>());
+}
+
+template <class A>
+void scatter(const PoolShape& s, const View& result, const View& grad_output, const A* argmax) {
+  const TapOffsets<A> offsets(s);
   with_dtype<Floating>(result.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       const WidePlane<T> gy(s.out_size()), gx(s.in_size());
       for (int64_t p = begin; p < end; p++) {
         T* const to = result.as<T>() + p * s.in_size();
-        scatter_plane<Sum<T>>(s, offsets, places.as<uint8_t>() + p * s.out_size(),
+        scatter_plane<Sum<T>>(s, offsets, argmax + p * s.out_size(),
                               gy.read(grad_output.as<T>() + p * s.out_size()), gx.open(to));
         gx.close(to);
       }
@@ -454,26 +489,48 @@ void max_pool_scatter(const View& result, const View& grad_output, const View& p
   });
 }
 
-// The positions that places stand for, zero for those of empty windows.
-void max_pool_positions(const View& result, const View& places, IntSpan sizes, IntSpan kernel_size,
-                        IntSpan stride, IntSpan padding, IntSpan dilation, bool) {
-  const PoolShape s = pool_shape(sizes, places.sizes, kernel_size, stride, padding, dilation);
-  const std::array<int64_t, 256> offsets = offsets_of_places(s);
+template <class A>
+void indices_of(const PoolShape& s, int64_t* indices, const A* argmax) {
+  const TapOffsets<A> offsets(s);
   for_each_plane(s, [&](int64_t p) {
     for_each_window(s, [&](int64_t o, int64_t od, int64_t oh, int64_t ow) {
-      const size_t i = static_cast<size_t>(p * s.out_size() + o);
-      const int64_t at =
-          start_of_windows(s, od, oh) + ow * s.w.stride + offsets[places.as<uint8_t>()[i]];
-      result.as<int64_t>()[i] = at >= 0 && at < s.in_size() ? at : 0;
+      const int64_t i = p * s.out_size() + o,
+                    at = start_of_windows(s, od, oh) + ow * s.w.stride + offsets[argmax[i]];
+      indices[i] = at >= 0 && at < s.in_size() ? at : 0;
     });
   });
+}
+
+}  // namespace
+
+// The maximum of each window and, with_argmax, which of its elements that is.
+void max_pool(const View& values, const View& argmax, const View& input, IntSpan kernel_size,
+              IntSpan stride, IntSpan padding, IntSpan dilation, bool, bool with_argmax) {
+  const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
+  if (!with_argmax) return maxima_alone(s, values, input);
+  with_argmax_type(argmax, [&](auto* to) { maxima_with_argmax(s, values, to, input); });
+}
+
+// gx[window's start + offset of its argmax] += gy[window]
+void max_pool_scatter(const View& result, const View& grad_output, const View& argmax,
+                      IntSpan sizes, IntSpan kernel_size, IntSpan stride, IntSpan padding,
+                      IntSpan dilation, bool) {
+  const PoolShape s = pool_shape(sizes, grad_output.sizes, kernel_size, stride, padding, dilation);
+  with_argmax_type(argmax, [&](const auto* from) { scatter(s, result, grad_output, from); });
+}
+
+// The index in its plane of each window's maximum, zero for empty windows.
+void max_pool_indices(const View& result, const View& argmax, IntSpan sizes, IntSpan kernel_size,
+                      IntSpan stride, IntSpan padding, IntSpan dilation, bool) {
+  const PoolShape s = pool_shape(sizes, argmax.sizes, kernel_size, stride, padding, dilation);
+  with_argmax_type(argmax, [&](const auto* from) { indices_of(s, result.as<int64_t>(), from); });
 }
 
 void max_pool_with_indices(const View& values, const View& indices, const View& input,
                            IntSpan kernel_size, IntSpan stride, IntSpan padding, IntSpan dilation,
                            bool) {
   const PoolShape s = pool_shape(input.sizes, values.sizes, kernel_size, stride, padding, dilation);
-  TD_CHECK(count_taps(s, kNoTap) < kNoTap, "max_pool: the kernel has too many elements");
+  check_taps(s);
   constexpr int64_t kTable = 4096;
   std::vector<int64_t> offsets;
   for (int64_t tap = 0; tap < count_taps(s, kTable); tap++)
