@@ -34,7 +34,7 @@ def row(op: Op) -> list[str]:
     """One handler a key, in the order of the keys: generic ones share one."""
     modes = f"modes_{op.ident}"
     own = layers(op) or ["nullptr", "nullptr"]
-    return [*devices(op), modes, modes, *own, modes, modes, modes, modes]
+    return [*devices(op), modes, modes, modes, *own, modes, modes, modes]
 
 
 def dispatch_lines(op: Op) -> list[str]:

@@ -13,6 +13,10 @@ from .schema import Argument, Return, Signature
 from .table import Op
 from .text import block, join_lines
 
+# Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.
+NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
+    ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
+}
 PUBLIC_TYPES = {
     "dim": "int",
     "dims": "int[1]",
@@ -85,13 +89,44 @@ def schema_text(op: Op) -> str:
 
 
 def letters(sig: Signature) -> str:
-    """One letter a C++ argument, as src/ops/boxing.cc spells them; 'n': one int stands for N."""
-    return "".join("n" if a.one_for_all else a.base.letters[a.optional] for a in sig.args)
+    """One letter a C++ argument, as src/ops/boxing.cc spells them."""
+    return "".join(_letter(a) for a in sig.args)
+
+
+def _letter(a: Argument) -> str:
+    if a.one_for_all:
+        return "n"  # one int stands for N
+    return NAMED_LETTERS.get((a.type, a.name)) or a.base.letters[a.optional]
 
 
 def is_leaf(op: Op) -> bool:
     """A composite that makes its result by itself: factories."""
     return not op.dispatched and op.body == "cpp" and any(a.type == "options" for a in op.sig.args)
+
+
+def batch(op: Op) -> str:
+    """How vmap runs the operator: a word of table.BATCHES, or 'definition'."""
+    if op.batch:
+        return op.batch
+    if op.host == "sizes":
+        return "refuse"
+    if any(a.type == "Generator?" for a in op.sig.args):
+        return "random"
+    if op.body == "pointwise":
+        return "pointwise"
+    if op.view or is_leaf(op) or any(a.type.startswith("dim") for a in op.sig.args):
+        return "leading"
+    return "definition" if op.expr and op.body != "expr" else "loop"
+
+
+def _batch_fields(op: Op) -> list[str]:
+    """OperatorRecord::batch_rule and invoke_definition."""
+    word = batch(op)
+    if word == "own":
+        return [_boxed(f"batching::{op.ident}")[0], "nullptr"]
+    if word == "definition" or (word == "first" and op.expr):
+        return _boxed(f"definition::{op.ident}")
+    return ["nullptr", "nullptr"]
 
 
 def _flags(op: Op) -> str:
@@ -145,12 +180,16 @@ def record_lines(op: Op) -> list[str]:
         *(_boxed(f"op::{op.ident}_inplace") if inplace else ["nullptr", "nullptr"]),
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
+        *_batch_fields(op),
         _flags(op),
         f"OperatorRecord::{AUTOCASTS[op.autocast]}",
+        f"OperatorRecord::k{batch(op).title()}",
         str(len(name)),
         str(len(dot)),
     ]
+    rule = [f"namespace batching {{ Rule {op.ident}; }}"] if batch(op) == "own" else []
     return [
+        *rule,
         f"static std::atomic<const Operator*> forms_{op.ident}[3];",
         f"const OperatorRecord record::{op.ident} = {{",
         *(f"    {field}," for field in fields),

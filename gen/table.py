@@ -27,6 +27,7 @@ KEYS = {
     "types": "dtypes that the tensor arguments may have",
     "check": "the contract: conditions and their messages",
     "devices": "'same', or 'any' where the tensor arguments may lie on different devices",
+    "batch": "how vmap runs it on a batch, where that does not follow from the entry (BATCHES)",
     "autocast": "what torch.autocast converts floating arguments to",
     "numbers": "tensor arguments for which Python may give a number; 'some': any but not all, 'all': any",
     "promote": "how result and compute dtype follow from the arguments (pointwise)",
@@ -67,6 +68,18 @@ AUTOCASTS = {
     "widest": "the widest type among the arguments",
     "none": "nothing, nor do the operators that it is made of convert theirs",
 }
+BATCHES = {
+    "pointwise": "arguments broadcast: dimensions are put behind the batch's until ranks agree",
+    "leading": "every tensor gets the batch in front, dim and dims count one more, sizes begin with it",
+    "first": "as leading where the batch is the first tensor's alone, else by `expr` or sample by sample",
+    "along": "as leading, but for `index`: all samples have the same, else sample by sample",
+    "fold": "the batch is merged into the first dimension of every tensor and of sizes",
+    "channels": "the batch is merged into the channels: dimension 1, 0 of vectors; groups are as many more",
+    "random": "as vmap's `randomness` says",
+    "own": "the function batching::NAME in src/ops/batching",
+    "loop": "sample by sample",
+    "refuse": "an error",
+}
 
 
 @dataclass
@@ -83,6 +96,7 @@ class Op:
     devices: str = "same"
     promote: str = "same"
     autocast: str | None = None
+    batch: str | None = None  # one of BATCHES; None: as the entry says
     numbers: str | list[str] = field(default_factory=list)
     variants: list[str] = field(default_factory=list)
     grad: dict[str, str] | None = None  # None: not given; {}: not differentiable
@@ -334,6 +348,7 @@ CHOICES: dict[str, tuple] = {
     "optimize": ("speed", "size"),
     "apart": ("", "partly", "wholly"),
     "autocast": (None, *AUTOCASTS),
+    "batch": (None, *BATCHES),
 }
 
 

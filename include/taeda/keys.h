@@ -13,18 +13,19 @@ namespace taeda {
 // In the order of priority, lowest first: devices, then what wraps them. The order is PyTorch's:
 // Python code that replaces kernels lies below autograd, so that what it computes is recorded as
 // the operator it stands for; autocast above, so that its conversions are recorded; the profiler
-// sees the call as the program made it.
+// sees the call as the program made it. A batched tensor's own history and tangents are those of
+// transforms inside vmap; the ones outside are on the tensor it stands for, below.
 enum class Key : uint8_t {
   kCPU,
   kMeta,
   kCUDA,
   kPython,         // __torch_dispatch__ of a mode or of an argument's class
   kFunctionalize,  // writes in place as new tensors
+  kBatched,        // vmap, on tensors that stand for a batch; the thread includes it meanwhile
   kAutograd,       // history, on tensors whose history matters
   kForward,        // tangents, on tensors that carry one
   kTrace,          // writes down the calls
   kAutocast,       // converts arguments to the dtype of the operator's entry
-  kBatched,        // vmap
   kProfile,        // times the calls
 };
 inline constexpr int kNumKeys = 11;
@@ -56,6 +57,9 @@ inline constexpr KeySet kModeKeys = KeySet(Key::kPython) | Key::kFunctionalize |
                                     Key::kAutocast | Key::kBatched | Key::kProfile;
 // Those that see a composite operator as a whole and not only what it is made of.
 inline constexpr KeySet kCompositeKeys = KeySet(Key::kTrace) | Key::kAutocast | Key::kProfile;
+// Those that see a factory, which makes its result by itself.
+inline constexpr KeySet kLeafKeys =
+    kCompositeKeys | Key::kPython | Key::kFunctionalize | Key::kBatched;
 
 // The calling thread's modes. Each operator of this thread adds the `included` keys to those of its
 // arguments and skips the `excluded` ones.

@@ -74,6 +74,7 @@ _LAZY = {
         "taeda.nn.parameter": "",
         "taeda.version": "TorchVersion",
         "taeda._ops": "ops",
+        "taeda.func": "vmap",
     }.items()
     for name in names.split()
 }

@@ -207,8 +207,17 @@ def _history(x: Any) -> list[str]:
     return ["requires_grad=True"] if x.requires_grad else []
 
 
+def _batched_repr(x: Any, depth: int) -> str:
+    if depth < 0:
+        return f"BatchedTensor(of a vmap that has ended, size={tuple(x.shape)})"
+    value = repr(_C._batch_value(x, depth)).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {value}\n)"
+
+
 def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
     """What ``repr(x)`` gives."""
+    if depth := _C._batch_level(x):
+        return _batched_repr(x, depth)
     kind = type(x)
     plain = kind is _C.Tensor or getattr(kind, "_prints_as_tensor", False)
     prefix = "tensor(" if plain or kind.__name__ == "Parameter" else kind.__name__ + "("

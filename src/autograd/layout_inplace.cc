@@ -19,6 +19,7 @@ Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) 
                          op);
   }
   const Edge history = recorded ? gradient_edge(view) : Edge();
+  self.impl()->wrapped = view.impl()->wrapped;
   self.impl()->set_layout(view.sizes(), view.strides(), view.storage_offset());
   self.impl()->bump_version();
   share_tangent(self, view);

@@ -20,6 +20,7 @@
 #include "op/view_as_complex.h"
 #include "op/view_as_real.h"
 #include "op/zeros.h"
+#include "ops/batching/level.h"
 
 namespace taeda::autograd::math {
 
@@ -110,6 +111,8 @@ Tensor alias(const Tensor& t) {
     const ExcludeKeys below(kDifferentiationKeys);
     return op::detach(t);
   }
+  if (t.impl()->keys.has(Key::kBatched)) [[unlikely]]
+    return batching::alias(t);
   const TensorImpl& from = *t.impl();
   Ref<TensorImpl> impl = make_ref<TensorImpl>(from.storage, from.dtype, from.device);
   impl->sizes = from.sizes;

@@ -82,6 +82,11 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK(defined(), "item(): the tensor is undefined");
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
   TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
+  TD_CHECK(!impl_->keys.has(Key::kBatched),
+           "vmap: It looks like you're calling .item() on a Tensor, or use its value in "
+           "data-dependent control flow. We don't support vmap over that: samples of one batch "
+           "cannot go different ways. Please try to rewrite what you're doing with other "
+           "operations (torch.where).");
   const void* data = impl_->data();
   alignas(16) char on_host[16];
   if (!device().is_cpu()) [[unlikely]] {

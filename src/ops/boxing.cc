@@ -12,6 +12,7 @@ namespace {
 //   T const Tensor&     L TensorSpan    l the same, elements may be undefined
 //   s S Scalar          i I int64_t     x X the same, a dimension
 //   v V IntSpan         n the same of fixed length    z Z the same, dimensions
+//   u int64_t, a dimension that is not wrapped        e IntSpan, sizes
 //   d D double          w W Span<const double>        b B bool    t U std::string_view
 //   y Y DType           c C Device      m M MemoryFormat          g Generator*
 //   o TensorOptions: dtype, layout, device and pin_memory of the schema
@@ -40,12 +41,14 @@ Value box_one(char letter, const void* argument) {
     case 'S':
       return optional_value<Scalar>(argument);
     case 'i':
+    case 'u':
     case 'x':
       return at<int64_t>(argument);
     case 'I':
     case 'X':
       return optional_value<int64_t>(argument);
     case 'v':
+    case 'e':
     case 'n':
     case 'z':
       return at<IntSpan>(argument);
@@ -130,12 +133,14 @@ const void* unbox_one(char letter, const Value& v, std::byte* room) {
     case 'S':
       return put_optional<Scalar>(room, v, [](const Value& x) { return x.scalar(); });
     case 'i':
+    case 'u':
     case 'x':
       return put<int64_t>(room, v.integer());
     case 'I':
     case 'X':
       return put_optional<int64_t>(room, v, integer);
     case 'v':
+    case 'e':
     case 'n':
     case 'z':
       return put<IntSpan>(room, ints(v));

@@ -5,7 +5,13 @@
 
 namespace taeda {
 
-void dispatch::check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad) {
+void dispatch::check_out_keys(std::string_view op, const Tensor& out, KeySet all,
+                              bool any_requires_grad) {
+  TD_CHECK(!all.has(Key::kBatched),
+           "vmap: {}(): functions with out=... arguments are not supported inside vmap; use the "
+           "result instead",
+           op);
+  if (!all.has(Key::kAutograd) || thread_modes.excluded.has(Key::kAutograd)) return;
   if (!thread_modes.grad_enabled) return;
   TD_CHECK(!any_requires_grad && !out.requires_grad(),
            "{}(): functions with out=... arguments don't support automatic differentiation, but "

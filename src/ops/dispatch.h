@@ -25,14 +25,14 @@ inline KeySet effective(KeySet keys) {
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }
 
-// out= takes no part in autograd: RuntimeError when it, or while recording an argument, requires
-// grad.
-void check_out_grad(std::string_view op, const Tensor& out, bool any_requires_grad);
+// out= takes no part in autograd and vmap: RuntimeError when it, or while recording an argument,
+// requires grad, or one of them is batched. `all` are the keys of them all.
+void check_out_keys(std::string_view op, const Tensor& out, KeySet all, bool any_requires_grad);
 template <class... Inputs>
 void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) {
   const KeySet all = (keys(out) | ... | keys(inputs));
-  if (all.has(Key::kAutograd) && !thread_modes.excluded.has(Key::kAutograd)) [[unlikely]] {
-    check_out_grad(op, out, ((inputs.defined() && inputs.requires_grad()) || ...));
+  if (!(all & (KeySet(Key::kAutograd) | Key::kBatched)).empty()) [[unlikely]] {
+    check_out_keys(op, out, all, ((inputs.defined() && inputs.requires_grad()) || ...));
   }
 }
 

@@ -1,7 +1,10 @@
 #include "ops/host.h"
 
+#include <algorithm>
+
 #include "core/layout.h"
 #include "kernels/copy.h"
+#include "ops/batching/level.h"
 #include "ops/contract.h"
 
 namespace taeda {
@@ -11,8 +14,8 @@ OptScalar known_number(const Tensor& t) {
 }
 
 bool known_true(const Tensor& condition) {
-  const OptScalar value = known_number(condition);
-  return value && value->to_bool();
+  const HostElements<Bool> samples(batching::all_samples(condition));
+  return std::any_of(samples.begin(), samples.end(), [](Bool b) { return static_cast<bool>(b); });
 }
 
 void check_has_elements(std::string_view op, const Tensor& t) {

@@ -32,7 +32,8 @@ class HostElements {
 
 // The value of a tensor of one element; nothing of a meta tensor.
 OptScalar known_number(const Tensor& t);
-// Whether a bool tensor of one element is known to be true; of a meta tensor nothing is.
+// Whether a bool tensor of one element is known to be true, inside vmap for any sample; of a meta
+// tensor nothing is.
 bool known_true(const Tensor& condition);
 
 // NotImplementedError on meta: the sizes of the operator's result depend on what `t` holds.

@@ -10,7 +10,6 @@
 #include "op/_linalg_slogdet_value.h"
 #include "op/abs.h"
 #include "op/add.h"
-#include "op/all.h"
 #include "op/amax.h"
 #include "op/any.h"
 #include "op/cat.h"
@@ -28,11 +27,13 @@
 #include "op/matmul.h"
 #include "op/mul.h"
 #include "op/narrow.h"
+#include "op/ne.h"
 #include "op/new_zeros.h"
 #include "op/reshape.h"
 #include "op/sum.h"
 #include "op/to_dtype.h"
 #include "op/zeros.h"
+#include "ops/batching/level.h"
 #include "ops/contract.h"
 #include "ops/host.h"
 #include "ops/lapack_rules.h"
@@ -130,7 +131,7 @@ bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det) {
 }
 
 bool all_equal(const Tensor& t, int64_t value) {
-  return known_true(op::all(op::eq(t, Tensor(value)), std::nullopt, false));
+  return !t.is_meta() && !known_true(op::any(op::ne(t, Tensor(value)), std::nullopt, false));
 }
 
 namespace {
@@ -138,7 +139,7 @@ namespace {
 // The first matrix of a batch whose status is not 0, and "NAME: (Batch element I): ".
 struct Failure {
   Failure(std::string_view name, const Tensor& info) {
-    const HostElements<int32_t> codes(info);
+    const HostElements<int32_t> codes(batching::all_samples(info));
     for (size_t i = 0; i < codes.size() && code == 0; i++) {
       code = codes[i];
       where = info.dim() > 0 ? format("{}: (Batch element {}): ", name, i) : format("{}: ", name);

@@ -4,6 +4,7 @@
 #include "op/amin.h"
 #include "op/lt.h"
 #include "op/to_dtype.h"
+#include "ops/batching/level.h"
 #include "ops/host.h"
 #include "ops/reduce_rules.h"
 
@@ -28,7 +29,8 @@ namespace {
 // The first element outside [0, size) other than `except`; -1 for none is told by `found`.
 bool outside(const Tensor& index, int64_t size, OptInt except, int64_t* found) {
   const ExcludeKeys plain(KeySet(Key::kAutograd) | Key::kForward);
-  for (int64_t i : HostElements<int64_t>(op::to_dtype(index, DType::kInt64, false, {}))) {
+  const Tensor all = batching::all_samples(op::to_dtype(index, DType::kInt64, false, {}));
+  for (int64_t i : HostElements<int64_t>(all)) {
     if ((i < 0 || i >= size) && !(except && i == *except)) {
       *found = i;
       return true;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/autocast.h"
+#include "ops/batching/rules.h"
 #include "ops/boxing.h"
 
 namespace taeda::dispatch {
@@ -23,8 +24,10 @@ Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
 }
 
 // Whether the operator stops for this key; the others pass by it.
-bool stops(const OperatorRecord& record, Key key, Operator::Form form) {
+bool stops(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
   if (!handler(key)) return false;
+  if (key == Key::kBatched)
+    return batching::concerns(record, args + record.has(OperatorRecord::kInto));
   if (key == Key::kAutocast)
     return record.autocast != OperatorRecord::kNoRule && form == Operator::Form::kPlain;
   return true;
@@ -53,6 +56,7 @@ void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)
 
 BoxedHandler handler(Key key) {
   if (key == Key::kAutocast) return autocast::handle;
+  if (key == Key::kBatched) return batching::handle;
   return handlers[static_cast<int>(key)].load(std::memory_order_acquire);
 }
 
@@ -60,7 +64,7 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
                void* const* results) {
   const Operator::Form form = form_of(record, args);
   while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest())) &&
-         !stops(record, static_cast<Key>(keys.highest()), form))
+         !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());
   if (keys.empty() || !kModeKeys.has(static_cast<Key>(keys.highest())))
     return pass(record, keys.empty() && record.has(OperatorRecord::kDispatched) ? Key::kCPU : keys,

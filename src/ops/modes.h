@@ -14,6 +14,11 @@
 
 namespace taeda {
 
+namespace batching {
+struct Call;
+using Rule = void(Call& call);  // one operator's way through vmap (ops/batching/rules.h)
+}  // namespace batching
+
 // The constant data of one entry of the operator table; in-place and out= forms are derived from
 // it.
 struct OperatorRecord {
@@ -29,6 +34,20 @@ struct OperatorRecord {
     kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
+  // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
+  enum Batch : uint8_t {
+    kLoop,
+    kPointwise,
+    kLeading,
+    kFirst,
+    kAlong,
+    kFold,
+    kChannels,
+    kRandom,
+    kDefinition,
+    kOwn,
+    kRefuse,
+  };
   using Function = void (*)();
   using Invoke = void (*)(Function function, const void* const* args, void* const* results);
 
@@ -39,8 +58,11 @@ struct OperatorRecord {
   Invoke invoke_inplace;
   const void* handlers;                 // the table, one function a key; null for composites
   std::atomic<const Operator*>* forms;  // the Operator of each form, once someone has asked
+  Function batch_rule;  // kOwn: a batching::Rule; else the definition, where the table has one
+  Invoke invoke_definition;
   uint16_t flags;
   Autocast autocast;
+  Batch batch;
   uint8_t name_size, overload_size;  // of `text`, the namespace included
 
   bool has(Flags flag) const { return flags & flag; }
@@ -103,8 +125,7 @@ inline KeySet composite_keys() {
 }
 // Those that a factory stops for: it makes its result by itself, from arguments with these keys.
 inline KeySet leaf_keys(KeySet keys) {
-  return ((keys | thread_modes.included) - thread_modes.excluded) &
-         (kCompositeKeys | Key::kPython | Key::kFunctionalize);
+  return ((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys;
 }
 
 template <class R, class... Args, size_t... I>

@@ -147,12 +147,17 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
         for (const Tensor& t : value.tensors()) visit(t);
     }
   };
-  each_input([&](const Tensor& t) { any_requires_grad |= t.defined() && t.requires_grad(); });
+  KeySet all;
+  each_input([&](const Tensor& t) {
+    any_requires_grad |= t.defined() && t.requires_grad();
+    all = all | dispatch::keys(t);
+  });
   const bool apart = record.has(Flags::kOutPartly) || record.has(Flags::kOutWholly);
   const auto policy =
       record.has(Flags::kOutWholly) ? dispatch::Apart::kWholly : dispatch::Apart::kPartly;
   for (const Tensor& out : outs) {
-    dispatch::check_out_grad(op.schema().name.substr(6), out, any_requires_grad);
+    dispatch::check_out_keys(op.schema().name.substr(6), out, all | dispatch::keys(out),
+                             any_requires_grad);
     if (apart) each_input([&](const Tensor& t) { dispatch::check_apart(policy, out, t); });
   }
   const ExcludeKeys alone(kDifferentiationKeys |
@@ -227,8 +232,7 @@ KeySet Operator::keys_of(const Stack& stack) const {
   if ((keys & kDeviceKeys).empty()) keys = keys | Key::kCPU;
   keys = (keys | thread_modes.included) - thread_modes.excluded;
   if (!record_ || record_->has(Flags::kDispatched)) return keys;
-  return keys & (record_->has(Flags::kLeaf) ? kCompositeKeys | Key::kPython | Key::kFunctionalize
-                                            : kCompositeKeys);
+  return keys & (record_->has(Flags::kLeaf) ? kLeafKeys : kCompositeKeys);
 }
 
 void Operator::call(Stack& stack) const {

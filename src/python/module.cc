@@ -140,6 +140,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_library(module.get());
   add_torch_dispatch(module.get());
   add_profile(module.get());
+  add_vmap(module.get());
   add_handover(module.get());
   taeda::set_interrupt_hook(look_for_signals);
   made = new_ref(module.get());

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import taeda
@@ -11,6 +10,7 @@ from taeda.nn.modules.module import Module
 from taeda.nn.utils.stateless import functional_call
 
 from ._transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ._vmap import vmap
 
 __all__ = [
     "functional_call",
@@ -25,11 +25,6 @@ __all__ = [
     "vjp",
     "vmap",
 ]
-
-
-def vmap(func: Callable, *args: Any, **kwargs: Any) -> Callable:
-    """Not there yet: NotImplementedError. A loop and ``torch.stack`` compute the same."""
-    raise NotImplementedError("torch.func.vmap")
 
 
 def stack_module_state(models: list[Module]) -> tuple[dict[str, Any], dict[str, Tensor]]:

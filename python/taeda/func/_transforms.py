@@ -31,11 +31,21 @@ _levels = _C._carry_thread_local(_Levels())
 
 
 @contextmanager
+def _differentiating() -> Iterator[None]:
+    """A block that records although vmap, outside of it, has switched that off."""
+    excluded = _C._exclude_autograd(taeda.is_inference_mode_enabled())
+    try:
+        yield
+    finally:
+        _C._exclude_autograd(excluded)
+
+
+@contextmanager
 def _level() -> Iterator[None]:
     """A transform at work, which records whatever the mode outside."""
     _levels.depth += 1
     try:
-        with recording():
+        with recording(), _differentiating():
             yield
     finally:
         _levels.depth -= 1
@@ -101,7 +111,8 @@ class _Run:
     def leads_outside(self, outputs: list) -> bool:
         own = [x for x, y in zip(self.inputs, self.given) if not y.requires_grad]
         outside = any(x.requires_grad for x in self.given)
-        return self.nested or outside or _reaches_others(outputs, own)
+        below = any(_C._is_differentiated_below(y) for y in outputs)
+        return self.nested or outside or below or _reaches_others(outputs, own)
 
     def finish(self, tree: Any, history: bool) -> Any:
         """Results for the caller: without history where it leads nowhere."""
@@ -120,10 +131,11 @@ class _Run:
         if not pairs:
             return [taeda.zeros_like(x) for x in self.inputs]
         ys, cs = zip(*pairs)
-        grads = taeda.autograd.grad(
-            ys, self.inputs, cs, create_graph=history, retain_graph=keep or history,
-            allow_unused=True,
-        )  # fmt: skip
+        with _differentiating():
+            grads = taeda.autograd.grad(
+                ys, self.inputs, cs, create_graph=history, retain_graph=keep or history,
+                allow_unused=True,
+            )  # fmt: skip
         return [taeda.zeros_like(x) if g is None else g for g, x in zip(grads, self.inputs)]
 
 

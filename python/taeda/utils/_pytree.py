@@ -204,6 +204,26 @@ def _flatten_like(spec: TreeSpec, tree: PyTree) -> list:
     ]
 
 
+def _broadcast_to_and_flatten(tree: PyTree, spec: TreeSpec) -> list | None:
+    """One leaf of ``tree`` for each leaf of a shape, where a leaf stands for all below it; None
+    where the two do not agree."""
+    kind = _get_node_type(tree)
+    if kind not in SUPPORTED_NODES:
+        return [tree] * spec.num_leaves
+    if spec.is_leaf() or kind is not spec.type:
+        return None
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(children) != spec.num_children or context != spec.context:
+        return None
+    leaves = []
+    for child, child_spec in zip(children, spec.children_specs):
+        below = _broadcast_to_and_flatten(child, child_spec)
+        if below is None:
+            return None
+        leaves += below
+    return leaves
+
+
 def tree_map_(func: Callable, tree: PyTree, *rests: PyTree) -> PyTree:
     """Calls ``func`` on the leaves for its effect; returns the tree."""
     tree_map(func, tree, *rests)

@@ -1,0 +1,85 @@
+// How an operator runs on batched tensors. Which way it takes stands in its record
+// (OperatorRecord::Batch, the table's `batch:`); all of them compute on the values of the batched
+// arguments, whose dimension 0 is the batch, and wrap what comes of it.
+#pragma once
+
+#include <functional>
+
+#include "ops/batching/level.h"
+#include "ops/modes.h"
+
+namespace taeda::batching {
+
+// A call at one level: the arguments, and after the rule the results.
+struct Call {
+  const Operator& op;
+  Level& level;
+  Stack& stack;
+
+  int64_t size() const { return level.size; }
+  const Tensor& tensor(size_t i) const { return stack[i].tensor(); }
+  // The value of an argument that is batched at this level; undefined for others.
+  Tensor value(size_t i) const { return value_at(tensor(i), level); }
+  bool has_batch(size_t i) const { return value(i).defined(); }
+  // The argument with the batch in front: where it has none, repeated without a copy.
+  Tensor with_batch(size_t i) const;
+  // The argument as the code outside of the level sees it.
+  Tensor value_or_plain(size_t i) const { return has_batch(i) ? value(i) : tensor(i); }
+
+  void give(const Tensor& result);  // with the batch in front
+};
+
+// [B, 1, ..., 1, rest], so that a sample has `ndim` dimensions.
+Tensor pad_dims(const Tensor& value, int64_t ndim);
+
+// [B, n, ...] as [B * n, ...], and back.
+Tensor fold(const Tensor& value);
+Tensor unfold(const Tensor& folded, int64_t size);
+// [B, n, c, ...] as [n, B * c, ...] and [B, c] as [B * c], and back.
+Tensor fold_channels(const Tensor& value);
+Tensor unfold_channels(const Tensor& folded, int64_t size);
+
+// The ways that records name.
+void by_samples(
+    Call& call, const std::function<void()>& before_each = [] {});
+void pointwise(Call& call);
+void leading(Call& call);
+void first(Call& call);
+void along(Call& call);
+void folded(Call& call);
+void by_channels(Call& call);
+void randomly(Call& call);
+void by_definition(Call& call);
+[[noreturn]] void refuse(Call& call);
+
+// Whether run_modes must stop for vmap: an argument is batched, or a random operator is called.
+bool concerns(const OperatorRecord& record, const void* const* args);
+// The handler of kBatched for all operators.
+void handle(const Operator& op, KeySet keys, Stack& stack);
+
+// Whether a tensor is batched, or one of a list, in an operator's arguments.
+template <class Visit>
+void each_tensor(const Stack& stack, const Visit& visit) {
+  for (const Value& value : stack) {
+    if (value.is_tensor()) visit(value.tensor());
+    if (value.is_tensors())
+      for (const Tensor& t : value.tensors())
+        if (t.defined()) visit(t);
+  }
+}
+// `change(tensor)` in the place of every tensor.
+template <class Change>
+void change_tensors(Value& value, const Change& change) {
+  if (value.is_tensor()) value = Value(change(value.tensor()));
+  if (value.is_tensors())
+    for (Tensor& t : value.tensors())
+      if (t.defined()) t = change(t);
+}
+
+// The operator on values, outside of the level; `args` become its results.
+void run(const Call& call, Stack& args);
+// Makes the values in `results` what the call returns: written arguments are returned as they are,
+// views share the storage of what they look into.
+void finish(Call& call, Stack& results);
+
+}  // namespace taeda::batching
