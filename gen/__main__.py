@@ -13,6 +13,7 @@ from . import (
     autograd,
     cpp,
     declare,
+    definitions,
     kernels,
     operators,
     pointwise,
@@ -22,6 +23,7 @@ from . import (
     stubs,
     table,
 )
+from .dtypes import loop_types
 from .pieces import cut
 from .schema import SchemaError
 from .text import join_lines
@@ -39,18 +41,16 @@ def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
     }
 
 
-INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
-FLOATS = ["float32", "float64"]
-COMPLEX = ["complex64", "complex128"]
 COMPUTE_TYPES = {  # table types -> the dtypes that dense loops are compiled for
-    "bool": ["bool"],
-    "integral": INTEGERS,
-    "integral_bool": ["bool", *INTEGERS],
-    "floating": FLOATS,
-    "inexact": [*FLOATS, *COMPLEX],
-    "real": ["bool", *INTEGERS, *FLOATS],
-    "numeric": [*INTEGERS, *FLOATS, *COMPLEX],
-    "all": ["bool", *INTEGERS, *FLOATS, *COMPLEX],
+    "bool": loop_types("Bool"),
+    "integral": loop_types("Integer"),
+    "integral_bool": loop_types("Bool", "Integer"),
+    "floating": loop_types("Floating"),
+    "inexact": loop_types("Floating", "Complex"),
+    "real": loop_types("Bool", "Integer", "Floating"),
+    "numeric": loop_types("Integer", "Floating", "Complex"),
+    "all": loop_types("Bool", "Integer", "Floating", "Complex"),
+    "any": loop_types("Bool", "Integer", "Floating", "Complex"),
 }
 
 
@@ -107,6 +107,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
+    definitions.check(known)
     launched = kernels.known(ops)
     files = {
         "include/taeda/ops.h": public.public_header(known),

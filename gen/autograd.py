@@ -48,7 +48,7 @@ def _dual_operators(op: Op) -> list[Op]:
             "pointwise",
             functors if isinstance(op.source, dict) else functors[""],
             [],
-            types="inexact" if op.types in ("all", "numeric", "inexact") else "floating",
+            types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad=None if op.grad is None else {},
             jvp="none",
             optimize=op.optimize,
@@ -122,7 +122,7 @@ def _tensor_names(op: Op) -> str:
 def _without_gradient(op: Op, below: str) -> list[str]:
     """An operator that writes nothing and has no gradient: a derivative that is missing raises in
     backward, one that is zero takes no node."""
-    if op.grad is not None or op.expr:
+    if op.grad is not None or op.replays_backward:
         return [f"return {below};"]
     missing = _missing_node(op, _tensor_names(op))
     raising = f"return autograd::not_differentiable({missing}, {below});"

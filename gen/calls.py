@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from .table import Op
 
+# Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
+# forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
+BORROWERS = ("special", "foreach")
+
 
 @dataclass
 class Call:
@@ -14,17 +18,14 @@ class Call:
 
     op: Op
     inplace: bool = False
-    definition: bool = False  # the entry's `expr` instead of its kernel: the test oracle
 
     @property
     def has_out(self) -> bool:
-        return "out" in self.op.variants and not self.inplace and not self.definition
+        return "out" in self.op.variants and not self.inplace
 
     @property
     def function(self) -> str:
         """The C++ function behind it."""
-        if self.definition:
-            return f"definition::{self.op.ident}"
         return f"op::{self.op.ident}" + ("_inplace" if self.inplace else "")
 
 
@@ -37,10 +38,8 @@ def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
             if owner != "torch":
                 owner = owner.removeprefix("torch.")
             found[owner, name].append(Call(op))
-            if "inplace" in op.variants and not name.startswith("__"):
+            if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
                 found[owner, name + "_"].append(Call(op, inplace=True))
-        if op.expr and op.body != "expr":
-            found["_definition", op.ident].append(Call(op, definition=True))
     return dict(sorted(found.items()))
 
 

@@ -21,7 +21,8 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     name = quoted(op.name)
     for a in op.sig.args:
         lines += _argument_lines(op, a, first)
-    if op.body != "pointwise" and op.types != "all" and first:
+    unchecked = "any" if op.body == "kernel" else "all"  # what others call checks for them
+    if op.body != "pointwise" and op.types not in ("any", unchecked) and first:
         lines.append(f"contract::types({name}, {type_mask(op)}, {first}.dtype());")
     if op.mutates and op.dispatched:
         message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")

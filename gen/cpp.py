@@ -85,7 +85,7 @@ def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
             yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
         # Forward mode is rare: compiled for size.
         yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
-    if op.expr and op.body != "expr":
+    if op.is_replayed:
         yield "definition", op.ident, f"{result} {op.ident}({plain});"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from .dtypes import DTYPES
 from .schema import SchemaError, Signature
 from .text import quoted
 from .values import Value, bind, common_type, is_none, number, printable
@@ -40,20 +41,7 @@ BUILTINS = _by_type(
     N="broadcast",
 )
 CPP_NAMES = {"result_type": "rules::result_type", "broadcast": "broadcast_shapes"}
-DTYPE_NAMES = {
-    "bool8": "kBool",
-    "uint8": "kUInt8",
-    "int8": "kInt8",
-    "int16": "kInt16",
-    "int32": "kInt32",
-    "int64": "kInt64",
-    "float16": "kFloat16",
-    "bfloat16": "kBFloat16",
-    "float32": "kFloat32",
-    "float64": "kFloat64",
-    "complex64": "kComplex64",
-    "complex128": "kComplex128",
-}
+DTYPE_NAMES = {"bool8" if d.name == "bool" else d.name: d.enumerator for d in DTYPES}
 CONSTANTS = {
     "inf": "std::numeric_limits<double>::infinity()",
     "nan": "std::numeric_limits<double>::quiet_NaN()",

@@ -29,7 +29,7 @@ def _body(op: Op, table: Table) -> list[str]:
     passed = internal_names(op, keys="keys - thread_modes.excluded", recorded=True)
     call = f"redispatch::{op.ident}({passed})"
     below = f"[&] {{ {GUARD} return {call}; }}()"
-    if op.expr and op.jvp in (None, "replay") and op.grad != {}:
+    if op.replays_forward:
         return [f"return definition::{op.ident}({names(op.sig)});"]
     read = [*(a.name for a in _tensors(op)), *(["into"] if op.body == "pointwise" else [])]
     level = f"const uint64_t level = autograd::top_level({', '.join(read)});"

@@ -13,7 +13,7 @@ import ast
 from .cpp import Table, one_pass
 from .expr import Translator
 from .reads import METADATA, from_metadata, metadata_only
-from .saved import find_saved, formulas, gy_names, replays
+from .saved import find_saved, formulas, gy_names
 from .schema import SchemaError, Signature
 from .table import Op, gradient_groups
 from .text import block
@@ -38,7 +38,7 @@ def node_name(op: Op, table: Table, form: int = 0) -> str:
 
 
 def differentiable_args(op: Op) -> list[str]:
-    if replays(op):
+    if op.replays_backward:
         return [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
     return [name for names, _ in gradient_groups(op) for name in names]
 
@@ -83,7 +83,7 @@ class BackwardNode:
     def _readers(self) -> dict[str, list[str]]:
         """What is saved for some gradients only -> the arguments whose gradients read it."""
         op = self.op
-        if replays(op) or op.inplace_grad:  # one argument has a gradient
+        if op.replays_backward or op.inplace_grad:  # one argument has a gradient
             return {}
         formulas_of = {
             target: [text, *([op.dual_grad[target]] if target in op.dual_grad else [])]
@@ -199,7 +199,7 @@ class BackwardNode:
     # --- apply ---
 
     def apply(self) -> list[str]:
-        body = self._replayed() if replays(self.op) else self._from_formulas()
+        body = self._replayed() if self.op.replays_backward else self._from_formulas()
         return block(f"TensorList {self.name}::apply(TensorList&& grads)", body)
 
     def _unpacked(self) -> tuple[list[str], dict[str, Value]]:

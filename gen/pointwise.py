@@ -22,24 +22,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .dtypes import LOOP_TYPES
 from .pieces import cut
 from .schema import SchemaError
 
 FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
-CPP_TYPES = {
-    "bool": "bool",
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "float16": None,  # computed in float
-    "bfloat16": None,
-    "float32": "float",
-    "float64": "double",
-    "complex64": "std::complex<float>",
-    "complex128": "std::complex<double>",
-}
 VECTOR_TYPES = ("float32", "float64")
 WEIGHT_LIMIT = 48  # instantiations in one file: about 5 s of compile time, 1 s of it for headers
 
@@ -129,7 +116,7 @@ def _loader(entry: Entry, functor: Functor) -> str:
 
 def _table(entry: Entry, vectors: bool) -> str:
     cells = []
-    for name, cpp in CPP_TYPES.items():
+    for name, cpp in LOOP_TYPES.items():
         space = "" if vectors and name in VECTOR_TYPES else "lanes::"
         loop = f"{space}dense<{space}Load_{entry.name}, {cpp}, {entry.n_inputs}>"
         cells.append(loop if name in entry.types and cpp else "nullptr")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .calls import Call, python_names, shown
+from .calls import BORROWERS, Call, python_names, shown
 from .cpp import out_names
 from .pieces import cut
 from .schema import Argument
@@ -31,9 +31,7 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
     names = python_names(ops)
-    bodies: dict[tuple, Places] = defaultdict(list)
-    for place, calls in names.items():
-        bodies[tuple((c.op.ident, c.inplace, c.definition) for c in calls)].append(place)
+    bodies = {overloads: _own(places) for overloads, places in _bodies(names).items()}
     files, small = {}, []
     for optimize in ("speed", "size"):
         chosen = (p for p in bodies.values() if _optimize(names[p[0]]) == optimize)
@@ -45,6 +43,23 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
     files["result_types.cc"] = _file("python/generated.h", *_result_types(ops))
     files["optimize_for_size.txt"] = join_lines(*small)
     return files
+
+
+def _overloads(calls: list[Call]) -> tuple:
+    return tuple((c.op.ident, c.inplace) for c in calls)
+
+
+def _bodies(names: dict[tuple[str, str], list[Call]]) -> dict[tuple, Places]:
+    """Overloads -> the places that have just these."""
+    bodies: dict[tuple, Places] = defaultdict(list)
+    for place, calls in names.items():
+        bodies[_overloads(calls)].append(place)
+    return bodies
+
+
+def _own(places: Places) -> Places:
+    """Those with a function of their own: borrowers only where nobody else has one."""
+    return [place for place in places if place[0] not in BORROWERS] or places
 
 
 def _optimize(calls: list[Call]) -> str:
@@ -185,6 +200,8 @@ def _write_to_out(op: Op, args: list[str], index: int) -> str:
     if (n := len(out_names(op))) > 1:
         outs = [f"outs[{i}]" for i in range(n)]
         listed = f"const TensorList outs = output_tensors(a, {index}, {n}); "
+    if any(a.type == "options" for a in op.sig.args):
+        listed += f"require_options_of({outs[0]}, options); "
     call = f"unlocked(a, [&] {{ op::{op.ident}_out({', '.join([*args, *outs])}); }});"
     return f"if (a.present({index})) {{ {listed}{call} return a.return_argument({index}); }}"
 
@@ -194,17 +211,17 @@ def _write_to_out(op: Op, args: list[str], index: int) -> str:
 
 def _groups(names: dict[tuple[str, str], list[Call]]) -> list[str]:
     """The functions of each owner, with their docstrings."""
-    functions, tables = [], defaultdict(list)
+    bodies, declared, tables = _bodies(names), set(), defaultdict(list)
     for (owner, name), calls in names.items():
-        function = f"py_{_identifier(owner, name)}"
-        functions.append(
-            f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);"
-        )
+        own = _own(bodies[_overloads(calls)])
+        function = f"py_{_identifier(*((owner, name) if (owner, name) in own else own[-1]))}"
+        declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
         signature = text_signature(name, calls) if owner == "nn.functional" else ""
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
-        doc = quoted(signature + docstring(name, calls))
+        text = "" if owner == "foreach" else docstring(name, calls)  # known by its name alone
+        doc = quoted(signature + text)
         tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}},')
-    out, groups = [*functions, "namespace {"], []
+    out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():
         table = f"methods_{owner.replace('.', '__')}"
         out += [

@@ -68,8 +68,7 @@ def _default(a: Argument) -> str:
 def _public_result(r: Return, op: Op) -> str:
     alias = "(a!)" if op.mutates else "(a)" if op.view else ""
     kind = PUBLIC_TYPES.get(r.type, r.type).replace("Tensor", f"Tensor{alias}", 1)
-    named = len(op.sig.returns) > 1 and not r.name.startswith("result")
-    return f"{kind} {r.name}" if named else kind
+    return f"{kind} {r.name}" if len(op.sig.returns) > 1 and r.named else kind
 
 
 def schema_text(op: Op) -> str:
@@ -105,7 +104,7 @@ def is_leaf(op: Op) -> bool:
 
 
 def batch(op: Op) -> str:
-    """How vmap runs the operator: a word of table.BATCHES, or 'definition'."""
+    """How vmap runs the operator: a word of table.BATCHES."""
     if op.batch:
         return op.batch
     if op.host == "sizes":
@@ -116,7 +115,7 @@ def batch(op: Op) -> str:
         return "pointwise"
     if op.view or is_leaf(op) or any(a.type.startswith("dim") for a in op.sig.args):
         return "leading"
-    return "definition" if op.expr and op.body != "expr" else "loop"
+    return "definition" if op.is_replayed else "loop"
 
 
 def _batch_fields(op: Op) -> list[str]:
@@ -124,7 +123,7 @@ def _batch_fields(op: Op) -> list[str]:
     word = batch(op)
     if word == "own":
         return [_boxed(f"batching::{op.ident}")[0], "nullptr"]
-    if word == "definition" or (word == "first" and op.expr):
+    if word == "definition" or (word == "first" and op.is_replayed):
         return _boxed(f"definition::{op.ident}")
     return ["nullptr", "nullptr"]
 

@@ -26,10 +26,6 @@ class Saved:
         return [*self.tensors, *self.results]
 
 
-def replays(op: Op) -> bool:
-    return op.grad is None and op.expr is not None
-
-
 def gy_names(op: Op) -> list[str]:
     returns = op.sig.returns
     return ["gy"] if len(returns) == 1 else [f"gy_{r.name}" for r in returns]
@@ -38,7 +34,7 @@ def gy_names(op: Op) -> list[str]:
 def find_saved(op: Op) -> Saved:
     saved = Saved()
     args = {a.name: a for a in op.sig.args}
-    if replays(op):
+    if op.replays_backward:
         read = dict.fromkeys(args, (True, set[str]()))
     else:
         named = [*args, *(r.name for r in op.sig.returns if r.name not in args)]

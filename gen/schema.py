@@ -103,6 +103,7 @@ class Return:
     type: str
     name: str
     mutated: bool = False
+    named: bool = True  # by the text; else "result", "result0", ...
 
     @property
     def base(self) -> Type:
@@ -217,6 +218,7 @@ def parse(text: str) -> Signature:
         kind = re.sub(r"\([a-z]!?\)", "", words[0])
         if kind not in RETURN_TYPES:
             raise SchemaError(f"{text}: unknown return type '{kind}'")
-        default_name = "result" if len(items) == 1 else f"result{i}"
-        returns.append(Return(kind, words[1] if len(words) > 1 else default_name, "!" in words[0]))
+        named = len(words) > 1
+        label = words[1] if named else "result" if len(items) == 1 else f"result{i}"
+        returns.append(Return(kind, label, "!" in words[0], named))
     return Signature(name, overload or "", args, returns, text)

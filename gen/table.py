@@ -21,7 +21,7 @@ BODIES = ("expr", "pointwise", "kernel", "cpp")
 KEYS = {
     "op": "signature in PyTorch's schema language, or one for each number of dimensions (twins)",
     "aten": "PyTorch's overloads that it stands for, the first of which is its own name in torch.ops.aten; 'none': it is not PyTorch's",
-    "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ...",
+    "python": "where Python finds it: torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in place only)",
     "hidden": "true: an overload of old programs, the last of its name, which messages, stubs and docstrings leave out",
     "doc": "documentation with an example",
     "types": "dtypes that the tensor arguments may have",
@@ -44,6 +44,7 @@ KEYS = {
     "contiguous": "tensor arguments that the kernel wants row-major",
     "view": "results are views of the first argument",
     "expr": "definition in terms of other operators",
+    "no_definition": "beside a kernel or cpp that is dispatched: why there is no 'expr', and the test that stands in for it",
     "pointwise": "functor, or functors chosen by a string argument",
     "kernel": "function on Views in src/kernels/cpu",
     "cpp": "hand-written function on Tensors in src/ops",
@@ -55,12 +56,15 @@ KEYS = {
 FILE_KEYS = {
     "optimize": "'size' for families that are seldom called or spend their time in large kernels: the C++ generated for them is compiled with -Os",
 }
-TYPE_SETS = ("all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool")
+TYPE_SETS = (  # only "any" has the storage types (include/taeda/dtype.h)
+    *("any", "all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool"),
+)
 PROMOTIONS = {
     "same": "the promoted type of the arguments",
     "float": "as same, integers becoming the default floating type",
     "bool": "computed in the promoted type, bool result",
     "real": "computed in the promoted type; complex arguments give real results",
+    "masked": "as same, bool arguments aside: they choose among the others' elements",
 }
 AUTOCASTS = {
     "lower": "the block's dtype (bfloat16): fast, and exact enough for sums of products",
@@ -76,6 +80,7 @@ BATCHES = {
     "fold": "the batch is merged into the first dimension of every tensor and of sizes",
     "channels": "the batch is merged into the channels: dimension 1, 0 of vectors; groups are as many more",
     "random": "as vmap's `randomness` says",
+    "definition": "`expr` beside a kernel, on the batched arguments",
     "own": "the function batching::NAME in src/ops/batching",
     "loop": "sample by sample",
     "refuse": "an error",
@@ -111,6 +116,7 @@ class Op:
     contiguous: list[str] = field(default_factory=list)
     view: bool = False
     expr: str | None = None  # the definition, also beside a kernel
+    no_definition: str = ""  # the reason
     test: dict[str, Any] = field(default_factory=dict)
     node: str = ""
     apart: str = ""
@@ -148,6 +154,28 @@ class Op:
         if self.body in ("pointwise", "kernel") or self.view:
             return True
         return self.body == "cpp" and (self.grad is not None or self.expr is not None)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its values come from code that is written by hand, which a definition checks."""
+        return self.dispatched and self.body in ("kernel", "cpp") and not self.view
+
+    @property
+    def replays_backward(self) -> bool:
+        """Whether backward differentiates the definition, since no formula is given."""
+        return self.grad is None and self.expr is not None and not self.mutates
+
+    @property
+    def replays_forward(self) -> bool:
+        """Whether forward mode runs the definition."""
+        rule = self.jvp in (None, "replay") and self.grad != {}
+        return rule and self.expr is not None and not self.mutates
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether a definition beside a kernel is compiled; tests evaluate the others' text."""
+        batched = self.batch in ("definition", "first") and self.expr is not None
+        return self.is_leaf and (self.replays_backward or self.replays_forward or batched)
 
     @property
     def returns_list(self) -> bool:
@@ -321,7 +349,7 @@ def _build(entry: dict, file: str, common: dict) -> Op:
         "variants": _default_variants(body, sig, entry),
         "dual": body == "pointwise" and "grad" not in entry,
         "apart": "partly" if file.startswith("pointwise") else "",
-        "named": len(sig.returns) > 1 and not sig.returns[0].name.startswith("result"),
+        "named": len(sig.returns) > 1 and sig.returns[0].named,
     }
     values |= {key: entry[key] for key in entry if key not in ("op", "pointwise", "kernel", "cpp")}
     for key in {"check", "inplace_check"} & entry.keys():
@@ -333,7 +361,7 @@ def _build(entry: dict, file: str, common: dict) -> Op:
     op = Op(sig, file, line, body, entry[body], **values)
     if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
         for result, name in zip(sig.returns, op.out):
-            if result.name.startswith("result"):
+            if not result.named:
                 result.name = name
     _validate(op)
     return op
@@ -371,6 +399,12 @@ def _validate(op: Op) -> None:
         raise op.fail(
             "'inplace_grad' is for pointwise operators with a gradient in the first argument"
         )
+    if op.is_leaf != bool(op.no_definition or (op.expr and op.body != "expr")):
+        raise op.fail(
+            "a kernel or cpp that is dispatched has 'expr' or 'no_definition', others not"
+        )
+    if op.no_definition and op.expr:
+        raise op.fail("'no_definition' stands beside 'expr'")
     if op.body == "kernel" and not op.mutates:
         missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
         if missing:
@@ -379,7 +413,7 @@ def _validate(op: Op) -> None:
         raise op.fail("'recorded' is for dispatched operators with 'grad' and 'jvp'")
     if any(op.sig.arg(name).type != "bool" for name in op.recorded):
         raise op.fail(f"'recorded' lists bool arguments, got {op.recorded}")
-    for key in ("grad", "gradgrad", "forward_ad"):
+    for key in ("grad", "gradgrad", "forward_ad", "no_samples"):
         reason = op.test.get(key, "checked")
         if not isinstance(reason, str) or not reason:
             raise op.fail(f"test: '{key}' is the reason why it is not checked, got {reason}")

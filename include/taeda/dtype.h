@@ -1,4 +1,7 @@
 // Element types. Names and promotion follow PyTorch (torch.dtype, torch.promote_types).
+//
+// Everything known of a dtype stands in one row of the table TD_DTYPES below; a new dtype is a new
+// row, and a struct where C++ has no such type (docs/notes/dtypes.md).
 #pragma once
 
 #include <bit>
@@ -6,24 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
+
+#include "taeda/float8.h"
 
 namespace taeda {
-
-enum class DType : uint8_t {
-  kBool,
-  kUInt8,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kFloat16,
-  kBFloat16,
-  kFloat32,
-  kFloat64,
-  kComplex64,
-  kComplex128,
-};
-inline constexpr int kNumDTypes = 12;
 
 // An element of a bool tensor as it lies in memory: a byte, of which any but 0 is true. Memory from
 // elsewhere (a view of bytes, NumPy, DLPack, a file) may hold others than 0 and 1, and reading
@@ -83,16 +73,152 @@ inline Half::Half(float value) {
   }
 }
 
-constexpr bool is_floating(DType t) { return t >= DType::kFloat16 && t <= DType::kFloat64; }
-constexpr bool is_complex(DType t) { return t >= DType::kComplex64; }
-constexpr bool is_inexact(DType t) { return t >= DType::kFloat16; }
-constexpr bool is_integral(DType t) { return t > DType::kBool && t <= DType::kInt64; }
+// Two halves: complex32.
+struct ComplexHalf {
+  Half re, im;
+  ComplexHalf() = default;
+  explicit ComplexHalf(std::complex<float> z) : re(z.real()), im(z.imag()) {}
+  operator std::complex<float>() const { return {static_cast<float>(re), static_cast<float>(im)}; }
+};
+
+// X(enumerator, C++ type, name, other name, PyTorch's class name, kind, compute type, NumPy's
+// number,
+//   struct format, DLPack code, safetensors' name)
+//
+// The class name is that of messages ("not implemented for 'Half'"), tensor types (HalfTensor) and
+// storages (HalfStorage). The compute type is that in which pointwise operators calculate.
+// clang-format off
+#define TD_ARITHMETIC_DTYPES(X)                                                                    \
+  X(kBool,       Bool,     "bool",       "",        "Bool",     kBool,     Bool,     0, "?", 6, "BOOL") \
+  X(kUInt8,      uint8_t,  "uint8",      "",        "Byte",     kInteger,  uint8_t,  2, "B", 1, "U8")   \
+  X(kInt8,       int8_t,   "int8",       "",        "Char",     kInteger,  int8_t,   1, "b", 0, "I8")   \
+  X(kInt16,      int16_t,  "int16",      "short",   "Short",    kInteger,  int16_t,  3, "h", 0, "I16")  \
+  X(kInt32,      int32_t,  "int32",      "int",     "Int",      kInteger,  int32_t,  5, "i", 0, "I32")  \
+  X(kInt64,      int64_t,  "int64",      "long",    "Long",     kInteger,  int64_t,  7, "l", 0, "I64")  \
+  X(kFloat16,    Half,     "float16",    "half",    "Half",     kFloating, float,   23, "e", 2, "F16")  \
+  X(kBFloat16,   BFloat16, "bfloat16",   "",        "BFloat16", kFloating, float,   -1, "",  4, "BF16") \
+  X(kFloat32,    float,    "float32",    "float",   "Float",    kFloating, float,   11, "f", 2, "F32")  \
+  X(kFloat64,    double,   "float64",    "double",  "Double",   kFloating, double,  12, "d", 2, "F64")  \
+  X(kComplex64,  std::complex<float>,  "complex64",  "cfloat",  "ComplexFloat",  kComplex, std::complex<float>,  14, "Zf", 5, "C64") \
+  X(kComplex128, std::complex<double>, "complex128", "cdouble", "ComplexDouble", kComplex, std::complex<double>, 15, "Zd", 5, "C128")
+// Storage types: made, copied, converted, indexed, compared, saved and exchanged; no kernel is
+// compiled for them.
+#define TD_STORAGE_DTYPES(X)                                                                       \
+  X(kUInt16, uint16_t, "uint16", "", "UInt16", kInteger, int32_t, 4, "H", 1, "U16")                \
+  X(kUInt32, uint32_t, "uint32", "", "UInt32", kInteger, int64_t, 6, "I", 1, "U32")                \
+  X(kUInt64, uint64_t, "uint64", "", "UInt64", kInteger, int64_t, 8, "L", 1, "U64")                \
+  X(kFloat8E4M3FN,   Float8E4M3FN,   "float8_e4m3fn",   "", "Float8_e4m3fn",   kFloating, float, -1, "", 10, "F8_E4M3") \
+  X(kFloat8E5M2,     Float8E5M2,     "float8_e5m2",     "", "Float8_e5m2",     kFloating, float, -1, "", 12, "F8_E5M2") \
+  X(kFloat8E4M3FNUZ, Float8E4M3FNUZ, "float8_e4m3fnuz", "", "Float8_e4m3fnuz", kFloating, float, -1, "", 11, "")        \
+  X(kFloat8E5M2FNUZ, Float8E5M2FNUZ, "float8_e5m2fnuz", "", "Float8_e5m2fnuz", kFloating, float, -1, "", 13, "")        \
+  X(kFloat8E8M0FNU,  Float8E8M0,     "float8_e8m0fnu",  "", "Float8_e8m0fnu",  kFloating, float, -1, "", 14, "F8_E8M0") \
+  X(kComplex32, ComplexHalf, "complex32", "chalf", "ComplexHalf", kComplex, std::complex<float>, -1, "", 5, "")
+// clang-format on
+#define TD_DTYPES(X)      \
+  TD_ARITHMETIC_DTYPES(X) \
+  TD_STORAGE_DTYPES(X)
+
+enum class DType : uint8_t {
+#define TD_ENUMERATOR(name, ...) name,
+  TD_DTYPES(TD_ENUMERATOR)
+#undef TD_ENUMERATOR
+};
+#define TD_COUNT(...) +1
+inline constexpr int kNumArithmeticDTypes = 0 TD_ARITHMETIC_DTYPES(TD_COUNT);
+inline constexpr int kNumDTypes = 0 TD_DTYPES(TD_COUNT);
+#undef TD_COUNT
+
+template <class T>
+struct DTypeOf;
+#define TD_DTYPE_OF(name, type, ...)            \
+  template <>                                   \
+  struct DTypeOf<type> {                        \
+    static constexpr DType value = DType::name; \
+  };
+TD_DTYPES(TD_DTYPE_OF)
+#undef TD_DTYPE_OF
+template <>
+struct DTypeOf<bool> : DTypeOf<Bool> {};
+template <class T>
+inline constexpr DType kDTypeOf = DTypeOf<T>::value;
+
+// Floating types that C++ cannot calculate with: read as float, written from float.
+template <class T>
+concept StoredFloat = requires(T x) {
+  x.bits;
+  T(1.0f);
+};
+
+enum class DTypeKind : uint8_t { kBool, kInteger, kFloating, kComplex };
+
+// A row of the table.
+struct DTypeInfo {
+  std::string_view name, other_name, class_name;
+  DTypeKind kind;
+  bool is_signed;
+  uint8_t bytes;
+  DType compute;
+  int8_t numpy;             // -1: NumPy has no such type
+  std::string_view buffer;  // as the struct module and PEP 3118 write it; empty: not at all
+  uint8_t dlpack;
+  std::string_view safetensors;  // empty: the format has no such type
+};
+
+namespace detail {
+template <class T>
+constexpr bool is_signed_number() {
+  if constexpr (requires { T::kSigned; }) return T::kSigned;
+  return !std::is_unsigned_v<T> && !std::is_same_v<T, Bool>;
+}
+}  // namespace detail
+
+inline constexpr DTypeInfo kDTypes[kNumDTypes] = {
+#define TD_ROW(enumerator, type, name, other, class_name, kind, compute, ...) \
+  {name,                                                                      \
+   other,                                                                     \
+   class_name,                                                                \
+   DTypeKind::kind,                                                           \
+   detail::is_signed_number<type>(),                                          \
+   sizeof(type),                                                              \
+   kDTypeOf<compute>,                                                         \
+   __VA_ARGS__},
+    TD_DTYPES(TD_ROW)
+#undef TD_ROW
+};
+constexpr const DTypeInfo& dtype_info(DType t) { return kDTypes[static_cast<int>(t)]; }
+
+// A set of dtypes, one bit each.
+using DTypeSet = uint32_t;
+constexpr DTypeSet dtype_bit(DType t) { return 1u << static_cast<int>(t); }
+consteval DTypeSet dtypes_of(DTypeKind kind) {
+  DTypeSet set = 0;
+  for (int i = 0; i < kNumDTypes; i++)
+    if (kDTypes[i].kind == kind) set |= 1u << i;
+  return set;
+}
+inline constexpr DTypeSet kStorageDTypes = (1u << kNumDTypes) - (1u << kNumArithmeticDTypes);
+
+constexpr bool is_floating(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kFloating); }
+constexpr bool is_complex(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kComplex); }
+constexpr bool is_inexact(DType t) {
+  return dtype_bit(t) & (dtypes_of(DTypeKind::kFloating) | dtypes_of(DTypeKind::kComplex));
+}
+constexpr bool is_integral(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kInteger); }
+constexpr bool is_signed(DType t) { return dtype_info(t).is_signed; }
+constexpr bool is_storage_type(DType t) { return dtype_bit(t) & kStorageDTypes; }
+constexpr bool is_float8(DType t) {
+  return dtype_bit(t) & dtypes_of(DTypeKind::kFloating) & kStorageDTypes;
+}
 constexpr bool is_reduced_floating(DType t) {
   return t == DType::kFloat16 || t == DType::kBFloat16;
 }
 
 constexpr int64_t item_size(DType t) {
-  constexpr int64_t sizes[kNumDTypes] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  constexpr uint8_t sizes[kNumDTypes] = {
+#define TD_SIZE(name, type, ...) sizeof(type),
+      TD_DTYPES(TD_SIZE)
+#undef TD_SIZE
+  };
   return sizes[static_cast<int>(t)];
 }
 
@@ -101,46 +227,29 @@ std::string_view to_text(DType t);
 // "Float", the name that PyTorch's messages use.
 std::string_view scalar_type_name(DType t);
 
-// torch.promote_types: the smallest type that both convert to.
+// torch.promote_types: the smallest type that both convert to. RuntimeError for eight-bit floats
+// and for uint16, uint32 and uint64 beside another type, but that these become floating.
 DType promote_types(DType a, DType b);
 // torch.can_cast: whether a result of type `from` may be written to a tensor of type `to`.
 bool can_cast(DType from, DType to);
 
-// The real type of a complex one's parts, and the complex type with such parts; others map to
-// themselves.
+// The real type of a complex one's parts, and the complex type with such parts. Others map to
+// themselves, and to the complex type of float.
 constexpr DType to_real(DType t) {
-  return t == DType::kComplex64 ? DType::kFloat32 : t == DType::kComplex128 ? DType::kFloat64 : t;
+  return t == DType::kComplex64    ? DType::kFloat32
+         : t == DType::kComplex128 ? DType::kFloat64
+         : t == DType::kComplex32  ? DType::kFloat16
+                                   : t;
 }
 constexpr DType to_complex(DType t) {
-  return t == DType::kFloat64 ? DType::kComplex128 : is_complex(t) ? t : DType::kComplex64;
+  return t == DType::kFloat64   ? DType::kComplex128
+         : t == DType::kFloat16 ? DType::kComplex32
+         : is_complex(t)        ? t
+                                : DType::kComplex64;
 }
 
 // torch.get_default_dtype / set_default_dtype, for the whole process.
 DType default_dtype();
 void set_default_dtype(DType t);
-
-template <class T>
-struct DTypeOf;
-#define TD_DTYPE_OF(type, name)                 \
-  template <>                                   \
-  struct DTypeOf<type> {                        \
-    static constexpr DType value = DType::name; \
-  };
-TD_DTYPE_OF(bool, kBool)
-TD_DTYPE_OF(Bool, kBool)
-TD_DTYPE_OF(uint8_t, kUInt8)
-TD_DTYPE_OF(int8_t, kInt8)
-TD_DTYPE_OF(int16_t, kInt16)
-TD_DTYPE_OF(int32_t, kInt32)
-TD_DTYPE_OF(int64_t, kInt64)
-TD_DTYPE_OF(Half, kFloat16)
-TD_DTYPE_OF(BFloat16, kBFloat16)
-TD_DTYPE_OF(float, kFloat32)
-TD_DTYPE_OF(double, kFloat64)
-TD_DTYPE_OF(std::complex<float>, kComplex64)
-TD_DTYPE_OF(std::complex<double>, kComplex128)
-#undef TD_DTYPE_OF
-template <class T>
-inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
 }  // namespace taeda

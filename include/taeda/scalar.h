@@ -20,7 +20,10 @@ class Scalar {
   Scalar(bool value) : kind_(Kind::kBool) { int_ = value; }
   template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Scalar(T value) : kind_(Kind::kInt) { int_ = static_cast<int64_t>(value); }
+  Scalar(T value) : kind_(Kind::kInt) {
+    int_ = static_cast<int64_t>(value);
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) huge_ = int_ < 0;
+  }
   template <class T>
     requires std::is_floating_point_v<T> Scalar(T value) : kind_(Kind::kFloat) {
       real_ = static_cast<double>(value);
@@ -34,6 +37,8 @@ class Scalar {
     bool is_bool() const { return kind_ == Kind::kBool; }
     bool is_float() const { return kind_ == Kind::kFloat; }
     bool is_complex() const { return kind_ == Kind::kComplex; }
+    // An integer from 2^63 on, which only uint64 can hold.
+    bool is_huge() const { return huge_; }
 
     // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real
     // type, and for a number outside an integer type's range (for unsigned types, negative integers
@@ -43,25 +48,29 @@ class Scalar {
       if constexpr (std::is_same_v<T, std::complex<float>> ||
                     std::is_same_v<T, std::complex<double>>) {
         using R = typename T::value_type;
-        return T(static_cast<R>(is_integral() ? static_cast<double>(int_) : real_),
+        return T(static_cast<R>(is_integral() ? integer_as<double>() : real_),
                  static_cast<R>(imag_));
+      } else if constexpr (std::is_same_v<T, ComplexHalf>) {
+        return T(to<std::complex<float>>());
       } else {
         if (is_complex()) [[unlikely]]
           check_real();
-        if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+        if constexpr (StoredFloat<T>)
           return T(to<float>());
         else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>)
           return is_integral() ? int_ != 0 : real_ != 0;
         else if constexpr (std::is_integral_v<T>)
           return is_integral() ? narrow<T>(int_) : cut<T>();
         else if (is_integral())
-          return static_cast<T>(int_);
+          return integer_as<T>();
         else
           return static_cast<T>(real_);
       }
     }
     double to_double() const { return to<double>(); }
-    int64_t to_int() const { return is_integral() ? int_ : to_int64(); }
+    int64_t to_int() const { return is_integral() ? narrow<int64_t>(int_) : to_int64(); }
+    // An integer modulo 2^64, as it lies in a tensor of 64-bit integers.
+    int64_t wrapped_int() const { return is_integral() ? int_ : to_int64(); }
     bool to_bool() const { return is_complex() ? real_ != 0 || imag_ != 0 : to<bool>(); }
     std::complex<double> to_complex() const { return to<std::complex<double>>(); }
 
@@ -74,7 +83,7 @@ class Scalar {
       return Scalar(std::complex<double>(-real_, -imag_));
     }
     friend bool operator==(const Scalar& a, const Scalar& b) {
-      if (a.is_integral() && b.is_integral()) return a.int_ == b.int_;
+      if (a.is_integral() && b.is_integral()) return a.int_ == b.int_ && a.huge_ == b.huge_;
       return a.to_complex() == b.to_complex();
     }
 
@@ -85,7 +94,13 @@ class Scalar {
                imag_);
     }
     template <class T>
+    T integer_as() const {
+      return huge_ ? static_cast<T>(static_cast<uint64_t>(int_)) : static_cast<T>(int_);
+    }
+    template <class T>
     T narrow(int64_t value) const {
+      if (huge_ && !std::is_same_v<T, uint64_t>) [[unlikely]]
+        fail_overflow(sizeof(T), std::is_signed_v<T>);
       if constexpr (sizeof(T) < sizeof(int64_t)) {
         constexpr int64_t hi = static_cast<int64_t>(std::numeric_limits<T>::max());
         constexpr int64_t lo = std::is_signed_v<T> ? -hi - 1 : -hi;
@@ -103,6 +118,9 @@ class Scalar {
             [[unlikely]]
           fail_overflow(sizeof(T), std::is_signed_v<T>);
       }
+      if constexpr (std::is_same_v<T, uint64_t>) {
+        if (real_ >= 0x1p63 && real_ < 0x1p64) return static_cast<T>(real_);
+      }
       return static_cast<T>(to_int64());
     }
     [[noreturn]] void fail_overflow(size_t bytes, bool is_signed) const;
@@ -113,6 +131,7 @@ class Scalar {
       double real_;
     };
     Kind kind_;
+    bool huge_ = false;  // int_ is a uint64_t
     double imag_ = 0;
 };
 

@@ -36,16 +36,6 @@ from taeda._functions import *  # noqa: E402, F403
 from taeda._functions import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
-# Other names of dtypes.
-float, double, half, cfloat, cdouble = (
-    _C.float32,
-    _C.float64,
-    _C.float16,
-    _C.complex64,
-    _C.complex128,
-)
-short, int, long = _C.int16, _C.int32, _C.int64
-
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit library "

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from taeda import _C
-
-# dtype -> exponent of eps, smallest normal, largest value
-_FLOATS = {
-    _C.float16: (2.0**-10, 2.0**-14, 65504.0, 1e-3, 2.0**-24),
-    _C.bfloat16: (2.0**-7, 2.0**-126, (2 - 2.0**-7) * 2.0**127, 1e-2, 2.0**-133),
-    _C.float32: (2.0**-23, 2.0**-126, (2 - 2.0**-23) * 2.0**127, 1e-6, 2.0**-149),
-    _C.float64: (2.0**-52, 2.0**-1022, 1.7976931348623157e308, 1e-15, 5e-324),
-}
 
 
 def _show(value: float) -> str:
     """Six significant digits, as PyTorch's limits are printed."""
     return f"{value:.6g}"
+
+
+def _integer(dtype: Any) -> Any:
+    """The integer dtype of the same size."""
+    return {1: _C.uint8, 2: _C.int16, 4: _C.int32, 8: _C.int64}[dtype.itemsize]
+
+
+def _number(code: int, dtype: Any) -> float:
+    """The number that these bits are in a floating dtype."""
+    return _C.tensor(code, dtype=_integer(dtype)).view(dtype).item()
+
+
+def _code(number: float, dtype: Any) -> int:
+    return _C.tensor(number, dtype=dtype).view(_integer(dtype)).item()
+
+
+def _largest(dtype: Any) -> float:
+    """The largest finite number: the codes above it are infinity or NaN."""
+    bits = dtype.itemsize * 8 - dtype.is_signed
+    first, last = _code(1.0, dtype), (1 << bits) - 1
+    while first < last:
+        middle = (first + last + 1) // 2
+        if math.isfinite(_number(middle, dtype)):
+            first = middle
+        else:
+            last = middle - 1
+    return _number(first, dtype)
 
 
 class finfo:
@@ -29,15 +49,22 @@ class finfo:
             kind = dtype.__class__.__name__
             raise TypeError(f"finfo(): argument 'type' must be torch.dtype, not {kind}")
         real = dtype.to_real()
-        if real not in _FLOATS:
+        if not real.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. "
                 f"Use torch.iinfo to handle '{dtype}'"
             )
-        self.eps, self.tiny, self.max, self.resolution, self.smallest_subnormal = _FLOATS[real]
-        self.smallest_normal = self.tiny
-        self.min = -self.max
         self.bits = real.itemsize * 8
+        one = _code(1.0, real)
+        self.eps = _number(one + 1, real) - 1
+        mantissa = round(-math.log2(self.eps))
+        self.resolution = 10.0 ** -int(mantissa * math.log10(2))
+        self.smallest_subnormal = _number(0, real) or _number(1, real)
+        self.smallest_normal = self.tiny = (
+            _number(1 << mantissa, real) if mantissa else _number(0, real)
+        )
+        self.max = _largest(real)
+        self.min = -self.max if real.is_signed else _number(0, real)
         self.dtype = str(real).removeprefix("torch.")
 
     def __eq__(self, other: object) -> bool:
@@ -82,22 +109,6 @@ class iinfo:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
 
-TYPE_NAMES = {
-    _C.float32: "Float",
-    _C.float64: "Double",
-    _C.float16: "Half",
-    _C.bfloat16: "BFloat16",
-    _C.uint8: "Byte",
-    _C.int8: "Char",
-    _C.int16: "Short",
-    _C.int32: "Int",
-    _C.int64: "Long",
-    _C.bool: "Bool",
-    _C.complex64: "ComplexFloat",
-    _C.complex128: "ComplexDouble",
-}
-
-
 class TensorType(type):
     """``FloatTensor`` and its kin: a call makes a tensor of the dtype, isinstance asks for it."""
 
@@ -113,15 +124,18 @@ class TensorType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
+_DTYPES = {value: None for value in vars(_C).values() if isinstance(value, _C.dtype)}
+_CLASSES = {f"{dtype._class_name}Tensor": dtype for dtype in _DTYPES}
 TENSOR_TYPES = {
-    f"{name}Tensor": TensorType(f"{name}Tensor", (), {"dtype": dtype, "__module__": "torch"})
-    for dtype, name in TYPE_NAMES.items()
+    name: TensorType(name, (), {"dtype": dtype, "__module__": "torch"})
+    for name, dtype in _CLASSES.items()
+    if not dtype._is_storage_type
 }
 
 
 def type_text(dtype: Any) -> str:
     """'torch.FloatTensor'."""
-    return f"torch.{TYPE_NAMES[dtype]}Tensor"
+    return f"torch.{dtype._class_name}Tensor"
 
 
 def dtype_of_type(name: Any) -> Any:
@@ -132,8 +146,8 @@ def dtype_of_type(name: Any) -> Any:
         return name.dtype
     if isinstance(name, str):
         short = name.removeprefix("torch.")
-        if short in TENSOR_TYPES:
-            return TENSOR_TYPES[short].dtype
+        if short in _CLASSES:
+            return _CLASSES[short]
         if short == "Tensor":
             return _C.get_default_dtype()
         raise ValueError(f"invalid type: '{name}'")

@@ -10,15 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from taeda import _C
 from taeda._C import Tensor
-
-_UNARY = (
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 "
-    "neg reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero"
-).split()
-_BINARY = "add sub mul div pow maximum minimum clamp_min clamp_max copy".split()
-_TERNARY = "lerp addcmul addcdiv".split()
-
 
 def _each(name: str, tensors: Any, args: tuple) -> list[tuple]:
     """(tensor, its share of the other arguments) for every tensor."""
@@ -77,9 +70,11 @@ def _functions(name: str) -> tuple[Callable, Callable]:
     return foreach, foreach_
 
 
-for _name in _UNARY + _BINARY + _TERNARY:
-    globals()[f"_foreach_{_name}"], globals()[f"_foreach_{_name}_"] = _functions(_name)
-del _foreach_zero, _foreach_copy  # type: ignore[name-defined]  # noqa: F821  # in place only
+for _name in _C._functions["foreach"]:  # one that ends in _ is in place only
+    _made = _functions(_name.removesuffix("_"))
+    if not _name.endswith("_"):
+        globals()[f"_foreach_{_name}"] = _made[0]
+    globals()[f"_foreach_{_name.removesuffix('_')}_"] = _made[1]
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:

@@ -86,6 +86,7 @@ bool any_nan(const void* data, int64_t count, Bits infinity) {
 
 bool has_nan(const Tensor& t) {
   if (!is_inexact(t.dtype()) || t.is_meta() || t.numel() == 0) return false;
+  if (is_storage_type(t.dtype())) return has_nan(cast(t, dtype_info(t.dtype()).compute));
   Tensor dense = host_copy(t);
   int64_t count = t.numel();
   if (!is_dense_layout(t.sizes(), t.strides())) dense = math::clone(dense);

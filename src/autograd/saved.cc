@@ -222,13 +222,34 @@ void SavedTensor::register_hooks(Node& node, Ref<SavedTensorHooks> hooks) {
            "Calling register_hooks on a saved tensor with value None is forbidden. If your tensor "
            "was not None, it was "
            "probably optimized away.");
-  if (released_) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
-  TD_CHECK(!hooked_,
-           "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
-           "one pair of "
-           "hooks is allowed at a time.");
-  pack(Tensor(tensor_), is_output_ ? Ref<Node>(&node) : grad_fn_, std::move(hooks));
-  tensor_ = nullptr;
+  const auto check = [](bool released, bool hooked) {
+    if (released) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
+    TD_CHECK(!hooked,
+             "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
+             "only one pair of hooks is allowed at a time.");
+  };
+  SavedTensor packed;
+  packed.requires_grad_ = requires_grad_;
+  packed.is_output_ = is_output_;
+  packed.output_nr_ = output_nr_;
+  node.lock();
+  const bool released = released_, hooked = static_cast<bool>(hooked_);
+  Ref<TensorImpl> impl = tensor_;
+  packed.grad_fn_ = grad_fn_;
+  node.unlock();
+  check(released, hooked);
+  const Ref<Node> history = is_output_ ? Ref<Node>(&node) : packed.grad_fn_;
+  packed.pack(Tensor(impl), history, std::move(hooks));
+  // The hook, or another thread, may have released the tensor meanwhile, or set hooks.
+  node.lock();
+  const bool released_since = released_, hooked_since = static_cast<bool>(hooked_);
+  if (!released_since && !hooked_since) {
+    hooked_ = std::move(packed.hooked_);
+    grad_fn_ = packed.grad_fn_;
+    tensor_ = nullptr;  // `impl` still holds it
+  }
+  node.unlock();
+  check(released_since, hooked_since);
 }
 
 void SavedVisitor::show(const char* name, SavedTensor& t) { field(name, &t); }

@@ -1,7 +1,6 @@
 #include "base/detached_call.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/block_signals.h"
 #include "base/interrupt.h"
 
 namespace taeda {
@@ -23,6 +23,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 constexpr int kMostThreads = 64;
 
 std::atomic<int> threads{0};
+std::atomic<int64_t> left_behind{0};  // bytes
 
 // A thread may hold a lock inside of the library, which would stay locked in the child of a fork
 // for ever: forks wait until all calls have ended. The handlers are registered after those of
@@ -50,7 +51,7 @@ class Forks {
 // Shared by the caller and the thread; whoever leaves last drops it.
 class Call {
  public:
-  explicit Call(std::function<int()> work) : work_(std::move(work)) {}
+  Call(int64_t bytes, std::function<int()> work) : bytes_(bytes), work_(std::move(work)) {}
 
   void run() {
     int result = 0;
@@ -65,6 +66,7 @@ class Call {
     result_ = result;
     error_ = std::move(error);
     done_ = true;
+    if (abandoned_) left_behind.fetch_sub(bytes_);
     ended_.notify_one();
   }
 
@@ -72,7 +74,12 @@ class Call {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!ended_.wait_for(lock, kBetweenLooks, [this] { return done_; })) {
       lock.unlock();
-      check_interrupt();
+      try {
+        check_interrupt();
+      } catch (...) {
+        abandon();
+        throw;
+      }
       lock.lock();
     }
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -80,10 +87,18 @@ class Call {
   }
 
  private:
+  void abandon() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (done_) return;
+    abandoned_ = true;
+    left_behind.fetch_add(bytes_);
+  }
+
+  const int64_t bytes_;
   std::function<int()> work_;
   std::mutex mutex_;
   std::condition_variable ended_;
-  bool done_ = false;
+  bool done_ = false, abandoned_ = false;
   int result_ = 0;
   std::exception_ptr error_;
 };
@@ -108,12 +123,9 @@ bool start(const CallRef& call) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t all, saved;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    const BlockSignals for_thread;
     pthread_t thread;
     const int failure = pthread_create(&thread, &attributes, run_thread, argument.get());
-    pthread_sigmask(SIG_SETMASK, &saved, nullptr);
     pthread_attr_destroy(&attributes);
     if (failure == 0) {
       argument.release();
@@ -126,8 +138,12 @@ bool start(const CallRef& call) {
 
 }  // namespace
 
-int call_detached(std::function<int()> work) {
-  const auto call = std::make_shared<Call>(std::move(work));
+int call_detached(int64_t bytes, std::function<int()> work) {
+  for (int64_t held; (held = left_behind.load()) > 0 && held + bytes > kMostLeftBehind;) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    check_interrupt();
+  }
+  const auto call = std::make_shared<Call>(bytes, std::move(work));
   if (!start(call)) call->run();
   return call->wait();
 }

@@ -6,13 +6,17 @@
 // microseconds. A fork waits for all such calls, left behind or not.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 namespace taeda {
 
 // What `call` returns or throws. Everything that it uses is captured by value, memory as shared
-// references to it; that is dropped when the call ends, on whichever thread. It runs here where no
-// thread can be started.
-int call_detached(std::function<int()> call);
+// references to it, about `bytes` together; that is dropped when the call ends, on whichever
+// thread. It runs here where no thread can be started. It waits, interruptibly, while calls left
+// behind hold so much memory that they and it would have more than kMostLeftBehind.
+int call_detached(int64_t bytes, std::function<int()> call);
+
+constexpr int64_t kMostLeftBehind = int64_t{1} << 30;
 
 }  // namespace taeda

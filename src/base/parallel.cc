@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/block_signals.h"
 #include "base/contention.h"
 #include "base/cpus.h"
 #include "base/fork.h"
@@ -223,9 +223,7 @@ class Pool {
     std::lock_guard<std::mutex> lock(grow_mutex_);
     // Signals are for the program's own threads: a handler (Python's for Ctrl-C) must not run on a
     // worker.
-    sigset_t all, saved;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    const BlockSignals for_workers;
     for (int index = workers_.load(); index < workers; index++) {
       try {
         std::thread([this, index] { live(index); }).detach();
@@ -234,7 +232,6 @@ class Pool {
       }
       workers_.store(index + 1, std::memory_order_release);
     }
-    pthread_sigmask(SIG_SETMASK, &saved, nullptr);
   }
 
   // What a worker knows of itself.

@@ -1,40 +1,34 @@
 #include "taeda/dtype.h"
 
 #include <atomic>
+#include <optional>
+
+#include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
-struct Names {
-  std::string_view text, scalar;
-};
-constexpr Names kNames[kNumDTypes] = {
-    {"bool", "Bool"},
-    {"uint8", "Byte"},
-    {"int8", "Char"},
-    {"int16", "Short"},
-    {"int32", "Int"},
-    {"int64", "Long"},
-    {"float16", "Half"},
-    {"bfloat16", "BFloat16"},
-    {"float32", "Float"},
-    {"float64", "Double"},
-    {"complex64", "ComplexFloat"},
-    {"complex128", "ComplexDouble"},
-};
+constexpr bool is_wide_unsigned(DType t) { return is_integral(t) && is_storage_type(t); }
 
-constexpr DType promote(DType a, DType b) {
+// Nothing where PyTorch has no common type.
+constexpr std::optional<DType> promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) return promote(b, a);
-  // a < b from here on: the enumeration goes up by category and size, so b wins but for these.
+  if (is_float8(a) || is_float8(b)) return {};
+  if (is_wide_unsigned(b)) return is_floating(a) ? std::optional(a) : std::nullopt;
+  if (is_wide_unsigned(a)) return {};
+  if (is_complex(b)) {
+    const DType real = to_real(b);
+    return to_complex(is_inexact(a) ? *promote(to_real(a), real) : real);
+  }
+  // The enumeration goes up by category and size from here on, so b wins but for these.
   if (a == DType::kUInt8 && b == DType::kInt8) return DType::kInt16;
   if (a == DType::kFloat16 && b == DType::kBFloat16) return DType::kFloat32;
-  if (a == DType::kFloat64 && b == DType::kComplex64) return DType::kComplex128;
   return b;
 }
 
 struct PromoteTable {
-  DType entry[kNumDTypes][kNumDTypes];
+  std::optional<DType> entry[kNumDTypes][kNumDTypes];
 };
 constexpr PromoteTable make_table() {
   PromoteTable table{};
@@ -45,15 +39,24 @@ constexpr PromoteTable make_table() {
 }
 constexpr PromoteTable kPromote = make_table();
 
+[[noreturn]] void fail_promotion(DType a, DType b) {
+  fail(ErrorKind::kRuntime, "Promotion for {} is not supported, attempted to promote {} and {}",
+       is_float8(a) || is_float8(b) ? "Float8 Types" : "uint16, uint32, uint64 types",
+       scalar_type_name(a), scalar_type_name(b));
+}
+
 std::atomic<DType> the_default_dtype{DType::kFloat32};
 
 }  // namespace
 
-std::string_view to_text(DType t) { return kNames[static_cast<int>(t)].text; }
-std::string_view scalar_type_name(DType t) { return kNames[static_cast<int>(t)].scalar; }
+std::string_view to_text(DType t) { return dtype_info(t).name; }
+std::string_view scalar_type_name(DType t) { return dtype_info(t).class_name; }
 
 DType promote_types(DType a, DType b) {
-  return kPromote.entry[static_cast<int>(a)][static_cast<int>(b)];
+  const std::optional<DType> common = kPromote.entry[static_cast<int>(a)][static_cast<int>(b)];
+  if (!common) [[unlikely]]
+    fail_promotion(a, b);
+  return *common;
 }
 
 bool can_cast(DType from, DType to) {

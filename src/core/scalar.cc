@@ -7,7 +7,7 @@ DType Scalar::dtype() const {
     case Kind::kBool:
       return DType::kBool;
     case Kind::kInt:
-      return DType::kInt64;
+      return huge_ ? DType::kUInt64 : DType::kInt64;
     case Kind::kFloat:
       return default_dtype();
     case Kind::kComplex:
@@ -33,7 +33,8 @@ std::string to_text(const Scalar& value) {
     case Scalar::Kind::kBool:
       return value.to_bool() ? "True" : "False";
     case Scalar::Kind::kInt:
-      return std::to_string(value.to_int());
+      return value.is_huge() ? std::to_string(value.to<uint64_t>())
+                             : std::to_string(value.to_int());
     case Scalar::Kind::kFloat:
       return detail::to_text(value.to_double());
     case Scalar::Kind::kComplex: {

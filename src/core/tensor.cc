@@ -1,6 +1,7 @@
 #include "taeda/tensor.h"
 
 #include "core/device_memory.h"
+#include "core/element.h"
 #include "core/layout.h"
 
 namespace taeda {
@@ -13,20 +14,13 @@ DType storage_dtype(const Scalar& number) {
     case Scalar::Kind::kBool:
       return DType::kBool;
     case Scalar::Kind::kInt:
-      return DType::kInt64;
+      return number.is_huge() ? DType::kUInt64 : DType::kInt64;
     case Scalar::Kind::kFloat:
       return DType::kFloat64;
     case Scalar::Kind::kComplex:
       return DType::kComplex128;
   }
   return DType::kFloat64;
-}
-
-template <class T>
-T read(const void* data) {
-  T value;
-  std::memcpy(&value, data, sizeof(T));
-  return value;
 }
 
 }  // namespace
@@ -37,21 +31,7 @@ Tensor::Tensor(const Scalar& number) {
                                          dtype, DeviceType::kCPU));
   impl_->wrapped_number = true;
   impl_->numel = 1;
-  void* data = impl_->storage->data();
-  switch (dtype) {
-    case DType::kBool:
-      *static_cast<bool*>(data) = number.to_bool();
-      break;
-    case DType::kInt64:
-      *static_cast<int64_t*>(data) = number.to_int();
-      break;
-    case DType::kFloat64:
-      *static_cast<double*>(data) = number.to_double();
-      break;
-    default:
-      *static_cast<std::complex<double>*>(data) = number.to_complex();
-      break;
-  }
+  write_element(dtype, impl_->storage->data(), number);
 }
 
 int64_t Tensor::size(int64_t dim) const {
@@ -94,33 +74,7 @@ Scalar Tensor::item_scalar() const {
     copy_memory(on_host, DeviceType::kCPU, data, device(), itemsize());
     data = on_host;
   }
-  switch (dtype()) {
-    case DType::kBool:
-      return Scalar(read<uint8_t>(data) != 0);
-    case DType::kUInt8:
-      return Scalar(read<uint8_t>(data));
-    case DType::kInt8:
-      return Scalar(read<int8_t>(data));
-    case DType::kInt16:
-      return Scalar(read<int16_t>(data));
-    case DType::kInt32:
-      return Scalar(read<int32_t>(data));
-    case DType::kInt64:
-      return Scalar(read<int64_t>(data));
-    case DType::kFloat16:
-      return Scalar(static_cast<float>(read<Half>(data)));
-    case DType::kBFloat16:
-      return Scalar(static_cast<float>(read<BFloat16>(data)));
-    case DType::kFloat32:
-      return Scalar(read<float>(data));
-    case DType::kFloat64:
-      return Scalar(read<double>(data));
-    case DType::kComplex64:
-      return Scalar(std::complex<double>(read<std::complex<float>>(data)));
-    case DType::kComplex128:
-      return Scalar(read<std::complex<double>>(data));
-  }
-  return {};
+  return read_element(dtype(), data);
 }
 
 }  // namespace taeda

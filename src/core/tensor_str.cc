@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <ostream>
 
+#include "core/element.h"
 #include "core/host_copy.h"
 #include "taeda/tensor.h"
 
@@ -56,45 +57,8 @@ class FloatFormat {
   size_t width_ = 1;
 };
 
-template <class T>
-T read(const void* data, int64_t offset) {
-  return static_cast<const T*>(data)[offset];
-}
-
-std::complex<double> inexact_at(const Tensor& t, int64_t offset) {
-  const void* data = t.data_ptr();
-  switch (t.dtype()) {
-    case DType::kFloat16:
-      return static_cast<float>(read<Half>(data, offset));
-    case DType::kBFloat16:
-      return static_cast<float>(read<BFloat16>(data, offset));
-    case DType::kFloat32:
-      return read<float>(data, offset);
-    case DType::kFloat64:
-      return read<double>(data, offset);
-    case DType::kComplex64:
-      return std::complex<double>(read<std::complex<float>>(data, offset));
-    default:
-      return read<std::complex<double>>(data, offset);
-  }
-}
-
-std::string exact_at(const Tensor& t, int64_t offset) {
-  const void* data = t.data_ptr();
-  switch (t.dtype()) {
-    case DType::kBool:
-      return read<uint8_t>(data, offset) ? "True" : "False";
-    case DType::kUInt8:
-      return std::to_string(read<uint8_t>(data, offset));
-    case DType::kInt8:
-      return std::to_string(read<int8_t>(data, offset));
-    case DType::kInt16:
-      return std::to_string(read<int16_t>(data, offset));
-    case DType::kInt32:
-      return std::to_string(read<int32_t>(data, offset));
-    default:
-      return std::to_string(read<int64_t>(data, offset));
-  }
+Scalar element_at(const Tensor& t, int64_t offset) {
+  return read_element(t.dtype(), static_cast<const char*>(t.data_ptr()) + offset * t.itemsize());
 }
 
 class Printer {
@@ -102,11 +66,11 @@ class Printer {
   explicit Printer(const Tensor& t) : t_(t), summarize_(t.numel() > kThreshold) {
     visit(0, 0, [&](int64_t offset) {
       if (is_inexact(t_.dtype())) {
-        const std::complex<double> z = inexact_at(t_, offset);
+        const std::complex<double> z = element_at(t_, offset).to_complex();
         reals_.push_back(z.real());
         imags_.push_back(z.imag());
       } else {
-        width_ = std::max(width_, exact_at(t_, offset).size());
+        width_ = std::max(width_, taeda::to_text(element_at(t_, offset)).size());
       }
     });
     real_ = FloatFormat(reals_);
@@ -153,10 +117,10 @@ class Printer {
 
   std::string element(int64_t offset) const {
     if (!is_inexact(t_.dtype())) {
-      const std::string text = exact_at(t_, offset);
+      const std::string text = taeda::to_text(element_at(t_, offset));
       return std::string(width_ > text.size() ? width_ - text.size() : 0, ' ') + text;
     }
-    const std::complex<double> z = inexact_at(t_, offset);
+    const std::complex<double> z = element_at(t_, offset).to_complex();
     if (!is_complex(t_.dtype())) return real_(z.real());
     std::string imag = imag_(z.imag());
     imag.erase(0, imag.find_first_not_of(' '));

@@ -27,20 +27,17 @@ void written(const Tensor& t, const Write& write) {
   t.impl()->bump_version();
 }
 
-// dtype sets, one bit a DType.
-using TypeMask = uint32_t;
-constexpr TypeMask bit(DType t) { return 1u << static_cast<int>(t); }
-inline constexpr TypeMask kBool = bit(DType::kBool);
-inline constexpr TypeMask kIntegral = bit(DType::kUInt8) | bit(DType::kInt8) | bit(DType::kInt16) |
-                                      bit(DType::kInt32) | bit(DType::kInt64);
-inline constexpr TypeMask kFloating =
-    bit(DType::kFloat16) | bit(DType::kBFloat16) | bit(DType::kFloat32) | bit(DType::kFloat64);
-inline constexpr TypeMask kComplex = bit(DType::kComplex64) | bit(DType::kComplex128);
-inline constexpr TypeMask kInexact = kFloating | kComplex;
-inline constexpr TypeMask kIntegralBool = kIntegral | kBool;
-inline constexpr TypeMask kReal = kIntegralBool | kFloating;
-inline constexpr TypeMask kNumeric = kIntegral | kInexact;
-inline constexpr TypeMask kAll = kReal | kComplex;
+// The table's sets of dtypes (`types:`). Only the last has storage types.
+inline constexpr DTypeSet kBool = dtypes_of(DTypeKind::kBool);
+inline constexpr DTypeSet kIntegral = dtypes_of(DTypeKind::kInteger) & ~kStorageDTypes;
+inline constexpr DTypeSet kFloating = dtypes_of(DTypeKind::kFloating) & ~kStorageDTypes;
+inline constexpr DTypeSet kComplex = dtypes_of(DTypeKind::kComplex) & ~kStorageDTypes;
+inline constexpr DTypeSet kInexact = kFloating | kComplex;
+inline constexpr DTypeSet kIntegralBool = kIntegral | kBool;
+inline constexpr DTypeSet kReal = kIntegralBool | kFloating;
+inline constexpr DTypeSet kNumeric = kIntegral | kInexact;
+inline constexpr DTypeSet kAll = kReal | kComplex;
+inline constexpr DTypeSet kAny = kAll | kStorageDTypes;
 
 [[noreturn, gnu::cold]] void fail_undefined(std::string_view op, std::string_view argument);
 [[noreturn, gnu::cold]] void fail_types(std::string_view op, DType got);
@@ -54,8 +51,8 @@ inline void defined(std::string_view op, std::string_view argument, const Tensor
   if (!t.defined()) [[unlikely]]
     fail_undefined(op, argument);
 }
-inline void types(std::string_view op, TypeMask allowed, DType got) {
-  if (!(allowed & bit(got))) [[unlikely]]
+inline void types(std::string_view op, DTypeSet allowed, DType got) {
+  if (!(allowed & dtype_bit(got))) [[unlikely]]
     fail_types(op, got);
 }
 inline void same_device(std::string_view op, std::string_view argument, Device expected,

@@ -287,16 +287,12 @@ std::tuple<Tensor, Tensor> convolution_backward_weight(const Tensor& grad_output
     return {narrowed(gw, input.dtype()), narrowed(gb, input.dtype())};
   }
   const Tensor gw = empty_tensor(weight_size, input.dtype(), input.device());
-  const bool fused_bias = with_bias && !transposed;
-  Tensor gb = empty_tensor(DimVector{with_bias ? sizes[1] : 0}, input.dtype(), input.device());
   const bool last = channels_last(grad_output) || channels_last(input);
   const Tensor gy = dense(grad_output, last), x = dense(input, last);
-  if (transposed)
-    kernels::convolution_weight_gradient(view_of(gw), {}, view_of(x), view_of(gy), g.kernel());
-  else
-    kernels::convolution_weight_gradient(view_of(gw), fused_bias ? view_of(gb) : View{},
-                                         view_of(gy), view_of(x), g.kernel());
-  if (with_bias && !fused_bias) gb = sum_over_positions(gy);
+  kernels::convolution_weight_gradient(view_of(gw), view_of(transposed ? x : gy),
+                                       view_of(transposed ? gy : x), g.kernel());
+  const Tensor gb = with_bias ? sum_over_positions(gy)
+                              : empty_tensor(DimVector{0}, input.dtype(), input.device());
   return {gw, gb};
 }
 

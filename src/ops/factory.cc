@@ -170,6 +170,11 @@ DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
   return integral ? DType::kInt64 : default_dtype();
 }
 
+void check_sequence_dtype(std::string_view name, DType dtype) {
+  TD_CHECK_IMPLEMENTED(dtype != DType::kBool && !is_complex(dtype),
+                       "\"{}_cpu\" not implemented for '{}'", name, scalar_type_name(dtype));
+}
+
 void check_range(double start, double end, double step) {
   TD_CHECK(step != 0, "step must be nonzero");
   TD_CHECK(std::isfinite(start) && std::isfinite(end), "unsupported range: {} -> {}", start, end);
@@ -184,7 +189,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const double a = start.to_double(), b = end.to_double(), d = step.to_double();
   check_range(a, b, d);
   const DType dtype = sequence_dtype(start, end, step, options);
-  TD_CHECK_IMPLEMENTED(dtype != DType::kBool, "\"arange_cpu\" not implemented for 'Bool'");
+  check_sequence_dtype("arange", dtype);
   double count = std::ceil((b - a) / d);
   if (dtype == DType::kInt64) {  // counted in integers, as PyTorch does for this dtype alone
     const __int128 span = static_cast<__int128>(truncated(end)) - truncated(start),
@@ -206,8 +211,9 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step,
   check_range(a, b, d);
   const double count = std::floor((b - a) / d) + 1;
   TD_CHECK(count < kMaxCount, "range: invalid size, possible overflow");
-  return sequence(static_cast<int64_t>(count), start, step, dtype_or(options, default_dtype()),
-                  options);
+  const DType dtype = dtype_or(options, default_dtype());
+  check_sequence_dtype("range", dtype);
+  return sequence(static_cast<int64_t>(count), start, step, dtype, options);
 }
 
 namespace {

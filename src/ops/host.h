@@ -18,7 +18,7 @@ class HostElements {
   explicit HostElements(const Tensor& t) {
     if (t.is_meta()) return;
     kept_ = dense_input(host_copy(t));
-    span_ = {kept_.data<T>(), static_cast<size_t>(kept_.numel())};
+    span_ = Span<const T>(kept_.data<T>(), static_cast<size_t>(kept_.numel()));
   }
   const T* begin() const { return span_.begin(); }
   const T* end() const { return span_.end(); }

@@ -16,16 +16,16 @@ namespace {
 constexpr size_t kMaxInputs = 6;
 constexpr int64_t kInlineElements = 16384;  // up to this one thread calls the dense kernel directly
 
-// The dtype in which the kernel computes: reduced floats compute in float.
-DType compute_type(DType t) { return is_reduced_floating(t) ? DType::kFloat32 : t; }
-
 DType promoted(const Info& info, Span<const Tensor* const> inputs) {
   DType common;
   if (inputs.size() == 1) {
     common = inputs[0]->dtype();
   } else {
     rules::Promotion promotion;
-    for (const Tensor* t : inputs) promotion.add(*t);
+    for (const Tensor* t : inputs) {
+      const bool chooses = info.promote == Promote::kMasked && t->dtype() == DType::kBool;
+      if (!chooses) promotion.add(*t);
+    }
     common = promotion.result();
   }
   if (info.promote == Promote::kFloat && !is_inexact(common)) common = default_dtype();
@@ -57,7 +57,7 @@ void repeat_element(const Tensor& t, DType dtype, void* out) {
   with_dtype<ComputeTypes>(dtype, [&]<class T>(T) {
     T element{};
     if constexpr (std::is_integral_v<T>) {
-      element = value.is_integral() ? static_cast<T>(value.to_int()) : value.to<T>();
+      element = value.is_integral() ? static_cast<T>(value.wrapped_int()) : value.to<T>();
     } else {
       element = value.to<T>();
     }
@@ -185,8 +185,8 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
            Span<const Tensor* const> inputs, const void* functor) {
   const DType common = promoted(info, inputs);
   contract::types(info.name, info.types, common);
-  const DType compute = compute_type(common);
-  const DenseFn fn = table.fn[static_cast<int>(compute)];
+  const DType compute = dtype_info(common).compute;
+  const DenseFn fn = table[compute];
   if (!fn) [[unlikely]]
     contract::fail_types(info.name, common);
   const DType result = result_dtype(info, common);

@@ -11,12 +11,18 @@
 namespace taeda::pointwise {
 
 // How the result's dtype follows from the promoted dtype of the arguments (table key `promote`).
-enum class Promote : uint8_t { kSame, kFloat, kBool, kReal };
+enum class Promote : uint8_t { kSame, kFloat, kBool, kReal, kMasked };
 
 struct Info {
   std::string_view name;
-  contract::TypeMask types;
+  DTypeSet types;
   Promote promote;
+
+  // complex32 is calculated in complex64, as float16 in float32.
+  consteval Info(std::string_view name, DTypeSet types, Promote promote)
+      : name(name),
+        types(types & contract::kComplex ? types | dtype_bit(DType::kComplex32) : types),
+        promote(promote) {}
 };
 
 // Applies the dense kernels of `table` to the broadcast inputs. `into` undefined: a fresh result.

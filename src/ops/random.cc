@@ -68,8 +68,8 @@ Tensor parts_of(const Tensor& self) {
 }
 
 void check_floating(std::string_view function, const Tensor& self) {
-  TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()), "\"{}\" not implemented for '{}'", function,
-                       scalar_type_name(self.dtype()));
+  TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()) && !is_float8(self.dtype()),
+                       "\"{}\" not implemented for '{}'", function, scalar_type_name(self.dtype()));
 }
 
 double largest(DType dtype) {
@@ -87,9 +87,21 @@ double largest(DType dtype) {
 
 // As PyTorch's messages call the C++ types.
 std::string_view cpp_name(DType dtype) {
-  constexpr std::string_view names[kNumDTypes] = {
-      "bool",      "unsigned char", "signed char", "short int", "int", "long int",
-      "c10::Half", "c10::BFloat16", "float",       "double",    "",    ""};
+  constexpr std::string_view names[kNumDTypes] = {"bool",
+                                                  "unsigned char",
+                                                  "signed char",
+                                                  "short int",
+                                                  "int",
+                                                  "long int",
+                                                  "c10::Half",
+                                                  "c10::BFloat16",
+                                                  "float",
+                                                  "double",
+                                                  "",
+                                                  "",
+                                                  "short unsigned int",
+                                                  "unsigned int",
+                                                  "long unsigned int"};
   return names[static_cast<int>(dtype)];
 }
 
@@ -145,24 +157,11 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* generator
 namespace {
 
 int64_t largest_integer(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return 1;
-    case DType::kUInt8:
-      return 255;
-    case DType::kInt8:
-      return 127;
-    case DType::kInt16:
-      return 32767;
-    case DType::kInt32:
-      return INT32_MAX;
-    default:
-      return INT64_MAX;
-  }
+  if (dtype == DType::kBool) return 1;
+  const int64_t digits = 8 * item_size(dtype) - is_signed(dtype);
+  return digits >= 63 ? INT64_MAX : (int64_t{1} << digits) - 1;
 }
-int64_t smallest_integer(DType dtype) {
-  return dtype == DType::kBool || dtype == DType::kUInt8 ? 0 : -largest_integer(dtype) - 1;
-}
+int64_t smallest_integer(DType dtype) { return is_signed(dtype) ? -largest_integer(dtype) - 1 : 0; }
 int digits(DType dtype) {
   return dtype == DType::kFloat16    ? 11
          : dtype == DType::kBFloat16 ? 8
@@ -208,8 +207,8 @@ void check_bound(DType dtype, int64_t value, std::string_view name) {
 }
 
 void check_random_type(const Tensor& self) {
-  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()), "\"random_\" not implemented for '{}'",
-                       scalar_type_name(self.dtype()));
+  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()) && !is_float8(self.dtype()),
+                       "\"random_\" not implemented for '{}'", scalar_type_name(self.dtype()));
 }
 
 }  // namespace
@@ -258,6 +257,8 @@ Tensor random_to_(const Tensor& self, int64_t to, Generator* generator) {
 
 Tensor random_(const Tensor& self, Generator* generator) {
   check_random_type(self);
+  TD_CHECK_IMPLEMENTED(!is_storage_type(self.dtype()), "\"random_\" not implemented for '{}'",
+                       scalar_type_name(self.dtype()));
   kernels::random_integers(view_of(self), drawing("random_", self, generator));
   return self;
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/fork.h"
-#include "core/with_dtype.h"
 #include "taeda/warning.h"
 
 namespace taeda::rules {
@@ -19,10 +18,8 @@ DType combine(bool has_higher, DType higher, bool has_lower, DType lower) {
   if (!has_lower) return higher;
   if (!has_higher) return lower;
   if (category(higher) >= category(lower)) return higher;
-  return category(lower) == 3 && category(higher) == 2 && higher == DType::kFloat64
-             ? DType::kComplex128
-         : category(lower) == 3 && category(higher) == 2 ? DType::kComplex64
-                                                         : promote_types(higher, lower);
+  if (is_complex(lower) && is_floating(higher)) return to_complex(higher);
+  return promote_types(higher, lower);
 }
 }  // namespace
 
@@ -90,13 +87,10 @@ DimVector reduced(IntSpan sizes, OptInts dims, bool keepdim) {
 
 bool fits(const OptScalar& value, DType dtype) {
   if (!value || !value->is_integral() || !is_integral(dtype)) return true;
-  bool inside = true;
-  with_dtype<Integers>(dtype, [&]<class T>(T) {
-    const int64_t v = value->to_int();
-    // Negative numbers wrap around in an unsigned dtype.
-    inside = std::in_range<T>(v) || (std::is_unsigned_v<T> && v < 0 && std::in_range<T>(-(v + 1)));
-  });
-  return inside;
+  if (value->is_huge()) return dtype == DType::kUInt64;
+  const int64_t v = value->to_int(), digits = 8 * item_size(dtype) - is_signed(dtype);
+  // Negative numbers wrap around in an unsigned dtype.
+  return digits >= 63 || (v < 0 ? -(v + 1) : v) >> digits == 0;
 }
 
 bool number_fits(const Tensor& value, DType dtype) {
@@ -104,7 +98,7 @@ bool number_fits(const Tensor& value, DType dtype) {
 }
 
 std::string c_name(DType dtype) {
-  return taeda::format("{}int{}_t", dtype == DType::kUInt8 ? "u" : "", 8 * item_size(dtype));
+  return taeda::format("{}int{}_t", is_signed(dtype) ? "" : "u", 8 * item_size(dtype));
 }
 
 }  // namespace taeda::rules

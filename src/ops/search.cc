@@ -80,7 +80,8 @@ Runs runs_of(const std::vector<int64_t>& starts, int64_t n, const int64_t* order
 std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tensor& flat,
                                                                      bool return_inverse,
                                                                      bool return_counts) {
-  if (is_inexact(flat.dtype()) || flat.numel() == 0) return std::nullopt;
+  const bool fits = !is_inexact(flat.dtype()) && flat.dtype() != DType::kUInt64;  // in int64
+  if (!fits || flat.numel() == 0) return std::nullopt;
   const Tensor wide = dense(flat, DType::kInt64);
   const int64_t *x = wide.data<int64_t>(), n = flat.numel();
   int64_t least = x[0], most = x[0];

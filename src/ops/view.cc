@@ -262,10 +262,11 @@ Tensor view_as_real(const Tensor& self) {
 }
 
 Tensor view_as_complex(const Tensor& self) {
-  TD_CHECK(self.dtype() == DType::kFloat32 || self.dtype() == DType::kFloat64,
-           "view_as_complex is only supported for float and double tensors, but got a tensor of "
-           "scalar type: {}",
-           scalar_type_name(self.dtype()));
+  TD_CHECK(
+      is_floating(self.dtype()) && to_real(to_complex(self.dtype())) == self.dtype(),
+      "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+      "scalar type: {}",
+      scalar_type_name(self.dtype()));
   TD_CHECK(self.dim() > 0 && self.sizes().back() == 2,
            "Tensor must have a last dimension of size 2");
   TD_CHECK(self.strides().back() == 1, "Tensor must have a last dimension with stride 1");

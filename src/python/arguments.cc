@@ -66,11 +66,10 @@ Scalar scalar_from_long(PyObject* object) {
     if (value == -1 && PyErr_Occurred()) throw PythonError();
     return Scalar(static_cast<int64_t>(value));
   }
-  // 64-bit unsigned values take part as floats; larger ones have no dtype.
+  // From 2^63 on there is uint64; larger numbers have no dtype.
   if (overflow > 0) {
     const unsigned long long large = PyLong_AsUnsignedLongLong(object);
-    if (!(large == static_cast<unsigned long long>(-1) && PyErr_Occurred()))
-      return Scalar(static_cast<double>(large));
+    if (!(large == static_cast<unsigned long long>(-1) && PyErr_Occurred())) return Scalar(large);
     PyErr_Clear();
   }
   raise_python(PyExc_OverflowError, "int too big to convert");

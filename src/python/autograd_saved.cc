@@ -38,6 +38,12 @@ PyObject* register_hooks(PyObject* self, PyObject* args) {
   TD_PYTHON_TRY
   PyObject *pack, *unpack;
   if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) return nullptr;
+  if (!PyCallable_Check(pack) || !PyCallable_Check(unpack)) {
+    raise_python(
+        PyExc_TypeError,
+        "register_hooks(): expected two functions, pack_hook and unpack_hook, got {} and {}",
+        Py_TYPE(pack)->tp_name, Py_TYPE(unpack)->tp_name);
+  }
   RawObject* const raw = cast(self);
   raw->saved->register_hooks(*raw->node, make_saved_hooks(pack, unpack));
   Py_RETURN_NONE;

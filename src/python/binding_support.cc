@@ -28,6 +28,15 @@ TensorOptions tensor_options(const Arguments& arguments, int first) {
   return options;
 }
 
+void require_options_of(const Tensor& out, const TensorOptions& options) {
+  TD_CHECK(!options.dtype || *options.dtype == out.dtype(),
+           "dtype {} does not match dtype of out parameter ({})", scalar_type_name(*options.dtype),
+           scalar_type_name(out.dtype()));
+  TD_CHECK(!options.device || options.device->type == out.device().type,
+           "device type {} does not match device type of out parameter ({})",
+           Device(options.device->type), Device(out.device().type));
+}
+
 TensorList output_tensors(const Arguments& arguments, int i, size_t count) {
   TensorList outputs = arguments.tensors(i);
   if (outputs.size() != count) {
@@ -37,12 +46,17 @@ TensorList output_tensors(const Arguments& arguments, int i, size_t count) {
   return outputs;
 }
 
+PyObject* wrap_integer(const Scalar& value) {
+  return value.is_huge() ? PyLong_FromUnsignedLongLong(value.to<uint64_t>())
+                         : PyLong_FromLongLong(value.to_int());
+}
+
 PyObject* wrap(const Scalar& value) {
   switch (value.kind()) {
     case Scalar::Kind::kBool:
       return PyBool_FromLong(value.to_bool());
     case Scalar::Kind::kInt:
-      return PyLong_FromLongLong(value.to_int());
+      return wrap_integer(value);
     case Scalar::Kind::kFloat:
       return PyFloat_FromDouble(value.to_double());
     case Scalar::Kind::kComplex:

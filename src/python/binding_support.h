@@ -10,6 +10,8 @@ namespace taeda::python {
 // The five arguments of factory functions from index `first` on: dtype, layout, device, pin_memory,
 // requires_grad.
 TensorOptions tensor_options(const Arguments& arguments, int first);
+// RuntimeError where a factory is asked for another dtype or device than that of `out`.
+void require_options_of(const Tensor& out, const TensorOptions& options);
 // A tuple of exactly `count` tensors given as out=.
 TensorList output_tensors(const Arguments& arguments, int i, size_t count);
 

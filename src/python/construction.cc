@@ -2,7 +2,6 @@
 
 #include "base/interrupt.h"
 #include "core/device_memory.h"
-#include "core/with_dtype.h"
 #include "op/clone.h"
 #include "op/detach.h"
 #include "op/empty.h"
@@ -128,6 +127,13 @@ DType infer_dtype(PyObject* data, Looks& looks, int depth = 0) {
 
 template <class T>
 T store_integer(PyObject* item) {
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    if (PyLong_Check(item)) {
+      const T value = PyLong_AsUnsignedLongLong(item);  // OverflowError outside its range
+      if (value == static_cast<T>(-1) && PyErr_Occurred()) throw PythonError();
+      return value;
+    }
+  }
   if (PyLong_Check(item)) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(item, &overflow);
@@ -160,8 +166,7 @@ T store(PyObject* item) {
     return truth != 0;
   } else if constexpr (std::is_integral_v<T>) {
     return store_integer<T>(item);
-  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
-                       std::is_same_v<T, std::complex<double>>) {
+  } else if constexpr (is_complex(kDTypeOf<T>)) {
     return to_scalar(item).to<T>();
   } else {
     if (PyFloat_CheckExact(item))
@@ -433,10 +438,14 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   const DType chosen = dtype ? *dtype : infer_dtype(data, looks);
   Tensor result = fresh_tensor(sizes, chosen);
   if (result.numel() > 0 || sizes.size() == 0) {
-    with_dtype<AllTypes>(chosen, [&](auto type) {
-      using T = decltype(type);
-      Filler<T>(sizes, static_cast<T*>(result.data_ptr())).fill(data);
-    });
+    switch (chosen) {
+#define TD_CASE(name, type, ...)                                           \
+  case DType::name:                                                        \
+    Filler<type>(sizes, static_cast<type*>(result.data_ptr())).fill(data); \
+    break;
+      TD_DTYPES(TD_CASE)
+#undef TD_CASE
+    }
   } else {
     // Nothing to store, but the nesting must still be that of a tensor.
     uint8_t unused = 0;

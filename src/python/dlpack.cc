@@ -47,14 +47,7 @@ constexpr uint64_t kReadOnly = 1;
 constexpr int32_t kCpuDevice = 1;
 
 DLDataType dlpack_type(DType dtype) {
-  const uint8_t bits = static_cast<uint8_t>(item_size(dtype) * 8);
-  const uint8_t code = dtype == DType::kBool       ? 6
-                       : dtype == DType::kUInt8    ? 1
-                       : is_integral(dtype)        ? 0
-                       : dtype == DType::kBFloat16 ? 4
-                       : is_floating(dtype)        ? 2
-                                                   : 5;
-  return {code, bits, 1};
+  return {dtype_info(dtype).dlpack, static_cast<uint8_t>(item_size(dtype) * 8), 1};
 }
 
 DType taeda_type(DLDataType type) {

@@ -19,103 +19,31 @@ namespace {
 
 // --- element types as the struct module and PEP 3118 write them ---
 
-const char* buffer_format(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return "?";
-    case DType::kUInt8:
-      return "B";
-    case DType::kInt8:
-      return "b";
-    case DType::kInt16:
-      return "h";
-    case DType::kInt32:
-      return "i";
-    case DType::kInt64:
-      return sizeof(long) == 8 ? "l" : "q";  // what NumPy calls its int64
-    case DType::kFloat16:
-      return "e";
-    case DType::kBFloat16:
-      return nullptr;
-    case DType::kFloat32:
-      return "f";
-    case DType::kFloat64:
-      return "d";
-    case DType::kComplex64:
-      return "Zf";
-    case DType::kComplex128:
-      return "Zd";
+static_assert(sizeof(long) == 8, "the table of dtypes calls int64 'l' and NumPy's number 7");
+
+// The integer type of a format's letter, whose case is its sign and whose size the platform's.
+OptDType integer_format(char letter, Py_ssize_t itemsize) {
+  constexpr std::string_view kLetters = "bhilqn";
+  const auto lower = static_cast<char>(letter | 0x20);
+  if (letter == 'c') return DType::kUInt8;
+  if (kLetters.find(lower) == std::string_view::npos) return {};
+  for (int i = 0; i < kNumDTypes; i++) {
+    const DTypeInfo& dtype = kDTypes[i];
+    if (dtype.kind == DTypeKind::kInteger && dtype.bytes == itemsize &&
+        dtype.is_signed == (letter == lower))
+      return static_cast<DType>(i);
   }
-  return nullptr;
+  return {};
 }
 
-// NumPy's numbers of element types; -1 where it has none.
-int numpy_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBool:
-      return 0;
-    case DType::kUInt8:
-      return 2;
-    case DType::kInt8:
-      return 1;
-    case DType::kInt16:
-      return 3;
-    case DType::kInt32:
-      return 5;
-    case DType::kInt64:
-      return sizeof(long) == 8 ? 7 : 9;
-    case DType::kFloat16:
-      return 23;
-    case DType::kBFloat16:
-      return -1;
-    case DType::kFloat32:
-      return 11;
-    case DType::kFloat64:
-      return 12;
-    case DType::kComplex64:
-      return 14;
-    case DType::kComplex128:
-      return 15;
+OptDType format_dtype(std::string_view format, Py_ssize_t itemsize) {
+  if (format.find_first_of("@=<") == 0) format.remove_prefix(1);
+  for (int i = 0; i < kNumDTypes; i++) {
+    const DTypeInfo& dtype = kDTypes[i];
+    if (dtype.kind != DTypeKind::kInteger && !format.empty() && dtype.buffer == format)
+      return static_cast<DType>(i);
   }
-  return -1;
-}
-
-OptDType format_dtype(const char* format, Py_ssize_t itemsize) {
-  if (!format) return DType::kUInt8;
-  if (*format == '@' || *format == '=' || *format == '<') format++;
-  const bool complex = *format == 'Z';
-  if (complex) format++;
-  if (format[0] == 0 || format[1] != 0) return {};
-  if (complex)
-    return *format == 'f'   ? OptDType(DType::kComplex64)
-           : *format == 'd' ? OptDType(DType::kComplex128)
-                            : OptDType();
-  switch (*format) {
-    case '?':
-      return DType::kBool;
-    case 'B':
-    case 'c':
-      return DType::kUInt8;
-    case 'b':
-      return DType::kInt8;
-    case 'h':
-      return DType::kInt16;
-    case 'e':
-      return DType::kFloat16;
-    case 'f':
-      return DType::kFloat32;
-    case 'd':
-      return DType::kFloat64;
-    case 'i':
-    case 'l':
-    case 'q':
-    case 'n':
-      return itemsize == 4   ? OptDType(DType::kInt32)
-             : itemsize == 8 ? OptDType(DType::kInt64)
-                             : OptDType();
-    default:
-      return {};
-  }
+  return format.size() == 1 ? integer_format(format[0], itemsize) : OptDType();
 }
 
 // --- memory of others as a tensor ---
@@ -157,11 +85,12 @@ PyRef nested_attribute(PyObject* object, std::initializer_list<const char*> name
   const PyRef name = nested_attribute(object, {"dtype", "type", "__name__"});
   const std::string shown = name ? "numpy." + std::string(utf8(name.get()))
                                  : "format " + std::string(format ? format : "?");
-  raise_python(PyExc_TypeError,
-               "can't convert np.ndarray of type {}. The only supported types are: float64, "
-               "float32, float16, "
-               "complex64, complex128, int64, int32, int16, int8, uint8, and bool.",
-               shown);
+  raise_python(
+      PyExc_TypeError,
+      "can't convert np.ndarray of type {}. The only supported types are: float64, "
+      "float32, float16, "
+      "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
+      shown);
 }
 
 // Whether a NumPy scalar is a number. Times and records export their bytes instead of a value,
@@ -207,8 +136,9 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
   buffer->obj = nullptr;
   TD_PYTHON_TRY
   const Tensor& x = tensor_of(self);
-  const char* format = buffer_format(x.dtype());
-  if (!format) raise_python(PyExc_BufferError, "no buffer format for torch.{}", to_text(x.dtype()));
+  const std::string_view format = dtype_info(x.dtype()).buffer;
+  if (format.empty())
+    raise_python(PyExc_BufferError, "no buffer format for torch.{}", to_text(x.dtype()));
   if (!x.device().is_cpu())
     raise_python(PyExc_BufferError, "only tensors on the cpu have memory that Python can see");
   if (x.requires_grad()) {
@@ -233,7 +163,7 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
   buffer->itemsize = static_cast<Py_ssize_t>(x.itemsize());
   buffer->readonly = !x.storage()->writable();
   buffer->ndim = static_cast<int>(x.dim());
-  buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
+  buffer->format = flags & PyBUF_FORMAT ? const_cast<char*>(format.data()) : nullptr;
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
   buffer->shape =
       flags & PyBUF_ND ? reinterpret_cast<Py_ssize_t*>(exported->shape.data()) : nullptr;
@@ -478,7 +408,7 @@ PyObject* storage_keeper(Ref<Storage> storage) {
 }
 
 PyObject* array_from_tensor(const Tensor& x) {
-  const int type = numpy_type(x.dtype());
+  const int type = dtype_info(x.dtype()).numpy;
   if (type < 0)
     raise_python(PyExc_TypeError, "Got unsupported ScalarType {}", scalar_type_name(x.dtype()));
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));

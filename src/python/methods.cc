@@ -90,10 +90,7 @@ TD_METHOD(storage_offset) { return wrap(a.tensor(0).storage_offset()); }
 TD_METHOD(data_ptr) { return PyLong_FromVoidPtr(a.tensor(0).data_ptr()); }
 TD_METHOD(is_floating_point) { return wrap(a.tensor(0).is_floating_point()); }
 TD_METHOD(is_complex) { return wrap(a.tensor(0).is_complex()); }
-TD_METHOD(is_signed) {
-  const DType dtype = a.tensor(0).dtype();
-  return wrap(dtype != DType::kBool && dtype != DType::kUInt8);
-}
+TD_METHOD(is_signed) { return wrap(is_signed(a.tensor(0).dtype())); }
 TD_METHOD(is_inference) { return wrap(a.tensor(0).is_inference()); }
 TD_METHOD(is_conj) { return wrap(false); }
 TD_METHOD(is_neg) { return wrap(false); }
@@ -127,16 +124,20 @@ template <class T>
 PyObject* number(const char* data) {
   T value;
   std::memcpy(&value, data, sizeof(T));
-  if constexpr (std::is_same_v<T, Bool>)
+  if constexpr (std::is_same_v<T, Bool>) {
     return PyBool_FromLong(value);
-  else if constexpr (std::is_integral_v<T>)
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    return PyLong_FromUnsignedLongLong(value);
+  } else if constexpr (std::is_integral_v<T>) {
     return PyLong_FromLongLong(value);
-  else if constexpr (std::is_same_v<T, std::complex<float>> ||
-                     std::is_same_v<T, std::complex<double>>)
-    return PyComplex_FromDoubles(value.real(), value.imag());
-  else
+  } else if constexpr (is_complex(kDTypeOf<T>)) {
+    using Parts = std::conditional_t<sizeof(T) == 16, double, float>;
+    const std::complex<double> z(static_cast<std::complex<Parts>>(value));
+    return PyComplex_FromDoubles(z.real(), z.imag());
+  } else {
     return PyFloat_FromDouble(
         static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(value)));
+  }
 }
 
 // One row of numbers, `step` bytes apart.
@@ -153,14 +154,11 @@ void fill_list(PyObject* list, const char* data, int64_t size, int64_t step) {
 
 using NumberReader = PyObject* (*)(const char* data);
 using RowReader = void (*)(PyObject* list, const char* data, int64_t size, int64_t step);
-#define TD_READERS(read)                                                                  \
-  {                                                                                       \
-    read<Bool>, read<uint8_t>, read<int8_t>, read<int16_t>, read<int32_t>, read<int64_t>, \
-        read<Half>, read<BFloat16>, read<float>, read<double>, read<std::complex<float>>, \
-        read<std::complex<double>>                                                        \
-  }
-constexpr NumberReader kNumberReaders[kNumDTypes] = TD_READERS(number);
-constexpr RowReader kRowReaders[kNumDTypes] = TD_READERS(fill_list);
+#define TD_READERS(name, type, ...) {number<type>, fill_list<type>},
+constexpr struct {
+  NumberReader number;
+  RowReader row;
+} kReaders[kNumDTypes] = {TD_DTYPES(TD_READERS)};
 #undef TD_READERS
 
 constexpr int64_t kListWork = 16;  // what a list takes, in elements
@@ -171,7 +169,7 @@ PyObject* nested_list(const Tensor& x, const char* data, size_t dim, Looks& look
   const int64_t size = x.sizes()[dim], step = x.strides()[dim] * x.itemsize();
   PyRef list = PyRef::check(PyList_New(static_cast<Py_ssize_t>(size)));
   if (dim + 1 == x.sizes().size()) {
-    kRowReaders[static_cast<int>(x.dtype())](list.get(), data, data ? size : 0, step);
+    kReaders[static_cast<int>(x.dtype())].row(list.get(), data, data ? size : 0, step);
   } else {
     for (int64_t i = 0; i < size; i++) {
       PyObject* row = nested_list(x, data ? data + i * step : nullptr, dim + 1, looks);
@@ -190,7 +188,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
   }
   const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
-  if (x.dim() == 0) return kNumberReaders[static_cast<int>(x.dtype())](data);
+  if (x.dim() == 0) return kReaders[static_cast<int>(x.dtype())].number(data);
   Looks looks;
   return nested_list(x, data, 0, looks);
   TD_PYTHON_CATCH(nullptr)
@@ -353,6 +351,7 @@ TD_CAST(short, DType::kInt16)
 TD_CAST(char, DType::kInt8)
 TD_CAST(byte, DType::kUInt8)
 TD_CAST(bool, DType::kBool)
+TD_CAST(chalf, DType::kComplex32)
 TD_CAST(cfloat, DType::kComplex64)
 TD_CAST(cdouble, DType::kComplex128)
 #undef TD_CAST
@@ -596,6 +595,9 @@ PyMethodDef methods[] = {
     TD_ENTRY(bool,
              "bool(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as bool; itself "
              "where it is that."),
+    TD_ENTRY(chalf,
+             "chalf(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex32; "
+             "itself if it is that already."),
     TD_ENTRY(cfloat,
              "cfloat(memory_format=torch.preserve_format) -> Tensor\n\nThe tensor as complex64; "
              "itself where it is that."),

@@ -33,13 +33,13 @@ T* cast(PyObject* object) {
 
 DType dtype_of(PyObject* self) { return cast<DTypeObject>(self)->value; }
 
+PyObject* unicode(std::string_view text) {
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
 PyObject* dtype_repr(PyObject* self) {
   return PyUnicode_FromFormat("torch.%s", std::string(to_text(dtype_of(self))).c_str());
 }
-PyObject* dtype_reduce(PyObject* self, PyObject*) {
-  const std::string_view name = to_text(dtype_of(self));
-  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
-}
+PyObject* dtype_reduce(PyObject* self, PyObject*) { return unicode(to_text(dtype_of(self))); }
 PyObject* dtype_to_complex(PyObject* self, PyObject*) { return wrap(to_complex(dtype_of(self))); }
 PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
 PyObject* dtype_is_floating(PyObject* self, void*) {
@@ -49,10 +49,17 @@ PyObject* dtype_is_complex(PyObject* self, void*) {
   return PyBool_FromLong(is_complex(dtype_of(self)));
 }
 PyObject* dtype_is_signed(PyObject* self, void*) {
-  return PyBool_FromLong(dtype_of(self) != DType::kBool && dtype_of(self) != DType::kUInt8);
+  return PyBool_FromLong(is_signed(dtype_of(self)));
 }
 PyObject* dtype_itemsize(PyObject* self, void*) {
   return PyLong_FromLongLong(item_size(dtype_of(self)));
+}
+// The name of its tensor type and storage (FloatTensor, FloatStorage).
+PyObject* dtype_class_name(PyObject* self, void*) {
+  return unicode(scalar_type_name(dtype_of(self)));
+}
+PyObject* dtype_is_storage_type(PyObject* self, void*) {
+  return PyBool_FromLong(is_storage_type(dtype_of(self)));
 }
 PyObject* module_name(PyObject*, void*) { return PyUnicode_FromString("taeda"); }
 
@@ -66,6 +73,8 @@ PyGetSetDef dtype_getset[] = {
     {"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
     {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
     {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
+    {"_class_name", dtype_class_name, nullptr, nullptr, nullptr},
+    {"_is_storage_type", dtype_is_storage_type, nullptr, nullptr, nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
     {"__module__", module_name, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -455,8 +464,9 @@ void add_objects(PyObject* module) {
     DTypeObject* object = make<DTypeObject>(dtype_type);
     object->value = static_cast<DType>(i);
     dtype_objects[i] = reinterpret_cast<PyObject*>(object);
-    check_status(PyModule_AddObjectRef(module, std::string(to_text(object->value)).c_str(),
-                                       dtype_objects[i]));
+    for (const std::string_view name : {kDTypes[i].name, kDTypes[i].other_name})
+      if (!name.empty())  // of string literals, so that it ends with a zero
+        check_status(PyModule_AddObjectRef(module, name.data(), dtype_objects[i]));
   }
   for (int i = 0; i < 4; i++) {
     MemoryFormatObject* object = make<MemoryFormatObject>(memory_format_type);

@@ -10,6 +10,7 @@
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
+#include "python/wrap.h"
 #include "taeda/warning.h"
 
 namespace taeda::python {
@@ -206,7 +207,7 @@ PyObject* tensor_int(PyObject* self) {
     return PyLong_FromDouble(value.to_double());  // nan and inf raise as in Python
   if (value.is_complex())
     raise_python(PyExc_TypeError, "int() argument must not be a complex tensor");
-  return PyLong_FromLongLong(value.to_int());
+  return wrap_integer(value);
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -229,7 +230,7 @@ PyObject* tensor_index(PyObject* self) {
     raise_python(PyExc_TypeError,
                  "only integer tensors of a single element can be converted to an index");
   }
-  return PyLong_FromLongLong(x.item_scalar().to_int());
+  return wrap_integer(x.item_scalar());
   TD_PYTHON_CATCH(nullptr)
 }
 

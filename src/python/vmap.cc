@@ -4,6 +4,7 @@
 #include "op/unsqueeze.h"
 #include "ops/batching/rules.h"
 #include "python/autograd_support.h"
+#include "python/call.h"
 #include "python/module.h"
 #include "python/objects.h"
 #include "python/tensor_object.h"
@@ -57,11 +58,10 @@ PyObject* depth(PyObject*, PyObject*) {
   return PyLong_FromLongLong(batching::current() ? batching::current()->depth : 0);
 }
 
-PyObject* randomness(PyObject*, PyObject*) {
-  if (!batching::current()) Py_RETURN_NONE;
+const char* name_of(Randomness randomness) {
   for (const auto& [name, value] : kRandomness)
-    if (value == batching::current()->randomness) return PyUnicode_FromString(name);
-  Py_RETURN_NONE;
+    if (value == randomness) return name;
+  return "";
 }
 
 // _add_batch_dim(tensor, dim, depth) -> the tensor that hides dimension dim
@@ -134,6 +134,29 @@ PyObject* is_differentiated_below(PyObject*, PyObject* object) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _vmap_info(depth) -> (batch_size, randomness)
+PyObject* info(PyObject*, PyObject* value) {
+  TD_PYTHON_TRY
+  const Level& level = level_at(PyLong_AsLongLong(value));
+  return Py_BuildValue("(Ls)", static_cast<long long>(level.size), name_of(level.randomness));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _call_outside(depth, recording, function) -> function(), called as by the code outside of that
+// level, which records where `recording`
+PyObject* call_outside(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  long long at;
+  int recording;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "LpO:_call_outside", &at, &recording, &function)) return nullptr;
+  const Level& level = level_at(at);
+  const batching::Outside outside(level);
+  thread_modes.grad_enabled = recording && level.outside.grad_enabled;
+  return call_python([&] { return PyObject_CallNoArgs(function); });
+  TD_PYTHON_CATCH(nullptr)
+}
+
 // _exclude_autograd(bool) -> bool: whether nothing is recorded on this thread; the state before
 PyObject* exclude_autograd(PyObject*, PyObject* value) {
   const int on = PyObject_IsTrue(value);
@@ -148,7 +171,8 @@ PyMethodDef functions[] = {
     {"_vmap_enter", enter, METH_VARARGS, nullptr},
     {"_vmap_exit", leave, METH_NOARGS, nullptr},
     {"_vmap_level", depth, METH_NOARGS, nullptr},
-    {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
+    {"_vmap_info", info, METH_O, nullptr},
+    {"_call_outside", call_outside, METH_VARARGS, nullptr},
     {"_add_batch_dim", add_batch_dim, METH_VARARGS, nullptr},
     {"_remove_batch_dim", remove_batch_dim, METH_VARARGS, nullptr},
     {"_batch_value", batch_value, METH_VARARGS, nullptr},

@@ -17,6 +17,7 @@ inline PyObject* wrap(std::string_view value) {
 }
 inline PyObject* wrap(const std::string& value) { return wrap(std::string_view(value)); }
 PyObject* wrap(const Scalar& value);
+PyObject* wrap_integer(const Scalar& value);  // a bool too as an int
 inline PyObject* wrap(const DimVector& sizes) { return wrap(IntSpan(sizes)); }
 // A tuple, as torch.split and torch.unbind return.
 PyObject* wrap(TensorList tensors);

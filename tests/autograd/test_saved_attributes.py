@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -96,8 +97,37 @@ def test_hooks_on_one_saved_tensor() -> None:
         y.grad_fn._saved_result  # noqa: B018
     with pytest.raises(RuntimeError, match="second time"):
         y.grad_fn._raw_saved_result.register_hooks(pack, unpack)
-    with pytest.raises(TypeError):
-        raw.register_hooks(pack)
+    for wrong in [(pack,), (1, 2), (pack, None), (None, unpack)]:
+        with pytest.raises(TypeError):
+            raw.register_hooks(*wrong)
+
+
+def test_hooks_are_not_set_twice_nor_on_what_the_hook_released() -> None:
+    y = leaf(taeda).exp()
+    raw = y.grad_fn._raw_saved_result
+
+    def set_others(_: taeda.Tensor) -> int:
+        raw.register_hooks(lambda t: t.detach().tolist(), lambda v: taeda.tensor(v))
+        return 0
+
+    with pytest.raises(RuntimeError, match="already been set"):
+        raw.register_hooks(set_others, lambda _: None)
+    assert y.grad_fn._saved_result.tolist() == y.float().tolist()
+
+    class Packed:
+        pass
+
+    packed = [Packed()]
+    alive = weakref.ref(packed[0])
+    y = leaf(taeda).exp()
+
+    def release(_: taeda.Tensor) -> Packed:
+        y.sum().backward()
+        return packed.pop()
+
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn._raw_saved_result.register_hooks(release, lambda _: None)
+    assert alive() is None  # nothing keeps what the hook gave
 
 
 @MADE_IN_BACKWARD

@@ -16,8 +16,8 @@ struct Stop {};
 
 TEST(DetachedCall, ReturnsAndThrowsWhatTheCallDoes) {
   const std::thread::id here = std::this_thread::get_id();
-  EXPECT_EQ(call_detached([=] { return std::this_thread::get_id() == here ? 1 : 2; }), 2);
-  EXPECT_THROW(call_detached([]() -> int { throw std::out_of_range("it"); }), std::out_of_range);
+  EXPECT_EQ(call_detached(8, [=] { return std::this_thread::get_id() == here ? 1 : 2; }), 2);
+  EXPECT_THROW(call_detached(8, []() -> int { throw std::out_of_range("it"); }), std::out_of_range);
 }
 
 TEST(DetachedCall, GoesOnWithWhatItOwnsAfterAnInterrupt) {
@@ -33,20 +33,51 @@ TEST(DetachedCall, GoesOnWithWhatItOwnsAfterAnInterrupt) {
   set_interrupt_hook([] {
     if (std::this_thread::get_id() == caller) throw Stop();
   });
-  EXPECT_THROW(call_detached([owned] {
-                 while (!owned->may_end) std::this_thread::yield();
-                 ended++;
-                 return 0;
-               }),
+  EXPECT_THROW(call_detached(8,
+                             [owned] {
+                               while (!owned->may_end) std::this_thread::yield();
+                               ended++;
+                               return 0;
+                             }),
                Stop);
   set_interrupt_hook(nullptr);
   owned.reset();
   EXPECT_EQ(ended, 0);
-  EXPECT_EQ(call_detached([] { return 7; }), 7);  // another one meanwhile
+  EXPECT_EQ(call_detached(8, [] { return 7; }), 7);  // another one meanwhile
   ASSERT_FALSE(left.expired());
   left.lock()->may_end = true;
   while (!left.expired()) std::this_thread::yield();
   EXPECT_EQ(ended, 1);
+}
+
+TEST(DetachedCall, WaitsWhileThoseLeftBehindHoldMuchMemory) {
+  struct Gate {
+    std::atomic<bool> open{false}, begun{false};
+  };
+  static std::thread::id caller;
+  caller = std::this_thread::get_id();
+  const auto gate = std::make_shared<Gate>();
+  set_interrupt_hook([] {
+    if (std::this_thread::get_id() == caller) throw Stop();
+  });
+  EXPECT_THROW(call_detached(kMostLeftBehind - 1000,
+                             [gate] {
+                               while (!gate->open) std::this_thread::yield();
+                               return 0;
+                             }),
+               Stop);
+  EXPECT_THROW(call_detached(1001,
+                             [gate] {
+                               gate->begun = true;
+                               return 0;
+                             }),
+               Stop);
+  EXPECT_FALSE(gate->begun);  // it waited, and could be interrupted
+  set_interrupt_hook(nullptr);
+  EXPECT_EQ(call_detached(1000, [] { return 7; }), 7);
+  std::thread opens([gate] { gate->open = true; });
+  EXPECT_EQ(call_detached(int64_t{1} << 40, [] { return 8; }), 8);  // once nothing is left behind
+  opens.join();
 }
 
 TEST(DetachedCall, RunsHereWhereTooManyAreUnderWay) {
@@ -62,17 +93,18 @@ TEST(DetachedCall, RunsHereWhereTooManyAreUnderWay) {
     set_interrupt_hook([] {
       if (std::this_thread::get_id() == caller) throw Stop();
     });
-    EXPECT_THROW(call_detached([gate] {
-                   gate->inside++;
-                   while (!gate->open) std::this_thread::yield();
-                   gate->inside--;
-                   return 0;
-                 }),
+    EXPECT_THROW(call_detached(8,
+                               [gate] {
+                                 gate->inside++;
+                                 while (!gate->open) std::this_thread::yield();
+                                 gate->inside--;
+                                 return 0;
+                               }),
                  Stop);
   }
   set_interrupt_hook(nullptr);
   const std::thread::id here = caller;
-  EXPECT_EQ(call_detached([=] { return std::this_thread::get_id() == here ? 1 : 2; }), 1);
+  EXPECT_EQ(call_detached(8, [=] { return std::this_thread::get_id() == here ? 1 : 2; }), 1);
   gate->open = true;
   while (gate->inside > 0) std::this_thread::yield();
 }

@@ -350,5 +350,3 @@ def test_mistakes():
         taeda.func.grad(lambda x: x)(taeda.ones(2))
     with pytest.raises(RuntimeError, match="only 1 positional"):
         taeda.func.grad(lambda x: x, argnums=1)(taeda.ones(2))
-    with pytest.raises(NotImplementedError, match="vmap"):
-        taeda.func.vmap(lambda x: x)

@@ -37,6 +37,7 @@ TEST_F(Files, TensorsOfAllDtypesReturn) {
   nn::NamedTensors tensors;
   for (int i = 0; i < kNumDTypes; i++) {
     const DType dtype = static_cast<DType>(i);
+    if (dtype_info(dtype).safetensors.empty()) continue;
     const Tensor x = arange(Scalar(int64_t{6}), TensorOptions()).reshape({2, 3});
     tensors.emplace_back("x \"" + std::string(to_text(dtype)) + "\"\n\xC3\xA9",
                          to_dtype(x, dtype).t());

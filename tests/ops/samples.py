@@ -1,8 +1,8 @@
 """Inputs for the operator grid: an entry's ``test:`` key, or what follows from its signature.
 
 A sample is the text of an argument list, such as ``"x(3, 4), dim=1"``, evaluated once for each
-framework: ``x`` makes a tensor of the dtype under test, ``i`` integers, ``b`` bools. The same seed
-gives both frameworks the same numbers.
+framework: ``x`` makes a tensor of the dtype under test, ``i`` integers, ``b`` bools, ``p`` positive
+definite matrices. The same seed gives both frameworks the same numbers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ TYPES = {
     "numeric": ["uint8", "int64", "float32", "float64", "bfloat16", "complex128"],
     "all": ["bool", "uint8", "int32", "int64", "float16", "float32", "bfloat16", "complex128"],
 }
+TYPES["any"] = TYPES["all"]  # storage types: tests/python/test_storage_types.py
 LAYOUTS = ("plain", "transposed", "sliced", "expanded")
 
 
@@ -91,6 +92,18 @@ class Maker:
         self.made.append(t)
         return t
 
+    def p(self, *shape: int) -> Any:
+        """Positive definite matrices."""
+        n = shape[-1]
+        values = self._values(shape, self.dtype).astype(complex)
+        values = values @ values.conj().swapaxes(-1, -2) + n * np.eye(n)
+        if not self.dtype.startswith("complex"):
+            values = values.real
+        t = self.torch.tensor(values.tolist(), dtype=getattr(self.torch, self.dtype))
+        t = self._laid_out(t.to(self.device)).requires_grad_(self.requires_grad)
+        self.made.append(t)
+        return t
+
     def i(self, *shape: int, high: int = 3) -> Any:
         """Integers in [0, high)."""
         return (
@@ -112,6 +125,7 @@ class Maker:
             "x": self.x,
             "i": self.i,
             "b": self.b,
+            "p": self.p,
             "torch": self.torch,
             "inf": float("inf"),
             "nan": float("nan"),

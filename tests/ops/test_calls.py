@@ -185,6 +185,36 @@ torch.native_layer_norm(x.bfloat16(), [3, 4], x[0].bfloat16(), x[1].bfloat16(), 
 torch.native_layer_norm(x.half(), [4], torch.ones(4), torch.zeros(4), 1e-5)[1:]
 torch.native_layer_norm(x.half(), [4], v.half(), None, 1e-5)[1].dtype
 torch.native_layer_norm(x.double(), [4], None, v.double(), 1e-5)
+torch.native_group_norm(x, None, None, 2, 3, 4, 3, 1e-5)
+torch.native_group_norm(x.half(), None, None, 2, 3, 4, 1, 1e-5)[1:]
+torch.native_group_norm(x.bfloat16(), torch.ones(3), torch.ones(3), 2, 3, 4, 3, 1e-5)[1].dtype
+torch.native_group_norm(x, torch.ones(2), None, 3, 2, 4, 2, 1e-5)
+torch.native_group_norm(x, None, None, 2, 3, 5, 3, 1e-5)
+torch.native_group_norm(x, None, None, 2, 3, 4, 2, 1e-5)
+torch.native_group_norm(x, None, None, 2, 3, 4, 0, 1e-5)
+torch.native_group_norm(x[:0], None, None, 0, 3, 4, 3, 1e-5)
+torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+torch.native_batch_norm(x, torch.ones(3), None, torch.zeros(3), torch.ones(3), False, 0.1, 1e-5)
+torch.native_batch_norm(x.half(), None, None, v[:3] * 0, v[:3] * 0, True, 0.1, 1e-5)[1].dtype
+torch.native_batch_norm(x.half(), None, None, None, None, True, 0.1, 1e-5)[1:]
+torch.native_batch_norm(x.bfloat16(), torch.ones(3), None, None, None, True, 0.1, 1e-5)[2].dtype
+torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-5)
+torch.ones(3, 2).index_reduce(0, T([0, 2, 0]), torch.full((3, 2), 3.), "mean")
+torch.ones(3, 2).index_reduce(0, T([0, 2, 0]), torch.full((3, 2), 3.), "mean", include_self=False)
+torch.ones(3, 2).index_reduce_(-1, T([1, 1], dtype=torch.int32), torch.full((3, 2), 3.), "prod")
+torch.index_reduce(T(2.), 0, T(0), T(3.), "prod")
+torch.index_reduce(T(2.), 0, T([0]), T(3.), "amax")
+torch.index_reduce(T([5, 5]), 0, T([0, 0]), T([-4, -4]), "mean")
+torch.index_reduce(T([True, True]), 0, T([0]), T([False]), "prod")
+torch.index_reduce(x, 0, T([0, 1]), x, "sum")
+torch.index_reduce(x, 0, T([0., 1.]), x, "prod")
+torch.index_reduce(x, 0, T([[0, 1]]), x, "prod")
+torch.index_reduce(x, 0, T([0, 1]), x.double(), "prod")
+torch.index_reduce(x, 0, T([0, 2]), x, "prod")
+torch.index_reduce(x, 0, T([0, -1]), x, "prod")
+torch.index_reduce(x, 0, T([0]), x, "prod")
+torch.index_reduce(x, 0, T([0, 1]), x[:, :1], "prod")
+torch.linalg.solve_ex(torch.eye(2), torch.ones(2))
 torch.full((2,), -2.5, dtype=torch.uint8)
 torch.full((2,), 127.5, dtype=torch.int8)
 torch.full((2,), 126.5, dtype=torch.int8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import taeda
@@ -342,3 +343,24 @@ def test_large_images(
         want = want.detach()
         error = (torch.from_numpy(got.detach().double().numpy()) - want).abs().max()
         assert error <= tolerance * want.abs().max()
+
+
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("float32", 2e-6), ("bfloat16", 4e-3), ("half", 5e-4)]
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_bias_gradients_of_many_equal_elements_keep_their_digits(
+    dtype: str, tolerance: float, transposed: bool
+) -> None:
+    """Sums of long rows of one value lose digits where they are added up one by one."""
+    generator = np.random.default_rng(0)
+    weight = taeda.ones(*((1, 100) if transposed else (100, 1)), 1, 3, dtype=getattr(taeda, dtype))
+    bias = taeda.zeros(100, dtype=getattr(taeda, dtype), requires_grad=True)
+    x = taeda.ones(2, 1, 20, 1000, dtype=getattr(taeda, dtype))
+    convolve = F.conv_transpose2d if transposed else F.conv2d
+    y = convolve(x, weight, bias, padding=(6, 1))
+    gy = generator.uniform(0.1, 1, (2, 100, *y.shape[2:]))
+    gy[:, :, 1:] = gy[:, :, 1:2, :1]
+    y.backward(gy := taeda.tensor(gy).to(y.dtype))
+    want = gy.double().numpy().sum((0, 2, 3))
+    np.testing.assert_allclose(bias.grad.double().numpy(), want, rtol=tolerance)

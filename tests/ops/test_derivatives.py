@@ -73,7 +73,23 @@ REAL_ONLY: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda x, w: tuple(taeda.native_layer_norm(x, (4,), w, None, 1e-3)),
         [ZEROS, [1.0, 2.0, 0.5, -1.0]],
     ),
+    "statistics of groups": (
+        lambda x, w: tuple(taeda.native_group_norm(x, w, None, 1, 4, 2, 2, 1e-3)),
+        [[1.0, 2.0, 0.5, -1.0, 0.3, 2.5, -2.0, 0.2], [1.0, 2.0, 0.5, -1.0]],
+    ),
+    "statistics of a batch": (
+        lambda x, w: taeda.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-3)[0],
+        [[[1.0, 2.0], [0.5, -1.0], [0.3, 2.5]], [1.0, 2.0]],
+    ),
 }
+for reduce in ("prod", "mean", "amax", "amin"):
+    for include_self in (True, False):
+        REAL_ONLY[f"index_reduce {reduce} {include_self}"] = (
+            lambda x, s, r=reduce, i=include_self: x.index_reduce(
+                0, taeda.tensor([1, 0, 1]), s, r, include_self=i
+            ),
+            [ZEROS, [[0.1, 1.0, 0.2, 2.5], [3.0, 0.3, -1.0, 0.7], [0.4, 0.6, 1.5, -2.0]]],
+        )
 COMPLEX_ONLY: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "angle": (lambda z: z.angle(), [[1.0, -2.0, 3.0]]),
     "sgn": (lambda z: z.sgn(), [[1.0, 2.0]]),

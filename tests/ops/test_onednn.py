@@ -158,3 +158,27 @@ def test_smaller_instruction_sets(isa: str) -> None:
         text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+SIGNALS = """
+import signal, taeda as torch
+torch.set_num_threads(1)
+weight = torch.ones(300_000, 2, 2)
+x = torch.ones(2, 5, requires_grad=True)
+y = torch.nn.functional.conv1d(x, weight)
+seen = []
+signal.signal(signal.SIGALRM, lambda *_: seen.append(bytearray(100)))
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+for _ in range(40):
+    x.grad = None
+    y.backward(torch.ones_like(y), retain_graph=True)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert x.grad.tolist() == [[300_000.0, 600_000, 600_000, 600_000, 300_000]] * 2, x.grad
+print("whole", len(seen) > 0)
+"""
+
+
+def test_signals_during_products_of_onednn_damage_nothing() -> None:
+    """Its stack pointer lies in memory of malloc's there."""
+    done = subprocess.run([sys.executable, "-c", SIGNALS], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "whole True\n"), done.stderr

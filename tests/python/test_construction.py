@@ -240,3 +240,35 @@ def test_factories_compute_in_the_dtype_of_out(call: str, dtype: str) -> None:
     ]
     assert results[0].dtype == getattr(torch, dtype)
     assert results[0].tolist() == results[1].tolist()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "zeros(3", "ones(3", "full((3,), 2.", "empty(3", "arange(3", "arange(0, 3", "range(0, 3",
+        "linspace(0, 1, 3", "logspace(0, 1, 3", "eye(3", "eye(3, 2", "rand(3", "randn(3",
+        "randint(3, (3,)", "randperm(3", "normal(0., 1., (3,)",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_factories_refuse_another_dtype_or_device_than_that_of_out(call: str) -> None:
+    for dtype, text in [("float64", "Double"), ("int64", "Long")]:
+        with pytest.raises(
+            RuntimeError, match=rf"dtype {text} does not match dtype of out parameter \(Float\)"
+        ):
+            eval(f"torch.{call}, dtype=torch.{dtype}, out=torch.empty(0))")
+    with pytest.raises(
+        RuntimeError, match=r"device type meta does not match device type of out parameter \(cpu\)"
+    ):
+        eval(f"torch.{call}, device='meta', out=torch.empty(0))")
+    out = torch.empty(0)
+    assert eval(f"torch.{call}, dtype=torch.float32, device='cpu', out=out)") is out
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex64, torch.complex128])
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_sequences_are_of_ordered_numbers(dtype: torch.dtype) -> None:
+    for name in ("arange", "range"):
+        for options in ({"dtype": dtype}, {"out": torch.empty(0, dtype=dtype)}):
+            with pytest.raises(NotImplementedError, match=f'"{name}_cpu" not implemented for'):
+                getattr(torch, name)(0, 3, **options)

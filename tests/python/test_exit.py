@@ -98,3 +98,24 @@ def test_exit_beside_daemon_threads(kind: str, threads: int) -> None:
     for child in children:
         _, errors = child.communicate(timeout=120)
         assert (child.returncode, errors) == (0, "")
+
+
+HANDLER = """
+import ctypes, threading, time
+libc = ctypes.CDLL(None)
+libc.strdup.restype = ctypes.c_void_p
+libc.__cxa_atexit(libc.puts, ctypes.c_void_p(libc.strdup(b"called")), None)
+
+import taeda as torch
+torch.set_num_threads(1)
+d = torch.ones(3000, 3000, dtype=torch.float64)
+d[:2, :2] @ d[:2, :2]
+threading.Thread(target=lambda: d @ d, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_exit_handlers_of_others_run_while_threads_are_in_a_library() -> None:
+    """A handler in C, registered before OpenBLAS is opened and so called after what that adds."""
+    done = subprocess.run([sys.executable, "-c", HANDLER], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "called\n", "")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,34 @@ LONG_ROWS: dict[str, Callable[[], Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", LONG_ROWS)
 def test_handlers_run_within_long_rows(name: str) -> None:
     expect_handlers_during(LONG_ROWS[name]())
+
+
+# Whose parts took seconds each.
+LONG_PARTS: dict[str, Callable[[], Any]] = {
+    "convolution of integers": lambda: F.conv2d(
+        torch.ones(1, 3, 700, 700).long(), torch.ones(32, 3, 7, 7).long()
+    ),
+    "convolution of complex numbers": lambda: F.conv2d(
+        torch.ones(1, 3, 900, 900).cfloat(), torch.ones(64, 3, 7, 7).cfloat()
+    ),
+    "product of integers": lambda: torch.ones(1200, 1200).long() @ torch.ones(1200, 1200).long(),
+    "randperm": lambda: torch.randperm(60_000_000),
+}
+
+
+@pytest.mark.parametrize("name", LONG_PARTS)
+def test_handlers_wait_at_most_half_a_second(name: str) -> None:
+    """Of the thread's own time, which other programs do not lengthen."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    times = [time.thread_time()]
+    try:
+        with Alarm(lambda: times.append(time.thread_time()), 0.02, 0.02):
+            LONG_PARTS[name]()
+    finally:
+        torch.set_num_threads(before)
+    times.append(time.thread_time())
+    assert max(b - a for a, b in pairwise(times)) < 0.5
 
 
 def test_a_handler_that_returns_changes_nothing(threads: int) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from gen import definitions
+from gen.cpp import Table
 from gen.schema import SchemaError
 from gen.table import load
+from tests.ops.samples import samples
+
+ROOT = Path(__file__).resolve().parents[2]
 
 ENTRY = """
 - op: twice(Tensor self) -> Tensor
@@ -75,3 +81,58 @@ def test_twins_share_what_does_not_depend_on_their_dimensions(tmp_path: Path) ->
         "Windows of 3 dimensions. Volumes.",
     )
     assert (one.test["samples"], three.expr) == (["x(4), 2"], "three(input, size, 3)")
+
+
+KERNEL = """
+- op: f(Tensor self) -> Tensor
+  kernel: f
+  out: {result: [self.sizes(), self.dtype()]}
+  grad: none
+"""
+
+
+@pytest.mark.parametrize("said", ["expr: g(self)", 'no_definition: "a loop: tests/ops/test_f.py"'])
+def test_a_kernel_says_what_it_computes_or_why_not(tmp_path: Path, said: str) -> None:
+    (tmp_path / "one.yaml").write_text(KERNEL)
+    with pytest.raises(SchemaError, match="has 'expr' or 'no_definition'"):
+        load(tmp_path)
+    (tmp_path / "one.yaml").write_text(f"{KERNEL}  {said}\n")
+    assert load(tmp_path)[0].is_leaf
+
+
+def test_a_composite_needs_no_reason(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(
+        '- op: f(Tensor self) -> Tensor\n  expr: self\n  no_definition: "none"\n'
+    )
+    with pytest.raises(SchemaError, match="others not"):
+        load(tmp_path)
+
+
+def test_no_definition_leads_back_to_its_operator(tmp_path: Path) -> None:
+    circle = KERNEL + "  expr: g(self)\n- op: g(Tensor self) -> Tensor\n  expr: f(self)\n"
+    (tmp_path / "one.yaml").write_text(circle)
+    with pytest.raises(SchemaError, match="leads back"):
+        definitions.check(Table(load(tmp_path)))
+    (tmp_path / "one.yaml").write_text(circle.replace("expr: f(self)", "expr: self"))
+    definitions.check(Table(load(tmp_path)))
+
+
+def test_every_definition_has_names_and_types_that_exist(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(KERNEL + "  expr: unheard_of(self)\n")
+    with pytest.raises(SchemaError, match="unheard_of"):
+        definitions.check(Table(load(tmp_path)))
+
+
+def test_every_reason_names_a_test_that_exists() -> None:
+    for op in load(ROOT / "ops"):
+        for reason in filter(None, (op.no_definition, op.test.get("no_samples"))):
+            named = re.findall(r"tests/\S+\.(?:py|cc)", reason)
+            assert named, f"{op.where}: {reason}"
+            for path in named:
+                assert (ROOT / path).exists(), f"{op.where}: {path}"
+
+
+def test_every_public_entry_has_samples_or_a_reason() -> None:
+    without = [op.ident for op in load(ROOT / "ops") if op.python and not samples(op)]
+    reasons = [op.ident for op in load(ROOT / "ops") if "no_samples" in op.test]
+    assert without == reasons

@@ -82,6 +82,17 @@ def name_of(func: Callable) -> str:
     return repr(func)
 
 
+def broadcast_dims(dims: Any, spec: TreeSpec, what: str) -> list:
+    """One dimension, or None, for each leaf; ValueError where the trees do not agree."""
+    flat = _broadcast_to_and_flatten(dims, spec)
+    if flat is None:
+        raise ValueError(
+            f"{what}: dimensions of structure {tree_flatten(dims)[1]} are not compatible with "
+            f"tensors of structure {spec}"
+        )
+    return flat
+
+
 class _Call:
     """One call of a vmapped function: its arguments, checked and flattened."""
 

@@ -18,27 +18,6 @@ from ._functional import loss as _loss
 from ._functional import pool as _pool
 from ._functional import vision as _vision
 
-# Operators that PyTorch also offers here under their names in the top-level namespace.
-_SHARED = (
-    "avg_pool1d",
-    "bilinear",
-    "channel_shuffle",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_tbc",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "hardshrink",
-    "layer_norm",
-    "native_channel_shuffle",
-    "pdist",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "prelu",
-)
-
 # Subclasses override what these call: Tensor.sigmoid, interpolate.
 _NOT_OVERRIDABLE = ("sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
 
@@ -53,8 +32,6 @@ def _public(name: str, function: Any) -> Any:
 
 def _publish() -> None:
     names = globals()
-    shared = _C._functions.get("torch", {})
-    names.update((name, shared[name]) for name in _SHARED if name in shared)
     names.update(_C._functions.get("nn.functional", {}))
     for part in (_activation, _attention, _dropout, _loss, _pool, _vision):
         names.update((name, _public(name, getattr(part, name))) for name in part.__all__)

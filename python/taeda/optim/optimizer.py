@@ -438,14 +438,16 @@ class ElementwiseOptimizer(Optimizer):
         return loss
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        state = self.state[p]
-        if not state:
-            if p.grad.is_sparse:
-                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-            if self._counts_steps:
-                state["step"] = new_step()
-            self._init_state(state, p, group)
-        return state
+        if p in self.state and self.state[p]:
+            return self.state[p]
+        if p.grad.is_sparse:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+        state: dict[str, Any] = {}  # all of it or nothing: memory may run out half way
+        if self._counts_steps:
+            state["step"] = new_step()
+        self._init_state(state, p, group)
+        self.state[p].update(state)
+        return self.state[p]
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
         options = {k: number(v) if isinstance(v, Tensor) else v for k, v in group.items()}

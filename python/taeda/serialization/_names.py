@@ -8,41 +8,14 @@ from typing import Any
 
 import taeda
 
+# Every name of a dtype in a file -> dtype.
+DTYPES = {name: dtype for name, dtype in vars(taeda._C).items() if isinstance(dtype, taeda.dtype)}
 # Storage class name in a file -> dtype of its elements.
 STORAGE_DTYPES = {
-    "FloatStorage": taeda.float32,
-    "DoubleStorage": taeda.float64,
-    "HalfStorage": taeda.float16,
-    "BFloat16Storage": taeda.bfloat16,
-    "LongStorage": taeda.int64,
-    "IntStorage": taeda.int32,
-    "ShortStorage": taeda.int16,
-    "CharStorage": taeda.int8,
-    "ByteStorage": taeda.uint8,
-    "BoolStorage": taeda.bool,
-    "ComplexFloatStorage": taeda.complex64,
-    "ComplexDoubleStorage": taeda.complex128,
-    "UntypedStorage": taeda.uint8,
+    f"{dtype._class_name}Storage": dtype for dtype in DTYPES.values() if not dtype._is_storage_type
 }
-STORAGE_NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items() if name != "UntypedStorage"}
-
-# dtype name in a file -> dtype.
-DTYPES = {
-    name: getattr(taeda, name)
-    for name in (
-        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    ).split()
-}
-DTYPES.update(
-    half=taeda.float16,
-    float=taeda.float32,
-    double=taeda.float64,
-    short=taeda.int16,
-    int=taeda.int32,
-    long=taeda.int64,
-    cfloat=taeda.complex64,
-    cdouble=taeda.complex128,
-)
+STORAGE_NAMES = {dtype: name for name, dtype in STORAGE_DTYPES.items()}
+STORAGE_DTYPES["UntypedStorage"] = taeda.uint8
 
 
 class StorageType:

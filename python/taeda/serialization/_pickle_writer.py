@@ -141,13 +141,12 @@ class _Rules:
         if tensor.device.type == "meta":
             rebuild = _name("torch._utils", "_rebuild_meta_tensor_no_storage")
             return rebuild, (tensor.dtype, size, stride, tensor.requires_grad)
-        storage, offset = tensor.untyped_storage(), tensor.storage_offset()
-        check_layout(storage.nbytes(), tensor.dtype.itemsize, offset, size, stride, "save")
-        typed = taeda.storage.TypedStorage(storage, tensor.dtype)
-        return self.rebuild_tensor, (
-            *(typed, offset, size, stride),
-            *(tensor.requires_grad, OrderedDict()),
-        )
+        storage, offset, dtype = tensor.untyped_storage(), tensor.storage_offset(), tensor.dtype
+        check_layout(storage.nbytes(), dtype.itemsize, offset, size, stride, "save")
+        layout = (offset, size, stride, tensor.requires_grad, OrderedDict())
+        if dtype._is_storage_type:  # no storage class is named after it
+            return _name("torch._utils", "_rebuild_tensor_v3"), (storage, *layout, dtype)
+        return self.rebuild_tensor, (taeda.storage.TypedStorage(storage, dtype), *layout)
 
     # --- names ---
 

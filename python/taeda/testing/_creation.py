@@ -10,16 +10,18 @@ from taeda import Tensor
 
 __all__ = ["make_tensor"]
 
-_INTEGERS = (taeda.uint8, taeda.int8, taeda.int16, taeda.int32, taeda.int64)
+
+def _is_integral(dtype: Any) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex or dtype == taeda.bool)
 
 
 def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, float]:
     """The bounds, with the defaults for the dtype, and within what it can hold."""
     if dtype == taeda.bool:
         defaults, bounds = (0, 2), (0, 2)
-    elif dtype in _INTEGERS:
+    elif _is_integral(dtype):
         info = taeda.iinfo(dtype)
-        defaults, bounds = (0 if dtype == taeda.uint8 else -9, 10), (info.min, info.max)
+        defaults, bounds = (-9 if dtype.is_signed else 0, 10), (info.min, info.max)
     else:
         real = dtype.to_real() if dtype.is_complex else dtype
         info = taeda.finfo(real)
@@ -28,7 +30,7 @@ def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, fl
     high = defaults[1] if high is None else high
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low > high or (low == high and dtype not in (taeda.bool, *_INTEGERS)):
+    if low > high or (low == high and dtype != taeda.bool and not _is_integral(dtype)):
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     return max(low, bounds[0]), min(high, bounds[1])
 
@@ -62,12 +64,14 @@ def make_tensor(
             f"but got {dtype=}"
         )
     low, high = _range(dtype, low, high)
-    if dtype == taeda.bool or dtype in _INTEGERS:
+    if dtype == taeda.bool or _is_integral(dtype):
         first, last = math.ceil(low), math.ceil(high)
         result = taeda.randint(first, max(last, first + 1), shape, device=device, dtype=dtype)
     elif dtype.is_complex:
         result = taeda.empty(shape, device=device, dtype=dtype)
         taeda.view_as_real(result).uniform_(low, high)
+    elif dtype._is_storage_type:
+        result = taeda.empty(shape, device=device).uniform_(low, high).to(dtype)
     else:
         result = taeda.empty(shape, device=device, dtype=dtype).uniform_(low, high)
     if noncontiguous and result.numel() > 1:
@@ -75,7 +79,7 @@ def make_tensor(
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     if exclude_zero:
-        integral = dtype == taeda.bool or dtype in _INTEGERS
+        integral = dtype == taeda.bool or _is_integral(dtype)
         real = dtype.to_real() if dtype.is_complex else dtype
         result[result == 0] = 1 if integral else taeda.finfo(real).tiny
     return result.requires_grad_() if requires_grad else result

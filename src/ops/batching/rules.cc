@@ -256,6 +256,8 @@ class Shift {
   bool has_keepdim_ = false, keeps_ = false, flattens_ = false;
 };
 
+bool is_number(const Value& value) { return value.is_tensor() && value.tensor().dim() == 0; }
+
 enum class Others { kExpand, kLeave, kLeaveIndex };
 
 bool wants_channels_last(const Stack& stack) {
@@ -275,7 +277,8 @@ void run_leading(Call& call, Others others) {
     shift.apply(args);
     each_argument(call.op, args, [&](const Argument& argument) {
       const bool leave = others == Others::kLeave ||
-                         (others == Others::kLeaveIndex && argument.schema.name == "index");
+                         (others == Others::kLeaveIndex &&
+                          (argument.schema.name == "index" || is_number(argument.value)));
       change_tensors(argument.value, [&](const Tensor& t) {
         Tensor value = value_at(t, call.level);
         if (!value.defined()) {
@@ -309,10 +312,12 @@ void first(Call& call) {
 }
 
 void along(Call& call) {
-  const int index = call.op.schema().find("index");
-  if (any_batched(call.stack[static_cast<size_t>(index)], call.level) ||
-      dims_of_first(call.stack) == 0)
-    return by_samples(call);
+  const Schema& schema = call.op.schema();
+  bool shared = dims_of_first(call.stack) > 0;  // the index, and a number to fill in
+  for (size_t i = 1; i < call.stack.size(); i++)
+    if (schema.arguments[i].name == "index" || is_number(call.stack[i]))
+      shared &= !any_batched(call.stack[i], call.level);
+  if (!shared) return by_samples(call);
   run_leading(call, Others::kLeaveIndex);
 }
 

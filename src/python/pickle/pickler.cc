@@ -243,6 +243,7 @@ bool Pickler::save_tensor(PyObject* object) {
   PyObject* const attributes = tensor_dict(object);
   if (attributes && PyDict_GET_SIZE(attributes) > 0) return false;
   if (!x.defined() || x.device().type == DeviceType::kMeta || !is_inside_storage(x)) return false;
+  if (is_storage_type(x.dtype())) return false;  // no storage class is named after it
   save(rules_.rebuild_tensor.get());
   writer_.opcode(kMark);
   save_storage(PyRef::check(wrap(x.storage())).get(), dtype_objects[static_cast<int>(x.dtype())]);

@@ -659,20 +659,6 @@ bool moderate_padding(const ConvProblem& p) {
   return copy < 8 * images;
 }
 
-void add_up(const View& sums, const ConvArray& y) {
-  const int64_t positions = y.sizes[2] * y.sizes[3];
-  parallel_for(0, y.sizes[1], 1, [&](int64_t c, int64_t end) {
-    for (; c < end; c++) {
-      double total = 0;
-      for (int64_t s = 0; s < y.sizes[0]; s++)
-        total += row_table<float>().sum(
-            reinterpret_cast<const float*>(y.data) + s * y.strides[0] + c * y.strides[1],
-            positions);
-      sums.as<float>()[c * sums.strides[0]] = static_cast<float>(total);
-    }
-  });
-}
-
 }  // namespace
 
 bool use_direct(const ConvProblem& p) {
@@ -693,9 +679,8 @@ void direct_conv_forward(const ConvProblem& p, const View& bias) {
 void direct_conv_input_gradient(const ConvProblem& p) {
   HWY_DYNAMIC_DISPATCH(direct_input_gradient)(p);
 }
-void direct_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+void direct_conv_weight_gradient(const ConvProblem& p) {
   HWY_DYNAMIC_DISPATCH(direct_weight_gradient)(p);
-  if (bias_gradient.present) add_up(bias_gradient, p.y);
 }
 
 }  // namespace taeda::cpu

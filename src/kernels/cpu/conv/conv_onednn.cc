@@ -114,8 +114,8 @@ std::shared_ptr<Plan> build_plan(Kind kind, const ConvProblem& p, bool has_bias,
     plan->kernel = onednn::compile<dnnl::convolution_backward_data>(backward);
   } else {
     const dnnl::convolution_backward_weights::primitive_desc backward(
-        onednn::engine(), algorithm, x, w, bias, y, stride, dilation, before, after, forward,
-        attributes, kAllowEmpty);
+        onednn::engine(), algorithm, x, w, y, stride, dilation, before, after, forward, attributes,
+        kAllowEmpty);
     if (!backward) return plan;
     plan->x = backward.src_desc(), plan->w = backward.diff_weights_desc(),
     plan->y = backward.diff_dst_desc();
@@ -340,12 +340,8 @@ constexpr int64_t kWeightBytes = int64_t{32}
 // of the batch.
 class WeightGradient {
  public:
-  WeightGradient(const ConvProblem& p, const ConvArray& out, const View& bias_gradient)
-      : p_(p),
-        out_(p),
-        gb_(bias_gradient),
-        by_group_(p.groups > 1),
-        channels_(by_group_ ? p.groups : p.y.sizes[1]) {
+  WeightGradient(const ConvProblem& p, const ConvArray& out)
+      : p_(p), out_(p), by_group_(p.groups > 1), channels_(by_group_ ? p.groups : p.y.sizes[1]) {
     out_.w = out;
     const int64_t n = p.samples();
     const int64_t most =
@@ -356,7 +352,7 @@ class WeightGradient {
     parts_.batch_parts = ceil_div(n, parts_.samples);
     cut_channels(parts_, p, channels_, by_group_ ? 1 : 16);
     for (int64_t c = 0; c < parts_.channel_parts; c++) {
-      plans_.push_back(find_plan(Kind::kWeightGradient, part(c, 0), gb_.present));
+      plans_.push_back(find_plan(Kind::kWeightGradient, part(c, 0), false));
       if (!plans_.back()->kernel || !tail_plan(c)->kernel) {
         has_kernels_ = false;
         return;
@@ -364,23 +360,17 @@ class WeightGradient {
       floats_ =
           std::max(floats_, static_cast<int64_t>(plans_.back()->w.get_size() / sizeof(float)));
     }
-    bias_floats_ = gb_.present ? ceil_div(p.y.sizes[1], 16) * 16 : 0;
   }
 
   // False, with nothing done, where there is no kernel for some part.
   bool run() const {
     if (!has_kernels_) return false;
-    const Scratch<float> partial(floats_ * parts_.count()),
-        partial_bias(bias_floats_ * parts_.count());
+    const Scratch<float> partial(floats_ * parts_.count());
     parallel_for(0, parts_.count(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++)
-        run_part(i, partial.data() + i * floats_, partial_bias.data() + i * bias_floats_);
+      for (int64_t i = begin; i < end; i++) run_part(i, partial.data() + i * floats_);
     });
-    for (int64_t c = 0; c < parts_.channel_parts; c++) {
-      const int64_t first = c * parts_.batch_parts;
-      add_weights(c, partial.data() + first * floats_);
-      if (gb_.present) add_bias(c, partial_bias.data() + first * bias_floats_);
-    }
+    for (int64_t c = 0; c < parts_.channel_parts; c++)
+      add_weights(c, partial.data() + c * parts_.batch_parts * floats_);
     return true;
   }
 
@@ -399,10 +389,10 @@ class WeightGradient {
   std::shared_ptr<const Plan> tail_plan(int64_t c) const {
     const ConvProblem last = part(c, parts_.batch_parts - 1);
     return last.samples() == parts_.samples ? plans_[static_cast<size_t>(c)]
-                                            : find_plan(Kind::kWeightGradient, last, gb_.present);
+                                            : find_plan(Kind::kWeightGradient, last, false);
   }
 
-  void run_part(int64_t i, float* weights, float* bias) const {
+  void run_part(int64_t i, float* weights) const {
     const int64_t c = i / parts_.batch_parts, b = i % parts_.batch_parts;
     const ConvProblem mine = part(c, b);
     const Plan& usual = *plans_[static_cast<size_t>(c)];
@@ -413,10 +403,8 @@ class WeightGradient {
     const Staged w(usual.w, weights, plan->w);
     x.load();
     y.load();
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, x.get()}, {DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_DIFF_WEIGHTS, w.get()}};
-    if (gb_.present) arguments.emplace(DNNL_ARG_DIFF_BIAS, onednn::memory_at(plan->bias, bias));
-    plan->kernel.run(std::move(arguments));
+    plan->kernel.run(
+        {{DNNL_ARG_SRC, x.get()}, {DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_DIFF_WEIGHTS, w.get()}});
     w.store();
   }
 
@@ -432,28 +420,13 @@ class WeightGradient {
                     onednn::desc_of(with_groups(mine.w, mine.groups).view()), mine.w.data);
   }
 
-  void add_bias(int64_t c, const float* parts) const {
-    const int64_t start = c * parts_.channels,
-                  first = by_group_ ? start * (p_.w.sizes[0] / p_.groups) : start;
-    for (int64_t i = 0; i < part(c, 0).y.sizes[1]; i++) {
-      float total = 0;
-      for (int64_t b = 0; b < parts_.batch_parts; b++) total += parts[b * bias_floats_ + i];
-      const int64_t at = (first + i) * gb_.strides[0];
-      if (gb_.dtype == DType::kFloat32)
-        gb_.as<float>()[at] = total;
-      else
-        gb_.as<BFloat16>()[at] = BFloat16(total);
-    }
-  }
-
   const ConvProblem& p_;
   ConvProblem out_;  // p_ with the result in place of w
-  View gb_;
   bool by_group_;
   int64_t channels_;
   Parts parts_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // of a full part, by channel part
-  int64_t floats_ = 0, bias_floats_ = 0;
+  int64_t floats_ = 0;
   bool has_kernels_ = true;
 };
 
@@ -469,9 +442,8 @@ bool onednn_conv_forward(const ConvProblem& p, const View& bias) {
 bool onednn_conv_input_gradient(const ConvProblem& p) {
   return run_parts(Kind::kInputGradient, p, {});
 }
-bool onednn_conv_weight_gradient(const ConvProblem& p, const ConvArray& out,
-                                 const View& bias_gradient) {
-  return WeightGradient(p, out, bias_gradient).run();
+bool onednn_conv_weight_gradient(const ConvProblem& p, const ConvArray& out) {
+  return WeightGradient(p, out).run();
 }
 
 }  // namespace taeda::cpu

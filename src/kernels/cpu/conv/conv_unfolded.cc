@@ -9,9 +9,9 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/conv/conv_backends.h"
 #include "kernels/cpu/conv/conv_bands.h"
+#include "kernels/cpu/conv/window_matrix.h"
 #include "kernels/cpu/gemm/gemm.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels/cpu/conv/window_matrix.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -118,21 +118,7 @@ void unfolded_conv_input_gradient(const ConvProblem& p) {
   });
 }
 
-// What the elements of a large image are added up in.
-template <class T>
-struct Total {
-  using Type = T;
-};
-template <>
-struct Total<float> {
-  using Type = double;
-};
-template <>
-struct Total<std::complex<float>> {
-  using Type = std::complex<double>;
-};
-
-void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+void unfolded_conv_weight_gradient(const ConvProblem& p) {
   const std::vector<ConvProblem> bands = bands_of_y(p);
   const WindowMatrix largest = windows_of(bands[0]);
   const int64_t out = p.w.sizes[0] / p.groups, rows = largest.rows(), n = p.y.sizes[0];
@@ -158,19 +144,6 @@ void unfolded_conv_weight_gradient(const ConvProblem& p, const View& bias_gradie
         }
       }
     });
-    if (!bias_gradient.present) return;
-    const int64_t positions = windows_of(p).positions();
-    for (int64_t o = 0; o < p.y.sizes[1]; o++) {
-      typename Total<T>::Type total{};
-      for (int64_t i = 0; i < n; i++) {
-        check_interrupt();
-        const Matrix y = output_matrix<T>(p.y, i, o, 1, positions);
-        for (int64_t j = 0; j < positions; j++)
-          total +=
-              static_cast<typename Total<T>::Type>(static_cast<const T*>(y.data)[j * y.col_stride]);
-      }
-      bias_gradient.as<T>()[o * bias_gradient.strides[0]] = static_cast<T>(total);
-    }
   });
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/conv/conv_backends.h"
-#include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/gemm/sgemm.h"
+#include "kernels/cpu/simd/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/conv/conv_winograd.cc"
@@ -316,25 +316,7 @@ void convolve(const ConvProblem& p, const View& bias, bool backward) {
   }
 }
 
-void sum_positions(const View& sums, const Images& y, int64_t samples) {
-  parallel_for(0, y.channels, 1, [&](int64_t c, int64_t c_end) {
-    for (; c < c_end; c++) {
-      double total = 0;
-      for (int64_t s = 0; s < samples; s++) {
-        const float* plane = y.data + s * y.sample_stride + c * y.channel_stride;
-        const int64_t n = y.height * y.width;
-        V sum(0.0f);
-        int64_t i = 0;
-        for (; i + kLanes <= n; i += kLanes) sum = sum + load(plane + i);
-        if (i < n) sum = sum + load_n(plane + i, n - i);
-        total += hn::GetLane(hn::SumOfLanes(V::Tag(), sum.raw));
-      }
-      sums.as<float>()[c * sums.strides[0]] = static_cast<float>(total);
-    }
-  });
-}
-
-void weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+void weight_gradient(const ConvProblem& p) {
   const Images x = images_of(p.x), gy = images_of(p.y);
   const int64_t filters = p.w.numel() / 9, u_stride = filters + kPad;
   const Scratch<float> u(kPlaces * u_stride);
@@ -375,7 +357,6 @@ void weight_gradient(const ConvProblem& p, const View& bias_gradient) {
   parallel_for(0, filters, kFilterGrain, [&](int64_t begin, int64_t end) {
     transform_filter_gradients(reinterpret_cast<float*>(p.w.data), u.data(), u_stride, begin, end);
   });
-  if (bias_gradient.present) sum_positions(bias_gradient, gy, p.samples());
 }
 
 }  // namespace
@@ -383,9 +364,7 @@ void weight_gradient(const ConvProblem& p, const View& bias_gradient) {
 bool has_vectors() { return kLanes >= 8; }
 void winograd_forward(const ConvProblem& p, const View& bias) { convolve(p, bias, false); }
 void winograd_input_gradient(const ConvProblem& p) { convolve(p, {}, true); }
-void winograd_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  weight_gradient(p, bias_gradient);
-}
+void winograd_weight_gradient(const ConvProblem& p) { weight_gradient(p); }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -397,10 +376,6 @@ HWY_EXPORT(has_vectors);
 HWY_EXPORT(winograd_forward);
 HWY_EXPORT(winograd_input_gradient);
 HWY_EXPORT(winograd_weight_gradient);
-
-namespace {
-// Planes are dense and row-major; samples and channels may have any strides.
-}  // namespace
 
 bool use_winograd(const ConvProblem& p, bool weight_gradient) {
   if (p.x.dtype != DType::kFloat32 || p.spatial() != 2 || p.groups != 1) return false;
@@ -425,8 +400,8 @@ void winograd_conv_forward(const ConvProblem& p, const View& bias) {
 void winograd_conv_input_gradient(const ConvProblem& p) {
   HWY_DYNAMIC_DISPATCH(winograd_input_gradient)(p);
 }
-void winograd_conv_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  HWY_DYNAMIC_DISPATCH(winograd_weight_gradient)(p, bias_gradient);
+void winograd_conv_weight_gradient(const ConvProblem& p) {
+  HWY_DYNAMIC_DISPATCH(winograd_weight_gradient)(p);
 }
 
 }  // namespace taeda::cpu

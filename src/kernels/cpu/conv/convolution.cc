@@ -105,9 +105,6 @@ class FloatVector {
   void load() const {
     if (given_.present) copy(view_, given_);
   }
-  void store() const {
-    if (given_.present) copy(given_, view_);
-  }
 
  private:
   const View& given_;
@@ -134,21 +131,21 @@ void on_planes(const ConvProblem& p, ConvArray ConvProblem::*out, const Convolve
   }
 }
 
-// to += from; vectors of f32, or absent.
-void accumulate(const View& to, const View& from) {
-  if (!to.present) return;
-  for (int64_t i = 0; i < to.numel; i++) to.as<float>()[i] += from.as<float>()[i];
+// to += from; row-major arrays of f32.
+void accumulate(const ConvArray& to, const ConvArray& from) {
+  auto* const sum = reinterpret_cast<float*>(to.data);
+  const auto* const part = reinterpret_cast<const float*>(from.data);
+  for (int64_t i = 0; i < to.numel(); i++) sum[i] += part[i];
 }
 
 // The gradients that bands of the image give, added up in f32.
-bool onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+bool onednn_weight_gradient(const ConvProblem& p) {
   const std::vector<ConvProblem> bands = bands_of_y(p);
   const bool fit = std::none_of(bands.begin(), bands.end(), [](const ConvProblem& band) {
     return too_narrow_for_onednn(band) || too_shallow_for_onednn(band);
   });
-  if (bands.size() == 1 || !fit) return onednn_conv_weight_gradient(p, p.w, bias_gradient);
+  if (bands.size() == 1 || !fit) return onednn_conv_weight_gradient(p, p.w);
   const Scratch<float> memory(2 * p.w.numel());
-  const FloatVector bias_sum(bias_gradient), bias_part(bias_gradient);
   ConvArray sum = p.w;
   sum.dtype = DType::kFloat32;
   set_row_major(sum);
@@ -159,33 +156,21 @@ bool onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
   };
   sum = in(memory.data());
   const ConvArray part = in(memory.data() + p.w.numel());
-  const int64_t length[] = {p.w.numel()}, step[] = {1};
-  const auto flat = [&](const ConvArray& a) {
-    return View{a.data, DType::kFloat32, length, step, p.w.numel(), true};
-  };
   for (size_t i = 0; i < bands.size(); i++) {
     check_interrupt();
-    if (!onednn_conv_weight_gradient(bands[i], i == 0 ? sum : part,
-                                     i == 0 ? bias_sum.view() : bias_part.view()))
-      return false;
-    if (i == 0) continue;
-    accumulate(flat(sum), flat(part));
-    accumulate(bias_sum.view(), bias_part.view());
+    if (!onednn_conv_weight_gradient(bands[i], i == 0 ? sum : part)) return false;
+    if (i > 0) accumulate(sum, part);
   }
   copy(p.w.view(), sum.view());
-  bias_sum.store();
   return true;
 }
 
 // oneDNN's filter gradient; bf16 ones in f32 where those are wrong.
-bool try_onednn_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
+bool try_onednn_weight_gradient(const ConvProblem& p) {
   if (!use_onednn(p) || leaves_steps_over(p) || too_shallow_for_onednn(p)) return false;
-  if (!too_narrow_for_onednn(p)) return onednn_weight_gradient(p, bias_gradient);
-  const FloatVector wide(bias_gradient);
+  if (!too_narrow_for_onednn(p)) return onednn_weight_gradient(p);
   bool done = false;
-  on_planes(p, &ConvProblem::w,
-            [&](const auto& q) { done = onednn_conv_weight_gradient(q, q.w, wide.view()); });
-  if (done) wide.store();
+  on_planes(p, &ConvProblem::w, [&](const auto& q) { done = onednn_conv_weight_gradient(q, q.w); });
   return done;
 }
 
@@ -207,12 +192,9 @@ void unfolded_input_gradient(const ConvProblem& p) {
   if (p.x.dtype != DType::kBFloat16) return unfolded_conv_input_gradient(p);
   on_planes(p, &ConvProblem::x, unfolded_conv_input_gradient);
 }
-void unfolded_weight_gradient(const ConvProblem& p, const View& bias_gradient) {
-  if (p.x.dtype != DType::kBFloat16) return unfolded_conv_weight_gradient(p, bias_gradient);
-  const FloatVector wide(bias_gradient);
-  on_planes(p, &ConvProblem::w,
-            [&](const auto& q) { unfolded_conv_weight_gradient(q, wide.view()); });
-  wide.store();
+void unfolded_weight_gradient(const ConvProblem& p) {
+  if (p.x.dtype != DType::kBFloat16) return unfolded_conv_weight_gradient(p);
+  on_planes(p, &ConvProblem::w, unfolded_conv_weight_gradient);
 }
 
 }  // namespace
@@ -284,17 +266,17 @@ void convolution_input_gradient(const View& gx, const View& gy, const View& w,
     });
 }
 
-void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
+void convolution_weight_gradient(const View& gw, const View& gy, const View& x,
                                  const ConvGeometry& g) {
   const ConvProblem p(x, gw, gy, g);
   if (use_onednn(p) && use_winograd(p, true))
-    on_planes(p, &ConvProblem::w, [&](const auto& q) { winograd_conv_weight_gradient(q, gb); });
-  else if (use_onednn(p) && use_pointwise(p, true) && !gb.present)
+    on_planes(p, &ConvProblem::w, winograd_conv_weight_gradient);
+  else if (use_onednn(p) && use_pointwise(p, true))
     pointwise_conv_weight_gradient(p);
   else if (use_onednn(p) && use_direct_gradient(p, true))
-    direct_conv_weight_gradient(p, gb);
-  else if (!try_onednn_weight_gradient(p, gb))
-    unfolded_weight_gradient(p, gb);
+    direct_conv_weight_gradient(p);
+  else if (!try_onednn_weight_gradient(p))
+    unfolded_weight_gradient(p);
 }
 
 }  // namespace taeda::cpu

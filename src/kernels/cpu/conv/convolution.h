@@ -26,8 +26,8 @@ void convolution_forward(const View& y, const View& x, const View& w, const View
 // gx: the gradient of x; also a transposed convolution of gy.
 void convolution_input_gradient(const View& gx, const View& gy, const View& w,
                                 const ConvGeometry& g);
-// gw: the gradient of w; gb of b, when present.
-void convolution_weight_gradient(const View& gw, const View& gb, const View& gy, const View& x,
+// gw: the gradient of w. That of b is the sum of gy over samples and positions.
+void convolution_weight_gradient(const View& gw, const View& gy, const View& x,
                                  const ConvGeometry& g);
 
 // Whether oneDNN computes convolutions of this type fast on this CPU.

@@ -1,12 +1,13 @@
 #include "kernels/cpu/gemm/blas.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <string>
 
 #include "base/dynamic_library.h"
@@ -54,16 +55,37 @@ void require_memory(size_t bytes) {
   munmap(memory, bytes);
 }
 
+// When the process exits, OpenBLAS's destructors would free the buffers that calls on other threads
+// (daemons, calls left behind) are working in. What they free the system takes back anyway: a
+// function that does nothing stands in for each of those that `symbol`'s library lists.
+void drop_destructors(const void* symbol) {
+  Dl_info info;
+  link_map* library = nullptr;
+  if (!dladdr1(symbol, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP)) return;
+  uintptr_t begin = 0, bytes = 0;
+  for (const ElfW(Dyn)* entry = library->l_ld; entry->d_tag != DT_NULL; entry++) {
+    if (entry->d_tag == DT_FINI_ARRAY) begin = library->l_addr + entry->d_un.d_ptr;
+    if (entry->d_tag == DT_FINI_ARRAYSZ) bytes = entry->d_un.d_val;
+  }
+  const auto page = static_cast<uintptr_t>(getpagesize());
+  const uintptr_t first = begin / page * page;
+  if (bytes == 0 ||
+      mprotect(reinterpret_cast<void*>(first), begin + bytes - first, PROT_READ | PROT_WRITE) != 0)
+    return;
+  using Destructor = void (*)();
+  std::fill_n(reinterpret_cast<Destructor*>(begin), bytes / sizeof(Destructor), [] {});
+}
+
 const DynamicLibrary& openblas() {
   static const DynamicLibrary& library = *new const DynamicLibrary([] {
     require_memory(kLibraryBytes);
     const OneCpu one_cpu;
     auto opened = DynamicLibrary::open("libscipy_openblas.so");
     TD_CHECK(opened.is_open(), "cannot open OpenBLAS: {}", opened.error());
-    on_exit(OpenBlasCall::leave_process, nullptr);
     OpenBlasCall::forget_callers_after_fork();
     void (*set_num_threads)(int);
     opened.load(set_num_threads, "scipy_openblas_set_num_threads");
+    drop_destructors(reinterpret_cast<const void*>(set_num_threads));
     set_num_threads(1);
     return opened;
   }());
@@ -113,12 +135,6 @@ void OpenBlasCall::find_memory(int callers) {
   int known = buffers_.load();
   while (known < callers && !buffers_.compare_exchange_weak(known, callers)) {
   }
-}
-
-void OpenBlasCall::leave_process(int status, void*) {
-  if (callers_.load() == 0) return;
-  std::fflush(nullptr);
-  _exit(status);
 }
 
 const Blas& blas() {

@@ -49,9 +49,6 @@ class OpenBlasCall {
   OpenBlasCall(const OpenBlasCall&) = delete;
   OpenBlasCall& operator=(const OpenBlasCall&) = delete;
 
-  // Called when the process exits. OpenBLAS's destructor frees the buffers that calls on other
-  // threads are working in: while there are some, the process ends without destructors.
-  static void leave_process(int status, void*);
   // In a child of fork, the calls of the parent's other threads do not go on.
   static void forget_callers_after_fork();
 

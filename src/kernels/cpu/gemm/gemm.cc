@@ -10,12 +10,12 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/gemm/blas.h"
-#include "kernels/cpu/pointwise/convert.h"
 #include "kernels/cpu/gemm/gemm_onednn.h"
 #include "kernels/cpu/gemm/gemv.h"
-#include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/gemm/sgemm.h"
 #include "kernels/cpu/gemm/small_gemm.h"
+#include "kernels/cpu/pointwise/convert.h"
+#include "kernels/cpu/simd/scratch.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -65,8 +65,10 @@ bool blas_layout(const Typed<T>& m) {
 // A row-major copy in `to`, converting.
 template <class To, class From>
 void pack(To* to, const Typed<From>& m) {
+  Looks looks;
   for (int64_t i = 0; i < m.rows; i++) {
     for (int64_t j = 0; j < m.cols; j++) to[i * m.cols + j] = static_cast<To>(*m.at(i, j));
+    looks.after(m.cols);
   }
 }
 template <class To, class From>
@@ -182,24 +184,37 @@ bool try_small(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha,
 }
 
 template <class T>
+void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta);
+
+// The longest side halved, with a look for interrupts between the halves.
+template <class T>
+void halved_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
+  const int64_t m = c.rows, n = c.cols, k = a.cols, longest = std::max({m, n, k}),
+                half = longest / 2;
+  const auto part = [&](int64_t at, int64_t length) {
+    if (longest == m)
+      blas_gemm(tile(c, at, length, 0, n), tile(a, at, length, 0, k), b, alpha, beta);
+    else if (longest == n)
+      blas_gemm(tile(c, 0, m, at, length), a, tile(b, 0, k, at, length), alpha, beta);
+    else
+      blas_gemm(c, tile(a, 0, m, at, length), tile(b, at, length, 0, n), alpha,
+                at == 0 ? beta : T(1));
+  };
+  part(0, half);
+  check_interrupt();
+  part(half, longest - half);
+}
+
+// Multiplications in one call of a library, which cannot be interrupted: about a tenth of a second.
+template <class T>
+constexpr double kCallWork = std::is_floating_point_v<T> ? 5e8 : 1.25e8;
+
+template <class T>
 void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta) {
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale(c, beta);
-  if (m > kMaxBlasSize || n > kMaxBlasSize || k > kMaxBlasSize) {  // halve the longest side
-    const int64_t longest = std::max({m, n, k}), half = longest / 2;
-    if (longest == m) {
-      blas_gemm(tile(c, 0, half, 0, n), tile(a, 0, half, 0, k), b, alpha, beta);
-      blas_gemm(tile(c, half, m - half, 0, n), tile(a, half, m - half, 0, k), b, alpha, beta);
-    } else if (longest == n) {
-      blas_gemm(tile(c, 0, m, 0, half), a, tile(b, 0, k, 0, half), alpha, beta);
-      blas_gemm(tile(c, 0, m, half, n - half), a, tile(b, 0, k, half, n - half), alpha, beta);
-    } else {
-      blas_gemm(c, tile(a, 0, m, 0, half), tile(b, 0, half, 0, n), alpha, beta);
-      blas_gemm(c, tile(a, 0, m, half, k - half), tile(b, half, k - half, 0, n), alpha, T(1));
-    }
-    return;
-  }
+  if (std::max({m, n, k}) > kMaxBlasSize) return halved_gemm(c, a, b, alpha, beta);
   if (!blas_layout(a)) {
     const Scratch<T> packed(m * k);
     pack(packed.data(), a);
@@ -219,6 +234,10 @@ void blas_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha,
     }
     return;
   }
+  constexpr int64_t kPerElement = 64;  // what writing an element of C, new memory perhaps, is worth
+  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k + kPerElement) >
+      kCallWork<T>)
+    return halved_gemm(c, a, b, alpha, beta);
   if (try_gemv(c, a, b, alpha, beta)) return;
   if (m == 1 && try_gemv(flipped(c), flipped(b), flipped(a), alpha, beta)) return;
   if (!row_major(c)) return blas_gemm(flipped(c), flipped(b), flipped(a), alpha, beta);
@@ -234,6 +253,7 @@ void integer_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alp
       std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;  // wraps without
                                                                               // undefined behaviour
   constexpr int64_t kWidth = 64;
+  Looks looks;
   for (int64_t j0 = 0; j0 < c.cols; j0 += kWidth) {
     const int64_t width = std::min(kWidth, c.cols - j0);
     for (int64_t i = 0; i < c.rows; i++) {
@@ -252,6 +272,7 @@ void integer_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alp
         const U old = beta == 0 ? U(0) : static_cast<U>(beta) * static_cast<U>(*out);
         *out = static_cast<T>(old + static_cast<U>(alpha) * sums[j]);
       }
+      looks.after(a.cols * width);
     }
   }
 }
@@ -285,30 +306,15 @@ bool try_packed(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha
   }
 }
 
-// Multiplications in one call of a library, which cannot be interrupted: about a tenth of a second.
-constexpr double kCallWork = 5e8;
-
 template <class T>
 void typed_gemm(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, T beta,
                 const Typed<T>& d) {
   if (try_packed(c, a, b, alpha, beta, d, false)) return;
   if (d.data && beta != T(0)) fill_from(c, d);
-  const auto product = [&](const Typed<T>& x, const Typed<T>& y, T t) {
-    if constexpr (std::is_integral_v<T>)
-      integer_gemm(c, x, y, alpha, t);
-    else
-      blas_gemm(c, x, y, alpha, t);
-  };
-  const double row_work = static_cast<double>(c.rows) * static_cast<double>(c.cols);
-  const int64_t k = a.cols;
-  if (row_work * static_cast<double>(k) <= kCallWork) return product(a, b, beta);
-  // The sum of products over parts of the inner dimension.
-  const int64_t part = std::max<int64_t>(256, static_cast<int64_t>(kCallWork / row_work));
-  for (int64_t at = 0; at < k; at += part) {
-    if (at > 0) check_interrupt();
-    const int64_t n = std::min(part, k - at);
-    product(tile(a, 0, a.rows, at, n), tile(b, at, n, 0, b.cols), at == 0 ? beta : T(1));
-  }
+  if constexpr (std::is_integral_v<T>)
+    integer_gemm(c, a, b, alpha, beta);
+  else
+    blas_gemm(c, a, b, alpha, beta);
 }
 
 constexpr int64_t kFewerColumns = 7;                  // where the CPU multiplies half precision
@@ -390,7 +396,7 @@ Typed<float> widened(float* to, const Typed<T>& m) {
     parallel_pack(to, m);
     return {to, m.rows, m.cols, m.cols, 1};
   }
-  const ConvertFn convert = convert_fn(DType::kFloat32, kDTypeOf<T>);
+  const Conversion convert(DType::kFloat32, kDTypeOf<T>);
   const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(m.cols, 1));
   parallel_for(0, m.rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) convert(to + i * m.cols, m.at(i, 0), m.cols);

@@ -5,7 +5,9 @@
 #endif
 
 #include <cstdlib>
+#include <optional>
 
+#include "base/block_signals.h"
 #include "base/implementations.h"
 #include "hwy/targets.h"
 #include "taeda/error.h"
@@ -14,8 +16,8 @@ namespace taeda::cpu::onednn {
 
 namespace {
 
-// oneDNN takes the sizes of AMX's tiles from CPUID's leaf 0x1d. Virtual machines exist that show the
-// instructions and not this leaf: its kernels would then set up no tiles and end in SIGILL.
+// oneDNN takes the sizes of AMX's tiles from CPUID's leaf 0x1d. Virtual machines exist that show
+// the instructions and not this leaf: its kernels would then set up no tiles and end in SIGILL.
 bool shows_no_tiles() {
 #ifdef __x86_64__
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -116,6 +118,8 @@ void Compiled::run(std::unordered_map<int, dnnl::memory> arguments) const {
                                   dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
     arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_at(desc, scratch.data()));
   }
+  std::optional<BlockSignals> no_frames;
+  if (moves_stack) no_frames.emplace();
   primitive.execute(stream(), arguments);
 }
 

@@ -40,6 +40,7 @@ inline dnnl::memory memory_at(const dnnl::memory::desc& desc, void* data) {
 struct Compiled {
   dnnl::primitive primitive;
   size_t scratch_bytes = 0;
+  bool moves_stack = false;
   explicit operator bool() const { return static_cast<bool>(primitive); }
   void run(std::unordered_map<int, dnnl::memory> arguments) const;
 };
@@ -56,12 +57,19 @@ inline bool is_reference(const dnnl::primitive_desc_base& pd) {
   return std::string_view(pd.impl_info_str()).starts_with("ref");
 }
 
+// The products of f32 inside of some convolutions (`gemm:jit`, oneDNN 3.2) let the stack
+// pointer point to memory of malloc's: the frame of a signal that came meanwhile would overwrite
+// what lies before it.
+inline bool moves_stack(const dnnl::primitive_desc_base& pd) {
+  return std::string_view(pd.impl_info_str()).find("gemm:jit") != std::string_view::npos;
+}
+
 // Empty where the descriptor is, or where only the reference implementation fits it.
 template <class Primitive>
 Compiled compile(const typename Primitive::primitive_desc& pd) {
   if (!pd || is_reference(pd)) return {};
   count_implementation(pd);
-  return {Primitive(pd), pd.scratchpad_desc().get_size()};
+  return {Primitive(pd), pd.scratchpad_desc().get_size(), moves_stack(pd)};
 }
 
 // Copies between layouts and element types.

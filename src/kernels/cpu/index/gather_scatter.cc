@@ -19,6 +19,9 @@
 #include "kernels/cpu/simd/stream.h"
 #include "taeda/tensor.h"
 
+// Checking indices is a loop that vector code pays for, and so are the loops that move elements.
+#pragma GCC optimize("O3")
+
 namespace taeda::cpu {
 namespace {
 
@@ -28,9 +31,9 @@ constexpr int64_t kChecked = 256;  // indices at a time
 constexpr int64_t kCheckGrain = 1 << 15;
 
 // copy_if_inside for indices `step` apart: the sign bits say it, with no branch in the loop. One
-// copy of it, in vector code, for all element types.
-[[gnu::noinline, gnu::optimize("O3")]] bool copy_inside(int64_t* to, const int64_t* index,
-                                                        int64_t n, int64_t step, int64_t size) {
+// copy of it serves all element types.
+[[gnu::noinline]] bool copy_inside(int64_t* to, const int64_t* index, int64_t n, int64_t step,
+                                   int64_t size) {
   if (step == 1) return copy_if_inside(to, index, n, size);
   const uint64_t last = static_cast<uint64_t>(size - 1);  // unsigned: any index may stand here
   uint64_t outside = 0;

@@ -65,22 +65,28 @@ int workspace_length(T answer) {
   return std::max(1, static_cast<int>(length));
 }
 
-// Calls a routine that takes about `work` multiplications of numbers of type T, and returns its
-// status. `call` holds by value what the routine uses, memory as Scratch: when the program
-// interrupts a long call, that goes on without the operator.
+// What a routine takes for numbers of type T, about: multiplications, and numbers that it holds.
+struct LapackCost {
+  double work;
+  int64_t numbers;
+};
+
+// Calls a routine and returns its status. `call` holds by value what the routine uses, memory as
+// Scratch: when the program interrupts a long call, that goes on without the operator.
 template <class T, class F>
-int lapack_call(double work, F call) {
+int lapack_call(const LapackCost& cost, F call) {
   constexpr double kLong = 2e8;  // some 10 ms, against which starting a thread does not count
   const auto guarded = [call = std::move(call)] {
     const OpenBlasCall in_openblas;
     return call();
   };
-  return work * (kComplexLapack<T> ? 4 : 1) < kLong ? guarded() : call_detached(guarded);
+  if (cost.work * (kComplexLapack<T> ? 4 : 1) < kLong) return guarded();
+  return call_detached(cost.numbers * static_cast<int64_t>(sizeof(T)), guarded);
 }
 
 // The same for a routine that takes a workspace: call(work, length), first to learn the length.
 template <class T, class F>
-int lapack_call_with_workspace(double work, const F& call) {
+int lapack_call_with_workspace(const LapackCost& cost, const F& call) {
   T answer{};
   {
     const OpenBlasCall in_openblas;
@@ -88,16 +94,19 @@ int lapack_call_with_workspace(double work, const F& call) {
   }
   const int length = workspace_length(answer);
   const Scratch<T> workspace(length);
-  return lapack_call<T>(work, [=] { return call(workspace.data(), length); });
+  return lapack_call<T>({cost.work, cost.numbers + length},
+                        [=] { return call(workspace.data(), length); });
 }
 
 // A rows x columns matrix as LAPACK takes it: column by column. Copies share their memory.
 template <class T>
 class ColumnMajor {
  public:
-  ColumnMajor(int rows, int columns) : rows_(rows), elements_(int64_t{rows} * columns) {}
+  ColumnMajor(int rows, int columns)
+      : rows_(rows), numel_(int64_t{rows} * columns), elements_(numel_) {}
   T* data() const { return elements_.data(); }
   int rows() const { return std::max(1, rows_); }  // the leading dimension
+  int64_t numel() const { return numel_; }
   T& operator()(int row, int column) const { return elements_[int64_t{column} * rows_ + row]; }
 
   // From and to a row-major matrix of as many rows, and of the first `columns` columns.
@@ -127,6 +136,7 @@ class ColumnMajor {
   }
 
   const int rows_;
+  const int64_t numel_;
   const Scratch<T> elements_;
 };
 

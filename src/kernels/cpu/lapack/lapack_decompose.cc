@@ -20,7 +20,7 @@ struct QrRoutines {
   Generate* const generate = lapack_for<T, Generate>(kComplexLapack<T> ? "ungqr" : "orgqr");
 
   void factor(const ColumnMajor<T>& a, int rows, int columns, const Scratch<T>& tau) const {
-    lapack_call_with_workspace<T>(2.0 * rows * columns * std::min(rows, columns),
+    lapack_call_with_workspace<T>({2.0 * rows * columns * std::min(rows, columns), a.numel()},
                                   [=, f = geqrf, lda = a.rows()](T* work, int length) {
                                     int info = 0;
                                     f(&rows, &columns, a.data(), &lda, tau.data(), work, &length,
@@ -30,12 +30,13 @@ struct QrRoutines {
   }
   void form_q(const ColumnMajor<T>& a, int rows, int columns, int reflectors,
               const Scratch<T>& tau) const {
-    lapack_call_with_workspace<T>(
-        2.0 * rows * columns * reflectors, [=, f = generate, lda = a.rows()](T* work, int length) {
-          int info = 0;
-          f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(), work, &length, &info);
-          return info;
-        });
+    lapack_call_with_workspace<T>({2.0 * rows * columns * reflectors, a.numel()},
+                                  [=, f = generate, lda = a.rows()](T* work, int length) {
+                                    int info = 0;
+                                    f(&rows, &columns, &reflectors, a.data(), &lda, tau.data(),
+                                      work, &length, &info);
+                                    return info;
+                                  });
   }
 };
 
@@ -103,7 +104,9 @@ int gesdd(char job, const ColumnMajor<T>& a, int rows, int columns, const Scratc
     return info;
   };
   const double elements = 1.0 * static_cast<double>(most) * (job == 'A' ? most : least);
-  return lapack_call_with_workspace<T>((job == 'N' ? 3.0 : 10.0) * elements * k, call);
+  return lapack_call_with_workspace<T>(
+      {(job == 'N' ? 3.0 : 10.0) * elements * k, int64_t{3} * static_cast<int64_t>(elements)},
+      call);
 }
 
 }  // namespace
@@ -191,7 +194,7 @@ int eigh(char job, char triangle, const ColumnMajor<T>& a, int n, const Scratch<
   const Scratch<T> work(length.work);
   const Scratch<R> rwork(length.rwork);
   const Scratch<int> iwork(length.iwork);
-  return lapack_call<T>((job == 'N' ? 2.0 : 5.0) * n * n * n,
+  return lapack_call<T>({(job == 'N' ? 2.0 : 5.0) * n * n * n, a.numel() + length.work},
                         [=] { return call(work.data(), rwork.data(), iwork.data(), length); });
 }
 
@@ -222,8 +225,10 @@ void lapack_eigh(const View& values, const View& vectors, const View& a, bool up
 
 namespace {
 
-// Multiplications that the eigenvalues of a matrix that is not symmetric take, and their vectors.
-double geev_work(int n, bool vectors) { return (vectors ? 25.0 : 10.0) * n * n * n; }
+// What the eigenvalues of a matrix that is not symmetric take, and their vectors.
+LapackCost geev_cost(int n, bool vectors) {
+  return {(vectors ? 25.0 : 10.0) * n * n * n, int64_t{vectors ? 2 : 1} * n * n};
+}
 
 template <class T>
 int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
@@ -242,7 +247,7 @@ int geev(const std::complex<T>* a, int n, std::complex<T>* values, std::complex<
       rwork.data(), &info, 1, 1);
     return info;
   };
-  const int status = lapack_call_with_workspace<C>(geev_work(n, vectors != nullptr), call);
+  const int status = lapack_call_with_workspace<C>(geev_cost(n, vectors != nullptr), call);
   copy_elements(values, found.data(), n);
   if (vectors) v.store(vectors, n);
   return status;
@@ -264,7 +269,7 @@ int geev(const T* a, int n, std::complex<T>* values, std::complex<T>* vectors) {
       &n, work, &length, &info, 1, 1);
     return info;
   };
-  const int status = lapack_call_with_workspace<T>(geev_work(n, vectors != nullptr), call);
+  const int status = lapack_call_with_workspace<T>(geev_cost(n, vectors != nullptr), call);
   for (int j = 0; j < n; j++) values[j] = {real[j], imaginary[j]};
   if (!vectors) return status;
   for (int j = 0; j < n; j++) {

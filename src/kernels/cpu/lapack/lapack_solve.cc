@@ -14,7 +14,7 @@ template <class T>
 int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>& pivots) {
   using F = void(const int*, const int*, T*, const int*, int*, int*);
   static auto* const getrf = lapack_for<T, F>("getrf");
-  return lapack_call<T>(1.0 * rows * columns * std::min(rows, columns), [=] {
+  return lapack_call<T>({1.0 * rows * columns * std::min(rows, columns), a.numel()}, [=] {
     const int lda = a.rows();
     int info = 0;
     getrf(&rows, &columns, a.data(), &lda, pivots.data(), &info);
@@ -31,7 +31,7 @@ int invert(const ColumnMajor<T>& factors, int n, const Scratch<int>& pivots) {
     getri(&n, factors.data(), &n, pivots.data(), work, &length, &info);
     return info;
   };
-  return lapack_call_with_workspace<T>(1.5 * n * n * n, call);
+  return lapack_call_with_workspace<T>({1.5 * n * n * n, factors.numel()}, call);
 }
 
 // X with A X = B in the place of B. Singular factors divide by zero: infinities and NaN, as in
@@ -43,7 +43,7 @@ void solve_factored(const ColumnMajor<T>& factors, const Scratch<int>& pivots,
                  const int*, int*, StringLength);
   static auto* const getrs = lapack_for<T, F>("getrs");
   const int n = factors.rows();
-  lapack_call<T>(1.0 * n * n * columns, [=, f = getrs] {
+  lapack_call<T>({1.0 * n * n * columns, factors.numel() + b.numel()}, [=, f = getrs] {
     int info = 0;
     f("N", &n, &columns, factors.data(), &n, pivots.data(), b.data(), &n, &info, 1);
     return info;
@@ -113,8 +113,9 @@ void lapack_solve(const View& out, const View& info, const View& a, const View& 
       const Scratch<int> pivots(m.rows);
       lu.load(a.as<T>() + i * m.each, m.rows);
       x.load(b.as<T>() + i * right.each, right.columns);
-      const double work = 1.0 * m.rows * m.rows * (m.rows + right.columns);
-      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, columns = right.columns, f = gesv] {
+      const LapackCost cost{1.0 * m.rows * m.rows * (m.rows + right.columns),
+                            lu.numel() + x.numel()};
+      info.as<int>()[i] = lapack_call<T>(cost, [=, n = m.rows, columns = right.columns, f = gesv] {
         int status = 0;
         f(&n, &columns, lu.data(), &n, pivots.data(), x.data(), &n, &status);
         return status;
@@ -184,8 +185,8 @@ void lapack_cholesky(const View& out, const View& info, const View& a, bool uppe
       if (m.each == 0) return;
       const ColumnMajor<T> factor(m.rows, m.rows);
       factor.load(a.as<T>() + i * m.each, m.rows);
-      const double work = 0.5 * m.rows * m.rows * m.rows;
-      info.as<int>()[i] = lapack_call<T>(work, [=, n = m.rows, f = potrf] {
+      const LapackCost cost{0.5 * m.rows * m.rows * m.rows, factor.numel()};
+      info.as<int>()[i] = lapack_call<T>(cost, [=, n = m.rows, f = potrf] {
         const char triangle = upper ? 'U' : 'L';
         int status = 0;
         f(&triangle, &n, factor.data(), &n, &status, 1);

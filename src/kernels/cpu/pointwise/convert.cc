@@ -1,4 +1,5 @@
 // Element conversion between all pairs of dtypes, over dense arrays.
+#include <algorithm>
 #include <complex>
 #include <type_traits>
 #include <utility>
@@ -17,8 +18,6 @@ template <class T>
 inline constexpr bool kComplex = false;
 template <class T>
 inline constexpr bool kComplex<std::complex<T>> = true;
-template <class T>
-inline constexpr bool kReduced = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 // What a float outside an integer type's range becomes is undefined in C++; here it is what x86's
 // conversion gives (the smallest integer of the wider type), then truncated.
@@ -30,7 +29,7 @@ template <class Wide, class T>
 
 template <class To, class From>
 [[gnu::always_inline]] inline To convert_value(From x) {
-  if constexpr (kReduced<From>) {
+  if constexpr (StoredFloat<From>) {
     return convert_value<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
@@ -42,8 +41,11 @@ template <class To, class From>
       return To(static_cast<R>(x));
   } else if constexpr (kComplex<From>) {
     return convert_value<To>(x.real());
-  } else if constexpr (kReduced<To>) {
+  } else if constexpr (StoredFloat<To>) {
     return To(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, uint64_t> && std::is_floating_point_v<From>) {
+    constexpr From half = From(0x1p63);
+    return x >= half && x < 2 * half ? static_cast<To>(x) : static_cast<To>(truncate<int64_t>(x));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     using Wide = std::conditional_t<std::is_signed_v<To> && sizeof(To) <= 4, int32_t, int64_t>;
     return static_cast<To>(truncate<Wide>(x));
@@ -69,78 +71,109 @@ void convert_bool(void* dst, const void* src, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = x[i] ? one : zero;
 }
 
+template <class T>
+inline constexpr bool kIsBool = std::is_same_v<T, Bool>;
+
+// From one arithmetic type to each.
 template <class From>
 struct Row {
-  ConvertFn to[kNumDTypes];
+  Conversion::Function to[kNumArithmeticDTypes];
 };
+template <class From, class To>
+constexpr Conversion::Function function() {
+  using Stored = std::conditional_t<kIsBool<To>, bool, To>;  // 0 or 1 is written
+  if constexpr (kIsBool<From>)
+    return convert_bool<Stored>;
+  else
+    return convert<Stored, From>;
+}
 template <class From>
-constexpr Row<From> row() {
-  if constexpr (std::is_same_v<From, Bool>) {
-    return {convert_bool<bool>,
-            convert_bool<uint8_t>,
-            convert_bool<int8_t>,
-            convert_bool<int16_t>,
-            convert_bool<int32_t>,
-            convert_bool<int64_t>,
-            convert_bool<Half>,
-            convert_bool<BFloat16>,
-            convert_bool<float>,
-            convert_bool<double>,
-            convert_bool<std::complex<float>>,
-            convert_bool<std::complex<double>>};
-  } else {
-    return {convert<bool, From>,
-            convert<uint8_t, From>,
-            convert<int8_t, From>,
-            convert<int16_t, From>,
-            convert<int32_t, From>,
-            convert<int64_t, From>,
-            convert<Half, From>,
-            convert<BFloat16, From>,
-            convert<float, From>,
-            convert<double, From>,
-            convert<std::complex<float>, From>,
-            convert<std::complex<double>, From>};
+constexpr Row<From> kRow = {{
+#define TD_FUNCTION(name, type, ...) function<From, type>(),
+    TD_ARITHMETIC_DTYPES(TD_FUNCTION)
+#undef TD_FUNCTION
+}};
+
+Conversion::Function between_arithmetic(DType to, DType from) {
+  if (const Conversion::Function fast = convert_simd(to, from)) return fast;
+  switch (from) {
+#define TD_CASE(name, type, ...) \
+  case DType::name:              \
+    return kRow<type>.to[static_cast<int>(to)];
+    TD_ARITHMETIC_DTYPES(TD_CASE)
+#undef TD_CASE
+    default:
+      return nullptr;
   }
 }
 
-template <class From>
-ConvertFn pick(DType to) {
-  static constexpr Row<From> table = row<From>();
-  return table.to[static_cast<int>(to)];
+// --- storage types: to and from the type that they are calculated in ---
+
+template <class To, class From>
+void convert_stored(void* dst, const void* src, int64_t n) {
+  constexpr bool widens = std::is_same_v<From, ComplexHalf>;
+  if constexpr (widens || std::is_same_v<To, ComplexHalf>) {  // twice as many halves
+    constexpr DType half = DType::kFloat16, single = DType::kFloat32;
+    between_arithmetic(widens ? single : half, widens ? half : single)(dst, src, 2 * n);
+  } else {
+    convert<To, From>(dst, src, n);
+  }
+}
+
+struct Widened {
+  DType storage, compute;
+  Conversion::Function widen, narrow;
+};
+constexpr Widened kWidened[] = {
+#define TD_WIDENED(name, type, text, other, class_name, kind, compute, ...) \
+  {DType::name, kDTypeOf<compute>, convert_stored<compute, type>, convert_stored<type, compute>},
+    TD_STORAGE_DTYPES(TD_WIDENED)
+#undef TD_WIDENED
+    // No integer type holds all of uint64: between it and floating types the way is direct.
+    {DType::kUInt64, DType::kFloat32, convert<float, uint64_t>, convert<uint64_t, float>},
+    {DType::kUInt64, DType::kFloat64, convert<double, uint64_t>, convert<uint64_t, double>},
+};
+
+// The type through which a storage type reaches `other`.
+const Widened& widened(DType storage, DType other) {
+  DType compute = dtype_info(storage).compute;
+  if (storage == DType::kUInt64 && is_inexact(other)) compute = dtype_info(to_real(other)).compute;
+  return *std::find_if(std::begin(kWidened), std::end(kWidened), [&](const Widened& w) {
+    return w.storage == storage && w.compute == compute;
+  });
 }
 
 }  // namespace
 
-ConvertFn convert_fn(DType to, DType from) {
-  if (const ConvertFn fast = convert_fn_simd(to, from)) return fast;
-  switch (from) {
-    case DType::kBool:
-      return pick<Bool>(to);
-    case DType::kUInt8:
-      return pick<uint8_t>(to);
-    case DType::kInt8:
-      return pick<int8_t>(to);
-    case DType::kInt16:
-      return pick<int16_t>(to);
-    case DType::kInt32:
-      return pick<int32_t>(to);
-    case DType::kInt64:
-      return pick<int64_t>(to);
-    case DType::kFloat16:
-      return pick<Half>(to);
-    case DType::kBFloat16:
-      return pick<BFloat16>(to);
-    case DType::kFloat32:
-      return pick<float>(to);
-    case DType::kFloat64:
-      return pick<double>(to);
-    case DType::kComplex64:
-      return pick<std::complex<float>>(to);
-    case DType::kComplex128:
-      return pick<std::complex<double>>(to);
+Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
+  DType at = from, target = to;
+  const Widened *source = nullptr, *result = nullptr;
+  if (is_storage_type(from)) {
+    source = &widened(from, to);
+    at = source->compute;
+    add(source->widen, item_size(at));
   }
-  return nullptr;
+  if (is_storage_type(to)) {
+    result = &widened(to, from);
+    target = result->compute;
+  }
+  if (at != target) add(between_arithmetic(target, at), item_size(target));
+  if (result) add(result->narrow, item_size(to));
+}
+
+void Conversion::run_in_blocks(void* dst, const void* src, int64_t n) const {
+  constexpr int64_t kBlock = 512;
+  alignas(64) char between[2][kBlock * 8];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t m = std::min(kBlock, n - begin);
+    const void* from = static_cast<const char*>(src) + begin * source_bytes_;
+    for (int k = 0; k < count_; k++) {
+      const bool last = k == count_ - 1;
+      void* const to = last ? static_cast<char*>(dst) + begin * bytes_[k] : between[k];
+      steps_[k](to, from, m);
+      from = to;
+    }
+  }
 }
 
 }  // namespace taeda::cpu

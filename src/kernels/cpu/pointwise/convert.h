@@ -6,6 +6,6 @@
 namespace taeda::cpu {
 
 // Null where there is none.
-ConvertFn convert_fn_simd(DType to, DType from);
+Conversion::Function convert_simd(DType to, DType from);
 
 }  // namespace taeda::cpu

@@ -94,7 +94,7 @@ HWY_EXPORT(float_to_int64);
 HWY_EXPORT(bool_to_float);
 HWY_EXPORT(float_to_bool);
 
-ConvertFn convert_fn_simd(DType to, DType from) {
+Conversion::Function convert_simd(DType to, DType from) {
   if (to == DType::kFloat32 && from == DType::kFloat16) return HWY_DYNAMIC_DISPATCH(half_to_float);
   if (to == DType::kFloat16 && from == DType::kFloat32) return HWY_DYNAMIC_DISPATCH(float_to_half);
   if (to == DType::kFloat32 && from == DType::kBFloat16)

@@ -1,7 +1,7 @@
 // copy() and fill(): the loop engine's plans with nothing to compute.
-#include <complex>
 #include <cstring>
 
+#include "core/element.h"
 #include "kernels/cpu/index/gather.h"
 #include "kernels/cpu/pointwise/interleave.h"
 #include "kernels/cpu/pointwise/loop.h"
@@ -72,7 +72,8 @@ void copy(const View& dst, const View& src) {
   const int64_t to = item_size(dst.dtype), from = item_size(src.dtype), widest = std::max(to, from);
   const int64_t dst_stride = plan.strides[0][0], src_stride = plan.strides[0][1];
   const bool tiled = plan.crosses(1) && plan.strides[1][1] == from;
-  const ConvertFn convert = dst.dtype == src.dtype ? nullptr : convert_fn(dst.dtype, src.dtype);
+  const Conversion convert =
+      dst.dtype == src.dtype ? Conversion() : Conversion(dst.dtype, src.dtype);
 
   const int64_t bytes = plan.footprint(0, to) + plan.footprint(1, from);
   const bool streamed = dst_stride == to && dst.data != src.data &&
@@ -118,44 +119,12 @@ void copy(const View& dst, const View& src) {
       });
 }
 
-namespace {
-
-template <class T>
-void fill_with(const View& dst, T value) {
+void fill(const View& dst, const Scalar& value) {
+  alignas(16) char element[16];
+  write_element(dst.dtype, element, value);
   DimVector zeros;
   zeros.resize(dst.sizes.size());
-  copy(dst, View{&value, kDTypeOf<T>, dst.sizes, zeros, dst.numel, true});
-}
-
-}  // namespace
-
-void fill(const View& dst, const Scalar& value) {
-  switch (dst.dtype) {
-    case DType::kBool:
-      return fill_with(dst, value.to_bool());
-    case DType::kUInt8:
-      return fill_with(dst, value.to<uint8_t>());
-    case DType::kInt8:
-      return fill_with(dst, value.to<int8_t>());
-    case DType::kInt16:
-      return fill_with(dst, value.to<int16_t>());
-    case DType::kInt32:
-      return fill_with(dst, value.to<int32_t>());
-    case DType::kInt64:
-      return fill_with(dst, value.to<int64_t>());
-    case DType::kFloat16:
-      return fill_with(dst, value.to<Half>());
-    case DType::kBFloat16:
-      return fill_with(dst, value.to<BFloat16>());
-    case DType::kFloat32:
-      return fill_with(dst, value.to<float>());
-    case DType::kFloat64:
-      return fill_with(dst, value.to<double>());
-    case DType::kComplex64:
-      return fill_with(dst, value.to<std::complex<float>>());
-    case DType::kComplex128:
-      return fill_with(dst, value.to<std::complex<double>>());
-  }
+  copy(dst, View{element, dst.dtype, dst.sizes, zeros, dst.numel, true});
 }
 
 }  // namespace taeda::cpu

@@ -20,11 +20,11 @@ constexpr int64_t kShortRun = 32;
 // How one operand's memory meets the dense arrays that a kernel wants.
 struct Operand {
   int64_t itemsize;
-  int64_t stride;     // along the run, in bytes
-  ConvertFn convert;  // null: already the kernel's dtype
-  bool direct;        // the kernel may use the memory as it is
-  bool tiled;         // read across memory order
-  bool repeated;      // one element along the whole run
+  int64_t stride;      // along the run, in bytes
+  Conversion convert;  // none: already the kernel's dtype
+  bool direct;         // the kernel may use the memory as it is
+  bool tiled;          // read across memory order
+  bool repeated;       // one element along the whole run
 };
 
 constexpr int kMaxOperands = static_cast<int>(kMaxLoopInputs) + 1;
@@ -297,9 +297,7 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
     Operand& op = kernel.operand[k];
     op.itemsize = item_size(from);
     op.stride = plan.strides[0][k];
-    op.convert = from == wanted ? nullptr
-                 : k == 0       ? convert_fn(from, wanted)
-                                : convert_fn(wanted, from);
+    if (from != wanted) op.convert = k == 0 ? Conversion(from, wanted) : Conversion(wanted, from);
     op.direct = !op.convert && op.stride == op.itemsize;
     op.tiled = k > 0 && plan.crosses(k) && plan.strides[1][k] == op.itemsize;
     widest = std::max(widest, op.itemsize);

@@ -20,7 +20,7 @@ inline constexpr int64_t kRepeatBytes = 64;  // the longest vector
 
 // A pointwise functor's inner loops by compute dtype; null where the functor does not support it.
 struct DenseTable {
-  DenseFn fn[kNumDTypes];
+  DenseFn fn[kNumArithmeticDTypes];
   DenseFn operator[](DType t) const { return fn[static_cast<int>(t)]; }
 };
 
@@ -43,9 +43,33 @@ void copy(const View& dst, const View& src);
 void fill(const View& dst, const Scalar& value);
 
 // n elements between dense arrays of different dtypes. Floats become integers by truncation;
-// complex numbers lose their imaginary part; anything but zero is true.
-using ConvertFn = void (*)(void* dst, const void* src, int64_t n);
-ConvertFn convert_fn(DType to, DType from);
+// complex numbers lose their imaginary part; anything but zero is true. A storage type goes through
+// the type that it is calculated in, block by block.
+class Conversion {
+ public:
+  using Function = void (*)(void* dst, const void* src, int64_t n);
+
+  Conversion() = default;  // none is needed
+  Conversion(DType to, DType from);
+  explicit operator bool() const { return count_ > 0; }
+  void operator()(void* dst, const void* src, int64_t n) const {
+    if (count_ == 1) [[likely]]
+      return steps_[0](dst, src, n);
+    run_in_blocks(dst, src, n);
+  }
+
+ private:
+  void add(Function step, int64_t bytes) {
+    steps_[count_] = step;
+    bytes_[count_++] = bytes;
+  }
+  void run_in_blocks(void* dst, const void* src, int64_t n) const;
+
+  Function steps_[3];
+  int64_t bytes_[3];  // of an element after the step
+  int64_t source_bytes_ = 0;
+  int count_ = 0;
+};
 
 }  // namespace cpu
 }  // namespace taeda

@@ -6,7 +6,6 @@
 #include <limits>
 #include <mutex>
 #include <numbers>
-#include <numeric>
 
 #include "base/parallel.h"
 #include "core/mersenne.h"
@@ -21,7 +20,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kBlock = 1024;
-constexpr int64_t kBetweenLooks = 1 << 20;  // elements, for an interrupt
+constexpr int64_t kBetweenLooks = 1 << 18;  // elements, for an interrupt
 
 bool is_row_major(const View& v) {
   int64_t expected = 1;
@@ -400,7 +399,8 @@ uint64_t countable(DType t) {
 
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator) {
   GeneratorLock lock(generator);
-  require_dtype<RealTypes>(out, "random_from_to");
+  using WithUnsigned = Join<RealTypes, Types<uint16_t, uint32_t, uint64_t>>;
+  require_dtype<WithUnsigned>(out, "random_from_to");
   fill_integers(out, range, base, range == 0 || range >= uint64_t{1} << 28, lock);
 }
 
@@ -439,7 +439,10 @@ namespace {
 
 // Fisher and Yates: from the front while 32 bits choose well enough, inside out beyond.
 void shuffle(int32_t* data, int64_t n, GeneratorLock& generator) {
-  std::iota(data, data + n, 0);
+  for (int64_t i = 0; i < n; i++) {
+    if (i > 0 && i % kBetweenLooks == 0) generator.look();
+    data[i] = static_cast<int32_t>(i);
+  }
   alignas(64) uint32_t words[kBlock];
   for (int64_t i = 0; i < n - 1; i += kBlock) {
     if (i > 0 && i % kBetweenLooks == 0) generator.look();
@@ -461,22 +464,24 @@ void shuffle(int64_t* data, int64_t n, GeneratorLock& generator) {
 
 // Shuffled as Index, where a cache holds more of them, then converted.
 template <class Index>
-void permutation(const View& out, GeneratorLock& generator) {
+void permutation(const View& out, Generator& generator) {
   const int64_t n = out.numel, stride = out.ndim() ? out.strides[0] : 1;
   const Scratch<Index> order(n);
-  shuffle(order.data(), n, generator);
+  {
+    GeneratorLock lock(generator);
+    shuffle(order.data(), n, lock);
+  }
   convert_row(out.data, out.dtype, stride, order.data(), kDTypeOf<Index>, 1, n);
 }
 
 }  // namespace
 
 void random_permutation(const View& out, Generator& generator) {
-  GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "randperm");
   if (out.numel < static_cast<int64_t>(std::numeric_limits<uint32_t>::max() / 20))
-    permutation<int32_t>(out, lock);
+    permutation<int32_t>(out, generator);
   else
-    permutation<int64_t>(out, lock);
+    permutation<int64_t>(out, generator);
 }
 
 }  // namespace taeda::cpu

@@ -29,7 +29,7 @@ void move_row(void* dst, int64_t dst_stride, const void* src, int64_t src_stride
 void convert_slice(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
                    int64_t src_stride, int64_t n) {
   if (dst_type == src_type) return move_row(dst, dst_stride, src, src_stride, n, dst_type);
-  const ConvertFn convert = convert_fn(dst_type, src_type);
+  const Conversion convert(dst_type, src_type);
   if (dst_stride == 1 && src_stride == 1) return convert(dst, src, n);
   // Dense blocks in between: gathered, converted, spread.
   alignas(64) char from[kBlock * 16], to[kBlock * 16];

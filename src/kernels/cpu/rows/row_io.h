@@ -15,11 +15,9 @@ namespace taeda::cpu {
 void convert_row(void* dst, DType dst_type, int64_t dst_stride, const void* src, DType src_type,
                  int64_t src_stride, int64_t n);
 
-// The type that arithmetic on `t` is done in: float for half and bfloat16, int64 for integers and
-// bool.
+// The type that reductions and scans of `t` calculate in: int64 for integers and bool.
 constexpr DType compute_type(DType t) {
-  if (is_reduced_floating(t)) return DType::kFloat32;
-  return is_inexact(t) ? t : DType::kInt64;
+  return is_inexact(t) ? dtype_info(t).compute : DType::kInt64;
 }
 using ComputeNumbers = Join<Types<int64_t>, WideInexact>;  // the types it gives
 

@@ -1,0 +1,86 @@
+// Floating-point numbers of eight bits, as storage formats: the OCP formats E4M3FN, E5M2 and E8M0
+// and the FNUZ variants (finite, with NaN in the place of negative zero). Conversions from float
+// round to nearest, ties to even, and treat what is too large as PyTorch does.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace taeda {
+
+// A format with a sign bit. Codes are those of positive numbers.
+struct Float8Format {
+  int mantissa;      // bits
+  int bias;          // of the exponent
+  uint8_t largest;   // the largest finite number
+  uint8_t overflow;  // what numbers above it become
+  uint8_t nan;
+  bool fnuz;  // no negative zero: its code is the only NaN
+};
+
+constexpr float decode_float8(Float8Format f, uint8_t bits) {
+  const uint32_t code = bits & 0x7fu, sign = bits & 0x80u;
+  if (f.fnuz ? bits == f.nan : code > f.largest) {
+    const bool infinite = code == f.overflow && f.overflow != f.nan && code > f.largest;
+    return std::bit_cast<float>((sign << 24) | (infinite ? 0x7f800000u : 0x7fc00000u));
+  }
+  const uint32_t one = 1u << f.mantissa, exponent = code >> f.mantissa;
+  const uint32_t mantissa = (code & (one - 1)) + (exponent ? one : 0);
+  const uint32_t power =
+      127u + (exponent ? exponent : 1) - static_cast<uint32_t>(f.bias + f.mantissa);
+  const float magnitude = static_cast<float>(mantissa) * std::bit_cast<float>(power << 23);
+  return sign ? -magnitude : magnitude;
+}
+
+constexpr uint8_t encode_float8(Float8Format f, float value) {
+  const uint32_t u = std::bit_cast<uint32_t>(value), magnitude = u & 0x7fffffffu;
+  const uint32_t sign = f.fnuz ? 0 : (u >> 24) & 0x80u;
+  if (magnitude > 0x7f800000u) return static_cast<uint8_t>(f.nan | sign);
+  const int dropped = 23 - f.mantissa;
+  const uint32_t rebias = static_cast<uint32_t>(127 - f.bias) << 23;
+  uint32_t code;
+  if (magnitude < rebias + (1u << 23)) {  // denormal: let the adder round
+    const uint32_t unit = static_cast<uint32_t>(127 + 24 - f.bias - f.mantissa) << 23;
+    code = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(unit)) -
+           unit;
+  } else {
+    const uint32_t half = (1u << (dropped - 1)) - 1;
+    code = (magnitude + half + ((magnitude >> dropped) & 1u) - rebias) >> dropped;
+  }
+  if (code > f.largest) return static_cast<uint8_t>(f.overflow | sign);
+  if (f.fnuz) return static_cast<uint8_t>(code ? code | ((u >> 24) & 0x80u) : 0);
+  return static_cast<uint8_t>(code | sign);
+}
+
+template <Float8Format kFormat>
+struct Float8 {
+  static constexpr bool kSigned = true;
+  uint8_t bits = 0;
+  Float8() = default;
+  constexpr explicit Float8(float value) : bits(encode_float8(kFormat, value)) {}
+  constexpr operator float() const { return decode_float8(kFormat, bits); }
+};
+
+using Float8E4M3FN = Float8<{3, 7, 0x7e, 0x7e, 0x7f, false}>;
+using Float8E5M2 = Float8<{2, 15, 0x7b, 0x7c, 0x7f, false}>;
+using Float8E4M3FNUZ = Float8<{3, 8, 0x7f, 0x80, 0x80, true}>;
+using Float8E5M2FNUZ = Float8<{2, 16, 0x7f, 0x80, 0x80, true}>;
+
+// Powers of two from 2^-127 to 2^127, without zero, sign and infinity: the exponent of a float.
+struct Float8E8M0 {
+  static constexpr bool kSigned = false;
+  uint8_t bits = 0;
+  Float8E8M0() = default;
+  constexpr explicit Float8E8M0(float value) {
+    const uint32_t u = std::bit_cast<uint32_t>(value), exponent = (u >> 23) & 0xffu;
+    const uint32_t mantissa = u & 0x7fffffu, half = 1u << 22;
+    const bool up = mantissa > half || (mantissa == half && exponent > 0);
+    bits = static_cast<uint8_t>(exponent == 255 ? 255 : exponent + up);
+  }
+  constexpr operator float() const {
+    const uint32_t u = bits == 255 ? 0x7fc00000u : bits == 0 ? 0x00400000u : uint32_t{bits} << 23;
+    return std::bit_cast<float>(u);
+  }
+};
+
+}  // namespace taeda
