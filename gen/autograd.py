@@ -175,5 +175,5 @@ def _history_lines(op: Op) -> list[str]:
     lines = []
     for i in range(n):
         lines.append(f"set_history(std::get<{i}>(made), node, {i});")
-        lines.append(f"node->result_facts[{i}] = ResultFacts(std::get<{i}>(made));")
+        lines.append(f"node->result_metadata[{i}] = ResultMetadata(std::get<{i}>(made));")
     return lines

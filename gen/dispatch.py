@@ -108,10 +108,10 @@ def _checked_outs(op: Op) -> list[str]:
     lines = []
     for out in out_names(op):
         lines.append(_check_out(op, out))
-        if op.apart:
-            policy = f"dispatch::Apart::k{op.apart.capitalize()}"
+        if op.overlap:
+            policy = f"dispatch::Overlap::k{op.overlap.capitalize()}"
             lines += [
-                f"dispatch::check_apart({policy}, {out}, {a.name});"
+                f"dispatch::check_overlap({policy}, {out}, {a.name});"
                 for a in op.sig.args
                 if a.is_tensor or a.is_tensor_list
             ]

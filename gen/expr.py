@@ -23,7 +23,7 @@ def _by_type(**names: str) -> dict[str, str]:
 
 
 # methods of every tensor that are no operators
-TENSOR_FACTS = _by_type(
+TENSOR_METADATA = _by_type(
     N="sizes strides",
     I="size stride dim numel storage_offset itemsize",
     B="is_floating_point is_complex defined requires_grad is_contiguous is_meta",
@@ -305,8 +305,8 @@ class Translator:
     def _method(
         self, target: Value, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST
     ) -> Value:
-        if target.type == "T" and name in TENSOR_FACTS:
-            return Value(f"{target.cpp}.{name}({_listed(args)})", TENSOR_FACTS[name])
+        if target.type == "T" and name in TENSOR_METADATA:
+            return Value(f"{target.cpp}.{name}({_listed(args)})", TENSOR_METADATA[name])
         if target.type == "T" and name == "to" and len(args) == 1 and args[0].type in ("D", "*"):
             return Value(f"op::to_dtype({target.cpp}, {args[0].cpp}, false, std::nullopt)", "T")
         if target.type == "T" and name == "item":

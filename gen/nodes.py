@@ -116,7 +116,7 @@ class BackwardNode:
         members += [f"{a.stored_type} {a.name};" for a in saved.values]
         members += [f"size_t {a.name}_count = 0;" for a in self.edges if a.is_tensor_list]
         if len(op.sig.returns) > 1:
-            members.append(f"ResultFacts result_facts[{len(op.sig.returns)}];")
+            members.append(f"ResultMetadata result_metadata[{len(op.sig.returns)}];")
         title = f'"{node_name(op, self.table)}"'
         if op.inplace_grad:
             members.append("bool in_place = false;")
@@ -280,7 +280,7 @@ class BackwardNode:
             groups = gradient_groups(op)
             used = set().union(*(_needed_gradients(text, self.table) for _, text in groups))
             lines += [
-                f"if (!{n}.defined()) {n} = result_facts[{i}].zeros();"
+                f"if (!{n}.defined()) {n} = result_metadata[{i}].zeros();"
                 for i, n in enumerate(names)
                 if n in used
             ]

@@ -136,8 +136,8 @@ def _flags(op: Op) -> str:
         "kWrites": op.mutates,
         "kHasInplace": "inplace" in op.variants,
         "kHasOut": "out" in op.variants,
-        "kOutPartly": op.apart == "partly" and not into,
-        "kOutWholly": op.apart == "wholly" and not into,
+        "kOutExactOverlap": op.overlap == "exact" and not into,
+        "kOutNoOverlap": op.overlap == "none" and not into,
         "kOutQuietly": any(a.type == "options" for a in op.sig.args),
         "kLeaf": is_leaf(op),
     }

@@ -39,7 +39,7 @@ KEYS = {
     "antiholomorphic": "tensor arguments of whose conjugates a pointwise operator is a holomorphic function",
     "jvp": "forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'",
     "recorded": "bool arguments that autograd and forward mode set where they record the call, for results that only derivatives read",
-    "apart": "how out= must lie to the tensor arguments: 'partly', it may be one of them but not overlap it in part; 'wholly', no overlap at all",
+    "overlap": "how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it in part; 'none', not at all",
     "out": "sizes and dtype of each result of a kernel",
     "contiguous": "tensor arguments that the kernel wants row-major",
     "view": "results are views of the first argument",
@@ -119,7 +119,7 @@ class Op:
     no_definition: str = ""  # the reason
     test: dict[str, Any] = field(default_factory=dict)
     node: str = ""
-    apart: str = ""
+    overlap: str = ""
     kernels: list[str] = field(default_factory=list)
     host: bool | str = False
     hidden: bool = False
@@ -348,7 +348,7 @@ def _build(entry: dict, file: str, common: dict) -> Op:
         "python": _default_python(sig),
         "variants": _default_variants(body, sig, entry),
         "dual": body == "pointwise" and "grad" not in entry,
-        "apart": "partly" if file.startswith("pointwise") else "",
+        "overlap": "exact" if file.startswith("pointwise") else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }
     values |= {key: entry[key] for key in entry if key not in ("op", "pointwise", "kernel", "cpp")}
@@ -374,7 +374,7 @@ CHOICES: dict[str, tuple] = {
     "devices": ("same", "any"),
     "host": (False, True, "sizes"),
     "optimize": ("speed", "size"),
-    "apart": ("", "partly", "wholly"),
+    "overlap": ("", "exact", "none"),
     "autocast": (None, *AUTOCASTS),
     "batch": (None, *BATCHES),
 }

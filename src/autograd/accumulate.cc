@@ -50,7 +50,7 @@ bool owned_alone(const Tensor& t) {
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
-  set_input_facts(0, leaf_);
+  set_input_metadata(0, leaf_);
   set_sequence(std::numeric_limits<uint64_t>::max());  // before everything else that is ready
 }
 

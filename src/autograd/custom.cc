@@ -22,8 +22,8 @@ bool contains(const TensorList& list, const Tensor& t) {
 void CustomNode::materialize(TensorList& grads) const {
   if (!materialize_grads) return;
   for (size_t i = 0; i < grads.size(); i++) {
-    const ResultFacts& facts = input_facts(static_cast<uint32_t>(i));
-    if (!grads[i].defined() && facts.known) grads[i] = facts.zeros();
+    const ResultMetadata& metadata = input_metadata(static_cast<uint32_t>(i));
+    if (!grads[i].defined() && metadata.known) grads[i] = metadata.zeros();
   }
 }
 
@@ -40,13 +40,13 @@ TensorList wrap_results(const Ref<CustomNode>& node, const TensorList& inputs, T
     Tensor& y = results[i];
     const uint32_t nr = static_cast<uint32_t>(i);
     if (!y.defined()) {
-      if (node) node->set_input_facts(nr, y);
+      if (node) node->set_input_metadata(nr, y);
       continue;
     }
     const bool is_input = contains(inputs, y), is_dirty = contains(dirty, y);
     const bool differentiable = node && !contains(non_differentiable, y) && is_inexact(y.dtype());
     if (node) {
-      node->set_input_facts(nr, y);
+      node->set_input_metadata(nr, y);
       node->differentiable_outputs.resize(results.size());
       node->differentiable_outputs[i] = differentiable;
     }

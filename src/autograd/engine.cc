@@ -80,28 +80,28 @@ std::string invalid(const Node& node, std::string_view text) {
 }
 
 // Brings a gradient into the shape and dtype of what it is the gradient of.
-void validate(const Node& source, size_t i, const ResultFacts& facts, Tensor& gradient) {
-  if (!facts.known) return;
-  if (gradient.sizes() != IntSpan(facts.sizes)) {
-    if (!is_expandable_to(facts.sizes, gradient.sizes())) {
+void validate(const Node& source, size_t i, const ResultMetadata& metadata, Tensor& gradient) {
+  if (!metadata.known) return;
+  if (gradient.sizes() != IntSpan(metadata.sizes)) {
+    if (!is_expandable_to(metadata.sizes, gradient.sizes())) {
       fail(ErrorKind::kRuntime, "{}",
            invalid(
                source,
                format("invalid gradient at index {} - got {} but expected shape compatible with {}",
-                      i, gradient.sizes(), IntSpan(facts.sizes))));
+                      i, gradient.sizes(), IntSpan(metadata.sizes))));
     }
-    gradient = math::sum_to_size(gradient, facts.sizes);
+    gradient = math::sum_to_size(gradient, metadata.sizes);
   }
-  if (gradient.dtype() != facts.dtype) {
-    TD_CHECK(is_inexact(facts.dtype), "{}",
+  if (gradient.dtype() != metadata.dtype) {
+    TD_CHECK(is_inexact(metadata.dtype), "{}",
              invalid(source, format("invalid gradient at index {} - the input of dtype {} has none",
-                                    i, facts.dtype)));
-    gradient = math::cast(gradient, facts.dtype);
+                                    i, metadata.dtype)));
+    gradient = math::cast(gradient, metadata.dtype);
   }
-  if (gradient.device() != facts.device) {
+  if (gradient.device() != metadata.device) {
     fail(ErrorKind::kRuntime, "{}",
          invalid(source, format("invalid gradient at index {} - expected device {} but got {}", i,
-                                facts.device, gradient.device())));
+                                metadata.device, gradient.device())));
   }
 }
 
@@ -119,7 +119,7 @@ std::optional<Stream> stream_of(const Node& node) {
   if (!cuda::is_initialized()) [[likely]]
     return {};
   for (uint32_t i = 0; i < node.num_inputs(); i++) {
-    const Device device = node.input_facts(i).device;
+    const Device device = node.input_metadata(i).device;
     if (device.type == DeviceType::kCUDA)
       return Stream{device.index, node.extras() ? node.extras()->stream : 0};
   }
@@ -382,7 +382,7 @@ void Task::route(const Node& node, TensorList& outgoing) {
     state.dependencies--;
     if (!state.wanted) continue;
     if (i < outgoing.size() && outgoing[i].defined()) {
-      validate(node, i, edge.node->input_facts(edge.input_nr), outgoing[i]);
+      validate(node, i, edge.node->input_metadata(edge.input_nr), outgoing[i]);
       add(state, edge.input_nr, std::move(outgoing[i]));
     }
     if (state.dependencies == 0) enqueue(s);

@@ -12,7 +12,7 @@ namespace taeda {
 using autograd::needs_grad;
 using autograd::Node;
 using autograd::rebase_history;
-using autograd::ResultFacts;
+using autograd::ResultMetadata;
 using autograd::save_all;
 using autograd::SavedTensor;
 using autograd::set_history;

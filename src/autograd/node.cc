@@ -62,7 +62,7 @@ void EdgeList::clear() {
   size_ = 0;
 }
 
-Tensor ResultFacts::zeros() const { return math::zeros(sizes, dtype, device); }
+Tensor ResultMetadata::zeros() const { return math::zeros(sizes, dtype, device); }
 
 Node::Node() : sequence_(next_sequence++) {
   live_nodes++;
@@ -84,18 +84,18 @@ NodeExtras& Node::make_extras() {
   return *extras;
 }
 
-void Node::set_input_facts(uint32_t i, const Tensor& result) {
-  ResultFacts* facts = &facts_;
+void Node::set_input_metadata(uint32_t i, const Tensor& result) {
+  ResultMetadata* metadata = &metadata_;
   if (i > 0) {
-    if (!more_facts_) more_facts_ = std::make_unique<std::vector<ResultFacts>>();
-    if (more_facts_->size() < i) more_facts_->resize(i);
-    facts = &(*more_facts_)[i - 1];
+    if (!more_metadata_) more_metadata_ = std::make_unique<std::vector<ResultMetadata>>();
+    if (more_metadata_->size() < i) more_metadata_->resize(i);
+    metadata = &(*more_metadata_)[i - 1];
   }
   num_inputs_ = std::max(num_inputs_, i + 1);
   if (!result.defined()) return;
-  *facts = ResultFacts(result);
-  if (facts->device.type == DeviceType::kCUDA) [[unlikely]]
-    note_stream(*this, facts->device);
+  *metadata = ResultMetadata(result);
+  if (metadata->device.type == DeviceType::kCUDA) [[unlikely]]
+    note_stream(*this, metadata->device);
 }
 
 void* Node::operator new(size_t size) {

@@ -62,14 +62,14 @@ class EdgeList {
 
 // What is known of a result without keeping it: enough to make its gradient of zeros, and to check
 // a gradient.
-struct ResultFacts {
+struct ResultMetadata {
   DimVector sizes;
   DType dtype = DType::kFloat32;
   Device device;
   bool known = false;
 
-  ResultFacts() = default;
-  explicit ResultFacts(const Tensor& result)
+  ResultMetadata() = default;
+  explicit ResultMetadata(const Tensor& result)
       : sizes(result.sizes()), dtype(result.dtype()), device(result.device()), known(true) {}
   Tensor zeros() const;
 };
@@ -145,11 +145,11 @@ class Node : public RefCounted {
 
   // Results of the operator = gradients that apply() receives.
   uint32_t num_inputs() const { return num_inputs_; }
-  const ResultFacts& input_facts(uint32_t i) const {
-    return i == 0 ? facts_ : (*more_facts_)[i - 1];
+  const ResultMetadata& input_metadata(uint32_t i) const {
+    return i == 0 ? metadata_ : (*more_metadata_)[i - 1];
   }
   // Notes result number i, and on which stream a device computes it. `result` may be undefined.
-  void set_input_facts(uint32_t i, const Tensor& result);
+  void set_input_metadata(uint32_t i, const Tensor& result);
 
   // Later operators have higher numbers (by thread); the engine runs the highest ready one first.
   uint64_t sequence() const { return sequence_; }
@@ -191,8 +191,8 @@ class Node : public RefCounted {
   mutable std::atomic_flag lock_;
   uint64_t sequence_;
   EdgeList next_edges_;
-  ResultFacts facts_;
-  std::unique_ptr<std::vector<ResultFacts>> more_facts_;
+  ResultMetadata metadata_;
+  std::unique_ptr<std::vector<ResultMetadata>> more_metadata_;
   std::atomic<NodeExtras*> extras_{nullptr};
   Node* owner_ = nullptr;
   mutable const Node* next_dying_ = nullptr;

@@ -31,8 +31,8 @@ struct ZeroGradientNode final : Node {
       const Edge& edge = next_edge(i);
       // Of a write into a view the first edge leads to the base: its owner knows the zeros.
       if (!should_compute(i) || (i == 0 && owner())) continue;
-      const ResultFacts& facts = edge.node->input_facts(edge.input_nr);
-      if (facts.known) out[i] = facts.zeros();
+      const ResultMetadata& metadata = edge.node->input_metadata(edge.input_nr);
+      if (metadata.known) out[i] = metadata.zeros();
     }
     return out;
   }
@@ -72,7 +72,7 @@ Edge gradient_edge(const Tensor& t) {
 }
 
 void detail::set_result(const Tensor& result, Node* node, uint32_t output_nr) {
-  node->set_input_facts(output_nr, result);
+  node->set_input_metadata(output_nr, result);
   if (!result.defined() || !is_inexact(result.dtype())) return;
   TensorImpl* impl = result.impl();
   AutogradMeta& meta = make_meta(impl);
@@ -124,7 +124,7 @@ void check_inplace(std::string_view op, const Tensor& self, bool needs) {
 }
 
 void rebase_history(const Tensor& self, const Ref<Node>& node, uint32_t output_nr) {
-  node->set_input_facts(output_nr, self);
+  node->set_input_metadata(output_nr, self);
   if (!is_inexact(self.dtype())) return;
   if (self.impl()->view_base)
     rebase_view(self, node, output_nr);
@@ -166,7 +166,7 @@ TensorList all_gradients(const Node& node, TensorList&& grads) {
   const auto defined = [](const Tensor& g) { return g.defined(); };
   if (std::none_of(grads.begin(), grads.end(), defined)) return {};
   for (uint32_t i = 0; i < grads.size(); i++)
-    if (!grads[i].defined()) grads[i] = node.input_facts(i).zeros();
+    if (!grads[i].defined()) grads[i] = node.input_metadata(i).zeros();
   return std::move(grads);
 }
 

@@ -6,7 +6,7 @@
 namespace taeda::autograd {
 namespace {
 
-Tensor implicit_gradient(const ResultFacts& output) {
+Tensor implicit_gradient(const ResultMetadata& output) {
   int64_t count = 1;
   for (int64_t n : output.sizes) count *= n;
   TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
@@ -16,7 +16,7 @@ Tensor implicit_gradient(const ResultFacts& output) {
   return math::ones_like(output.zeros());
 }
 
-Tensor checked_gradient(size_t i, const ResultFacts& output, const Tensor& given) {
+Tensor checked_gradient(size_t i, const ResultMetadata& output, const Tensor& given) {
   TD_CHECK(given.sizes() == IntSpan(output.sizes),
            "Mismatch in shape: grad_output[{}] has a shape of torch.Size({}) and output[{}] has a "
            "shape of torch.Size({}).",

@@ -8,7 +8,7 @@ namespace taeda::autograd {
 // An output, or the edge of one, with what is known of it.
 struct Root {
   Edge edge;  // empty where it has no history
-  ResultFacts output;
+  ResultMetadata output;
 };
 
 // The gradients that the roots start with: those given, checked and in the outputs' dtypes; ones

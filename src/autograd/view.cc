@@ -134,7 +134,7 @@ void attach_view_history(const Tensor& alias, Node& base_node) {
   const auto& copy = static_cast<const CopySlices&>(base_node);
   Ref<Node> node = make_view_node(copy.base, ViewGeometry(alias), alias.device(),
                                   Edge{Ref<Node>(&base_node), 0});
-  node->set_input_facts(0, alias);
+  node->set_input_metadata(0, alias);
   set_gradient_edge(alias, std::move(node), 0);
 }
 
@@ -148,7 +148,7 @@ Ref<Node> view_grad_fn(const Tensor& view) {
   check_view_writable(view, /*indirect=*/true);
   Ref<Node> node =
       make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
-  node->set_input_facts(0, view);
+  node->set_input_metadata(0, view);
   set_gradient_edge(view, std::move(node), 0);
   impl->view_version = impl->version();
   return meta_of(impl)->grad_fn;
@@ -181,7 +181,7 @@ void rebase_view(const Tensor& view, const Ref<Node>& node, uint32_t output_nr) 
   copy->set_next_edges(std::move(edges));
   copy->inner = node;
   copy->inner_output = output_nr;
-  copy->set_input_facts(0, base);
+  copy->set_input_metadata(0, base);
   move_history(base, copy, 0);
   // The view's own history is made anew when it is next asked for.
   impl->view_version = impl->version() - 1;

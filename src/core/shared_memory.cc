@@ -76,13 +76,13 @@ Ref<Storage> open_shared(int handle, int64_t nbytes) {
   auto file = std::make_unique<SharedFile>();
   file->bytes = mapped_bytes(nbytes);
   file->handle = fcntl(handle, F_DUPFD_CLOEXEC, 0);
-  struct stat facts;
+  struct stat status;
   if (file->handle < 0) fail_system("open", file->bytes);
   TD_CHECK(seal_size(file->handle),
            "share_memory: expected a memory file whose size is sealed, got one that can shrink");
-  if (fstat(file->handle, &facts) != 0) fail_system("open", file->bytes);
-  TD_CHECK(static_cast<size_t>(facts.st_size) >= file->bytes,
-           "share_memory: the file has {} bytes, expected {}", static_cast<int64_t>(facts.st_size),
+  if (fstat(file->handle, &status) != 0) fail_system("open", file->bytes);
+  TD_CHECK(static_cast<size_t>(status.st_size) >= file->bytes,
+           "share_memory: the file has {} bytes, expected {}", static_cast<int64_t>(status.st_size),
            nbytes);
   map(*file);
   Ref<Storage> storage =

@@ -20,19 +20,19 @@ void dispatch::check_out_keys(std::string_view op, const Tensor& out, KeySet all
            op);
 }
 
-void dispatch::check_apart(Apart apart, const Tensor& out, const Tensor& input) {
+void dispatch::check_overlap(Overlap overlap, const Tensor& out, const Tensor& input) {
   if (!input.defined()) return;
   const bool same_memory = out.numel() == input.numel() && out.dtype() == input.dtype() &&
                            out.is_contiguous() && input.is_contiguous() &&
                            out.data_ptr() == input.data_ptr();
-  if (same_memory && apart == Apart::kPartly) return;  // perhaps in another shape
-  if (apart == Apart::kWholly)
+  if (same_memory && overlap == Overlap::kExact) return;  // perhaps in another shape
+  if (overlap == Overlap::kNone)
     check_no_overlap(out, input);
   else
     check_no_partial_overlap(out, input);
 }
-void dispatch::check_apart(Apart apart, const Tensor& out, TensorSpan inputs) {
-  for (const Tensor& input : inputs) check_apart(apart, out, input);
+void dispatch::check_overlap(Overlap overlap, const Tensor& out, TensorSpan inputs) {
+  for (const Tensor& input : inputs) check_overlap(overlap, out, input);
 }
 
 Tensor dense_input(const Tensor& t) {

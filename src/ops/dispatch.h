@@ -38,9 +38,9 @@ void check_out(std::string_view op, const Tensor& out, const Inputs&... inputs) 
 
 // For out= of operators that compute first and then copy: RuntimeError where `out` is known to
 // overlap an argument as PyTorch does not allow it.
-enum class Apart { kPartly, kWholly };
-void check_apart(Apart apart, const Tensor& out, const Tensor& input);
-void check_apart(Apart apart, const Tensor& out, TensorSpan inputs);
+enum class Overlap { kExact, kNone };
+void check_overlap(Overlap allowed, const Tensor& out, const Tensor& input);
+void check_overlap(Overlap allowed, const Tensor& out, TensorSpan inputs);
 
 }  // namespace dispatch
 

@@ -23,15 +23,15 @@ using Rule = void(Call& call);  // one operator's way through vmap (ops/batching
 // it.
 struct OperatorRecord {
   enum Flags : uint16_t {
-    kDispatched = 1,    // `below` takes a KeySet first
-    kInto = 2,          // then the tensor to write: one function for all three forms
-    kWrites = 4,        // the first argument is written, and is the result
-    kHasInplace = 8,    // NAME_ exists
-    kHasOut = 16,       // out= exists
-    kOutPartly = 32,    // out= may not overlap an argument in part
-    kOutWholly = 64,    // ... or at all
-    kOutQuietly = 128,  // out= is resized without a warning
-    kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
+    kDispatched = 1,        // `below` takes a KeySet first
+    kInto = 2,              // then the tensor to write: one function for all three forms
+    kWrites = 4,            // the first argument is written, and is the result
+    kHasInplace = 8,        // NAME_ exists
+    kHasOut = 16,           // out= exists
+    kOutExactOverlap = 32,  // out= may not overlap an argument in part
+    kOutNoOverlap = 64,     // ... or at all
+    kOutQuietly = 128,      // out= is resized without a warning
+    kLeaf = 256,  // a composite that makes its result by itself: __torch_dispatch__ sees it
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).

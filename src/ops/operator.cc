@@ -152,13 +152,13 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
     any_requires_grad |= t.defined() && t.requires_grad();
     all = all | dispatch::keys(t);
   });
-  const bool apart = record.has(Flags::kOutPartly) || record.has(Flags::kOutWholly);
+  const bool checked = record.has(Flags::kOutExactOverlap) || record.has(Flags::kOutNoOverlap);
   const auto policy =
-      record.has(Flags::kOutWholly) ? dispatch::Apart::kWholly : dispatch::Apart::kPartly;
+      record.has(Flags::kOutNoOverlap) ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
   for (const Tensor& out : outs) {
     dispatch::check_out_keys(op.schema().name.substr(6), out, all | dispatch::keys(out),
                              any_requires_grad);
-    if (apart) each_input([&](const Tensor& t) { dispatch::check_apart(policy, out, t); });
+    if (checked) each_input([&](const Tensor& t) { dispatch::check_overlap(policy, out, t); });
   }
   const ExcludeKeys alone(kDifferentiationKeys |
                           (record.autocast == OperatorRecord::kNoRule ? KeySet() : Key::kAutocast));

@@ -24,7 +24,7 @@ namespace {
 
 // --- backward and grad ---
 
-// A tensor, or a GradientEdge (node, output_nr) with the facts of that result.
+// A tensor, or a GradientEdge (node, output_nr) with the metadata of that result.
 struct Target {
   Tensor tensor;
   autograd::Edge edge;
@@ -54,14 +54,14 @@ std::vector<Target> to_targets(PyObject* sequence, const char* what) {
   return out;
 }
 
-autograd::ResultFacts facts_of(const Target& target) {
-  if (target.tensor.defined()) return autograd::ResultFacts(target.tensor);
-  return target.edge.node->input_facts(target.edge.input_nr);
+autograd::ResultMetadata metadata_of(const Target& target) {
+  if (target.tensor.defined()) return autograd::ResultMetadata(target.tensor);
+  return target.edge.node->input_metadata(target.edge.input_nr);
 }
 
 std::vector<autograd::Root> roots_of(const std::vector<Target>& outputs) {
   std::vector<autograd::Root> roots;
-  for (const Target& output : outputs) roots.push_back({output.edge, facts_of(output)});
+  for (const Target& output : outputs) roots.push_back({output.edge, metadata_of(output)});
   return roots;
 }
 
@@ -137,7 +137,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
              "Set allow_unused=True if this "
              "is the desired behavior.",
              i);
-    if (args[6] == Py_True) results[i] = facts_of(inputs[i]).zeros();
+    if (args[6] == Py_True) results[i] = metadata_of(inputs[i]).zeros();
   }
   return tuple_of(results).release();
   TD_PYTHON_CATCH(nullptr)

@@ -133,14 +133,14 @@ PyObject* input_metadata(PyObject* self, void*) {
   PyRef namespace_type = PyRef::check(PyObject_GetAttrString(
       PyRef::check(PyImport_ImportModule("types")).get(), "SimpleNamespace"));
   for (uint32_t i = 0; i < node.num_inputs(); i++) {
-    const autograd::ResultFacts& facts = node.input_facts(i);
+    const autograd::ResultMetadata& metadata = node.input_metadata(i);
     PyRef kwargs = PyRef::check(PyDict_New());
     check_status(PyDict_SetItemString(kwargs.get(), "shape",
-                                      PyRef::check(wrap(IntSpan(facts.sizes))).get()));
+                                      PyRef::check(wrap(IntSpan(metadata.sizes))).get()));
     check_status(
-        PyDict_SetItemString(kwargs.get(), "dtype", PyRef::check(wrap(facts.dtype)).get()));
+        PyDict_SetItemString(kwargs.get(), "dtype", PyRef::check(wrap(metadata.dtype)).get()));
     check_status(
-        PyDict_SetItemString(kwargs.get(), "device", PyRef::check(wrap(facts.device)).get()));
+        PyDict_SetItemString(kwargs.get(), "device", PyRef::check(wrap(metadata.device)).get()));
     PyRef none = PyRef::check(PyTuple_New(0));
     check_status(PyList_Append(list.get(), PyRef::check(call_python([&] {
                                              return PyObject_Call(namespace_type.get(), none.get(),

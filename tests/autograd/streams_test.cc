@@ -64,7 +64,7 @@ class EngineStreams : public ::testing::Test {
   Ref<Node> node_on(Stream stream, Ref<Node> next = {}) {
     const cuda::StreamGuard guard(stream);
     Ref<Node> node = make_ref<Add>(seen_);
-    node->set_input_facts(0, on_device(stream.device));
+    node->set_input_metadata(0, on_device(stream.device));
     EdgeList edges;
     if (next) edges.push_back({std::move(next), 0});
     node->set_next_edges(std::move(edges));

@@ -10,7 +10,7 @@ from gen.expr import (
     CONSTANTS,
     DTYPE_NAMES,
     NUMBER_FUNCTIONS,
-    TENSOR_FACTS,
+    TENSOR_METADATA,
     Translator,
 )
 from gen.schema import SchemaError
@@ -40,7 +40,7 @@ def test_examples_are_translated(translate, text):
 
 def test_every_name_is_listed():
     listed = [
-        *TENSOR_FACTS,
+        *TENSOR_METADATA,
         *BUILTINS,
         *NUMBER_FUNCTIONS,
         *CONSTANTS,

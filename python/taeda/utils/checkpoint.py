@@ -199,7 +199,7 @@ class _KeepInputs(Function):
         return None
 
 
-def _facts(tensor: Tensor) -> tuple:
+def _metadata(tensor: Tensor) -> tuple:
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
@@ -212,7 +212,7 @@ class _Frame:
         self.run = run
         self.early_stop = early_stop
         self.check = check
-        self.saved: list[tuple] = []  # the facts of each saved tensor
+        self.saved: list[tuple] = []  # the metadata of each saved tensor
         self.found: dict[int, Tensor] = {}
         self.complete = False  # the forward call has ended
         self.plain = [None if isinstance(x, Tensor) else x for x in args]
@@ -230,7 +230,7 @@ class _Frame:
     # hooks of the forward call
 
     def pack(self, tensor: Tensor) -> int:
-        self.saved.append(_facts(tensor))
+        self.saved.append(_metadata(tensor))
         return len(self.saved) - 1
 
     def unpack(self, place: int) -> Tensor:
@@ -274,19 +274,19 @@ class _Frame:
             raise self.number_differs()
 
     def compare(self, place: int, tensor: Tensor) -> None:
-        if self.check is None or _facts(tensor) == self.saved[place]:
+        if self.check is None or _metadata(tensor) == self.saved[place]:
             return
         raise CheckpointError(
             "torch.utils.checkpoint: Recomputed values for the following tensors have different "
             "metadata than during the "
             f"forward pass.\ntensor at position {place}:\nsaved metadata: "
             f"{self.saved[place]}\nrecomputed metadata: "
-            f"{_facts(tensor)}\n"
+            f"{_metadata(tensor)}\n"
         )
 
 
-def _default_check(facts: Any) -> Any:
-    return facts
+def _default_check(metadata: Any) -> Any:
+    return metadata
 
 
 def checkpoint(
