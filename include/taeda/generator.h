@@ -82,10 +82,12 @@ class Mt19937 final : public Generator {
   // The same numbers as n calls of random(), several times as fast.
   void fill(uint32_t* out, int64_t n);
   // The next n words of the stream before temper(), for who tempers what it needs: somewhere in
-  // `buffer`, which has room for room(n) words and is best aligned to 64 bytes.
+  // `buffer`, which has buffer_words(n) words and is best aligned to 64 bytes.
   const uint32_t* draw(int64_t n, uint32_t* buffer);
   static constexpr int kWords = 624;  // of the twister's state
-  static constexpr int64_t room(int64_t n) { return ((n + kWords - 1) / kWords + 1) * kWords; }
+  static constexpr int64_t buffer_words(int64_t n) {
+    return ((n + kWords - 1) / kWords + 1) * kWords;
+  }
   static uint32_t temper(uint32_t y) {
     y ^= y >> 11;
     y ^= (y << 7) & 0x9d2c5680u;

@@ -21,7 +21,7 @@ namespace {
 
 struct Capture {
   uint32_t input_nr;
-  size_t place;  // in the results
+  size_t index;  // in the results
 };
 
 struct NodeState {
@@ -325,7 +325,7 @@ void Task::run_node(uint32_t s) {
     if (node.leaf() || !states_[s].captures.empty()) note_leaf_stream(*stream);
   }
   if (node.extras() || node.leaf()) run_tensor_hooks(node, grads);
-  for (const Capture& c : states_[s].captures) results[c.place] = grads[c.input_nr];
+  for (const Capture& c : states_[s].captures) results[c.index] = grads[c.input_nr];
   if (!states_[s].runs) return;
   TensorList outgoing = call(node, std::move(grads));
   if (!options_.keep_graph) {

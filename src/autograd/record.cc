@@ -175,7 +175,7 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
   const bool create_graph = thread_modes.grad_enabled;
   const EnableGrad recording;
   TensorList fresh, wanted;
-  std::vector<size_t> places;
+  std::vector<size_t> indices;
   for (size_t i = 0; i < inputs.size(); i++) {
     const Tensor& x = inputs[i];
     if (!x.defined() || !is_inexact(x.dtype())) {
@@ -190,7 +190,7 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
       copy.requires_grad_();
     fresh.push_back(copy);
     wanted.push_back(copy);
-    places.push_back(i);
+    indices.push_back(i);
   }
   const TensorList results = function(fresh);
   TensorList out(inputs.size()), outputs, grads;
@@ -204,7 +204,7 @@ TensorList replay(const TensorList& inputs, const TensorList& gys,
   options.create_graph = options.retain_graph = create_graph;
   options.allow_unused = true;
   TensorList found = grad(outputs, wanted, grads, options);
-  for (size_t i = 0; i < found.size(); i++) out[places[i]] = std::move(found[i]);
+  for (size_t i = 0; i < found.size(); i++) out[indices[i]] = std::move(found[i]);
   return out;
 }
 

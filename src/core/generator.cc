@@ -111,7 +111,7 @@ void Mt19937::fill(uint32_t* out, int64_t n) {
   mersenne::temper(state_ + next_, out, have);
   advance(have);
   constexpr int64_t kBlocks = 4;
-  alignas(64) uint32_t buffer[room(kBlocks * kWords)];
+  alignas(64) uint32_t buffer[buffer_words(kBlocks * kWords)];
   for (int64_t i = have; i < n; i += kBlocks * kWords) {
     const int64_t count = std::min(kBlocks * kWords, n - i);
     mersenne::temper(draw(count, buffer), out + i, count);

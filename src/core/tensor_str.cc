@@ -130,8 +130,8 @@ class Printer {
   std::string row(int64_t dim, int64_t offset, size_t indent) const {
     size_t width = is_inexact(t_.dtype()) ? real_.width() : width_;
     if (is_complex(t_.dtype())) width += imag_.width() + 1;
-    const size_t room = kLineWidth > indent ? kLineWidth - indent : 0;
-    const size_t per_line = std::max<size_t>(1, room / (width + 2));
+    const size_t width_left = kLineWidth > indent ? kLineWidth - indent : 0;
+    const size_t per_line = std::max<size_t>(1, width_left / (width + 2));
     std::string text = "[";
     size_t count = 0;
     for_shown(dim, [&](int64_t i) {

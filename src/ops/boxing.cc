@@ -107,17 +107,17 @@ TensorOptions unbox_options(const Value* values) {
 }
 
 template <class T, class V>
-const void* put(std::byte* room, V&& value) {
+const void* put(std::byte* slot, V&& value) {
   static_assert(sizeof(T) <= 48 && std::is_trivially_destructible_v<T>);
-  return new (room) T(std::forward<V>(value));
+  return new (slot) T(std::forward<V>(value));
 }
 template <class T, class Get>
-const void* put_optional(std::byte* room, const Value& value, Get get) {
-  return put<std::optional<T>>(room,
+const void* put_optional(std::byte* slot, const Value& value, Get get) {
+  return put<std::optional<T>>(slot,
                                value.is_none() ? std::optional<T>() : std::optional<T>(get(value)));
 }
 
-const void* unbox_one(char letter, const Value& v, std::byte* room) {
+const void* unbox_one(char letter, const Value& v, std::byte* slot) {
   const auto real = [](const Value& x) { return x.real(); };
   const auto integer = [](const Value& x) { return x.integer(); };
   const auto ints = [](const Value& x) { return IntSpan(x.ints()); };
@@ -127,57 +127,57 @@ const void* unbox_one(char letter, const Value& v, std::byte* room) {
       return &v.tensor();
     case 'L':
     case 'l':
-      return put<TensorSpan>(room, v.tensors());
+      return put<TensorSpan>(slot, v.tensors());
     case 's':
-      return put<Scalar>(room, v.scalar());
+      return put<Scalar>(slot, v.scalar());
     case 'S':
-      return put_optional<Scalar>(room, v, [](const Value& x) { return x.scalar(); });
+      return put_optional<Scalar>(slot, v, [](const Value& x) { return x.scalar(); });
     case 'i':
     case 'u':
     case 'x':
-      return put<int64_t>(room, v.integer());
+      return put<int64_t>(slot, v.integer());
     case 'I':
     case 'X':
-      return put_optional<int64_t>(room, v, integer);
+      return put_optional<int64_t>(slot, v, integer);
     case 'v':
     case 'e':
     case 'n':
     case 'z':
-      return put<IntSpan>(room, ints(v));
+      return put<IntSpan>(slot, ints(v));
     case 'V':
     case 'Z':
-      return put_optional<IntSpan>(room, v, ints);
+      return put_optional<IntSpan>(slot, v, ints);
     case 'd':
-      return put<double>(room, v.real());
+      return put<double>(slot, v.real());
     case 'D':
-      return put_optional<double>(room, v, real);
+      return put_optional<double>(slot, v, real);
     case 'w':
-      return put<Span<const double>>(room, reals(v));
+      return put<Span<const double>>(slot, reals(v));
     case 'W':
-      return put_optional<Span<const double>>(room, v, reals);
+      return put_optional<Span<const double>>(slot, v, reals);
     case 'b':
-      return put<bool>(room, v.boolean());
+      return put<bool>(slot, v.boolean());
     case 'B':
-      return put_optional<bool>(room, v, [](const Value& x) { return x.boolean(); });
+      return put_optional<bool>(slot, v, [](const Value& x) { return x.boolean(); });
     case 't':
-      return put<std::string_view>(room, v.text());
+      return put<std::string_view>(slot, v.text());
     case 'U':
       return put_optional<std::string_view>(
-          room, v, [](const Value& x) { return std::string_view(x.text()); });
+          slot, v, [](const Value& x) { return std::string_view(x.text()); });
     case 'y':
-      return put<DType>(room, v.dtype());
+      return put<DType>(slot, v.dtype());
     case 'Y':
-      return put_optional<DType>(room, v, [](const Value& x) { return x.dtype(); });
+      return put_optional<DType>(slot, v, [](const Value& x) { return x.dtype(); });
     case 'c':
-      return put<Device>(room, v.device());
+      return put<Device>(slot, v.device());
     case 'C':
-      return put_optional<Device>(room, v, [](const Value& x) { return x.device(); });
+      return put_optional<Device>(slot, v, [](const Value& x) { return x.device(); });
     case 'm':
-      return put<MemoryFormat>(room, v.memory_format());
+      return put<MemoryFormat>(slot, v.memory_format());
     case 'M':
-      return put_optional<MemoryFormat>(room, v, [](const Value& x) { return x.memory_format(); });
+      return put_optional<MemoryFormat>(slot, v, [](const Value& x) { return x.memory_format(); });
     default:
-      return put<Generator*>(room, v.generator());
+      return put<Generator*>(slot, v.generator());
   }
 }
 
@@ -210,10 +210,10 @@ Unboxed::Unboxed(const OperatorRecord& record, const Stack& stack) {
   int i = 0;
   for (const char* letter = letters(record); *letter; letter++, i++) {
     if (*letter == 'o') {
-      pointers_[kBefore + i] = put<TensorOptions>(room_[i], unbox_options(value));
+      pointers_[kBefore + i] = put<TensorOptions>(slots_[i], unbox_options(value));
       value += kOptionsArguments;
     } else {
-      pointers_[kBefore + i] = unbox_one(*letter, *value++, room_[i]);
+      pointers_[kBefore + i] = unbox_one(*letter, *value++, slots_[i]);
     }
   }
 }

@@ -24,7 +24,7 @@ class Unboxed {
  private:
   static constexpr int kBefore = 2, kMost = 24;
   const void* pointers_[kBefore + kMost];
-  alignas(16) std::byte room_[kMost][48];
+  alignas(16) std::byte slots_[kMost][48];
 };
 
 // The results of a schema, as C++ functions return them.

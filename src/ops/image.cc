@@ -95,14 +95,14 @@ int64_t windows(std::string_view name, IntSpan image, IntSpan kernel, IntSpan di
     TD_CHECK(d > 0, "{}: dilation should be greater than zero, but got {}", name, dilation);
     TD_CHECK(p >= 0, "{}: padding should be non-negative, but got {}", name, padding);
     TD_CHECK(s > 0, "{}: stride should be greater than zero, but got {}", name, stride);
-    const int64_t room = expr::checked_sub(expr::checked_add(image[i], expr::checked_mul(2, p)),
-                                           expr::checked_add(expr::checked_mul(d, k - 1), 1));
-    TD_CHECK(room >= 0,
+    const int64_t reach = expr::checked_sub(expr::checked_add(image[i], expr::checked_mul(2, p)),
+                                            expr::checked_add(expr::checked_mul(d, k - 1), 1));
+    TD_CHECK(reach >= 0,
              "{}: given image size {}, kernel_size={}, dilation={}, padding={}, stride={}, "
              "calculated shape of the array of "
              "sliding blocks is not positive",
              name, image, kernel, dilation, padding, stride);
-    count = expr::checked_mul(count, room / s + 1);
+    count = expr::checked_mul(count, reach / s + 1);
   }
   return count;
 }

@@ -52,7 +52,7 @@ struct Prepared {
 };
 
 // The coordinates of the elements that are not zero, a row each.
-Tensor places_of_true(const Tensor& x) {
+Tensor indices_of_true(const Tensor& x) {
   const cpu::TrueElements elements(view_of(x));
   const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64, x.device());
   elements.coordinates(view_of(out), x.sizes());
@@ -88,7 +88,7 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
                        index.sizes(), d, self.sizes(), at + d);
       }
       check_has_elements("index", index);
-      const Tensor rows = places_of_true(index);
+      const Tensor rows = indices_of_true(index);
       for (int64_t d = 0; d < index.dim(); d++) out.push_back(op::select(rows, 1, d));
       continue;
     }
@@ -246,7 +246,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
                     op::expand(indices, index_sizes, false), false);
 }
 
-Tensor nonzero(const Tensor& self) { return places_of_true(self); }
+Tensor nonzero(const Tensor& self) { return indices_of_true(self); }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());

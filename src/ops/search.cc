@@ -159,9 +159,9 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
   if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
   const int64_t n = rows.size(0), width = rows.size(1);
   const std::vector<int64_t> order = cpu::sort_rows(view_of(rows), n, width);
-  Tensor places = empty_tensor({n}, DType::kInt64, self.device());
-  std::copy(order.begin(), order.end(), places.data<int64_t>());
-  const Tensor sorted = op::index_select(rows, 0, places);
+  Tensor first_rows = empty_tensor({n}, DType::kInt64, self.device());
+  std::copy(order.begin(), order.end(), first_rows.data<int64_t>());
+  const Tensor sorted = op::index_select(rows, 0, first_rows);
   const Runs r = runs_of(cpu::run_starts(view_of(sorted), n, width), n, order.data(),
                          return_inverse, return_counts);
   return {op::index_select(self, dim, r.starts), r.inverse, r.counts};
@@ -231,8 +231,8 @@ int64_t upper_bound(const Tensor& x) {
 }
 
 Tensor counts_of(const Tensor& x, int64_t minlength) {
-  const int64_t room = checked_add(upper_bound(x), 1, "bincount");
-  const Tensor counts = op::new_zeros(x, {std::max(minlength, room)}, DType::kInt64);
+  const int64_t bins = checked_add(upper_bound(x), 1, "bincount");
+  const Tensor counts = op::new_zeros(x, {std::max(minlength, bins)}, DType::kInt64);
   cpu::bincount(view_of(counts), view_of(x));
   int64_t length = counts.numel();
   for (const auto* p = static_cast<const int64_t*>(counts.data_ptr());

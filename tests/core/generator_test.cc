@@ -34,7 +34,7 @@ TEST(Generator, FillDrawsTheSameNumbers) {
 }
 
 void expect_drawn(Mt19937& drawn, Mt19937& one, int64_t n) {
-  std::vector<uint32_t> buffer(static_cast<size_t>(Mt19937::room(n)));
+  std::vector<uint32_t> buffer(static_cast<size_t>(Mt19937::buffer_words(n)));
   const uint32_t* words = drawn.draw(n, buffer.data());
   for (int64_t i = 0; i < n; i++) ASSERT_EQ(Mt19937::temper(words[i]), one.random());
 }

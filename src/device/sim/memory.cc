@@ -57,9 +57,9 @@ uintptr_t SimMemory::allocate(int64_t bytes) {
   const auto hole = std::find_if(holes_.begin(), holes_.end(),
                                  [&](const auto& entry) { return entry.second >= size; });
   if (hole == holes_.end()) return 0;
-  const auto [address, room] = *hole;
+  const auto [address, length] = *hole;
   holes_.erase(hole);
-  if (room > size) holes_[address + static_cast<uintptr_t>(size)] = room - size;
+  if (length > size) holes_[address + static_cast<uintptr_t>(size)] = length - size;
   blocks_[address] = size;
   used_ += size;
   std::memset(alias(address), 0xff, static_cast<size_t>(std::min(size, kMostFilled)));

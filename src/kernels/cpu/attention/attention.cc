@@ -16,9 +16,9 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "kernels/cpu/gemm/sgemm.h"
 #include "kernels/cpu/rows/rows.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels/cpu/gemm/sgemm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention/attention.cc"
@@ -140,25 +140,26 @@ struct HeadMask {
   HeadMask(const View& m, int64_t b, int64_t h)
       : mask(m), offset(m.present ? b * m.strides[0] + h * m.strides[1] : 0) {}
 
-  // Adds it to the scores. `room` has 2 * keys floats for each column of a panel.
-  void add(float* scores, float* room, const Panel& p, int64_t key, int64_t keys) const {
+  // Adds it to the scores. `scratch` has 2 * keys floats for each column of a panel.
+  void add(float* scores, float* scratch, const Panel& p, int64_t key, int64_t keys) const {
     if (!mask.present) return;
     const int64_t row = mask.strides[2], col = mask.strides[3];
     const int64_t start = offset + p.query * row + key * col;
     const int64_t width = sgemm_tiles().columns;
-    float* const turned = room + keys * width;
+    float* const transposed = scratch + keys * width;
     if (mask.dtype == DType::kFloat32) {
-      sgemm_tiles().pack_columns(turned, keys, mask.as<float>() + start, p.count, row, col, keys);
+      sgemm_tiles().pack_columns(transposed, keys, mask.as<float>() + start, p.count, row, col,
+                                 keys);
     } else {
       const Bool* from = mask.as<Bool>() + start;
       for (int64_t q = 0; q < p.count; q++)
         for (int64_t k = 0; k < keys; k++)
-          room[q * keys + k] = from[q * row + k * col] ? 0.0f : -kInfinity;
-      sgemm_tiles().pack_columns(turned, keys, room, p.count, keys, 1, keys);
+          scratch[q * keys + k] = from[q * row + k * col] ? 0.0f : -kInfinity;
+      sgemm_tiles().pack_columns(transposed, keys, scratch, p.count, keys, 1, keys);
     }
     for (int64_t k = 0; k < keys; k++, scores += p.row)
       for (int64_t at = 0; at < p.count; at += kLanes)
-        store(scores + at, load(scores + at) + load(turned + k * width + at));
+        store(scores + at, load(scores + at) + load(transposed + k * width + at));
   }
 };
 
@@ -226,7 +227,7 @@ int64_t long_and_short(int64_t i, int64_t n) { return i % 2 == 0 ? n - 1 - i / 2
 class Task {
  protected:
   explicit Task(const Attention& a) : a_(a), s_(sizes_of(a)), t_(sgemm_tiles()) {}
-  int64_t mask_room() const { return a_.mask.present ? 2 * s_.block * t_.columns : 0; }
+  int64_t mask_scratch() const { return a_.mask.present ? 2 * s_.block * t_.columns : 0; }
   Panel panel(int64_t i) const {
     return {i * t_.columns, std::min(t_.columns, s_.queries - i * t_.columns), t_.columns};
   }
@@ -246,13 +247,14 @@ class Task {
   }
   // Scores of the first `seen` keys of a block.
   void score(float* scores, const float* keys, const float* queries, const Panel& p, int64_t key,
-             int64_t seen, const HeadMask& mask, float* room, std::span<Prefetch> ahead) const {
+             int64_t seen, const HeadMask& mask, float* scratch, std::span<Prefetch> ahead) const {
     multiply_seen(scores, keys, queries, s_.features, a_.scale, p, key, seen, ahead);
-    mask.add(scores, room, p, key, seen);
+    mask.add(scores, scratch, p, key, seen);
     if (a_.causal) mask_future(scores, p, key, seen);
   }
   // A panel of results, (features, width), as rows of the panel's queries.
-  void store_turned(const Rows& out, const Panel& p, const float* from, int64_t features) const {
+  void store_transposed(const Rows& out, const Panel& p, const float* from,
+                        int64_t features) const {
     if (out.col == 1) return t_.transpose(out.at(p.query), out.row, from, p.row, features, p.count);
     for (int64_t j = 0; j < p.count; j++)
       for (int64_t d = 0; d < features; d++) out.at(p.query + j)[d * out.col] = from[d * p.row + j];
@@ -296,7 +298,7 @@ class Forward : Task {
             arena.take(s_.block * s_.features),
             arena.take(s_.block * rounded_up(s_.values, t_.rows)),
             arena.take(s_.block * t_.columns),
-            arena.take(mask_room())};
+            arena.take(mask_scratch())};
   }
   float* queries(const Memory& m, int64_t i) const {
     return m.queries + i * t_.columns * s_.features;
@@ -383,7 +385,7 @@ class Forward : Task {
       rows.factor[j] = sum == 0 ? 0.0f : 1 / sum;
     }
     scale_columns(sums, s_.values, rows.factor, p);
-    store_turned(head.out, p, sums, s_.values);
+    store_transposed(head.out, p, sums, s_.values);
   }
 
   View out_;
@@ -448,7 +450,7 @@ class Backward : Task {
     // Of all queries of all heads: columns of gradients, logsumexp, and sum(gO O).
     float *gq, *logsumexp, *means;
     // Of a block of keys: rows of K, K^T and V, and the gradients.
-    float *keys, *turned_keys, *values, *gk, *gv;
+    float *keys, *transposed_keys, *values, *gk, *gv;
     // Of some panels: columns of Q^T and gO^T, and P and gS, keys along rows.
     float *queries, *gy, *weights, *gradients;
     // Of a panel: columns of Q and gO.
@@ -471,7 +473,7 @@ class Backward : Task {
             arena.take(weights_row() * s_.block),
             arena.take(w * d),
             arena.take(w * e),
-            arena.take(mask_room())};
+            arena.take(mask_scratch())};
   }
   int64_t repeats() const { return s_.heads / s_.groups; }
   int64_t panels() const { return s_.panels * repeats(); }  // of all heads of queries of a task
@@ -493,7 +495,7 @@ class Backward : Task {
       if (std::min(turn, 2 * ranges_ - 1 - turn) != range) continue;
       const int64_t key = i * s_.block, n = std::min(s_.block, s_.keys - key);
       t_.pack_rows(m.keys, s_.features, k.at(key), n, k.row, k.col, s_.features);
-      t_.pack_rows(m.turned_keys, n, k.at(key), s_.features, k.col, k.row, n);
+      t_.pack_rows(m.transposed_keys, n, k.at(key), s_.features, k.col, k.row, n);
       t_.pack_rows(m.values, s_.values, v.at(key), n, v.row, v.col, s_.values);
       std::fill_n(m.gk, n * s_.features, 0.0f);
       std::fill_n(m.gv, n * s_.values, 0.0f);
@@ -508,8 +510,8 @@ class Backward : Task {
   // Panel i of those of all heads of queries of a task.
   void store_gq(const float* gq, int64_t head, int64_t i) const {
     const int64_t h = head % s_.groups * repeats() + i / s_.panels;
-    store_turned(head_of(gq_, head / s_.groups, h), panel(i % s_.panels), gq + i * panel_size(),
-                 s_.features);
+    store_transposed(head_of(gq_, head / s_.groups, h), panel(i % s_.panels), gq + i * panel_size(),
+                     s_.features);
   }
   void add_ranges(float* partial) const {
     const int64_t heads = a_.query.sizes[0] * s_.groups;
@@ -582,7 +584,7 @@ class Backward : Task {
                    .c = m.gq + (r * s_.panels + first + i) * panel_size(),
                    .c_row = t_.columns,
                    .c_col = 1,
-                   .a = m.turned_keys,
+                   .a = m.transposed_keys,
                    .a_length = n,
                    .b = gradients,
                    .b_length = 0,

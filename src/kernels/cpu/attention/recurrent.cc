@@ -15,9 +15,9 @@
 #include <type_traits>
 
 #include "base/parallel.h"
+#include "kernels/cpu/gemm/sgemm.h"
 #include "kernels/cpu/simd/prefetch.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels/cpu/gemm/sgemm.h"
 #include "kernels/view.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -146,7 +146,7 @@ class Layer {
     t_.pack_rows(now, h, r_.states + before(0) * r_.batch * h, r_.batch, h, 1, h);
     for (int64_t step = 0; step < r_.steps; step++, std::swap(now, next)) {
       over_blocks(Cell::kGates * h, [&](float* sums, int64_t unit, int64_t units) {
-        fetch(r_.x, Cell::kGates, step, unit, units);
+        prefetch(r_.x, Cell::kGates, step, unit, units);
         for (int64_t g = 0; g < Cell::kGates; g++)
           t_.multiply({r_.batch, units, h, sums + g * r_.batch * t_.columns, t_.columns, 1, now, h,
                        weight.data() + g * gate + unit * h, h});
@@ -169,8 +169,8 @@ class Layer {
     float *now = a.data(), *next = b.data();
     for (int64_t step = r_.steps - 1; step >= -1; step--, std::swap(now, next)) {
       over_blocks(all, [&](float*, int64_t unit, int64_t units) {
-        if (step >= 0) fetch(r_.gy, 1, step, unit, units);
-        if (step >= 0) fetch(r_.saved, Cell::kSaved, step, unit, units);
+        if (step >= 0) prefetch(r_.gy, 1, step, unit, units);
+        if (step >= 0) prefetch(r_.saved, Cell::kSaved, step, unit, units);
         if (step < r_.steps - 1)
           t_.multiply({r_.batch, units, all, r_.gh + unit, h, 1, now, all,
                        weight.data() + unit * all, all});
@@ -195,25 +195,25 @@ class Layer {
     return std::max<int64_t>(1, kTaskWork / 4 / std::max<int64_t>(1, work));
   }
 
-  // f(room, first unit, units) for blocks of units; room is for a block's sums.
+  // f(scratch, first unit, units) for blocks of units; scratch is for a block's sums.
   template <class F>
   void over_blocks(int64_t k, const F& f) const {
     const int64_t work = r_.batch * t_.columns * k;
     parallel_for(0, blocks_, std::max<int64_t>(1, kTaskWork / std::max<int64_t>(1, work)),
                  [&](int64_t begin, int64_t end) {
-                   const Scratch<float> room(Cell::kGates * r_.batch * t_.columns);
+                   const Scratch<float> scratch(Cell::kGates * r_.batch * t_.columns);
                    for (int64_t i = begin; i < end; i++)
-                     f(room.data(), i * t_.columns,
+                     f(scratch.data(), i * t_.columns,
                        std::min(t_.columns, r_.hidden - i * t_.columns));
                  });
   }
 
   // What the cell will read arrives while the products are computed.
-  [[gnu::always_inline]] void fetch(const float* from, int64_t parts, int64_t step, int64_t unit,
-                                    int64_t units) const {
+  [[gnu::always_inline]] void prefetch(const float* from, int64_t parts, int64_t step, int64_t unit,
+                                       int64_t units) const {
     const float* rows = from + place(step) * r_.batch * parts * r_.hidden + unit;
     for (int64_t i = 0; i < r_.batch * parts; i++, rows += r_.hidden)
-      fetch_lines(rows, units * static_cast<int64_t>(sizeof(float)));
+      prefetch_lines(rows, units * static_cast<int64_t>(sizeof(float)));
   }
 
   void forward_row(int64_t step, const float* sums, int64_t i, int64_t unit, int64_t units) const {

@@ -329,7 +329,7 @@ void sum_all_taps(Target target, int64_t channels, const float* from, int64_t ro
 }
 
 // The sizes of a convolution, and how its x is laid out in working memory. The adjoint of one with
-// stride 1 is another: of gy, with the filters turned and the channels of a group exchanged.
+// stride 1 is another: of gy, with the filters flipped and the channels of a group exchanged.
 struct Direct {
   ConvProblem p;
   bool adjoint;

@@ -2,7 +2,7 @@
 //
 //   y = A' [ (G w G') * (B' x B) ] A     for each tile of 2x2 results and its 4x4 inputs
 //
-// and its adjoints. Each of the 16 places of a tile is a matrix product over channels (tiles, for
+// and its adjoints. Each of the 16 elements of a tile is a matrix product over channels (tiles, for
 // the gradient of w), so 16 multiplications do what takes 36 directly. The transforms only add and
 // halve: the result's rounding error stays about that of the direct sum (docs/notes/accuracy.md).
 // The batch's tiles are taken in chunks whose transforms fit the cache; a chunk's length depends on
@@ -24,7 +24,7 @@ namespace {
 
 using V = Vec<float>;
 constexpr int64_t kLanes = V::size();
-constexpr int kPlaces = 16;
+constexpr int kTileElements = 16;
 
 // a'm for the four matrices of the algorithm, on vectors of tiles (or of filters).
 TD_FN void input_side(V y[4], V a, V b, V c, V d) {
@@ -114,12 +114,12 @@ TD_FN void for_each_run(const Tiles& tiles, int64_t begin, int64_t end, const F&
   }
 }
 
-// The 16 places of a chunk: [place][channel][tile].
+// The 16 elements of a chunk: [element][channel][tile].
 struct Chunk {
   float* data;
-  int64_t place_stride, tiles;
-  float* at(int place, int64_t channel) const {
-    return data + place * place_stride + channel * tiles;
+  int64_t element_stride, tiles;
+  float* at(int element, int64_t channel) const {
+    return data + element * element_stride + channel * tiles;
   }
 };
 
@@ -198,8 +198,8 @@ void transform_output(const Images& y, const Chunk& m, const Tiles& tiles, int64
   });
 }
 
-// u[place][f] = G w G' of filters f; `flipped` turns them by 180 degrees.
-void transform_filters(float* u, int64_t place_stride, const float* w, int64_t begin, int64_t end,
+// u[element][f] = G w G' of filters f; `flipped` turns them by 180 degrees.
+void transform_filters(float* u, int64_t element_stride, const float* w, int64_t begin, int64_t end,
                        bool flipped) {
   for (int64_t f = begin; f < end; f += kLanes) {
     const int64_t n = std::min(kLanes, end - f);
@@ -215,20 +215,20 @@ void transform_filters(float* u, int64_t place_stride, const float* w, int64_t b
     for (int a = 0; a < 4; a++) {
       V out[4];
       filter_side(out, v[a][0], v[a][1], v[a][2]);
-      for (int b = 0; b < 4; b++) store_n(u + (4 * a + b) * place_stride + f, out[b], n);
+      for (int b = 0; b < 4; b++) store_n(u + (4 * a + b) * element_stride + f, out[b], n);
     }
   }
 }
 
 // gw = G' u G.
-void transform_filter_gradients(float* gw, const float* u, int64_t place_stride, int64_t begin,
+void transform_filter_gradients(float* gw, const float* u, int64_t element_stride, int64_t begin,
                                 int64_t end) {
   for (int64_t f = begin; f < end; f += kLanes) {
     const int64_t n = std::min(kLanes, end - f);
     V v[3][4];
     for (int b = 0; b < 4; b++) {
       V column[3], in[4];
-      for (int a = 0; a < 4; a++) in[a] = load_n(u + (4 * a + b) * place_stride + f, n);
+      for (int a = 0; a < 4; a++) in[a] = load_n(u + (4 * a + b) * element_stride + f, n);
       filter_adjoint(column, in[0], in[1], in[2], in[3]);
       for (int a = 0; a < 3; a++) v[a][b] = column[a];
     }
@@ -243,23 +243,23 @@ void transform_filter_gradients(float* gw, const float* u, int64_t place_stride,
   }
 }
 
-constexpr int64_t kPad = 48;  // floats between places, against strides that are powers of two
+constexpr int64_t kPad = 48;  // floats between elements, against strides that are powers of two
 constexpr int64_t kChunkFloats = int64_t{1} << 20;  // of both transforms
 constexpr int64_t kMinTiles = 384;                  // that are worth packing the other operand
 constexpr int64_t kFilterGrain = 1024;
 
 int64_t chunk_tiles(int64_t total, int64_t channels) {
-  const int64_t most = std::max(kMinTiles, kChunkFloats / (kPlaces * channels));
+  const int64_t most = std::max(kMinTiles, kChunkFloats / (kTileElements * channels));
   const int64_t chunks = (total + most - 1) / most;
   return ((total + chunks - 1) / chunks + 31) / 32 * 32;  // no odd columns in the products
 }
 
-// The products of all places as tasks: C[place] (rows x columns), many rows in halves.
+// The products of all elements as tasks: C[element] (rows x columns), many rows in halves.
 template <class Make>
-void multiply_places(int64_t rows, const Make& make) {
+void multiply_elements(int64_t rows, const Make& make) {
   const int64_t length = rows > 256 ? (rows + 1) / 2 : rows;
   const int64_t count = (rows + length - 1) / length;
-  parallel_for(0, kPlaces * count, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, kTileElements * count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       const int64_t row = i % count * length;
       sgemm(make(static_cast<int>(i / count), row, std::min(length, rows - row)), false);
@@ -268,13 +268,13 @@ void multiply_places(int64_t rows, const Make& make) {
 }
 
 // y from x: a forward convolution, or the input gradient with y the gradient of x, x that of y and
-// the filters turned and transposed.
+// the filters flipped and transposed.
 void convolve(const ConvProblem& p, const View& bias, bool backward) {
   const Images x = images_of(backward ? p.y : p.x), y = images_of(backward ? p.x : p.y);
   const int64_t pad_row = backward ? 2 - p.padding[0] : p.padding[0],
                 pad_column = backward ? 2 - p.padding[1] : p.padding[1];
   const int64_t filters = p.w.numel() / 9, in_filters = p.w.sizes[1];
-  const Scratch<float> u(kPlaces * (filters + kPad));
+  const Scratch<float> u(kTileElements * (filters + kPad));
   const int64_t u_stride = filters + kPad;
   parallel_for(0, filters, kFilterGrain, [&](int64_t begin, int64_t end) {
     transform_filters(u.data(), u_stride, reinterpret_cast<const float*>(p.w.data), begin, end,
@@ -283,8 +283,8 @@ void convolve(const ConvProblem& p, const View& bias, bool backward) {
   const Tiles tiles{(y.height + 1) / 2, (y.width + 1) / 2};
   const int64_t total = p.samples() * tiles.per_sample(),
                 length = chunk_tiles(total, x.channels + y.channels);
-  const Scratch<float> v(kPlaces * (x.channels * length + kPad)),
-      m(kPlaces * (y.channels * length + kPad));
+  const Scratch<float> v(kTileElements * (x.channels * length + kPad)),
+      m(kTileElements * (y.channels * length + kPad));
   for (int64_t begin = 0; begin < total; begin += length) {
     const int64_t end = std::min(total, begin + length), n = end - begin;
     const Chunk in{v.data(), x.channels * n + kPad, n}, out{m.data(), y.channels * n + kPad, n};
@@ -292,19 +292,19 @@ void convolve(const ConvProblem& p, const View& bias, bool backward) {
     parallel_for(0, x.channels, grain, [&](int64_t c, int64_t c_end) {
       for (; c < c_end; c++) transform_input(in, x, tiles, c, begin, end, pad_row, pad_column);
     });
-    multiply_places(y.channels, [&](int place, int64_t row, int64_t rows) {
-      const float* filter = u.data() + place * u_stride;
+    multiply_elements(y.channels, [&](int element, int64_t row, int64_t rows) {
+      const float* filter = u.data() + element * u_stride;
       const int64_t a_row = backward ? 1 : in_filters, a_col = backward ? in_filters : 1;
       return Sgemm{rows,
                    n,
                    x.channels,
-                   out.at(place, row),
+                   out.at(element, row),
                    n,
                    1,
                    filter + row * a_row,
                    a_row,
                    a_col,
-                   in.at(place, 0),
+                   in.at(element, 0),
                    n,
                    1};
     });
@@ -319,12 +319,12 @@ void convolve(const ConvProblem& p, const View& bias, bool backward) {
 void weight_gradient(const ConvProblem& p) {
   const Images x = images_of(p.x), gy = images_of(p.y);
   const int64_t filters = p.w.numel() / 9, u_stride = filters + kPad;
-  const Scratch<float> u(kPlaces * u_stride);
+  const Scratch<float> u(kTileElements * u_stride);
   const Tiles tiles{(gy.height + 1) / 2, (gy.width + 1) / 2};
   const int64_t total = p.samples() * tiles.per_sample(),
                 length = chunk_tiles(total, x.channels + gy.channels);
-  const Scratch<float> v(kPlaces * (x.channels * length + kPad)),
-      m(kPlaces * (gy.channels * length + kPad));
+  const Scratch<float> v(kTileElements * (x.channels * length + kPad)),
+      m(kTileElements * (gy.channels * length + kPad));
   for (int64_t begin = 0; begin < total; begin += length) {
     const int64_t end = std::min(total, begin + length), n = end - begin;
     const Chunk in{v.data(), x.channels * n + kPad, n}, out{m.data(), gy.channels * n + kPad, n};
@@ -337,17 +337,17 @@ void weight_gradient(const ConvProblem& p) {
                        transform_gradient(out, gy, tiles, c - x.channels, begin, end);
                    }
                  });
-    multiply_places(gy.channels, [&](int place, int64_t row, int64_t rows) {
+    multiply_elements(gy.channels, [&](int element, int64_t row, int64_t rows) {
       return Sgemm{rows,
                    x.channels,
                    n,
-                   u.data() + place * u_stride + row * x.channels,
+                   u.data() + element * u_stride + row * x.channels,
                    x.channels,
                    1,
-                   out.at(place, row),
+                   out.at(element, row),
                    n,
                    1,
-                   in.at(place, 0),
+                   in.at(element, 0),
                    1,
                    n,
                    1,

@@ -364,16 +364,16 @@ bool try_streamed(bool parallel, const Typed<T>& c, const Typed<T>& a, const Typ
   if (!reads_once && !(as_it_lies && n <= std::min(k / 4, kSomeColumns))) return false;
   // Sums stand in C where nothing is to be added to what is there.
   const bool in_place = std::is_same_v<T, float> && c.row_stride == 1 && (beta == 0 || d.data);
-  const Scratch<float> room_x(as_it_lies ? 0 : n * k), room_y(in_place ? 0 : n * m);
-  if (!as_it_lies) pack(room_x.data(), flipped(b));
-  float* const y = in_place ? reinterpret_cast<float*>(c.data) : room_y.data();
+  const Scratch<float> scratch_x(as_it_lies ? 0 : n * k), scratch_y(in_place ? 0 : n * m);
+  if (!as_it_lies) pack(scratch_x.data(), flipped(b));
+  float* const y = in_place ? reinterpret_cast<float*>(c.data) : scratch_y.data();
   const int64_t y_step = in_place ? c.col_stride : m;
   const DotRows dots{y,
                      y_step,
                      a.data,
                      a.row_stride,
                      k,
-                     as_it_lies ? reinterpret_cast<const float*>(b.data) : room_x.data(),
+                     as_it_lies ? reinterpret_cast<const float*>(b.data) : scratch_x.data(),
                      as_it_lies ? b.col_stride : k,
                      n};
   const auto rows = [&](int64_t begin, int64_t end) {
@@ -563,11 +563,11 @@ bool try_onednn(bool parallel, const Typed<BFloat16>& c, const Typed<BFloat16>& 
   if (!row_major(c) && row_major(flipped(c)))
     return try_onednn(parallel, flipped(c), flipped(b), flipped(a), alpha, beta, flipped(d));
   const bool copy_a = !blas_layout(a), copy_b = !blas_layout(b);
-  const Scratch<BFloat16> room_a(copy_a ? m * k : 0), room_b(copy_b ? k * n : 0);
-  if (copy_a) parallel_pack(room_a.data(), a);
-  if (copy_b) parallel_pack(room_b.data(), b);
-  const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{room_a.data(), m, k, k, 1} : a,
-                        y = copy_b ? Typed<BFloat16>{room_b.data(), k, n, n, 1} : b;
+  const Scratch<BFloat16> scratch_a(copy_a ? m * k : 0), scratch_b(copy_b ? k * n : 0);
+  if (copy_a) parallel_pack(scratch_a.data(), a);
+  if (copy_b) parallel_pack(scratch_b.data(), b);
+  const Typed<BFloat16> x = copy_a ? Typed<BFloat16>{scratch_a.data(), m, k, k, 1} : a,
+                        y = copy_b ? Typed<BFloat16>{scratch_b.data(), k, n, n, 1} : b;
   const Tiling t = parallel ? choose_tiles(m, n, k, kOnednnTile) : Tiling{m, n};
   const bool pack_b = m >= kOnednnPacked && t.rows < m && y.col_stride == 1 &&
                       onednn_packs_for(described(tile(x, 0, t.rows, 0, k)));

@@ -197,12 +197,12 @@ void store_scattered(const Target& t, const float* tile, int64_t rows) {
 // The same where columns of C and D do.
 template <int kRows>
 void store_columns(const Target& t, const float* tile) {
-  float turned[kPanel * kRows];
+  float transposed[kPanel * kRows];
   for (int64_t i = 0; i < kRows; i += 4)
     for (int64_t j = 0; j < t.columns; j += kLanes)
-      transpose_four(turned + j * kRows + i, kRows, tile + i * kPanel + j, kPanel);
+      transpose_four(transposed + j * kRows + i, kRows, tile + i * kPanel + j, kPanel);
   for (int64_t j = 0; j < t.columns; j++) {
-    const float* from = turned + j * kRows;
+    const float* from = transposed + j * kRows;
     float* to = t.c + j * t.c_col;
     const float* old = t.d + j * t.d_col;
     for (int i = 0; i < kRows; i++) to[i] = t.alpha * from[i] + (t.beta == 0 ? 0 : t.beta * old[i]);

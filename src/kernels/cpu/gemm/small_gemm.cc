@@ -82,7 +82,7 @@ HWY_EXPORT(small_gemm_any);
 static void turn(float* to, const float* b, int64_t b_col, int64_t k, int64_t n) {
   constexpr int64_t kItem = sizeof(float), kRows = 64 / kItem;  // of a full tile
   for (int64_t l = 0; l < k; l += kRows) {
-    // The last tile is a full one, too: some of its rows are turned once more.
+    // The last tile is a full one, too: some of its rows are transposed once more.
     const int64_t rows = std::min(kRows, k), first = std::min(l, k - rows);
     gather_tile(to + first * n, reinterpret_cast<const char*>(b + first), kItem, b_col * kItem, n,
                 rows);
@@ -90,13 +90,13 @@ static void turn(float* to, const float* b, int64_t b_col, int64_t k, int64_t n)
 }
 
 void small_gemm(SmallProduct p, int64_t count, int64_t c_step, int64_t a_step, int64_t b_step) {
-  const bool turned = p.b_col != 1 && p.n > 1;
-  const Scratch<float> rows(turned ? p.k * p.n : 0);
+  const bool transposed = p.b_col != 1 && p.n > 1;
+  const Scratch<float> rows(transposed ? p.k * p.n : 0);
   const float* b = p.b;
   const int64_t b_col = p.b_col;
-  if (turned) p.b = rows.data(), p.b_row = p.n;
+  if (transposed) p.b = rows.data(), p.b_row = p.n;
   for (int64_t i = 0; i < count; i++, p.c += c_step, p.a += a_step, b += b_step) {
-    if (turned)
+    if (transposed)
       turn(rows.data(), b, b_col, p.k, p.n);
     else
       p.b = b;

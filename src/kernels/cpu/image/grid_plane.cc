@@ -49,25 +49,25 @@ TD_FN Coordinate<T> find_coordinate(Vec<T> g, int64_t size, const GridPlane& pla
 // y * width + x as integers, -1 where they are outside (or NaN). Returns where
 // they are inside.
 template <class T>
-TD_FN Mask<T> store_place(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
+TD_FN Mask<T> store_index(typename GridTaps<T>::Index* to, Vec<T> x, Vec<T> y,
                           const GridPlane& plane) {
   const typename Vec<T>::Bits bits;
   const Mask<T> inside = (x >= 0) & (x <= static_cast<T>(plane.width - 1)) & (y >= 0) &
                          (y <= static_cast<T>(plane.height - 1));
   x = select(inside, x, Vec<T>(0));
   y = select(inside, y, Vec<T>(0));
-  hn::Vec<typename Vec<T>::Bits> place;
+  hn::Vec<typename Vec<T>::Bits> index;
   if constexpr (kIsFloat<T>) {
-    place = hn::Add(
+    index = hn::Add(
         hn::Mul(hn::ConvertTo(bits, y.raw), hn::Set(bits, static_cast<int32_t>(plane.width))),
         hn::ConvertTo(bits, x.raw));
   } else {
     const Vec<T> rounder = kRounder<T>;
-    place =
+    index =
         hn::Sub(hn::BitCast(bits, (fma(y, Vec<T>(static_cast<T>(plane.width)), x) + rounder).raw),
                 hn::BitCast(bits, rounder.raw));
   }
-  hn::StoreU(hn::IfThenElse(hn::RebindMask(bits, inside.raw), place, hn::Set(bits, -1)), bits, to);
+  hn::StoreU(hn::IfThenElse(hn::RebindMask(bits, inside.raw), index, hn::Set(bits, -1)), bits, to);
   return inside;
 }
 
@@ -94,7 +94,7 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
     // What is outside weighs nothing; of a position that is not finite the weights are NaN.
     const V zero = 0, one = 1;
     if (plane.nearest) {
-      const Mask<T> inside = store_place(taps->place[0] + p, round(x.value), round(y.value), plane);
+      const Mask<T> inside = store_index(taps->index[0] + p, round(x.value), round(y.value), plane);
       taps->inside[p] = all(inside);
       store_weights(taps, p, select(inside, one, zero), zero, zero, zero);
       continue;
@@ -106,7 +106,7 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
     V weight[4];
     for (int k = 0; k < 4; k++) {
       const int i = k & 1, j = k >> 1;
-      const Mask<T> inside = store_place(taps->place[k] + p, left + i, top + j, plane);
+      const Mask<T> inside = store_index(taps->index[k] + p, left + i, top + j, plane);
       taps->inside[p] &= all(inside);
       const V counts = select(inside, one, zero);
       weight[k] = wx[i] * wy[j] * counts;
@@ -117,15 +117,15 @@ void find_taps(GridTaps<T>* taps, const GridPlane& plane, const T* positions, in
   }
 }
 
-// The image at places of corner k, from position p on; 0 outside.
+// The image at the indices of corner k, from position p on; 0 outside.
 template <class T>
 TD_FN Vec<T> corner(const T* image, const GridTaps<T>& taps, int k, int64_t p) {
   const typename Vec<T>::Tag d;
   const typename Vec<T>::Bits bits;
-  const auto place = hn::Load(bits, taps.place[k] + p), zero = hn::Zero(bits);
-  if (taps.inside[p]) return hn::GatherIndex(d, image, place);
-  const auto outside = hn::RebindMask(d, hn::Lt(place, zero));
-  return hn::IfThenZeroElse(outside, hn::GatherIndex(d, image, hn::Max(place, zero)));
+  const auto index = hn::Load(bits, taps.index[k] + p), zero = hn::Zero(bits);
+  if (taps.inside[p]) return hn::GatherIndex(d, image, index);
+  const auto outside = hn::RebindMask(d, hn::Lt(index, zero));
+  return hn::IfThenZeroElse(outside, hn::GatherIndex(d, image, hn::Max(index, zero)));
 }
 
 // The sum over four corners, all inside: two pairs of neighbours, each read at once.
@@ -149,8 +149,8 @@ TD_FN void read_corners(T* y, const T* image, const GridTaps<T>& taps, int64_t n
     if (taps.inside[p]) {  // as the vectors do, but without gathering, at which processors are slow
       for (int64_t i = p; i < std::min(n, p + V::size()); i++)
         y[i] = kCorners == 1
-                   ? image[taps.place[0][i]]
-                   : sum_pairs(image + taps.place[0][i], image + taps.place[2][i], taps.weight[i]);
+                   ? image[taps.index[0][i]]
+                   : sum_pairs(image + taps.index[0][i], image + taps.index[2][i], taps.weight[i]);
       continue;
     }
     V w[4];
@@ -171,7 +171,7 @@ void read_taps(T* y, const T* image, const GridTaps<T>& taps, int64_t n) {
   taps.corners == 1 ? read_corners<1>(y, image, taps, n) : read_corners<4>(y, image, taps, n);
 }
 
-// The derivatives of a nearest place are 0.
+// The derivatives of a nearest pixel are 0.
 template <class T>
 void add_slopes(T* gx, T* gy, const T* image, const T* g, const GridTaps<T>& taps, int64_t n) {
   using V = Vec<T>;

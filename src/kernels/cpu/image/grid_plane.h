@@ -1,4 +1,4 @@
-// Sampling an image at up to 64 positions, linearly or at the nearest place, by vectors: the usual
+// Sampling an image at up to 64 positions, linearly or at the nearest pixel, by vectors: the usual
 // case of grid_sample.cc. T is float or double.
 #pragma once
 
@@ -16,16 +16,16 @@ struct GridPlane {
   bool align_corners;
 };
 
-// What each position reads: `corners` (1 or 4) places of the image, negative where they lie outside
-// and count as zero, with their weights and the weights' derivatives along x and y. The four are
-// upper left, upper right, lower left and lower right.
+// What each position reads: `corners` (1 or 4) indices into the image, negative where they lie
+// outside and count as zero, with their weights and the weights' derivatives along x and y. The
+// four are upper left, upper right, lower left and lower right.
 template <class T>
 struct GridTaps {
   static constexpr int64_t kPoints = 64;
   using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
   int corners;
-  bool inside[kPoints];  // whether all places of the vector that starts at a position are
-  alignas(64) Index place[4][kPoints];
+  bool inside[kPoints];  // whether all indices of the vector that starts at a position are
+  alignas(64) Index index[4][kPoints];
   alignas(64) T weight[kPoints][4], along_x[4][kPoints], along_y[4][kPoints];
 };
 

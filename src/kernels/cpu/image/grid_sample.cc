@@ -326,8 +326,8 @@ void plane_input_gradient(const Shape& s, const Options& o, const View& gx, cons
           const T* g = gy.as<T>() + (b * s.channels + from + c) * s.points + first;
           for (int64_t p = 0; p < n; p++) {
             for (int k = 0; k < taps.corners; k++) {
-              const auto place = taps.place[k][p];
-              if (place >= 0) sum[place] += taps.weight[p][k] * g[p];
+              const auto index = taps.index[k][p];
+              if (index >= 0) sum[index] += taps.weight[p][k] * g[p];
             }
           }
         }

@@ -21,7 +21,7 @@ TD_FN Floats look_up(Floats table, const int32_t* index) {
   return hn::TableLookupLanes(table.raw, hn::SetTableIndices(Floats::Tag(), index));
 }
 
-TD_FN Floats fetch(const RowSums::Piece& piece, const int32_t* index, const float* x) {
+TD_FN Floats gather_floats(const RowSums::Piece& piece, const int32_t* index, const float* x) {
   const float* from = x + piece.base;
   if (piece.kind == RowSums::Kind::kOneVector) return look_up(load(from), index);
   alignas(64) float lanes[kLanes];
@@ -31,9 +31,9 @@ TD_FN Floats fetch(const RowSums::Piece& piece, const int32_t* index, const floa
     const auto low = hn::And(at, hn::Set(ints, static_cast<int32_t>(kLanes - 1)));
     const Mask<float> second{
         hn::RebindMask(Floats::Tag(), hn::Gt(at, hn::Set(ints, static_cast<int32_t>(kLanes - 1))))};
-    const auto places = hn::IndicesFromVec(Floats::Tag(), low);
-    return select(second, Floats(hn::TableLookupLanes(load(from + kLanes).raw, places)),
-                  Floats(hn::TableLookupLanes(load(from).raw, places)));
+    const auto permutation = hn::IndicesFromVec(Floats::Tag(), low);
+    return select(second, Floats(hn::TableLookupLanes(load(from + kLanes).raw, permutation)),
+                  Floats(hn::TableLookupLanes(load(from).raw, permutation)));
   }
   for (int64_t i = 0; i < kLanes; i++) lanes[i] = from[index[i]];
   return load(lanes);
@@ -49,7 +49,7 @@ void along_row(const RowSums& s, const float* x, float* y) {
     Floats total(0);
     for (int64_t k = 0; k < s.count; k++, piece++, index += kLanes, weight += kLanes) {
       if (piece->kind == RowSums::Kind::kNothing) continue;
-      const Floats w = load(weight), sum = fma(fetch(*piece, index, x), w, total);
+      const Floats w = load(weight), sum = fma(gather_floats(*piece, index, x), w, total);
       total = piece->has_gaps ? select(isnan(w), total, sum) : sum;
     }
     if (s.out - o >= kLanes)

@@ -170,7 +170,7 @@ class Lines {
       const int64_t m = std::min(kChecked, n - first);
       const Place from{at.self + first * by.self, at.other + first * by.other, checked};
       const int64_t done = self_size_ * first / n, left = self_size_ * (first + m) / n - done;
-      if (ahead) fetch_lines(element(next + done), left * item_size(self_.dtype));
+      if (ahead) prefetch_lines(element(next + done), left * item_size(self_.dtype));
       if (!copy_inside(checked, at.index + first * by.index, m, by.index, self_size_))
         fail_outside(index_, dim_, self_size_);
       move_all(m, from, by, scale, move);
@@ -323,11 +323,11 @@ void scatter_any(const View& self, int64_t dim, const View& index, const View& s
   if (may_overlap(self, src)) source = std::make_unique<DenseView>(src, self);
   if (may_overlap(self, given.view())) indices = std::make_unique<DenseView>(given.view(), self);
   const View &values = source ? source->view() : src,
-             &places = indices ? indices->view() : given.view();
-  Lines(self, values, places, dim).check();  // before anything is written
-  if (how == Reduce::kSet) return set(self, dim, places, values);
+             &index_view = indices ? indices->view() : given.view();
+  Lines(self, values, index_view, dim).check();  // before anything is written
+  if (how == Reduce::kSet) return set(self, dim, index_view, values);
   with_dtype<AllTypes>(self.dtype, [&](auto zero) {
-    reduce_into<decltype(zero)>(self, dim, places, values, how, include_self, mean);
+    reduce_into<decltype(zero)>(self, dim, index_view, values, how, include_self, mean);
   });
 }
 
@@ -373,8 +373,8 @@ struct Read {
 
 void gather(const View& out, const View& self, int64_t dim, const View& index, bool) {
   if (out.numel == 0) return;
-  const IndexView places(index);
-  const Lines lines(self, out, places.view(), dim);
+  const IndexView index_view(index);
+  const Lines lines(self, out, index_view.view(), dim);
   with_width(self.dtype, [&]<class T>(T) {
     const auto bytes = static_cast<int64_t>(sizeof(T)) * (out.numel + self.numel) + 8 * index.numel;
     lines.each(Read<T>{self.as<T>(), out.as<T>(), worth_streaming(bytes)});

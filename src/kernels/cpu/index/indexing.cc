@@ -126,7 +126,7 @@ void read_slices(T* to, const T* from, const int64_t* at, int64_t count, const B
   const int64_t n = slice.count(),
                 bytes = std::min(kBeginning, slice.run * static_cast<int64_t>(sizeof(T)));
   for (int64_t p = 0; p < count; p++, to += n) {
-    if (slice.step == 1 && p + kAhead < count) fetch_lines(from + at[p + kAhead], bytes);
+    if (slice.step == 1 && p + kAhead < count) prefetch_lines(from + at[p + kAhead], bytes);
     copy_block(to, from + at[p], slice);
   }
 }

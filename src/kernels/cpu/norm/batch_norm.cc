@@ -18,8 +18,8 @@
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/with_dtype.h"
-#include "kernels/cpu/rows/moments.h"
 #include "kernels/cpu/reduce/reduce.h"
+#include "kernels/cpu/rows/moments.h"
 #include "kernels/cpu/rows/row_buffer.h"
 #include "kernels/cpu/rows/rows.h"
 
@@ -110,7 +110,7 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
     RowBuffer<T> xs(x, kPiece), os(out, kPiece, streamed);
     std::vector<Moments> moments(static_cast<size_t>(last - first));
     for_each_piece(s, first, last, [&](const Piece& p) {
-      if (streamed) xs.fetch(p.next, p.n);
+      if (streamed) xs.prefetch(p.next, p.n);
       add_piece(moments[p.channel], xs.read(p.at, p.n), p.n);
     });
     T *const m = mean.as<T>() + first, *const v = var.as<T>() + first;
@@ -305,8 +305,8 @@ class Gradient {
     for_each_piece(s_, first, last, [&](const Piece& p) {
       const int64_t c = first + static_cast<int64_t>(p.channel);
       if (streamed) {
-        gs.fetch(p.next, p.n);
-        xs.fetch(p.next, p.n);
+        gs.prefetch(p.next, p.n);
+        xs.prefetch(p.next, p.n);
       }
       const T *x = xs.read(p.at, p.n), *g = gradient(c, p.at, x, p.n);
       s1[p.channel] += t.sum(g, p.n);

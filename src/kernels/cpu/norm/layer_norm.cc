@@ -76,7 +76,7 @@ void layer_norm_forward(const View& out, const View& mean, const View& rstd, con
       const T* row = xs.read(i * n, n);
       const Statistics<T> s = statistics(row, n, eps);
       ys.write(i * n, n, [&](T* y, int64_t k, int64_t m) {
-        if (streamed) xs.fetch((i + 1) * n + k, m);
+        if (streamed) xs.prefetch((i + 1) * n + k, m);
         row_table<T>().affine_rows(y, row + k, s.mean, s.rstd, w.data() + k, b.data() + k, m);
       });
       set(mean, i, s.mean);

@@ -46,15 +46,15 @@ constexpr int64_t kMostTimes = 8;
 template <class T>
 int64_t repeat_vectors(T* out, const T* in, int64_t times, int64_t n, bool streamed) {
   const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> places;
-  using Place = hn::TFromD<decltype(places)>;
+  const hn::RebindToSigned<decltype(d)> tag;
+  using Lane = hn::TFromD<decltype(tag)>;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if (lanes == 1 || times > kMostTimes) return 0;
   // Which element stands in each lane of the `times` vectors that one vector gives.
-  alignas(64) Place table[kMostTimes * static_cast<int64_t>(hn::MaxLanes(d))];
-  Place* place = table;
+  alignas(64) Lane table[kMostTimes * static_cast<int64_t>(hn::MaxLanes(d))];
+  Lane* index = table;
   for (int64_t j = 0; j < lanes; j++) {
-    for (int64_t k = 0; k < times; k++) *place++ = static_cast<Place>(j);
+    for (int64_t k = 0; k < times; k++) *index++ = static_cast<Lane>(j);
   }
   const bool past_cache = streamed && reinterpret_cast<uintptr_t>(out) % 64 == 0;
   int64_t i = 0;

@@ -113,7 +113,7 @@ void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
         const void* in[kMaxOperands];
         for (int k = 1; k < kernel.operands; k++) {
           if (crosses && rows > kRowsAhead && kernel.operand[k].direct)
-            fetch_lines(at[k] + kRowsAhead * plan.strides[1][k], n * kernel.operand[k].itemsize);
+            prefetch_lines(at[k] + kRowsAhead * plan.strides[1][k], n * kernel.operand[k].itemsize);
           in[k - 1] =
               kernel.operand[k].direct ? at[k] : dense_input(kernel, scratch, k, at[k], n, rows);
         }

@@ -81,8 +81,8 @@ DimVector pool_sizes(std::string_view name, IntSpan in, int64_t spatial, IntSpan
         "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and "
         "dilation={}",
         p, k, d);
-    const int64_t size = in[leading + i], room = size + 2 * p - span - 1;
-    int64_t count = (ceil_mode ? -floor_div(-room, s) : floor_div(room, s)) + 1;
+    const int64_t size = in[leading + i], reach = size + 2 * p - span - 1;
+    int64_t count = (ceil_mode ? -floor_div(-reach, s) : floor_div(reach, s)) + 1;
     // The last window starts inside the input or its left padding.
     if (ceil_mode && (count - 1) > (size + p - 1) / s) count--;
     out[leading + i] = count;

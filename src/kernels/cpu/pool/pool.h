@@ -23,8 +23,8 @@ struct Windows {
     return s >= 0 ? 0 : (-s + dilation - 1) / dilation;
   }
   int64_t last(int64_t o) const {
-    const int64_t room = in - start(o);
-    return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
+    const int64_t left = in - start(o);
+    return left <= 0 ? 0 : std::min(kernel, (left + dilation - 1) / dilation);
   }
 };
 

@@ -31,7 +31,7 @@ void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
     if (next > 0) generator.look();
     const int64_t end_of_slab = std::min(count, next + kPiecesAtOnce * piece);
     parallel_for(0, (end_of_slab - next + piece - 1) / piece, 1, [&](int64_t i, int64_t end) {
-      alignas(64) uint32_t buffer[Mt19937::room(kWordsDrawn)];
+      alignas(64) uint32_t buffer[Mt19937::buffer_words(kWordsDrawn)];
       for (; i < end; i++) {
         take_turn(turn);
         const int64_t begin = next, n = std::min(piece, end_of_slab - begin);

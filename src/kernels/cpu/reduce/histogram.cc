@@ -1,6 +1,6 @@
-// bincount and histc: how often each place comes.
+// bincount and histc: how often each bin comes.
 //
-// An addition to a number waits for the one before where that went to the same place: several
+// An addition to a number waits for the one before where that went to the same bin: several
 // tables are filled in turn, and added up. Each thread has its own. Counts are integers, so that
 // neither changes the result.
 #include <algorithm>
@@ -26,8 +26,8 @@ TD_FN void find_bins(const T* x, T low, T high, T bins, T* out, int64_t n) {
   using V = Vec<T>;
   const auto bin = [&](V v) HWY_ATTR {
     const V scaled = (v - V(low)) * V(bins) / V(high - low);
-    const V place = select(scaled > V(0), scaled, V(0));  // NaN where low and high are equal
-    return select((v >= V(low)) & (v <= V(high)), place, V(-1));
+    const V bin = select(scaled > V(0), scaled, V(0));  // NaN where low and high are equal
+    return select((v >= V(low)) & (v <= V(high)), bin, V(-1));
   };
   int64_t i = 0;
   for (; i + V::size() <= n; i += V::size()) store(out + i, bin(load(x + i)));
@@ -66,37 +66,37 @@ HWY_EXPORT(or_together);
 
 namespace {
 
-constexpr int64_t kTables = 4, kFewPlaces = 1 << 8, kManyPlaces = 1 << 14;
+constexpr int64_t kTables = 4, kFewBins = 1 << 8, kManyBins = 1 << 14;
 
-// counts[k] += how often place(i) is k, for i < n. count(table, apart, begin, end) counts the
-// places of a range, each into the table `apart` behind the one of the place before.
+// counts[k] += how often bin(i) is k, for i < n. count(table, step, begin, end) counts the
+// bins of a range, each into the table `step` behind the one of the bin before.
 template <class Count>
-void tally(int64_t n, int64_t places, int64_t* counts, const Count& count) {
-  if (places > kManyPlaces || n < 4 * kTables * places) return count(counts, 0, 0, n);
-  const int64_t tables = places <= kFewPlaces ? kTables : 1;
+void tally(int64_t n, int64_t bins, int64_t* counts, const Count& count) {
+  if (bins > kManyBins || n < 4 * kTables * bins) return count(counts, 0, 0, n);
+  const int64_t tables = bins <= kFewBins ? kTables : 1;
   std::mutex adding;
   parallel_for(0, n, 1 << 16, [&](int64_t begin, int64_t end) {
-    const Scratch<int64_t> table(tables * places);
-    std::fill_n(table.data(), tables * places, int64_t{0});
-    count(table.data(), tables == 1 ? 0 : places, begin, end);
+    const Scratch<int64_t> table(tables * bins);
+    std::fill_n(table.data(), tables * bins, int64_t{0});
+    count(table.data(), tables == 1 ? 0 : bins, begin, end);
     const std::lock_guard<std::mutex> lock(adding);
     for (int64_t t = 0; t < tables; t++) {
-      for (int64_t k = 0; k < places; k++) counts[k] += table[t * places + k];
+      for (int64_t k = 0; k < bins; k++) counts[k] += table[t * bins + k];
     }
   });
 }
 
-// place(0) .. place(n - 1) counted into four tables in turn.
-template <class Place>
-void count_in_turn(int64_t* table, int64_t apart, int64_t n, const Place& place) {
+// bin(0) .. bin(n - 1) counted into four tables in turn.
+template <class Bin>
+void count_in_turn(int64_t* table, int64_t step, int64_t n, const Bin& bin) {
   int64_t i = 0;
   for (; i + kTables <= n; i += kTables) {
-    table[place(i)]++;
-    table[apart + place(i + 1)]++;
-    table[2 * apart + place(i + 2)]++;
-    table[3 * apart + place(i + 3)]++;
+    table[bin(i)]++;
+    table[step + bin(i + 1)]++;
+    table[2 * step + bin(i + 2)]++;
+    table[3 * step + bin(i + 3)]++;
   }
-  for (; i < n; i++) table[place(i)]++;
+  for (; i < n; i++) table[bin(i)]++;
 }
 
 void find_bins(const float* x, float low, float high, float bins, float* out, int64_t n) {
@@ -119,16 +119,16 @@ uint64_t bits_in_use(const View& x) {
 
 void bincount(const View& out, const View& x) {
   const int64_t* const at = x.as<int64_t>();
-  const int64_t places = out.numel;
-  tally(x.numel, places, out.as<int64_t>(),
-        [=](int64_t* table, int64_t apart, int64_t begin, int64_t end) {
+  const int64_t bins = out.numel;
+  tally(x.numel, bins, out.as<int64_t>(),
+        [=](int64_t* table, int64_t step, int64_t begin, int64_t end) {
           constexpr int64_t kBlock = 512;
           alignas(64) int64_t block[kBlock];
           for (; begin < end; begin += kBlock) {
             const int64_t n = std::min(kBlock, end - begin);
-            if (!copy_if_inside(block, at + begin, n, places))
+            if (!copy_if_inside(block, at + begin, n, bins))
               fail(ErrorKind::kRuntime, kIndicesChanged);
-            count_in_turn(table, apart, n, [&](int64_t i) { return block[i]; });
+            count_in_turn(table, step, n, [&](int64_t i) { return block[i]; });
           }
         });
 }
@@ -142,12 +142,12 @@ void histogram(const View& out, const View& x, double low, double high) {
     const Scratch<int64_t> counts(bins + 1);  // the first: of what is outside
     std::fill_n(counts.data(), bins + 1, int64_t{0});
     tally(x.numel, bins + 1, counts.data(),
-          [=](int64_t* table, int64_t apart, int64_t begin, int64_t end) {
+          [=](int64_t* table, int64_t step, int64_t begin, int64_t end) {
             alignas(64) T bin[kBlock];
             for (; begin < end; begin += kBlock) {
               const int64_t n = std::min(kBlock, end - begin);
               find_bins(v + begin, first, last, static_cast<T>(bins), bin, n);
-              count_in_turn(table, apart, n, [&](int64_t i) {
+              count_in_turn(table, step, n, [&](int64_t i) {
                 return 1 + std::min(static_cast<int64_t>(bin[i]), bins - 1);
               });
             }

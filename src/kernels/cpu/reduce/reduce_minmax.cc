@@ -1,7 +1,7 @@
 // amax, amin, max, min, argmax, argmin, aminmax.
 //
 // NaN wins over everything; of equal values the first counts. An index search looks for the block's
-// extreme first and for its place only when it beats what was seen before.
+// extreme first and for its index only when it beats what was seen before.
 #include "core/with_dtype.h"
 #include "kernels/cpu/reduce/reducers-inl.h"
 #include "kernels/cpu/rows/rows.h"
@@ -70,14 +70,14 @@ struct Extreme {
 };
 
 template <class T>
-struct Place {
+struct ValueAndIndex {
   T value;
   int64_t index;  // -1: nothing seen
 };
 
 template <class T, bool kMax>
 struct ArgExtreme {
-  using State = Place<T>;
+  using State = ValueAndIndex<T>;
   static void init(void* states, int64_t n) {
     for (int64_t j = 0; j < n; j++) static_cast<State*>(states)[j] = {worst<T, kMax>(), -1};
   }
@@ -92,13 +92,13 @@ struct ArgExtreme {
     const OrderTable<T>& t = order_table<T>();
     State* s = static_cast<State*>(states);
     T best[kReduceTile];
-    OrderPlace<T> place[kReduceTile];
-    for (int64_t i = 0; i < rows; i += kMaxPlaces) {
-      (kMax ? t.place_max : t.place_min)(best, place, static_cast<const T*>(data) + i * stride, n,
-                                         std::min(kMaxPlaces, rows - i), stride);
+    OrderIndex<T> local[kReduceTile];
+    for (int64_t i = 0; i < rows; i += kMaxOrderIndices) {
+      (kMax ? t.argmax : t.argmin)(best, local, static_cast<const T*>(data) + i * stride, n,
+                                   std::min(kMaxOrderIndices, rows - i), stride);
       for (int64_t j = 0; j < n; j++) {
         if (s[j].index < 0 || beats<kMax>(best[j], s[j].value))
-          s[j] = {best[j], index + i + place[j]};
+          s[j] = {best[j], index + i + local[j]};
       }
     }
   }

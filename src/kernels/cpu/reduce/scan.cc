@@ -281,7 +281,7 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
   constexpr int64_t kBlock = 512;
   lanes.each([&](const int64_t* offset) {
     T block[kBlock], best{};
-    int64_t places[kBlock], place = -1;
+    int64_t found[kBlock], index = -1;
     for (int64_t i = 0; i < lanes.length(); i += kBlock) {
       if (i > 0 && i % kBetweenLooks == 0) check_interrupt();
       const int64_t n = std::min(kBlock, lanes.length() - i);
@@ -289,17 +289,17 @@ void scan_extreme(const View& values, const View& indices, const View& x, int64_
                   lanes.stride(2), n);
       for (int64_t k = 0; k < n; k++) {
         const T v = block[k];
-        if (place < 0 || v != v || (kMax ? v >= best : v <= best)) {
+        if (index < 0 || v != v || (kMax ? v >= best : v <= best)) {
           best = v;
-          place = i + k;
+          index = i + k;
         }
         block[k] = best;
-        places[k] = place;
+        found[k] = index;
       }
       convert_row(at(values, offset[0] + i * lanes.stride(0)), values.dtype, lanes.stride(0), block,
                   kDTypeOf<T>, 1, n);
       convert_row(at(indices, offset[1] + i * lanes.stride(1)), DType::kInt64, lanes.stride(1),
-                  places, DType::kInt64, 1, n);
+                  found, DType::kInt64, 1, n);
     }
   });
 }

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/interrupt.h"
-#include "kernels/cpu/simd/prefetch.h"
 #include "kernels/cpu/rows/row_io.h"
+#include "kernels/cpu/simd/prefetch.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/simd/stream.h"
 
@@ -32,8 +32,8 @@ class RowBuffer {
     return buffer_.data();
   }
   // Elements that will be read soon.
-  [[gnu::always_inline]] void fetch(int64_t offset, int64_t n) const {
-    fetch_block(at(v_, offset), n * item_size(v_.dtype));
+  [[gnu::always_inline]] void prefetch(int64_t offset, int64_t n) const {
+    prefetch_block(at(v_, offset), n * item_size(v_.dtype));
   }
   // Where to write them; `close` with the same arguments stores them.
   T* open(int64_t offset) { return direct_ ? v_.as<T>() + offset : buffer_.data(); }

@@ -614,14 +614,14 @@ struct Order {
     }
   }
   template <bool kMax>
-  static void places(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
-                     int64_t stride) {
-    using P = OrderPlace<T>;
+  static void arg_best(T* best, OrderIndex<T>* index, const T* x, int64_t n, int64_t rows,
+                       int64_t stride) {
+    using P = OrderIndex<T>;
     const D d;
     const hn::Rebind<P, D> dp;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     std::copy_n(x, n, best);
-    std::fill_n(place, n, P(0));
+    std::fill_n(index, n, P(0));
     int64_t j = 0;
     for (int64_t i = 1; i < rows; i++) {
       const auto here = hn::Set(dp, static_cast<P>(i));
@@ -630,8 +630,8 @@ struct Order {
         const V<T> v = hn::LoadU(d, x + i * stride + j), b = hn::LoadU(d, best + j);
         const auto better = beats<kMax>(v, b);
         hn::StoreU(hn::IfThenElse(better, v, b), d, best + j);
-        hn::StoreU(hn::IfThenElse(hn::RebindMask(dp, better), here, hn::LoadU(dp, place + j)), dp,
-                   place + j);
+        hn::StoreU(hn::IfThenElse(hn::RebindMask(dp, better), here, hn::LoadU(dp, index + j)), dp,
+                   index + j);
       }
     }
     for (; j < n && rows > 1; j++) {
@@ -639,14 +639,14 @@ struct Order {
         const T v = x[i * stride + j], b = best[j];
         if ((kMax ? v <= b : v >= b) || b != b) continue;
         best[j] = v;
-        place[j] = static_cast<P>(i);
+        index[j] = static_cast<P>(i);
       }
     }
   }
   static T max(const T* x, int64_t n) { return extreme<true>(x, n); }
   static T min(const T* x, int64_t n) { return extreme<false>(x, n); }
-  static constexpr OrderTable<T> kTable{max,  min,          columns<true>, columns<false>,
-                                        find, places<true>, places<false>};
+  static constexpr OrderTable<T> kTable{
+      max, min, columns<true>, columns<false>, find, arg_best<true>, arg_best<false>};
 };
 
 // A row may be a whole tensor: a long one is worked on in slices, between which it is looked for an

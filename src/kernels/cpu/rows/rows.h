@@ -82,13 +82,13 @@ struct RowTable {
 template <class T>
 const RowTable<T>& row_table();
 
-// A place among kMaxPlaces, as wide as T.
+// An index below kMaxOrderIndices, as wide as T.
 template <class T>
-using OrderPlace =
+using OrderIndex =
     std::conditional_t<sizeof(T) == 1, int8_t,
                        std::conditional_t<sizeof(T) == 2, int16_t,
                                           std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
-inline constexpr int64_t kMaxPlaces = 127;
+inline constexpr int64_t kMaxOrderIndices = 127;
 
 // Order on any real type: the vector parts of amax, amin, argmax and argmin.
 template <class T>
@@ -100,12 +100,12 @@ struct OrderTable {
   void (*min_columns)(T* acc, const T* x, int64_t n, int64_t rows, int64_t stride);
   // The first i with x[i] == value (both NaN count as equal); n when there is none.
   int64_t (*find)(const T* x, T value, int64_t n);
-  // best[j] = max over i < rows of x[i * stride + j], place[j] the first i where it stands; rows in
-  // 1 ... kMaxPlaces.
-  void (*place_max)(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
-                    int64_t stride);
-  void (*place_min)(T* best, OrderPlace<T>* place, const T* x, int64_t n, int64_t rows,
-                    int64_t stride);
+  // best[j] = max over i < rows of x[i * stride + j], index[j] the first i where it stands; rows in
+  // 1 ... kMaxOrderIndices.
+  void (*argmax)(T* best, OrderIndex<T>* index, const T* x, int64_t n, int64_t rows,
+                 int64_t stride);
+  void (*argmin)(T* best, OrderIndex<T>* index, const T* x, int64_t n, int64_t rows,
+                 int64_t stride);
 };
 // T: float, double, uint8_t, int8_t, int16_t, int32_t, int64_t
 template <class T>

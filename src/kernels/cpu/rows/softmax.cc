@@ -35,26 +35,26 @@ Shape shape_of(const View& x, int64_t dim) {
   return s;
 }
 
-// Row x, which begins at `offset`, into `out`; `room` holds a row. `fetch(i, m)` asks for what is
-// read after elements i ... i + m.
-template <class T, class Fetch>
-void softmax_row(RowBuffer<T>& out, int64_t offset, const T* x, T* room, int64_t n, bool log,
-                 const Fetch& fetch) {
+// Row x, which begins at `offset`, into `out`; `scratch` holds a row. `prefetch(i, m)` asks for
+// what is read after elements i ... i + m.
+template <class T, class Prefetch>
+void softmax_row(RowBuffer<T>& out, int64_t offset, const T* x, T* scratch, int64_t n, bool log,
+                 const Prefetch& prefetch) {
   const RowTable<T>& t = row_table<T>();
   const T high = t.max(x, n);
   // With a NaN, or inf - inf, the sum is NaN and with it every element.
   const bool finite = std::isfinite(high);
   const T sum = !finite ? std::numeric_limits<T>::quiet_NaN()
                 : log   ? t.exp_sum(x, high, n)
-                        : t.exp_row(room, x, high, n);
+                        : t.exp_row(scratch, x, high, n);
   out.write(offset, n, [&](T* y, int64_t i, int64_t m) {
-    fetch(i, m);
+    prefetch(i, m);
     if (!finite)
       std::fill_n(y, m, sum);
     else if (log)  // the maximum first: beside a large one the logarithm would be lost
       t.centered(y, x + i, high, T(1), -std::log(sum), m);
     else
-      t.affine(y, room + i, T(1) / sum, T(0), m);
+      t.affine(y, scratch + i, T(1) / sum, T(0), m);
   });
 }
 
@@ -145,11 +145,11 @@ void run(const View& out, const View& self, int64_t dim, bool log) {
     const bool streamed = stream_rows<T>(2 * self.numel * item_size(out.dtype), s.n);
     over_rows(s, [&](int64_t begin, int64_t end) {
       RowBuffer<T> x(self, s.n), y(out, s.n, streamed);
-      const Scratch<T> room(streamed && !log ? s.n : 0);
+      const Scratch<T> scratch(streamed && !log ? s.n : 0);
       for (int64_t i = begin * s.n; i < end * s.n; i += s.n) {
-        softmax_row(y, i, x.read(i, s.n), streamed ? room.data() : y.open(i), s.n, log,
+        softmax_row(y, i, x.read(i, s.n), streamed ? scratch.data() : y.open(i), s.n, log,
                     [&](int64_t k, int64_t m) {
-                      if (streamed) x.fetch(i + s.n + k, m);
+                      if (streamed) x.prefetch(i + s.n + k, m);
                     });
       }
     });
@@ -240,8 +240,8 @@ void run_backward(const View& out, const View& gy, const View& y, int64_t dim, b
       const T sum = log ? static_cast<T>(t.sum(g, s.n)) : t.dot(g, v, s.n);
       os.write(i, s.n, [&](T* o, int64_t k, int64_t m) {
         if (streamed) {
-          gs.fetch(i + s.n + k, m);
-          ys.fetch(i + s.n + k, m);
+          gs.prefetch(i + s.n + k, m);
+          ys.prefetch(i + s.n + k, m);
         }
         (log ? t.log_softmax_backward : t.softmax_backward)(o, g + k, v + k, sum, m);
       });

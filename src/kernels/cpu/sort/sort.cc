@@ -1,7 +1,7 @@
 // sort, topk, kthvalue, median and mode along one dimension.
 //
 // Elements become unsigned keys whose order is theirs (NaN above everything; all bits inverted for
-// descending order), paired with their places. Pairs are distinct, so every algorithm is stable:
+// descending order), paired with their indices. Pairs are distinct, so every algorithm is stable:
 // short lines are sorted by comparison, long ones by radix, one pass a byte, where bytes that all
 // keys share cost nothing; long lines of integers by as few passes as their range needs.
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
-#include "kernels/cpu/sort/radix.h"
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
+#include "kernels/cpu/sort/radix.h"
 #include "taeda/tensor.h"
 
 namespace taeda::cpu {
@@ -30,22 +30,22 @@ constexpr int kMaxRounds = 64;       // a bound for lines made to defeat the cho
 constexpr int64_t kFew = 16;         // up to this many smallest elements are found by insertion
 constexpr size_t kAtOnce = 1 << 18;  // so many are not worth a look for an interrupt
 
-// A key and its place in one number, where the key has 32 bits; else side by side.
+// A key and its index in one number, where the key has 32 bits; else side by side.
 struct Narrow {
   using Key = uint32_t;
   uint64_t bits;
-  static Narrow make(Key key, uint32_t place) { return {static_cast<uint64_t>(key) << 32 | place}; }
+  static Narrow make(Key key, uint32_t index) { return {static_cast<uint64_t>(key) << 32 | index}; }
   Key key() const { return static_cast<Key>(bits >> 32); }
-  int64_t place() const { return static_cast<int64_t>(bits & 0xffffffffu); }
+  int64_t index() const { return static_cast<int64_t>(bits & 0xffffffffu); }
   friend bool operator<(const Narrow& a, const Narrow& b) { return a.bits < b.bits; }
 };
 struct Wide {
   using Key = uint64_t;
   uint64_t high;
   uint32_t low;
-  static Wide make(Key key, uint32_t place) { return {key, place}; }
+  static Wide make(Key key, uint32_t index) { return {key, index}; }
   Key key() const { return high; }
-  int64_t place() const { return low; }
+  int64_t index() const { return low; }
   friend bool operator<(const Wide& a, const Wide& b) {
     return a.high != b.high ? a.high < b.high : a.low < b.low;
   }
@@ -84,15 +84,15 @@ void move_by_digit(const Pair* from, Pair* to, int64_t n, std::array<uint32_t, 2
   });
 }
 
-// By key alone where the pairs lie in the order of their places.
+// By key alone where the pairs lie in the order of their indices.
 template <class Pair>
-void radix_sort(Pair* pairs, size_t n, Pair* scratch, bool ordered_by_place) {
-  constexpr size_t kPasses = sizeof(typename Pair::Key), kPlacePasses = sizeof(uint32_t);
+void radix_sort(Pair* pairs, size_t n, Pair* scratch, bool ordered_by_index) {
+  constexpr size_t kPasses = sizeof(typename Pair::Key), kIndexPasses = sizeof(uint32_t);
   const auto length = static_cast<int64_t>(n);
   Pair *from = pairs, *to = scratch;
-  for (size_t pass = 0; pass < kPlacePasses && !ordered_by_place; pass++) {
+  for (size_t pass = 0; pass < kIndexPasses && !ordered_by_index; pass++) {
     const auto digit = [shift = static_cast<unsigned>(8 * pass)](const Pair& p) {
-      return static_cast<uint32_t>(p.place()) >> shift & 255;
+      return static_cast<uint32_t>(p.index()) >> shift & 255;
     };
     std::array<uint32_t, 256> count{};
     in_slices(length, [&](int64_t begin, int64_t end) {
@@ -160,9 +160,9 @@ struct Line {
   T& operator[](int64_t i) const { return data[i * stride]; }
 };
 
-// Sorts a line of integers whose keys span so few bits that key and place fit into one number: less
+// Sorts a line of integers whose keys span so few bits that key and index fit into one number: less
 // memory to move, and passes only over bits that differ. Returns whether they did.
-bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> places, int64_t n,
+bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> indices, int64_t n,
                  bool descending) {
   const uint64_t flip = descending ? ~uint64_t{} : 0;
   const auto key = [=](int64_t i) { return key_of(x[i]) ^ flip; };
@@ -174,20 +174,20 @@ bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> plac
     }
   });
   const auto key_bits = static_cast<unsigned>(std::bit_width(most - least));
-  const auto place_bits = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(n - 1)));
-  if (key_bits + place_bits > 64) return false;
+  const auto index_bits = static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(n - 1)));
+  if (key_bits + index_bits > 64) return false;
   const cpu::Scratch<uint64_t> packed(2 * n);
   parallel_for(0, n, kWork, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++)
-      packed[i] = (key(i) - least) << place_bits | static_cast<uint64_t>(i);
+      packed[i] = (key(i) - least) << index_bits | static_cast<uint64_t>(i);
   });
   const uint64_t* const sorted =
-      radix_sort_bits(packed.data(), packed.data() + n, n, place_bits, key_bits);
-  const uint64_t place_mask = (uint64_t{1} << place_bits) - 1;
+      radix_sort_bits(packed.data(), packed.data() + n, n, index_bits, key_bits);
+  const uint64_t index_mask = (uint64_t{1} << index_bits) - 1;
   parallel_for(0, n, kWork, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
-      values[i] = value_of<int64_t>(((sorted[i] >> place_bits) + least) ^ flip);
-      places[i] = static_cast<int64_t>(sorted[i] & place_mask);
+      values[i] = value_of<int64_t>(((sorted[i] >> index_bits) + least) ^ flip);
+      indices[i] = static_cast<int64_t>(sorted[i] & index_mask);
     }
   });
   return true;
@@ -291,7 +291,7 @@ struct Work {
   void select_smallest(const View& x, int64_t offset, int64_t stride, bool descending, int64_t k) {
     using Pair = PairOf<T>;
     read(x, offset, stride);
-    const int64_t room = std::max<int64_t>(4 * k, 256);
+    const int64_t capacity = std::max<int64_t>(4 * k, 256);
     int64_t count = 0;
     Pair worst = Pair::make(static_cast<typename Pair::Key>(~typename Pair::Key{}), ~uint32_t{});
     in_slices(n_, [&](int64_t begin, int64_t end) {
@@ -301,7 +301,7 @@ struct Work {
                                      static_cast<uint32_t>(i));
         if (!(pair < worst)) continue;
         pairs[count++] = pair;
-        if (count == room) {
+        if (count == capacity) {
           keep_smallest(count, k);
           count = k;
           worst = *std::max_element(pairs, pairs + k);
@@ -333,7 +333,7 @@ struct Work {
       const auto n = static_cast<size_t>(stop);
       for (size_t i = std::max(k, static_cast<size_t>(begin)); i < n;) {
         // Most elements come after the k-th so far: they are passed over many at a time.
-        const T worst = values[best[k - 1].place()];
+        const T worst = values[best[k - 1].index()];
         while (i + kGlance <= n && none_before(values + i, worst, descending)) i += kGlance;
         for (const size_t end = std::min(n, i + kGlance); i < end; i++) {
           const Pair p = pair(i);
@@ -378,30 +378,30 @@ struct Work {
   }
   void sort() { sort_front(n_, true); }
   // Sorts the first `count` pairs.
-  void sort_front(int64_t count, bool ordered_by_place) {
+  void sort_front(int64_t count, bool ordered_by_index) {
     const auto n = static_cast<size_t>(count);
     if (n < kRadixFrom)
       std::sort(pairs, pairs + n);
     else
-      radix_sort(pairs, n, other(), ordered_by_place);
+      radix_sort(pairs, n, other(), ordered_by_index);
   }
-  // The first `count` pairs as values and places.
-  void store(const View& out, const View& places, int64_t offset, int64_t stride,
-             int64_t place_offset, int64_t place_stride, int64_t count, bool descending) {
+  // The first `count` pairs as values and indices.
+  void store(const View& out, const View& indices, int64_t offset, int64_t stride,
+             int64_t index_offset, int64_t index_stride, int64_t count, bool descending) {
     const bool direct = out.dtype == kDTypeOf<T>;
     if (!direct && !sorted_.data()) sorted_ = Scratch<T>(n_);
     T* const to = direct ? out.as<T>() + offset : sorted_.data();
     const int64_t step = direct ? stride : 1;
-    int64_t* const p = places.as<int64_t>() + place_offset;
+    int64_t* const p = indices.as<int64_t>() + index_offset;
     in_slices(count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {
         const auto& pair = pairs[i];
-        p[i * place_stride] = pair.place();
+        p[i * index_stride] = pair.index();
         if constexpr (std::is_integral_v<T>) {  // the key is as good, and at hand
           const auto key = pair.key();
           to[i * step] = value_of<T>(descending ? static_cast<decltype(key)>(~key) : key);
         } else {
-          to[i * step] = values[pair.place()];
+          to[i * step] = values[pair.index()];
         }
       }
     });
@@ -583,7 +583,7 @@ void nanmedian_dim(const View& values, const View& indices, const View& self, in
   });
 }
 
-// The smallest of the most frequent values, and the place of its last occurrence.
+// The smallest of the most frequent values, and the index of its last occurrence.
 void mode(const View& values, const View& indices, const View& self, int64_t dim, bool) {
   const int64_t n = size_along(self, dim);
   if (values.numel == 0) return;
