@@ -37,10 +37,10 @@ from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
 from table import Row
 
 SUITES = [
-    "import", "tiny", "kernels", "demo", "models", "bf16", "company", "threads", "memory",
+    "import", "tiny", "kernels", "demo", "models", "bf16", "contention", "threads", "memory",
     "size", "build",
 ]  # fmt: skip
-COMPANY = ["convnet", "gpt"]  # the models trained while another process computes
+CONTENTION = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
 PROCESSES = {"resnet50": 5}  # that train a model, 3 for others: PyTorch's differ most by this one
 MODELS = [
@@ -245,10 +245,10 @@ def busy_core() -> Iterator[None]:
         other.wait()
 
 
-def measure_company(repetitions: int) -> list[Row]:
+def measure_contention(repetitions: int) -> list[Row]:
     """Training on all cores while one of them is shared; time for an image or a token."""
     rows = []
-    for name in COMPANY:
+    for name in CONTENTION:
         with busy_core():
             rates = measure_model(name, thread_counts()[-1], min(repetitions, 3))
         ours, theirs = ([1e6 / rates[f]] for f in FRAMEWORKS)
@@ -401,7 +401,7 @@ def main() -> int:
         "demo": measure_demo,
         "models": lambda n: measure_models(n, wanted(MODELS)),
         "bf16": lambda n: measure_models(n, wanted(BF16_TRAINING)),
-        "company": measure_company,
+        "contention": measure_contention,
         "threads": measure_threads,
         "memory": measure_memory,
         "size": measure_size,

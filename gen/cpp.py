@@ -56,9 +56,7 @@ def internal_parameters(op: Op) -> str:
     return "KeySet keys, " + into + parameters(op.sig)
 
 
-def internal_names(
-    op: Op, keys: str = "keys", into: str = "into", recorded: bool = False
-) -> str:
+def internal_names(op: Op, keys: str = "keys", into: str = "into", recorded: bool = False) -> str:
     """The arguments of a call to a layer below; what a recorded call sets is true there."""
     middle = [into] if op.body == "pointwise" else []
     args = ("true" if recorded and a.name in op.recorded else a.name for a in op.sig.args)

@@ -77,11 +77,11 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
   return {gx, gw, gb};
 }
 
-std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped(const Tensor& input, const Tensor& weight,
-                                                       const Tensor& bias, double eps,
-                                                       double ceiling) {
+std::tuple<Tensor, Tensor, Tensor> _batch_norm_train_relu(const Tensor& input, const Tensor& weight,
+                                                          const Tensor& bias, double eps,
+                                                          double ceiling) {
   const Tensor x = in_layout_of(input, input);
-  if (!cpu::batch_norm_clamps(view_of(x))) {
+  if (!cpu::batch_norm_fuses_relu(view_of(x))) {
     const auto [y, mean, var] = _batch_norm_train(x, weight, bias, eps);
     return {op::hardtanh(y, Scalar(0.0), Scalar(ceiling)), mean, var};
   }
@@ -92,11 +92,11 @@ std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped(const Tensor& input, cons
   return {out, mean, var};
 }
 
-std::tuple<Tensor, Tensor, Tensor> _batch_norm_clamped_backward(
+std::tuple<Tensor, Tensor, Tensor> _batch_norm_train_relu_backward(
     const Tensor& gy, const Tensor& y, const Tensor& input, const Tensor& weight,
     const Tensor& bias, const Tensor& mean, const Tensor& var, double eps, double ceiling) {
   const Tensor x = in_layout_of(input, input);
-  if (!cpu::batch_norm_clamps(view_of(x)))
+  if (!cpu::batch_norm_fuses_relu(view_of(x)))
     return batch_norm_backward(op::hardtanh_backward(gy, y, Scalar(0.0), Scalar(ceiling)), x,
                                weight, mean, var, true, eps);
   Tensor gw = empty_channels(x, weight_dtype(x, weight)),

@@ -146,7 +146,7 @@ class _BatchNorm(_NormBase):
             and input.numel() > self.num_features
             and not _has_torch_function_variadic(input)
         ):
-            return taeda._batch_norm_activated(
+            return taeda._batch_norm_relu(
                 input, *running, self.weight, self.bias, factor, self.eps, ceiling
             )
         result = F.batch_norm(input, *running, self.weight, self.bias, use_batch, factor, self.eps)

@@ -13,7 +13,7 @@ from taeda import Tensor
 from taeda.nn.parameter import Parameter
 
 from ._errors import note_module
-from ._joined import CEILINGS, NORMS, can_join, is_plain
+from ._fusion import CEILINGS, NORMS, can_fuse, is_plain
 from .batchnorm import _BatchNorm
 from .module import Module, _addindent
 
@@ -28,12 +28,12 @@ def _wrap_index(idx: Any, size: int) -> int:
 
 
 def _call_in_turn(modules: Iterable[Module], input: Any) -> Any:
-    before: Module | None = None  # not called yet: the next one may be joined to it
+    before: Module | None = None  # not called yet: the next one may be fused with it
     for module in modules:
         kind = type(module)
         if before is not None:
-            if kind in CEILINGS and can_join(_last_of(before), module):
-                input = _call_clamped(before, input, CEILINGS[kind])
+            if kind in CEILINGS and can_fuse(_last_of(before), module):
+                input = _call_fused(before, input, CEILINGS[kind])
                 before = None
                 continue
             input = before(input)
@@ -52,12 +52,12 @@ def _last_of(module: Module) -> Module:
     return module
 
 
-def _call_clamped(module: Module, input: Any, ceiling: float) -> Any:
-    """``module(input)``, which ends in a batch norm, clamped to ``[0, ceiling]``."""
+def _call_fused(module: Module, input: Any, ceiling: float) -> Any:
+    """``module(input)``, which ends in a batch norm, with its ReLU: clamped to ``[0, ceiling]``."""
     try:
         if type(module) is Sequential:
             *others, last = module._modules.values()
-            return _call_clamped(last, _call_in_turn(others, input), ceiling)
+            return _call_fused(last, _call_in_turn(others, input), ceiling)
         assert isinstance(module, _BatchNorm)
         return module._normalize(input, ceiling)
     except Exception as error:

@@ -4,10 +4,10 @@
 // columns. That is how B's panels are packed for the next product, so weights are used as they are
 // computed, and maxima and sums over keys are taken in all lanes at once.
 //
-//   S = scale K Q^T, P = exp(S - max), O^T = V^T P / sum P; max, sum and O are corrected when a
-//   later block has a larger score
-//   P = exp(S - logsumexp), gP = V gO^T, gS = P (gP - sum(gO O))
-//   gQ^T = scale K^T gS, gK = scale gS Q, gV = P gO
+//   S = scale K Q^T, P = exp(S - max), O^T = V^T P / sum P, with online softmax: the running max
+//   and sum, and O, are corrected when a later block has a larger score (Dao et al. 2022) P = exp(S
+//   - logsumexp), gP = V gO^T, gS = P (gP - sum(gO O)) gQ^T = scale K^T gS, gK = scale gS Q, gV = P
+//   gO
 #include "kernels/cpu/attention/attention.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Convolutions of the types that oneDNN does not take: the windows of a sample are unfolded into a
+// Convolutions of the types that oneDNN does not take, by im2col: the windows of a sample become a
 // matrix (channels * kernel) x (positions), and a matrix product does the rest. Samples are dealt
 // out to threads.
 #include <algorithm>

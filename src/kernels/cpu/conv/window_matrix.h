@@ -1,5 +1,5 @@
-// The windows of one image as a matrix (channels * kernel positions) x (window positions), and the
-// adjoint.
+// im2col and its adjoint, col2im: the windows of one image as a matrix (channels * kernel
+// positions) x (window positions).
 #pragma once
 
 #include <algorithm>

@@ -89,12 +89,12 @@ T scale_of(T weight, T var, double eps) {
   return static_cast<T>(weight / std::sqrt(static_cast<double>(var) + eps));
 }
 
-// The result's piece, clamped if there is a ceiling.
+// The result's piece, with ReLU or ReLU6 fused if there is a ceiling.
 template <class T>
 void normalize_piece(T* out, const T* x, T mean, T scale, T bias, std::optional<double> ceiling,
                      int64_t n) {
   if (ceiling)
-    row_table<T>().clamped(out, x, mean, scale, bias, static_cast<T>(*ceiling), n);
+    row_table<T>().affine_relu(out, x, mean, scale, bias, static_cast<T>(*ceiling), n);
   else
     row_table<T>().centered(out, x, mean, scale, bias, n);
 }
@@ -292,7 +292,7 @@ class Gradient {
     const bool streamed = gx.present && stream_pieces<T>(x_, 3, s_.positions);
     RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece, streamed);
     T masked[kPiece];
-    // gy, or 0 where the result was clamped and did not depend on x.
+    // gy, or 0 where the fused ReLU cut the result off.
     const auto gradient = [&](int64_t c, int64_t at, const T* x, int64_t n) -> const T* {
       const T* g = gs.read(at, n);
       if (!ceiling_) return g;
@@ -382,7 +382,7 @@ void batch_norm_backward(const View& gx, const View& gw, const View& gb, const V
     Gradient<decltype(t)>(gy, x, weight, bias, mean, var, training, eps, ceiling).run(gx, gw, gb);
   });
 }
-bool batch_norm_clamps(const View& x) {
+bool batch_norm_fuses_relu(const View& x) {
   return (x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64) && x.numel > 0 &&
          !shape_of(x).channels_last;
 }

@@ -298,7 +298,7 @@ struct Rows {
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset);
     each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::Sub(load(x), c), a, b); });
   }
-  static void clamped(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n) {
+  static void affine_relu(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n) {
     const Tag<T> d;
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset),
                top = hn::Set(d, ceiling), zero = hn::Zero(d);
@@ -732,7 +732,7 @@ const RowTable<T>* rows() {
                                      Long<&R::subtract>::run,
                                      Long<&R::affine>::run,
                                      Long<&R::centered>::run,
-                                     Long<&R::clamped>::run,
+                                     Long<&R::affine_relu>::run,
                                      Long<&R::masked>::run,
                                      Long<&R::affine_rows>::run,
                                      Long<&R::softmax_backward>::run,

@@ -47,7 +47,7 @@ struct RowTable {
   // out[i] = (x[i] - center) * scale + offset: exact where x is the center
   void (*centered)(T* out, const T* x, T center, T scale, T offset, int64_t n);
   // the same z, as min(max(z, 0), ceiling); gy[i] where 0 < z < ceiling (or z is NaN), else 0
-  void (*clamped)(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n);
+  void (*affine_relu)(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n);
   void (*masked)(T* out, const T* gy, const T* x, T center, T scale, T offset, T ceiling,
                  int64_t n);
   // out[i] = (x[i] - center) * scale * weight[i] + bias[i]

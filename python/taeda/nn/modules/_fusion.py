@@ -32,7 +32,7 @@ def is_plain(module: Module) -> bool:
     )
 
 
-def can_join(norm: Module, activation: Module) -> bool:
+def can_fuse(norm: Module, activation: Module) -> bool:
     """Whether a norm (any module) and a member of CEILINGS can be one call."""
     return (
         type(norm) in NORMS
