@@ -1,9 +1,16 @@
 // Data sets and loading in batches.
 //
-//   auto train = data::mnist("/data/fashion-mnist", /*train=*/true);
-//   data::DataLoader loader(train, {.batch_size = 64, .shuffle = true, .workers = 2});
-//   for (const auto& [x, y] : loader) { ... }
+//   const Tensor x = arange(10).view({5, 2}), y = arange(5);
+//   data::DataLoader loader(data::TensorDataset(x, y), {.batch_size = 2});
+//   assert(loader.size() == 3);
+//   int64_t rows = 0;
+//   for (const auto& [inputs, targets] : loader) {
+//     assert(inputs.size(1) == 2 && inputs.size(0) == targets.size(0));
+//     rows += targets.size(0);
+//   }
+//   assert(rows == 5);
 //
+// data::mnist(folder, train) reads MNIST and Fashion-MNIST; other data sets derive from Dataset.
 // Shuffling draws from the default generator as torch.utils.data.DataLoader does: the same seed
 // gives the same order.
 #pragma once
@@ -16,22 +23,27 @@
 
 namespace taeda::data {
 
-// An example, or a batch of them stacked along a new first dimension.
+// An example, or a batch of them stacked along a new first dimension. Either tensor may be
+// undefined in all examples of a data set.
 struct Example {
   Tensor data, target;
 };
 
+// Examples by index. One object serves every worker of a loader, so get() must not change it.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
-  // Called by several worker threads at once; `index` is in [0, size()).
+  // Called by several worker threads at once; `index` is in [0, size()). What it throws reaches
+  // the program where the batch is asked for.
   virtual Example get(int64_t index) const = 0;
-  // The examples of `indices`, stacked. The default calls get() for each.
+  // The examples of `indices`, stacked. The default calls get() for each; a data set that has its
+  // examples in one tensor gathers them at once.
   virtual Example get_batch(Span<const int64_t> indices) const;
 };
 
-// Rows of tensors of equal length: example i is (data[i], target[i]).
+// Rows of tensors of equal length: example i is (data[i], target[i]). ValueError for lengths that
+// differ.
 class TensorDataset final : public Dataset {
  public:
   TensorDataset(Tensor data, Tensor target);
@@ -43,14 +55,18 @@ class TensorDataset final : public Dataset {
 
 struct LoaderOptions {
   int64_t batch_size = 1;
-  bool shuffle = false;
+  bool shuffle = false;    // a new order for each pass, drawn from the default generator
   bool drop_last = false;  // leave out a last batch that is not full
   int workers = 0;         // threads that prepare batches ahead; 0: batches are made when asked for
   int prefetch = 2;        // batches ahead for each worker
 };
 
+// Batches of a data set, in order or shuffled. Passes share nothing but the data set, so several
+// may run at once; with workers, batches arrive in the order that no workers would give.
 class DataLoader {
  public:
+  // ValueError for a null data set, a batch size or a number of batches ahead below 1, and for a
+  // negative number of workers.
   template <class D>
     requires std::is_base_of_v<Dataset, D>
   explicit DataLoader(D dataset, LoaderOptions options = {})
@@ -85,8 +101,8 @@ class DataLoader {
   LoaderOptions options_;
 };
 
-// An array in the IDX format of MNIST, plain or gzipped. RuntimeError for files that cannot be read
-// or are damaged.
+// An array in the IDX format of MNIST, plain or gzipped: the file's dtype and sizes. RuntimeError
+// for files that cannot be read or are damaged; memory is taken only as the file has the data.
 Tensor read_idx(const std::string& path);
 
 // MNIST's four files (train-images-idx3-ubyte and so on, plain or with .gz) in `folder`, which

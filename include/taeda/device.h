@@ -1,5 +1,8 @@
 // Where a tensor lives. `meta` tensors have shape, dtype and no data: operators on them compute
-// shapes only.
+// shapes only. Tensors of one call lie on one device.
+//
+//   const Tensor x = empty({1 << 20, 1 << 20}, Device::parse("meta"));
+//   assert(x.matmul(x).size(0) == 1 << 20);   // costs nothing
 #pragma once
 
 #include <cstdint>
@@ -8,6 +11,7 @@
 
 namespace taeda {
 
+// Types of devices; the order is that of the dispatch tables' columns.
 enum class DeviceType : uint8_t { kCPU, kMeta, kCUDA };
 
 struct Device {
@@ -16,13 +20,15 @@ struct Device {
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int8_t index = -1) : type(type), index(index) {}
-  // Parses "cpu", "meta", "cuda", "cuda:1"; RuntimeError otherwise.
+  // Parses "cpu", "meta", "cuda", "cuda:1"; RuntimeError, naming the text, otherwise. Whether the
+  // machine has such a device is found out where memory is asked for.
   static Device parse(std::string_view text);
   constexpr bool is_cpu() const { return type == DeviceType::kCPU; }
   constexpr bool is_meta() const { return type == DeviceType::kMeta; }
   friend constexpr bool operator==(Device a, Device b) = default;
 };
 
+// What parse() reads: "cpu", "cuda:1".
 std::string to_text(Device device);
 
 }  // namespace taeda

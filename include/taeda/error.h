@@ -4,6 +4,14 @@
 // cond is false; the variants below raise the type that PyTorch raises in Python for the same
 // mistake. A message names the operator, the argument, what was expected and what was given.
 // Nothing is formatted unless the check fails.
+//
+//   try {
+//     ones({2, 3}) + ones({4});
+//   } catch (const Error& error) {
+//     assert(error.kind() == ErrorKind::kRuntime);
+//     assert(std::string(error.what()).find("must match") != std::string::npos);
+//   }
+//   assert(format("{} of {}", 2, true) == "2 of True");
 #pragma once
 
 #include <cstdint>
@@ -28,6 +36,8 @@ enum class ErrorKind : uint8_t {
   kAssertion,    // what PyTorch raises where there is no CUDA device
 };
 
+// what() is PyTorch's message where PyTorch has the error. Only std::bad_alloc of small objects and
+// what a program's own callbacks throw leave the library beside it.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -78,6 +88,7 @@ std::string format(std::string_view format, const Args&... args) {
   return detail::format_parts(format, {detail::text_of(args)...});
 }
 
+// Throws an Error whose message is format(message, args...).
 template <class... Args>
 [[noreturn, gnu::noinline, gnu::cold]] void fail(ErrorKind kind, std::string_view message,
                                                  const Args&... args) {
@@ -86,6 +97,8 @@ template <class... Args>
 
 }  // namespace taeda
 
+// Each throws unless the condition holds: RuntimeError, ValueError, IndexError, TypeError,
+// NotImplementedError, or the ErrorKind given. The arguments are a format and what it shows.
 #define TD_CHECK_AS(kind, cond, ...)    \
   do {                                  \
     if (!(cond)) [[unlikely]]           \

@@ -19,6 +19,15 @@ namespace taeda {
 
 class Mt19937;
 
+// One stream of random numbers; the same seed gives the same numbers on every machine and for every
+// number of threads. Copies are made by clone() only.
+//
+//   manual_seed(1);
+//   const Tensor a = rand({4});
+//   manual_seed(1);
+//   assert(equal(a, rand({4})));
+//   const Ref<Generator> copy = default_generator().clone();
+//   assert(equal(copy->get_state(), default_generator().get_state()));
 class Generator : public RefCounted {
  public:
   static constexpr uint64_t kDefaultSeed = 67280421310721;

@@ -5,8 +5,11 @@
 // are NumPy's and PyTorch's; the Python bindings use the same functions.
 //
 //   using namespace taeda::indexing;
-//   Tensor corner = x.index({Ellipsis, Slice(None, 2), Slice(-2, None)});
-//   x.index_put_({x > 1.0}, 1.0);
+//   Tensor x = arange(12).view({3, 4});
+//   assert(equal(x.index({Ellipsis, Slice(-2, None)})[0], tensor({2, 3})));
+//   x.index_put_({x > 5}, 5);                            // Python's x[x > 5] = 5
+//   assert(x.index({2, 3}).item<int64_t>() == 5);
+//   assert(x.index({Slice(None, None, 2), None}).sizes() == IntSpan({2, 1, 4}));
 #pragma once
 
 #include <concepts>
@@ -17,6 +20,7 @@
 
 namespace taeda::indexing {
 
+// A new dimension of size 1 in an index; an end that is left out in a Slice.
 inline constexpr std::nullopt_t None = std::nullopt;
 inline constexpr struct EllipsisType {
 } Ellipsis;
@@ -29,6 +33,8 @@ struct Slice {
       : start(start.value_or(0)), stop(stop.value_or(kEnd)), step(step.value_or(1)) {}
 };
 
+// One index; every kind converts to it, so that braces hold a mixture. A bool tensor is a mask over
+// as many dimensions as it has, an integer tensor indices into one.
 class TensorIndex {
  public:
   enum class Kind : uint8_t { kNone, kEllipsis, kInteger, kBool, kSlice, kTensor };

@@ -30,12 +30,18 @@ enum class Key : uint8_t {
 };
 inline constexpr int kNumKeys = 11;
 
+// A set of keys, one bit each.
+//
+//   const KeySet keys = KeySet(Key::kCPU) | Key::kAutograd;
+//   assert(keys.has(Key::kAutograd) && keys.highest() == static_cast<int>(Key::kAutograd));
+//   assert(keys - Key::kAutograd == KeySet(Key::kCPU));
 class KeySet {
  public:
   constexpr KeySet() = default;
   constexpr KeySet(Key key) : bits_(1u << static_cast<int>(key)) {}
   constexpr bool has(Key key) const { return bits_ >> static_cast<int>(key) & 1u; }
   constexpr bool empty() const { return bits_ == 0; }
+  // The key with the highest priority as a number, -1 of the empty set.
   constexpr int highest() const { return std::bit_width(bits_) - 1; }
   friend constexpr KeySet operator|(KeySet a, KeySet b) { return KeySet(a.bits_ | b.bits_); }
   friend constexpr KeySet operator&(KeySet a, KeySet b) { return KeySet(a.bits_ & b.bits_); }

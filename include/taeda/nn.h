@@ -6,6 +6,8 @@
 //     Tensor forward(const Tensor& x) const override { return output(relu(hidden(x))); }
 //   };
 //   Net net;
+//   assert(net(rand({3, 784})).sizes() == IntSpan({3, 10}));
+//   assert(net.named_parameters()[0].first == "hidden.weight");
 //   optim::Adam adam(net.parameters());
 //
 // A module is a handle, as a Tensor is: copies name the same parameters and the same training flag.
@@ -28,6 +30,8 @@ namespace taeda::nn {
 // Tensors by name, in the order of registration: "0.weight", "0.bias", ...
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
+// Parameters, buffers (tensors that are state and not trained) and child modules, by name. A name
+// in lists has its parents' before it, with dots: "features.0.weight".
 class Module {
  public:
   Module();
@@ -40,9 +44,13 @@ class Module {
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
 
-  // Parameters and buffers, detached. load_state_dict copies values into the tensors in place;
-  // RuntimeError for sizes that differ, and, when `strict`, for names that are missing or not
-  // expected.
+  // Parameters and buffers, detached: what save() writes. load_state_dict copies values into the
+  // tensors in place, converting dtypes; RuntimeError that lists all sizes that differ and, when
+  // `strict`, all names that are missing or not expected.
+  //
+  //   nn::Linear a(2, 3), b(2, 3);
+  //   b.load_state_dict(a.state_dict());
+  //   assert(equal(a.weight, b.weight));
   NamedTensors state_dict() const;
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
@@ -52,15 +60,18 @@ class Module {
   void eval() { train(false); }
   bool is_training() const;
 
-  // Converts floating parameters and buffers, keeping the tensor objects.
+  // Converts floating parameters and buffers, keeping the tensor objects, so that optimizers go on
+  // with them. TypeError for integer dtypes.
   void to(DType dtype);
+  // Of all parameters; false freezes them.
   void requires_grad_(bool value = true);
-  // Drops all gradients.
+  // Drops all gradients: grad() is undefined until the next backward.
   void zero_grad();
 
  protected:
-  // Register under `name` and return what was registered. ValueError for names that are taken,
-  // empty or have a dot.
+  // Register under `name` and return what was registered, as a member's initializer. An undefined
+  // parameter is none (a bias that is left out). ValueError for names that are taken, empty or have
+  // a dot, and for a module that is added to itself.
   Tensor add_parameter(std::string_view name, Tensor value);
   Tensor add_buffer(std::string_view name, Tensor value);
   template <class M>
@@ -75,7 +86,7 @@ class Module {
   std::shared_ptr<State> state_;
 };
 
-// A module of one tensor in, one tensor out.
+// A module of one tensor in, one tensor out. Others are classes with whatever function suits them.
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
@@ -97,6 +108,7 @@ class Sequential final : public Layer {
   size_t size() const { return layers_->size(); }
   const Layer& operator[](size_t i) const { return *layers_->at(i); }
   using Layer::operator();
+  // The last layer's result; x itself without layers.
   Tensor forward(const Tensor& x) const override;
 
  private:
@@ -112,7 +124,11 @@ struct Size2 {
   Size2(int64_t h, int64_t w) : h(h), w(w) {}
 };
 
-// y = x weight^T + bias; x (..., in), weight (out, in).
+// y = x weight^T + bias; x (..., in), weight (out, in), bias (out), y (..., out). Weights begin
+// uniform in +- 1 / sqrt(in), as the bias does. RuntimeError for another last size of x.
+//
+//   const nn::Linear layer(3, 2);
+//   assert(layer(ones({4, 5, 3})).sizes() == IntSpan({4, 5, 2}));
 class Linear final : public Layer {
  public:
   Linear(int64_t in, int64_t out, bool bias = true);
@@ -120,11 +136,15 @@ class Linear final : public Layer {
   Tensor weight, bias;
 };
 
+// stride: steps between windows; padding: zeros added at both ends; dilation: steps between a
+// window's elements; groups: the channels fall into that many parts, which meet only themselves.
 struct Conv1dOptions {
   int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
   bool bias = true;
 };
-// x (n, in, l), weight (out, in / groups, kernel).
+// Cross-correlation: y[n, o, i] = bias[o] + sum over c and k of weight[o, c, k] x[n, c, i stride -
+// padding + k dilation]; x (n, in, l) or (in, l), weight (out, in / groups, kernel). ValueError
+// unless groups divides `in` and `out`; RuntimeError for inputs shorter than the kernel.
 class Conv1d final : public Layer {
  public:
   Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options = {});
@@ -133,12 +153,17 @@ class Conv1d final : public Layer {
   Conv1dOptions options;
 };
 
+// As Conv1dOptions; each size is one number for both dimensions, or height and width.
 struct Conv2dOptions {
   Size2 stride = 1, padding = 0, dilation = 1;
   int64_t groups = 1;
   bool bias = true;
 };
-// x (n, in, h, w), weight (out, in / groups, kernel h, kernel w).
+// Cross-correlation of images: x (n, in, h, w) or (in, h, w), weight (out, in / groups, kernel h,
+// kernel w). The result's height is (h + 2 padding - dilation (kernel - 1) - 1) / stride + 1.
+//
+//   const nn::Conv2d layer(3, 8, {5, 3}, {.stride = 2, .padding = {2, 1}});
+//   assert(layer(ones({1, 3, 32, 32})).sizes() == IntSpan({1, 8, 16, 16}));
 class Conv2d final : public Layer {
  public:
   Conv2d(int64_t in, int64_t out, Size2 kernel, Conv2dOptions options = {});
@@ -147,12 +172,15 @@ class Conv2d final : public Layer {
   Conv2dOptions options;
 };
 
+// output_padding: what is added to the result's sizes, which stride leaves open.
 struct ConvTranspose2dOptions {
   Size2 stride = 1, padding = 0, output_padding = 0, dilation = 1;
   int64_t groups = 1;
   bool bias = true;
 };
-// The gradient of Conv2d with respect to its input; weight (in, out / groups, kernel h, kernel w).
+// The gradient of Conv2d with respect to its input: from a small image to a large one. x (n, in, h,
+// w), weight (in, out / groups, kernel h, kernel w); the result's height is (h - 1) stride -
+// 2 padding + dilation (kernel - 1) + output_padding + 1.
 class ConvTranspose2d final : public Layer {
  public:
   ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, ConvTranspose2dOptions options = {});
@@ -161,12 +189,15 @@ class ConvTranspose2d final : public Layer {
   ConvTranspose2dOptions options;
 };
 
+// eps is added to variances; momentum is the share of a new batch in the running statistics, which
+// evaluation uses; affine: whether there are weight and bias.
 struct BatchNormOptions {
   double eps = 1e-5, momentum = 0.1;
   bool affine = true, track_running_stats = true;
 };
 // Ioffe & Szegedy 2015. (x - mean) / sqrt(var + eps) * weight + bias by channel; x has channels in
-// dimension 1.
+// dimension 1. In training mean and variance are the batch's, and the running ones move toward
+// them; eval() uses the running ones. ValueError in training for one value a channel.
 class BatchNorm : public Layer {
  public:
   Tensor forward(const Tensor& x) const override;
@@ -196,7 +227,11 @@ class BatchNorm2d final : public BatchNorm {
   void check(const Tensor& x) const override;
 };
 
-// Ba et al. 2016: normalizes over the last dimensions, whose sizes are `shape`.
+// Ba et al. 2016: normalizes over the last dimensions, whose sizes are `shape`, as are weight's and
+// bias's. RuntimeError for inputs that end otherwise.
+//
+//   const nn::LayerNorm norm(4);
+//   assert(norm(rand({2, 3, 4})).mean().abs().item<float>() < 1e-5);
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(DimVector shape, double eps = 1e-5, bool affine = true);
@@ -209,7 +244,8 @@ class LayerNorm final : public Layer {
   double eps_;
 };
 
-// Wu & He 2018: normalizes groups of channels.
+// Wu & He 2018: normalizes each image's channels in `groups` groups; x (n, channels, ...). ValueError
+// unless groups divides channels.
 class GroupNorm final : public Layer {
  public:
   GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true);
@@ -221,7 +257,11 @@ class GroupNorm final : public Layer {
   double eps_;
 };
 
-// Rows of `weight` (count, size) by index. The row `padding` starts at zero and gets no gradient.
+// Rows of `weight` (count, size) by index: int64 or int32 indices (...) give (..., size). The row
+// `padding` starts at zero and gets no gradient. IndexError for indices outside.
+//
+//   const nn::Embedding rows(10, 4);
+//   assert(equal(rows(tensor({7, 7}))[1], rows.weight[7]));
 class Embedding final : public Layer {
  public:
   Embedding(int64_t count, int64_t size, OptInt padding = std::nullopt);
@@ -232,6 +272,7 @@ class Embedding final : public Layer {
   int64_t padding_;
 };
 
+// The maximum of each window of (n, c, h, w) or (c, h, w); padding counts as minus infinity.
 class MaxPool2d final : public Layer {
  public:
   // `stride` defaults to the kernel's size.
@@ -243,6 +284,7 @@ class MaxPool2d final : public Layer {
   Size2 kernel_, stride_, padding_;
 };
 
+// The mean of each window; padding counts as zeros.
 class AvgPool2d final : public Layer {
  public:
   explicit AvgPool2d(Size2 kernel, std::optional<Size2> stride = std::nullopt, Size2 padding = 0)
@@ -253,6 +295,10 @@ class AvgPool2d final : public Layer {
   Size2 kernel_, stride_, padding_;
 };
 
+// The means of windows that divide the image evenly into `output`.
+//
+//   const nn::AdaptiveAvgPool2d whole(1);
+//   assert(whole(ones({2, 8, 5, 7})).sizes() == IntSpan({2, 8, 1, 1}));
 class AdaptiveAvgPool2d final : public Layer {
  public:
   explicit AdaptiveAvgPool2d(Size2 output) : output_(output) {}
@@ -273,7 +319,7 @@ class Dropout final : public Layer {
   double p_;
 };
 
-// Merges dimensions start to end into one.
+// Merges dimensions start to end into one: (n, c, h, w) becomes (n, c h w).
 class Flatten final : public Layer {
  public:
   explicit Flatten(int64_t start = 1, int64_t end = -1) : start_(start), end_(end) {}
@@ -283,6 +329,8 @@ class Flatten final : public Layer {
   int64_t start_, end_;
 };
 
+// Elementwise functions, without parameters: x itself, max(x, 0), tanh x, 1 / (1 + exp(-x)),
+// x Phi(x) (Hendrycks & Gimpel 2016), x sigmoid(x), and x or slope x where x is negative.
 class Identity final : public Layer {
  public:
   Tensor forward(const Tensor& x) const override { return x; }
@@ -315,6 +363,8 @@ class LeakyReLU final : public Layer {
  private:
   double slope_;
 };
+// exp(x) / sum of exp(x) along a dimension, and its logarithm, which is what losses want: the
+// logarithm of a small probability is exact.
 class Softmax final : public Layer {
  public:
   explicit Softmax(int64_t dim) : dim_(dim) {}
@@ -332,7 +382,12 @@ class LogSoftmax final : public Layer {
   int64_t dim_;
 };
 
-// Losses: functions of a prediction and a target, with reduction "mean", "sum" or "none".
+// Losses: functions of a prediction and a target. The reduction "mean" divides the sum of all
+// elements' losses by their number, "sum" does not, "none" gives a tensor of them; ValueError for
+// others when the loss is computed.
+//
+//   const nn::MSELoss loss("sum");
+//   assert(loss(tensor({1.0, 2.0}), tensor({1.0, 5.0})).item<float>() == 9);
 class Loss {
  public:
   explicit Loss(std::string_view reduction = "mean") : reduction_(reduction) {}
@@ -342,28 +397,32 @@ class Loss {
  protected:
   std::string reduction_;
 };
+// (input - target)^2; sizes broadcast.
 class MSELoss final : public Loss {
  public:
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
+// |input - target|
 class L1Loss final : public Loss {
  public:
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
-// -log softmax(input)[target]: input (n, c, ...), target (n, ...) of classes or (n, c, ...) of
-// probabilities.
+// -log softmax(input)[target]: input (n, c, ...) of scores, target (n, ...) of int64 classes or
+// (n, c, ...) of probabilities. The class -100 counts for nothing; IndexError for others outside.
 class CrossEntropyLoss final : public Loss {
  public:
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
+// -input[target]: input (n, c, ...) of log-probabilities, as LogSoftmax gives them.
 class NLLLoss final : public Loss {
  public:
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
+// Binary cross-entropy of sigmoid(input) and target in [0, 1], exact for large inputs.
 class BCEWithLogitsLoss final : public Loss {
  public:
   using Loss::Loss;
@@ -372,6 +431,9 @@ class BCEWithLogitsLoss final : public Loss {
 
 namespace init {
 
+// Both fill `weight` in place, unrecorded, from the default generator. fan_in is its size along
+// dimension 1 times those after it, fan_out the same with dimension 0. ValueError below 2 dimensions.
+//
 // He et al. 2015, for leaky ReLU of slope a: uniform in +- sqrt(6 / ((1 + a^2) fan_in)).
 void kaiming_uniform_(const Tensor& weight, double a = 0);
 // Glorot & Bengio 2010: uniform in +- gain * sqrt(6 / (fan_in + fan_out)).
@@ -379,7 +441,8 @@ void xavier_uniform_(const Tensor& weight, double gain = 1);
 
 }  // namespace init
 
-// Scales all gradients so that their common 2-norm is at most `max_norm`; returns the norm before.
+// Scales all gradients in place so that their common 2-norm is at most `max_norm`; returns the norm
+// before. Parameters without a gradient are left out.
 double clip_grad_norm_(const TensorList& parameters, double max_norm);
 
 }  // namespace taeda::nn

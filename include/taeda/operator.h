@@ -2,10 +2,10 @@
 // of itself at run time, and how to call it without knowing its C++ signature.
 //
 //   const Operator* add = find_operator("aten::add", "Tensor");
-//   add->schema().arguments[2].name;               // "alpha"
-//   Stack stack = {x, y, 2};                       // the arguments, in the schema's order
+//   assert(add->schema().arguments[2].name == "alpha");
+//   Stack stack = {ones({2}), ones({2}), 2};       // the arguments, in the schema's order
 //   add->call(stack);                              // now the results
-//   Tensor sum = stack[0].tensor();
+//   assert(stack[0].tensor()[0].item<float>() == 3);
 //
 // The operators of the table lie in the library's constant data; an Operator object is made when
 // one is first asked for, and lives as long as the process, as do those that a program registers.
@@ -114,6 +114,7 @@ class Value {
 // The arguments of a call, all of them, in the schema's order; after the call its results.
 using Stack = std::vector<Value>;
 
+// The types of the schema language without their brackets and question marks.
 enum class ValueType : uint8_t {
   kTensor,
   kScalar,
@@ -128,6 +129,7 @@ enum class ValueType : uint8_t {
   kGenerator,
 };
 
+// A type of the schema language: "Tensor?[]" is a list of optional tensors.
 struct SchemaType {
   ValueType base = ValueType::kTensor;
   bool list = false;
@@ -148,6 +150,7 @@ struct SchemaAlias {
   bool wildcard = false;
 };
 
+// An argument or a result.
 struct SchemaArgument {
   std::string name;  // of a result: empty where it has none
   SchemaType type;
@@ -172,6 +175,9 @@ struct Schema {
 
 // Reads "ns::name.overload(Tensor(a!) self, *, int[2] n=1) -> Tensor(a!)"; RuntimeError that shows
 // the text and says where it is wrong.
+//
+//   const Schema schema = parse_schema("my::scale(Tensor x, float by=2.0) -> Tensor");
+//   assert(schema.find("by") == 1 && schema.arguments[1].default_value.real() == 2);
 Schema parse_schema(std::string_view text);
 
 struct OperatorRecord;
@@ -198,6 +204,8 @@ enum class KernelKind : uint8_t {
   kCompositeExplicit,  // all devices; the gradient is registered apart
 };
 
+// An operator at run time: of the table, or registered by a program. Objects are not copied; compare
+// pointers.
 class Operator {
  public:
   const Schema& schema() const { return schema_; }
@@ -261,7 +269,11 @@ std::vector<const Operator*> all_operators();
 //
 //   Library library("mylib");
 //   library.define("scale(Tensor x, float factor) -> Tensor");
-//   library.implement("scale", KernelKind::kCPU, scale);   // Tensor scale(const Tensor&, double)
+//   Tensor (*scale)(const Tensor&, double) = [](const Tensor& x, double f) { return x * f; };
+//   library.implement("scale", KernelKind::kCompositeExplicit, scale);
+//   Stack stack = {ones({2}), 3.0};
+//   find_operator("mylib::scale")->call(stack);
+//   assert(stack[0].tensor().sum().item<float>() == 6);
 class Library {
  public:
   explicit Library(std::string name_space);
@@ -294,7 +306,7 @@ class Library {
 //
 //   TD_LIBRARY(mylib, library) {
 //     library.define("scale(Tensor x, float factor) -> Tensor");
-//     library.implement("scale", KernelKind::kCPU, scale);
+//     library.implement("scale", KernelKind::kCPU, scale);   // ... of the program
 //   }
 //
 // They are called as find_operator("mylib::scale") in C++ and torch.ops.mylib.scale in Python.

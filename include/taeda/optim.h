@@ -1,11 +1,14 @@
 // Optimizers: update rules for parameters by their gradients, and schedules for the learning rate.
 //
-//   optim::SGD sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});
-//   for (auto& [x, y] : loader) {
+//   nn::Linear net(1, 1);
+//   optim::SGD sgd(net.parameters(), {.lr = 0.1, .momentum = 0.5});
+//   const Tensor x = tensor({-1.0, 0.0, 1.0}, {3, 1}), y = 3 * x + 1;
+//   for (int step = 0; step < 200; step++) {
 //     sgd.zero_grad();
-//     cross_entropy(net(x), y).backward();
+//     mse_loss(net(x), y).backward();
 //     sgd.step();
 //   }
+//   assert(std::abs(net.weight.item<float>() - 3) < 1e-3);
 //
 // Rules, options and defaults are those of torch.optim. A step is one fused pass over all
 // parameters of a group. Parameters without a gradient are left alone. An optimizer is used by one
@@ -20,6 +23,8 @@
 
 namespace taeda::optim {
 
+// Parameters in groups, their state, and one step. Parameters are held, not copied: a module may
+// go, its parameters stay as long as the optimizer.
 class Optimizer {
  public:
   // Parameters that share a learning rate and a weight decay.
@@ -33,8 +38,10 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
+  // Updates every parameter that has a gradient, unrecorded, and counts as a write: a graph that
+  // saved the old values raises in backward.
   void step();
-  // Drops the gradients of all parameters.
+  // Drops the gradients of all parameters: grad() is undefined until the next backward.
   void zero_grad();
 
   // Learning rates may be changed between steps.
@@ -42,7 +49,8 @@ class Optimizer {
   // ValueError for parameters that are no leaves, appear twice, or for a negative rate or decay.
   void add_group(TensorList parameters, double lr, double weight_decay = 0);
 
-  // Buffers by "index.name", the index counting parameters over all groups.
+  // Buffers by "index.name", the index counting parameters over all groups: what training needs to
+  // go on beside the parameters themselves. Learning rates are not among them.
   using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
   NamedTensors state_dict() const;
   // RuntimeError for entries that this optimizer has no place for.
@@ -70,6 +78,9 @@ class Optimizer {
   std::vector<std::vector<State>> states_;  // by group and parameter
 };
 
+// v = momentum v + (1 - dampening) (g + weight_decay p); p -= lr v, or with nesterov
+// lr (g + momentum v). ValueError for negative rates, and for nesterov without momentum or with
+// dampening.
 struct SGDOptions {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
@@ -85,11 +96,14 @@ class SGD final : public Optimizer {
   SGDOptions options_;
 };
 
+// beta1 and beta2 are the decays of the averages of g and of g^2, in [0, 1); amsgrad divides by the
+// largest average of g^2 so far; maximize goes up the gradient. ValueError for others.
 struct AdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool amsgrad = false, maximize = false;
 };
-// Kingma & Ba 2015.
+// Kingma & Ba 2015: p -= lr m / (sqrt(v) + eps) with bias-corrected averages m of g and v of g^2;
+// weight decay is added to g. A parameter's state is two tensors of its size (three with amsgrad).
 class Adam : public Optimizer {
  public:
   explicit Adam(TensorList parameters, AdamOptions options = {})
@@ -110,7 +124,8 @@ struct AdamWOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
   bool amsgrad = false, maximize = false;
 };
-// Loshchilov & Hutter 2019: weight decay beside the gradient instead of in it.
+// Loshchilov & Hutter 2019: Adam whose weight decay is beside the gradient instead of in it,
+// p -= lr weight_decay p.
 class AdamW final : public Adam {
  public:
   explicit AdamW(TensorList parameters, AdamWOptions o = {})
@@ -118,10 +133,13 @@ class AdamW final : public Adam {
              {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {}
 };
 
+// alpha is the decay of the average of g^2; centered subtracts the square of g's average from it.
 struct RMSpropOptions {
   double lr = 1e-2, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
   bool centered = false, maximize = false;
 };
+// Tieleman & Hinton 2012: p -= lr g / (sqrt(v) + eps), with the average v of g^2, and momentum on
+// top.
 class RMSprop final : public Optimizer {
  public:
   explicit RMSprop(TensorList parameters, RMSpropOptions options = {});
@@ -133,8 +151,15 @@ class RMSprop final : public Optimizer {
   RMSpropOptions options_;
 };
 
-// Learning rates as functions of the number of step() calls. The optimizer must outlive its
-// scheduler.
+// Learning rates as functions of the number of step() calls, which follow the optimizer's, mostly
+// once an epoch. Rates are computed from those that the groups had when the scheduler was made, so
+// one scheduler drives an optimizer at a time. The optimizer must outlive its scheduler.
+//
+//   nn::Linear net(2, 1);
+//   optim::SGD sgd(net.parameters(), {.lr = 1.0});
+//   optim::StepLR schedule(sgd, 2, 0.1);
+//   for (int epoch = 0; epoch < 2; epoch++) schedule.step();
+//   assert(std::abs(schedule.lr() - 0.1) < 1e-12);
 class Scheduler {
  public:
   virtual ~Scheduler() = default;

@@ -1,9 +1,12 @@
 // Profiling: what operators ran, on what, when and where.
 //
+//   const Tensor x = ones({2, 3});
 //   start_profile();
-//   model(x);
-//   for (const ProfileRecord& r : stop_profile().records)
-//     std::cout << r.op->qualified_name() << " " << r.end_ns - r.start_ns << " ns\n";
+//   x.sum();
+//   const Profile profile = stop_profile();
+//   const ProfileRecord& first = profile.records[0];
+//   assert(first.op->name() == "aten::sum" && first.end_ns >= first.start_ns);
+//   assert(IntSpan(first.shapes[0]) == IntSpan({2, 3}));
 //
 // Recording is a mode of the calling thread (Key::kProfile) and goes along where work is handed to
 // another one. Each thread writes into a ring of its own: nothing is shared while operators run,
@@ -26,6 +29,7 @@ struct ProfileOptions {
   size_t capacity = 1 << 16;  // records a thread keeps
 };
 
+// One call of one operator.
 struct ProfileRecord {
   const Operator* op = nullptr;
   int64_t start_ns = 0, end_ns = 0;  // of a clock that only goes forward

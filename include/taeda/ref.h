@@ -1,5 +1,9 @@
 // Reference counting: RefCounted is the base of shared objects, Ref<T> the owning pointer to one.
 //
+//   struct Buffer : RefCounted { int size = 8; };
+//   const Ref<Buffer> a = make_ref<Buffer>(), b = a;
+//   assert(a == b && a->use_count() == 2);
+//
 // Counts are atomic; the object dies with its last Ref. A class that needs to know when it becomes
 // shared (TensorImpl, whose Python object must then stay alive) overloads retain/release, found by
 // ADL.
@@ -11,6 +15,7 @@
 
 namespace taeda {
 
+// Objects begin without an owner; make_ref gives the first.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -41,6 +46,8 @@ class RefCounted {
   mutable std::atomic<uint32_t> refs_{0};
 };
 
+// As std::shared_ptr, with the count in the object: one pointer wide, and a Ref can be made from
+// `this`. One Ref object must not be changed by two threads at once; the object's other Refs may.
 template <class T>
 class Ref {
  public:
@@ -80,6 +87,7 @@ class Ref {
     T* object_ = nullptr;
 };
 
+// A new object with its first owner.
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
   return Ref<T>(new T(std::forward<Args>(args)...));

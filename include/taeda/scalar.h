@@ -1,4 +1,12 @@
 // Scalar: one number of any Python kind (bool, int, float, complex), as operators take them.
+//
+// It keeps its kind: in type promotion an int beside a float tensor leaves the tensor's dtype, a
+// float beside an int tensor gives the default floating dtype. Integers are int64, other numbers
+// double. Numbers of C++ convert to it.
+//
+//   const Scalar half = 0.5, three = 3;
+//   assert(three.is_integral() && half.to<float>() == 0.5f && half.to_int() == 0);
+//   assert(three == Scalar(3.0) && three.dtype() == DType::kInt64);
 #pragma once
 
 #include <complex>
@@ -12,6 +20,7 @@
 
 namespace taeda {
 
+// A value: copies share nothing.
 class Scalar {
  public:
   enum class Kind : uint8_t { kBool, kInt, kFloat, kComplex };
@@ -67,6 +76,7 @@ class Scalar {
           return static_cast<T>(real_);
       }
     }
+    // to<T>() by name. to_bool() is true for anything but zero.
     double to_double() const { return to<double>(); }
     int64_t to_int() const { return is_integral() ? narrow<int64_t>(int_) : to_int64(); }
     // An integer modulo 2^64, as it lies in a tensor of 64-bit integers.
@@ -77,11 +87,13 @@ class Scalar {
     // The dtype of a Python number in type promotion: bool, int64, the default float, its complex.
     DType dtype() const;
 
+    // Of the same kind, int64's least value being its own negative.
     Scalar operator-() const {
       if (is_integral()) return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(int_)));
       if (is_float()) return Scalar(-real_);
       return Scalar(std::complex<double>(-real_, -imag_));
     }
+    // By value, whatever the kinds: integers exactly, others as complex doubles.
     friend bool operator==(const Scalar& a, const Scalar& b) {
       if (a.is_integral() && b.is_integral()) return a.int_ == b.int_ && a.huge_ == b.huge_;
       return a.to_complex() == b.to_complex();
@@ -135,6 +147,7 @@ class Scalar {
     double imag_ = 0;
 };
 
+// As Python writes the number.
 std::string to_text(const Scalar& value);
 
 }  // namespace taeda

@@ -7,8 +7,13 @@
 // Saving replaces a file only when all is written and synced. Loading trusts nothing: sizes,
 // dtypes and offsets are checked before memory is taken; RuntimeError for a file that lies.
 //
-//   save(model, "model.safetensors");
-//   load(other, "model.safetensors");  // the parameters and buffers of an equal module
+//   const std::string path = testing::TempDir() + "header_example.safetensors";
+//   const nn::Linear model(2, 3);
+//   nn::Linear other(2, 3);
+//   save(model, path);
+//   load(other, path);
+//   assert(equal(model.weight, other.weight));
+//   assert(load_tensors(path).size() == 2);
 #pragma once
 
 #include <string>
@@ -26,7 +31,7 @@ void save(const nn::Module& module, const std::string& path);
 // One tensor, under the name "tensor".
 void save(const Tensor& x, const std::string& path);
 
-// All tensors of a file, in the order of their places in it.
+// All tensors of a file, in the order in which it has them, as copies in memory of their own.
 nn::NamedTensors load_tensors(const std::string& path);
 // Copies the file's values into the module; names and sizes as in Module::load_state_dict.
 void load(nn::Module& module, const std::string& path, bool strict = true);

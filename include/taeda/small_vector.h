@@ -2,7 +2,13 @@
 // Span<T>: a borrowed range; it owns nothing and must not outlive what it points at.
 //
 // Shapes and strides are DimVector (5 dimensions without a heap allocation) and are passed as
-// IntSpan.
+// IntSpan. Indices are not checked.
+//
+//   DimVector sizes{2, 3};
+//   sizes.push_back(4);
+//   const IntSpan all = sizes;
+//   assert(all.slice(1, 2) == IntSpan({3, 4}));
+//   assert(to_text(all) == "[2, 3, 4]");
 #pragma once
 
 #include <algorithm>
@@ -15,6 +21,8 @@
 
 namespace taeda {
 
+// A pointer and a length; Span<const T> takes lists in braces, arrays and any contiguous container.
+// Comparing compares elements.
 template <class T>
 class Span {
  public:
@@ -45,6 +53,7 @@ class Span {
   constexpr T& operator[](size_t i) const { return data_[i]; }
   constexpr T& front() const { return data_[0]; }
   constexpr T& back() const { return data_[size_ - 1]; }
+  // `count` elements from `start`, and a copy of all.
   constexpr Span slice(size_t start, size_t count) const { return {data_ + start, count}; }
   std::vector<value_type> vec() const { return {begin(), end()}; }
 
@@ -62,6 +71,8 @@ using IntSpan = Span<const int64_t>;
 // "[2, 3]", as PyTorch writes shapes in messages.
 std::string to_text(IntSpan values);
 
+// As std::vector, with what shapes need. Moving and growing copy bytes; addresses of elements change
+// with both.
 template <class T, size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -106,6 +117,7 @@ class SmallVector {
   }
   void pop_back() { size_--; }
   void clear() { size_ = 0; }
+  // Elements from `at` on move up, or down.
   void insert(size_t at, T value) {
     push_back(value);
     std::rotate(data_ + at, data_ + size_ - 1, data_ + size_);

@@ -14,6 +14,11 @@
 
 namespace taeda {
 
+// Reading and counting versions is safe from any thread; resizing while another thread uses the
+// memory is not.
+//
+//   const Ref<Storage> memory = Storage::allocate(1024, Device());
+//   assert(memory->nbytes() == 1024 && memory->resizable() && memory->version() == 0);
 class Storage final : public RefCounted {
  public:
   using Deleter = void (*)(void* context);
@@ -27,6 +32,7 @@ class Storage final : public RefCounted {
 
   ~Storage() override;
 
+  // The first byte, null on meta; the length as it was asked for.
   void* data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
@@ -50,6 +56,7 @@ class Storage final : public RefCounted {
   // The context of memory that was wrapped with this deleter, else null.
   void* context_of(Deleter deleter) const { return deleter_ == deleter ? context_ : nullptr; }
 
+  // How often operators wrote the memory in place.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 

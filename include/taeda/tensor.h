@@ -7,7 +7,7 @@
 //
 //   taeda::Tensor x = taeda::randn({2, 3}).requires_grad_();
 //   (x * x).sum().backward();
-//   x.grad();  // 2 * x
+//   assert(taeda::equal(x.grad(), 2 * x));
 #pragma once
 
 #include <initializer_list>
@@ -43,10 +43,15 @@ using OptDType = std::optional<DType>;
 using OptDevice = std::optional<Device>;
 using OptInts = std::optional<IntSpan>;
 
+// The order of a tensor's elements in memory: row-major; that of the argument; or channels last, where
+// a pixel's channels lie side by side (4 or 5 dimensions, sizes stay n, c, h, w).
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
 using OptMemoryFormat = std::optional<MemoryFormat>;
 
-// What a factory function makes: unset fields take the defaults (default dtype, cpu).
+// What a factory function makes: unset fields take the defaults (default dtype, cpu). A dtype or a
+// device alone converts to it.
+//
+//   assert(zeros({2}, DType::kInt64).dtype() == DType::kInt64);
 struct TensorOptions {
   OptDType dtype;
   OptDevice device;
@@ -66,40 +71,50 @@ class Tensor {
   template <class T>
     requires std::is_arithmetic_v<T> Tensor(T number) : Tensor(Scalar(number)) {}
 
+    // Whether there is a tensor; everything below needs one.
     bool defined() const { return static_cast<bool>(impl_); }
     explicit operator bool() const = delete;
     TensorImpl* impl() const { return impl_.get(); }
     const Ref<TensorImpl>& ref() const { return impl_; }
     Ref<TensorImpl> take() { return std::move(impl_); }
+    // Whether both handles name one tensor object.
     bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
+    // --- metadata ---
+    // Sizes and strides (in elements) of each dimension; valid as long as the tensor and its layout.
     int64_t dim() const { return impl_->ndim(); }
     IntSpan sizes() const { return impl_->sizes; }
     IntSpan strides() const { return impl_->strides; }
     int64_t size(int64_t dim) const;    // dim in [-ndim, ndim); IndexError otherwise
     int64_t stride(int64_t dim) const;  // likewise
+    // The product of the sizes; where the first element lies in the storage, in elements.
     int64_t numel() const { return impl_->numel; }
     int64_t storage_offset() const { return impl_->offset; }
     DType dtype() const { return impl_->dtype; }
     Device device() const { return impl_->device; }
     int64_t itemsize() const { return item_size(impl_->dtype); }
     int64_t nbytes() const { return impl_->numel * itemsize(); }
+    // Whether the elements lie without gaps in the order of `format`.
     bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
     bool is_floating_point() const { return is_floating(impl_->dtype); }
     bool is_complex() const { return taeda::is_complex(impl_->dtype); }
     bool is_meta() const { return impl_->device.is_meta(); }
     bool is_inference() const { return impl_->inference; }
+    // How often the memory was written in place; what backward saved compares it.
     uint32_t version() const { return impl_->version(); }
     const Ref<Storage>& storage() const { return impl_->storage; }
+    // The first element: memory of device(), null where there is none (meta, no elements).
     void* data_ptr() const { return impl_->data(); }
-    // The data as T*; RuntimeError when the dtype differs.
+    // The data as T*, by strides() unless contiguous; RuntimeError when the dtype differs. Writing
+    // through it is not recorded and counts as no change of version.
     template <class T>
     T* data() const {
       TD_CHECK(impl_->dtype == kDTypeOf<T>, "data(): expected dtype {}, got {}", kDTypeOf<T>,
                impl_->dtype);
       return static_cast<T*>(impl_->data());
     }
-    // The value of a one-element tensor as T; RuntimeError for more elements.
+    // The value of a one-element tensor as T; RuntimeError for more elements, and for a value that T
+    // cannot hold. Waits for a device.
     template <class T>
     T item() const {
       return item_scalar().to<T>();
@@ -115,23 +130,30 @@ class Tensor {
     // unless a tensor is among the indices.
     Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
     Tensor index(Span<const indexing::TensorIndex> indices) const;
-    // x[...] = value; `value` broadcasts, and may be a number.
+    // x[...] = value; `value` broadcasts, and may be a number. Recorded, as every write in place.
+    //
+    //   Tensor x = zeros({2, 3});
+    //   x.index_put_({indexing::Slice(), 1}, 5);
+    //   assert(x.sum().item<float>() == 10);
     const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices,
                              const Tensor& value) const;
     const Tensor& index_put_(Span<const indexing::TensorIndex> indices, const Tensor& value) const;
 
     // --- autograd (src/autograd) ---
+    // Whether operators on it are recorded; whether it is no result of a recorded operator.
     bool requires_grad() const;
     bool is_leaf() const;
     // Makes a leaf record gradients; RuntimeError for integer tensors and non-leaves.
     Tensor& requires_grad_(bool value = true);
     // The accumulated gradient; undefined when there is none.
     Tensor grad() const;
+    // Replaces it; undefined drops it. RuntimeError for other sizes or another device.
     void set_grad(const Tensor& grad);
     // d(sum(this * gradient))/d(leaves), accumulated into their grad(). `gradient` may be left out
     // for one element.
     void backward(const Tensor& gradient = {}, bool retain_graph = false,
                   bool create_graph = false) const;
+    // Lets backward set grad() of a result, as it does of leaves.
     void retain_grad();
     // A tensor on the same memory with a version counter of its own and no history: PyTorch's
     // `.data`.

@@ -40,8 +40,11 @@ struct PythonHooks {
 };
 extern PythonHooks python_hooks;
 
+// Counted by overloads of retain and release below, because the Python object has to know. Fields
+// describe one another: change layouts by the functions for it.
 class TensorImpl {
  public:
+  // Of sizes [], with the key of the device.
   TensorImpl(Ref<Storage> storage, DType dtype, Device device);
   ~TensorImpl();
   TensorImpl(const TensorImpl&) = delete;

@@ -18,7 +18,9 @@ Tensor tensor_from(const bool* values, size_t count, IntSpan sizes);
 // A tensor with these values, as torch.tensor makes it: decimals give the default dtype, integers
 // int64. One dimension unless `sizes` are given; RuntimeError where they do not multiply to the
 // number of values.
-//   tensor({1.5, 2.5});  tensor({1, 2, 3, 4}, {2, 2});
+//
+//   assert(tensor({1.5, 2.5}).dtype() == DType::kFloat32);
+//   assert(tensor({1, 2, 3, 4}, {2, 2})[1][0].item<int64_t>() == 3);
 template <class T>
 Tensor tensor(std::initializer_list<T> values, IntSpan sizes) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
