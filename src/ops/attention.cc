@@ -36,7 +36,7 @@ namespace taeda::impl {
 namespace {
 
 // With fewer queries packing the keys costs more than the products: a kernel of its own reads them
-// as they are.
+// as they are, and gradients are those of the definition.
 constexpr int64_t kFewQueries = 8;
 bool few_queries(const Tensor& q, const Tensor& k, const Tensor& v) {
   return q.size(2) < kFewQueries && k.stride(3) == 1 && v.stride(3) == 1;
@@ -80,8 +80,9 @@ bool by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
                double dropout_p, bool enable_gqa) {
   return q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() != DType::kFloat64 &&
          dropout_p == 0 && q.size(1) > 0 && sizes_fit(q, k, v, enable_gqa) &&
-         (q.size(2) >= kFewQueries || few_queries(q, k, v)) &&
-         !(mask.defined() && mask.dim() > 4);
+         (q.size(2) >= kFewQueries || (few_queries(q, k, v) && !q.requires_grad() &&
+                                       !k.requires_grad() && !v.requires_grad())) &&
+         !(mask.defined() && (mask.requires_grad() || mask.dim() > 4));
 }
 
 // The mask as the kernel takes it; RuntimeError where it does not broadcast.

@@ -5,7 +5,6 @@
 
 #include "core/layout.h"
 #include "kernel/linear_rows.h"
-#include "op/_matrix_times_batch.h"
 #include "op/add.h"
 #include "op/bmm.h"
 #include "op/clamp_min.h"
@@ -125,10 +124,12 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
         leading);
   }
   if (b == 2) return rows_times_matrix(self, other);
-  return a == 2 ? op::_matrix_times_batch(self, other) : batched_matmul(self, other);
-}
-
-Tensor _matrix_times_batch(const Tensor& self, const Tensor& other) {
+  if (a == 2 && self.requires_grad()) {
+    // One product for the whole batch: its gradient for the matrix is one product, too.
+    const Tensor product =
+        rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1));
+    return op::transpose(product, -2, -1);
+  }
   return batched_matmul(self, other);
 }
 
