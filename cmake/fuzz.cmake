@@ -57,6 +57,7 @@ if(Python_Development.Embed_FOUND)
   file(GLOB unpickle_sources CONFIGURE_DEPENDS src/python/unpickle/*.cc)
   taeda_fuzzer(fuzz_embedded SOURCES ${unpickle_sources} tests/fuzz/embedded_target.cc
     OBJECTS $<FILTER:$<TARGET_OBJECTS:taeda_python>,EXCLUDE,/python/unpickle/>
+      $<TARGET_OBJECTS:taeda_small_bindings>
     LIBRARIES ${Python_LIBRARIES} -Wl,-rpath,${Python_LIBRARY_DIRS}
     INCLUDES ${Python_INCLUDE_DIRS}
     DEFINITIONS TAEDA_WITHOUT_OPERATOR_METHODS "TAEDA_FUZZ_PYTHON=\"${Python_EXECUTABLE}\"")

@@ -61,7 +61,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     lines += (dispatched_lines if op.dispatched else composite_lines)(op, table)
     lines += copied_variants(op)
     lines += records.record_lines(op)
-    if op.is_replayed:
+    if op.expr and op.is_replayed:
         head = f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)})"
         lines += block(head, composite_body(op, table, op.expr))
     return lines

@@ -58,8 +58,10 @@ def _bodies(names: dict[tuple[str, str], list[Call]]) -> dict[tuple, Places]:
 
 
 def _own(places: Places) -> Places:
-    """Those with a function of their own: borrowers only where nobody else has one."""
-    return [place for place in places if place[0] not in BORROWERS] or places
+    """Those with a function of their own: borrowers only where no other function has one. A method
+    is none: nobody has looked at its first argument."""
+    others = [place for place in places if place[0] not in BORROWERS]
+    return others if any(owner != "Tensor" for owner, _ in others) else places
 
 
 def _optimize(calls: list[Call]) -> str:
@@ -214,7 +216,8 @@ def _groups(names: dict[tuple[str, str], list[Call]]) -> list[str]:
     bodies, declared, tables = _bodies(names), set(), defaultdict(list)
     for (owner, name), calls in names.items():
         own = _own(bodies[_overloads(calls)])
-        function = f"py_{_identifier(*((owner, name) if (owner, name) in own else own[-1]))}"
+        lent = [place for place in own if place[0] != "Tensor"]
+        function = f"py_{_identifier(*((owner, name) if (owner, name) in own else lent[-1]))}"
         declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
         signature = text_signature(name, calls) if owner == "nn.functional" else ""
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"

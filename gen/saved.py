@@ -49,6 +49,8 @@ def find_saved(op: Op) -> Saved:
             (kept if arg else saved.results).append(name)
         if metadata:
             saved.metadata[name] = metadata
+    if "keepdim" in args and "keepdim" not in read:  # read by no gradient, but shown by PyTorch
+        saved.values.append(args["keepdim"])
     return saved
 
 

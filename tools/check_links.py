@@ -56,6 +56,10 @@ def place(object_file: str) -> Place:
     return Place(parts[1], False)
 
 
+# Objects of tests: their sources' folder, and what is written into the build folder.
+TESTS = re.compile(r"/tests/|/taeda_tests\.dir/")
+
+
 def symbols(objects: Iterable[Path]) -> tuple[dict[str, set[str]], list[tuple[str, str]]]:
     """Objects that define each symbol, and (object, symbol) for each symbol that one needs."""
     command = ["nm", "-P", "-A", "-C", *map(str, objects)]
@@ -85,7 +89,7 @@ def offence(user: Place, owners: list[Place], symbol: str) -> str | None:
 
 
 def check(build: Path) -> list[str]:
-    objects = [o for o in build.glob("CMakeFiles/*.dir/**/*.o") if "/tests/" not in str(o)]
+    objects = [o for o in build.glob("CMakeFiles/*.dir/**/*.o") if not TESTS.search(str(o))]
     defined, needed = symbols(objects)
     found = set()
     for file, name in needed:

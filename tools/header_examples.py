@@ -3,7 +3,8 @@
 
     tools/header_examples.py OUT [HEADER ...]     default: include/taeda/*.h
 
-An example is a block of comment lines with three spaces before the code:
+An example is a block of comment lines with three spaces before the code, after a line of the
+comment that is empty or ends with a colon:
 
     //   Tensor x = ones({2, 3});
     //   assert(x.sum().item<float>() == 6);
@@ -25,6 +26,7 @@ HEAD = """// Written by tools/header_examples.py: the examples of the public hea
 
 #include "taeda/taeda.h"
 
+#undef assert
 #define assert(condition) EXPECT_TRUE(condition)
 using namespace taeda;
 """
@@ -33,13 +35,17 @@ using namespace taeda;
 def examples(text: str) -> list[tuple[int, list[str]]]:
     """(line, code) of each example of a header."""
     found: list[tuple[int, list[str]]] = []
-    last = 0
+    last, above = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
-        if match := CODE.match(line):
-            if number != last + 1 or not found:
+        match = CODE.match(line)
+        if match and number != last + 1 and not above.rstrip().endswith(("//", ":")):
+            match = None
+        if match:
+            if number != last + 1:
                 found.append((number, []))
             found[-1][1].append(match[1])
             last = number
+        above = line
     return [(line, code) for line, code in found if not any("..." in c for c in code)]
 
 

@@ -34,6 +34,7 @@ PUBLIC_HEADERS: dict[str, str] = {
     "warning": "base",
     "device": "core",
     "dtype": "core",
+    "float8": "core",
     "generator": "core",
     "keys": "core",
     "scalar": "core",

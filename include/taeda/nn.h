@@ -244,8 +244,8 @@ class LayerNorm final : public Layer {
   double eps_;
 };
 
-// Wu & He 2018: normalizes each image's channels in `groups` groups; x (n, channels, ...). ValueError
-// unless groups divides channels.
+// Wu & He 2018: normalizes each image's channels in `groups` groups; x (n, channels, ...).
+// ValueError unless groups divides channels.
 class GroupNorm final : public Layer {
  public:
   GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true);
@@ -432,7 +432,8 @@ class BCEWithLogitsLoss final : public Loss {
 namespace init {
 
 // Both fill `weight` in place, unrecorded, from the default generator. fan_in is its size along
-// dimension 1 times those after it, fan_out the same with dimension 0. ValueError below 2 dimensions.
+// dimension 1 times those after it, fan_out the same with dimension 0. ValueError below 2
+// dimensions.
 //
 // He et al. 2015, for leaky ReLU of slope a: uniform in +- sqrt(6 / ((1 + a^2) fan_in)).
 void kaiming_uniform_(const Tensor& weight, double a = 0);

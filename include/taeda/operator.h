@@ -204,8 +204,8 @@ enum class KernelKind : uint8_t {
   kCompositeExplicit,  // all devices; the gradient is registered apart
 };
 
-// An operator at run time: of the table, or registered by a program. Objects are not copied; compare
-// pointers.
+// An operator at run time: of the table, or registered by a program. Objects are not copied;
+// compare pointers.
 class Operator {
  public:
   const Schema& schema() const { return schema_; }

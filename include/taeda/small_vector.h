@@ -71,8 +71,8 @@ using IntSpan = Span<const int64_t>;
 // "[2, 3]", as PyTorch writes shapes in messages.
 std::string to_text(IntSpan values);
 
-// As std::vector, with what shapes need. Moving and growing copy bytes; addresses of elements change
-// with both.
+// As std::vector, with what shapes need. Moving and growing copy bytes; addresses of elements
+// change with both.
 template <class T, size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);

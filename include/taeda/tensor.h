@@ -43,8 +43,8 @@ using OptDType = std::optional<DType>;
 using OptDevice = std::optional<Device>;
 using OptInts = std::optional<IntSpan>;
 
-// The order of a tensor's elements in memory: row-major; that of the argument; or channels last, where
-// a pixel's channels lie side by side (4 or 5 dimensions, sizes stay n, c, h, w).
+// The order of a tensor's elements in memory: row-major; that of the argument; or channels last,
+// where a pixel's channels lie side by side (4 or 5 dimensions, sizes stay n, c, h, w).
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
 using OptMemoryFormat = std::optional<MemoryFormat>;
 
@@ -81,7 +81,8 @@ class Tensor {
     bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
     // --- metadata ---
-    // Sizes and strides (in elements) of each dimension; valid as long as the tensor and its layout.
+    // Sizes and strides (in elements) of each dimension; valid as long as the tensor and its
+    // layout.
     int64_t dim() const { return impl_->ndim(); }
     IntSpan sizes() const { return impl_->sizes; }
     IntSpan strides() const { return impl_->strides; }
@@ -113,8 +114,8 @@ class Tensor {
                impl_->dtype);
       return static_cast<T*>(impl_->data());
     }
-    // The value of a one-element tensor as T; RuntimeError for more elements, and for a value that T
-    // cannot hold. Waits for a device.
+    // The value of a one-element tensor as T; RuntimeError for more elements, and for a value that
+    // T cannot hold. Waits for a device.
     template <class T>
     T item() const {
       return item_scalar().to<T>();

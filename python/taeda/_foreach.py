@@ -13,6 +13,7 @@ from typing import Any
 from taeda import _C
 from taeda._C import Tensor
 
+
 def _each(name: str, tensors: Any, args: tuple) -> list[tuple]:
     """(tensor, its share of the other arguments) for every tensor."""
     if not tensors:

@@ -260,20 +260,19 @@ def register_autograd(
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
-    """Gives the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims). It is kept
-    for the time when vmap exists."""
+    """Gives the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims)."""
 
     def add(name: str, function: Callable) -> None:
         definition = _definition(op)
         if definition is not None:
             definition.register_vmap(function)
-        else:
-            VMAP_RULES[_overload(name).name()] = function
+            return
+        from taeda.func._rules import operator_kernel
+
+        kernel = operator_kernel(_overload(name), function)
+        _library(name, lib).impl(name, kernel, "FuncTorchBatched")
 
     return _register(op, func, add)
-
-
-VMAP_RULES: dict[str, Callable] = {}
 
 
 def register_autocast(

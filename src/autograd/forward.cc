@@ -11,6 +11,7 @@
 #include "base/fork.h"
 #include "base/handover.h"
 #include "core/layout.h"
+#include "ops/batching/level.h"
 
 namespace taeda::autograd {
 namespace {
@@ -46,6 +47,13 @@ const void* this_owner() { return local.owner ? local.owner : &local; }
 Local get_local() { return {local.seen_below, this_owner()}; }
 void set_local(Local of_caller) { local = of_caller; }
 const CarriedValue<get_local, set_local> carried_local;
+
+// Values of batched tensors carry the tangents of the levels outside of vmap. One store while the
+// library is loaded: the layer below cannot name this file.
+const bool known_to_vmap =
+    (batching::set_tangent_limit(
+         {[] { return local.seen_below; }, [](uint64_t limit) { local.seen_below = limit; }}),
+     true);
 
 TangentSlot& slot_of(const Tensor& t) {
   std::lock_guard<std::mutex> lock(levels().mutex);  // two threads may save one tensor
@@ -230,6 +238,14 @@ uint64_t level_of(const Tensor& t) {
     return 0;
   }
   return meta->forward->highest_below(local.seen_below);
+}
+
+bool differentiated_below(const Tensor& t) {
+  for (Tensor below = t; batching::is_batched(below);) {
+    below = batching::value_of(below);
+    if (requires_grad(below) || has_tangent(below)) return true;
+  }
+  return false;
 }
 
 Tensor tangent(const Tensor& t, uint64_t level) {

@@ -71,11 +71,23 @@ bool any_tangent(TensorSpan list, uint64_t level);
 // Tangents of a list, zeros where a tensor has none.
 TensorList tangents_or_zeros(TensorSpan list, uint64_t level);
 
+// Whether what a batched tensor stands for, outside of vmap, requires grad or carries a tangent.
+bool differentiated_below(const Tensor& t);
+inline bool differentiated_outside(const Tensor& t) {
+  return t.defined() && t.impl()->keys.has(Key::kBatched) && differentiated_below(t);
+}
+inline bool differentiated_outside(TensorSpan list) {
+  for (const Tensor& t : list)
+    if (differentiated_outside(t)) return true;
+  return false;
+}
+
 // Whether what is computed from these tensors is differentiated: recorded, or given a tangent.
 template <class... Tensors>
 bool differentiated(const Tensors&... tensors) {
   return needs_grad(tensors...) ||
-         (!thread_modes.excluded.has(Key::kForward) && top_level(tensors...) != 0);
+         (!thread_modes.excluded.has(Key::kForward) && top_level(tensors...) != 0) ||
+         (differentiated_outside(tensors) || ...);
 }
 
 // `t` where formulas need its value; they run under BelowLevel, which makes it one.

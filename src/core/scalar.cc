@@ -7,7 +7,7 @@ DType Scalar::dtype() const {
     case Kind::kBool:
       return DType::kBool;
     case Kind::kInt:
-      return huge_ ? DType::kUInt64 : DType::kInt64;
+      return DType::kInt64;
     case Kind::kFloat:
       return default_dtype();
     case Kind::kComplex:

@@ -171,7 +171,7 @@ DType sequence_dtype(const Scalar& start, const Scalar& end, const Scalar& step,
 }
 
 void check_sequence_dtype(std::string_view name, DType dtype) {
-  TD_CHECK_IMPLEMENTED(dtype != DType::kBool && !is_complex(dtype),
+  TD_CHECK_IMPLEMENTED(dtype != DType::kBool && !is_complex(dtype) && !is_storage_type(dtype),
                        "\"{}_cpu\" not implemented for '{}'", name, scalar_type_name(dtype));
 }
 
@@ -358,7 +358,7 @@ Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int
   const Device device = device_or_cpu(options);
   const DType compute = is_complex(dtype) ? DType::kComplex128 : DType::kFloat64;
   const Tensor wide = written_on_host({steps}, compute, device, [&](const Tensor& t) {
-    TD_CHECK_IMPLEMENTED(dtype != DType::kBool, "\"{}_cpu\" not implemented for 'Bool'", name);
+    if (!is_complex(dtype) || is_storage_type(dtype)) check_sequence_dtype(name, dtype);
     const auto run = [&]<class T>(T) {
       space<T>(t, end_as<T>(start, dtype), end_as<T>(end, dtype), f);
     };

@@ -92,7 +92,7 @@ bool solvable_batch(std::string_view name, const Tensor& a, const Tensor& b, boo
 }
 
 bool is_differentiated(const Tensor& a) {
-  return a.requires_grad() || a.impl()->keys.has(Key::kForward);
+  return a.requires_grad() || a.impl()->keys.has(Key::kForward) || batching::is_batched(a);
 }
 
 bool has_zero(const Tensor& t) {

@@ -104,7 +104,11 @@ TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();
   return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
 }
-TD_METHOD(untyped_storage) { return wrap(a.tensor(0).storage()); }
+TD_METHOD(untyped_storage) {
+  TD_CHECK_IMPLEMENTED(!a.tensor(0).impl()->keys.has(Key::kBatched),
+                       "vmap: Cannot access storage of a batched Tensor");
+  return wrap(a.tensor(0).storage());
+}
 TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
   const Tensor &x = a.tensor(0), &y = a.tensor(1);
   return wrap(x.storage() == y.storage() && x.storage_offset() == y.storage_offset() &&

@@ -254,6 +254,10 @@ PyObject* set_default_dtype_function(PyObject*, PyObject* dtype) {
   if (!is_floating(value)) {
     raise_python(PyExc_TypeError, "only floating-point types are supported as the default type");
   }
+  if (is_storage_type(value)) {
+    raise_python(PyExc_TypeError, "couldn't find storage object {}Storage",
+                 scalar_type_name(value));
+  }
   set_default_dtype(value);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)

@@ -1,7 +1,6 @@
 // What torch.func.vmap is made of: levels, and the tensors that hide a batch dimension.
-#include "op/expand.h"
+#include "autograd/forward.h"
 #include "op/movedim.h"
-#include "op/unsqueeze.h"
 #include "ops/batching/rules.h"
 #include "python/autograd_support.h"
 #include "python/call.h"
@@ -125,12 +124,8 @@ PyObject* batch_level(PyObject*, PyObject* object) {
 // _is_differentiated_below(tensor) -> whether what a batched tensor stands for requires grad
 PyObject* is_differentiated_below(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
-  Tensor t = tensor_or_none(object, "_is_differentiated_below");
-  while (batching::is_batched(t)) {
-    t = batching::value_of(t);
-    if (t.requires_grad() || t.impl()->keys.has(Key::kForward)) Py_RETURN_TRUE;
-  }
-  Py_RETURN_FALSE;
+  return PyBool_FromLong(
+      autograd::differentiated_outside(tensor_or_none(object, "_is_differentiated_below")));
   TD_PYTHON_CATCH(nullptr)
 }
 

@@ -33,8 +33,8 @@ def defined(*files):
 @pytest.mark.parametrize(
     "files",
     [
-        ["cpu/simd.h", "cpu/simd_math-inl.h", "pointwise/dual.h"],
-        ["cpu/lane.h", "cpu/lane_integer.h", "pointwise/dual.h"],
+        ["cpu/simd/simd.h", "cpu/simd/simd_math-inl.h", "pointwise/dual.h"],
+        ["cpu/simd/lane.h", "cpu/simd/lane_integer.h", "pointwise/dual.h"],
     ],
     ids=["vectors", "numbers"],
 )

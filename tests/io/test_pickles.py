@@ -373,6 +373,10 @@ def test_what_changes_while_it_is_saved_is_an_exception_or_ends() -> None:
     saved(items, 2)
     items += [Changes(lambda: items.append(1)) for _ in range(3000)]
     saved(items, 2)
+    grows: list = []
+    grows.append(Changes(lambda: grows.append(grows[0])))
+    for protocol in PROTOCOLS:  # not for ever
+        saved(grows, protocol)
     table: dict = {}
     table[1] = Changes(lambda: table.update({i: i for i in range(99)}))
     table[2] = 2

@@ -241,6 +241,10 @@ class Rules:
         return math.prod(values)
 
     @staticmethod
+    def window_size(kernel: list[int], spatial: int) -> int:
+        return math.prod(kernel if len(kernel) == spatial else kernel * spatial)
+
+    @staticmethod
     def reduced(sizes: list[int], dims: list[int] | None, keepdim: bool) -> list[int]:
         gone = {d % len(sizes) for d in dims} if dims and sizes else set(range(len(sizes)))
         kept = [1 if d in gone else n for d, n in enumerate(sizes)]

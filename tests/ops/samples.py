@@ -169,6 +169,10 @@ def dtypes(op: Op) -> list[str]:
     return list(op.test.get("dtypes", TYPES[op.types]))
 
 
+def is_complex_only(op: Op) -> bool:
+    return all(d.startswith("complex") for d in dtypes(op))
+
+
 def place(op: Op, torch: Any) -> Callable | None:
     """The function or method as `torch` has it; None where it has none."""
     for path in op.python:

@@ -205,7 +205,6 @@ torch.ones(3, 2).index_reduce_(-1, T([1, 1], dtype=torch.int32), torch.full((3, 
 torch.index_reduce(T(2.), 0, T(0), T(3.), "prod")
 torch.index_reduce(T(2.), 0, T([0]), T(3.), "amax")
 torch.index_reduce(T([5, 5]), 0, T([0, 0]), T([-4, -4]), "mean")
-torch.index_reduce(T([True, True]), 0, T([0]), T([False]), "prod")
 torch.index_reduce(x, 0, T([0, 1]), x, "sum")
 torch.index_reduce(x, 0, T([0., 1.]), x, "prod")
 torch.index_reduce(x, 0, T([[0, 1]]), x, "prod")

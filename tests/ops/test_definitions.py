@@ -1,10 +1,12 @@
-"""Every kernel against its definition: the ``expr`` beside it in the table, run on the same arguments
-with wider numbers. A mode sees the kernels that the operators' samples reach, forward and backward,
-over dtypes, layouts and special values; PyTorch is not needed."""
+"""Every kernel against its definition: the ``expr`` beside it in the table, run with wider numbers.
+
+A mode sees the kernels that the operators' samples reach, forward and backward, over dtypes,
+layouts, special values and magnitudes; PyTorch is not needed."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections import Counter
 from typing import Any
@@ -22,6 +24,8 @@ from taeda.utils._python_dispatch import TorchDispatchMode
 
 OPS = [op for op in definitions.TABLE.ops if op.python and grid.samples(op)]
 LEAVES = [op for op in definitions.TABLE.ops if op.is_leaf]
+# Zeros, and numbers whose squares neither overflow nor vanish (inverses of matrices may).
+LARGEST = (0.0, 1e12, 1e-12)
 TANGENTS = {op.ident for op in DIFFERENTIABLE}
 # Tolerance by the dtype in which a kernel computes, relative to the largest element.
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "complex64": 2e-5}
@@ -100,7 +104,7 @@ class Compared(TorchDispatchMode):
             first = op.sig.args[0].name
             before[first] = before[first].clone()
         out = func(*args, **kwargs)
-        if not is_covered(op, tensors(given.values())):
+        if not is_covered(op, tensors([*given.values(), results(out)])):
             return out
         self.seen[op.ident] += 1
         with taeda.no_grad():
@@ -141,7 +145,7 @@ def same_elements(given: Any, expected: list[Any], got: list[Any]) -> list[Any]:
 
 
 def is_covered(op: Op, given: list[taeda.Tensor]) -> bool:
-    """Whether the definition is meant for these arguments, and fast enough."""
+    """Whether the definition is meant for these arguments and results, and fast enough."""
     if sum(t.numel() for t in given) > 8_000 or any(t.is_meta for t in given):
         return False
     if op.mutates and 0 in given[0].stride():  # several elements are one
@@ -170,9 +174,8 @@ def bound(op: Op, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def run(op: Op, mode: Compared, dtype: str, layout: str, sample: str, special: bool) -> None:
+def run(op: Op, mode: Compared, sample: str, maker: grid.Maker) -> None:
     """One call of a public operator and its backward; errors are the grid's business."""
-    maker = grid.maker(op, taeda, dtype, layout, sample, special=special, requires_grad=True)
     function = grid.place(op, taeda)
     assert function is not None
     try:
@@ -185,14 +188,15 @@ def run(op: Op, mode: Compared, dtype: str, layout: str, sample: str, special: b
             made = results(function(*args, **options))
             wanted = [y for y in made if isinstance(y, taeda.Tensor) and y.requires_grad]
             inputs = [t for t in maker.made if t.requires_grad]
-            ones = [
-                taeda.linspace(1, 2, y.numel(), dtype=taeda.float64).to(y.dtype) for y in wanted
-            ]
-            grads = [g.reshape(y.shape) for g, y in zip(ones, wanted, strict=True)]
             if wanted:
-                taeda.autograd.grad(wanted, inputs, grads, allow_unused=True)
+                taeda.autograd.grad(wanted, inputs, [slope(y) for y in wanted], allow_unused=True)
     except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
         return
+
+
+def slope(y: taeda.Tensor) -> taeda.Tensor:
+    """A gradient that differs from element to element."""
+    return taeda.linspace(1, 2, y.numel(), dtype=taeda.float64).to(y.dtype).reshape(y.shape)
 
 
 def forward(op: Op, mode: Compared, sample: str) -> None:
@@ -210,11 +214,15 @@ def compared(ident: str) -> Compared:
     op = next(op for op in OPS if op.ident == ident)
     mode = Compared()
     for sample in grid.samples(op):
+        make = functools.partial(grid.maker, op, taeda, sample=sample, requires_grad=True)
         for dtype in grid.dtypes(op):
             for layout in op.test.get("layouts", grid.LAYOUTS):
-                run(op, mode, dtype, layout, sample, special=False)
+                run(op, mode, sample, make(dtype, layout))
             if dtype in ("float32", "float64"):
-                run(op, mode, dtype, "plain", sample, special=True)
+                run(op, mode, sample, make(dtype, special=True))
+            for largest_value in LARGEST if dtype == "float32" and op.family != "lapack" else ():
+                span = {"low": -largest_value, "high": largest_value}
+                run(op, mode, sample, dataclasses.replace(make(dtype), **span))
         if ident in TANGENTS:
             forward(op, mode, sample)
     return mode

@@ -182,3 +182,17 @@ def test_signals_during_products_of_onednn_damage_nothing() -> None:
     """Its stack pointer lies in memory of malloc's there."""
     done = subprocess.run([sys.executable, "-c", SIGNALS], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "whole True\n"), done.stderr
+
+
+PRODUCT = """
+import taeda as torch
+a = torch.arange(4096.).reshape(64, 64).remainder(7)
+assert torch.equal((a.bfloat16() @ a.bfloat16()).float(), (a @ a).bfloat16().float())
+"""
+
+
+def test_bf16_products_run_on_what_this_processor_says_it_is() -> None:
+    """PyTorch ends in SIGILL in virtual machines that show AMX without the sizes of its tiles."""
+    env = {name: value for name, value in os.environ.items() if name != LIMIT}
+    done = subprocess.run([sys.executable, "-c", PRODUCT], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, (done.returncode, done.stderr)

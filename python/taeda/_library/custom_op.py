@@ -27,7 +27,8 @@ class CustomOpDef:
         self.__name__ = name
         self._kernels: dict[str | None, Callable] = {}
         self._disabled: set[str] = set()
-        self._vmap: Callable | None = None
+        self._vmap: Any = None
+        self._has_vmap = False
         previous = OPDEFS.pop(self._qualname, None)
         if previous is not None:
             previous._library.destroy()
@@ -121,10 +122,17 @@ class CustomOpDef:
         self._library.impl(self._name, "Autograd", kernel)
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
-        """Keeps the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims)."""
+        """Gives the rule for torch.vmap: func(info, in_dims, *args) -> (result, out_dims). Without
+        one, the operator runs sample by sample."""
 
         def register(function: Callable) -> Callable:
+            from taeda.func._rules import operator_kernel
+
             self._vmap = function
+            kernel = operator_kernel(self._opoverload, lambda *args, **kw: self._vmap(*args, **kw))
+            if not self._has_vmap:
+                self._library.impl(self._name, "FuncTorchBatched", kernel)
+                self._has_vmap = True
             return function
 
         return register if func is None else register(func)

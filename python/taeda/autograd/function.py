@@ -137,8 +137,13 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """The rule of vmap."""
-        raise NotImplementedError("vmap rules of custom functions are not implemented yet.")
+        """The rule of vmap: what a batch gives, and the dimensions its results have it along.
+
+        Called with the arguments as the code outside of vmap has them; ``in_dims`` has the batch's
+        dimension of each, None where it has none, ``info`` a batch_size and a randomness. Instead
+        of it, ``generate_vmap_rule = True`` runs forward, backward and jvp inside vmap.
+        """
+        raise NotImplementedError("vmap is not implemented.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -147,6 +152,10 @@ class Function(metaclass=FunctionMeta):
             args = _bind_defaults(cls.forward, args, kwargs)
         elif kwargs:
             args = _in_order(cls.forward, args, kwargs)
+        if _C._vmap_level() and any(isinstance(x, Tensor) and _C._batch_level(x) for x in args):
+            from taeda.func._rules import apply_function
+
+            return apply_function(cls, args)
         return _C._apply_function(cls, cls._backward_cls(), args)
 
 

@@ -54,8 +54,8 @@ def vmap(
     >>> dot = torch.vmap(torch.dot)
     >>> dot(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([[1., 0.], [1., 1.]]))
     tensor([1., 7.])
-    >>> per_sample = torch.vmap(torch.func.grad(lambda w, x: (w * x).sum() ** 2), in_dims=(None, 0))
-    >>> per_sample(torch.tensor([1., 1.]), torch.tensor([[1., 2.], [3., 4.]]))
+    >>> per_sample = torch.vmap(torch.func.grad(lambda w, x: (w * x).sum() ** 2))
+    >>> per_sample(torch.ones(2, 2), torch.tensor([[1., 2.], [3., 4.]]))
     tensor([[ 6., 12.],
             [42., 56.]])
     """

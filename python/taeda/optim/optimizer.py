@@ -438,7 +438,7 @@ class ElementwiseOptimizer(Optimizer):
         return loss
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        if p in self.state and self.state[p]:
+        if self.state.get(p):
             return self.state[p]
         if p.grad.is_sparse:
             raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")

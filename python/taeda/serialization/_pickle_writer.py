@@ -143,7 +143,7 @@ class _Rules:
             return rebuild, (tensor.dtype, size, stride, tensor.requires_grad)
         storage, offset, dtype = tensor.untyped_storage(), tensor.storage_offset(), tensor.dtype
         check_layout(storage.nbytes(), dtype.itemsize, offset, size, stride, "save")
-        layout = (offset, size, stride, tensor.requires_grad, OrderedDict())
+        layout: tuple = (offset, size, stride, tensor.requires_grad, OrderedDict())
         if dtype._is_storage_type:  # no storage class is named after it
             return _name("torch._utils", "_rebuild_tensor_v3"), (storage, *layout, dtype)
         return self.rebuild_tensor, (taeda.storage.TypedStorage(storage, dtype), *layout)

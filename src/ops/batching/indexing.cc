@@ -128,6 +128,16 @@ void index(Call& call) {
   call.give(result);
 }
 
+// (self, dim, index): x[:, ..., index] where the samples' indices differ.
+void index_select(Call& call) {
+  if (!call.has_batch(2) || call.tensor(0).dim() == 0) return along(call);
+  const ExcludeKeys below(kDifferentiationKeys);
+  const Tensor& index = call.tensor(2);
+  TensorList indices(static_cast<size_t>(call.stack[1].integer()));
+  indices.push_back(index.dim() == 0 ? op::unsqueeze(index, 0) : index);
+  call.stack = {op::index(call.tensor(0), indices)};
+}
+
 // (self, indices, values, accumulate)
 void index_put_(Call& call) {
   const Selection chosen(call, call.stack[1].tensors(), call.tensor(0).dim());

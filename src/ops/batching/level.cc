@@ -14,6 +14,8 @@ thread_local Level* innermost =
 void set_innermost(Level* level) { innermost = level; }
 const CarriedValue<current, set_innermost> carried_level;
 
+TangentLimit tangent_limit{[] { return uint64_t{0}; }, [](uint64_t) {}};
+
 const Wrapped& wrapped(const Tensor& t) { return static_cast<Wrapped&>(*t.impl()->wrapped); }
 
 void hold(const Tensor& batched, const Tensor& value, Level& level) {
@@ -38,6 +40,8 @@ Tensor with_storage(const Tensor& value, Level& level, Ref<Storage> storage) {
 
 }  // namespace
 
+void set_tangent_limit(TangentLimit limit) { tangent_limit = limit; }
+
 Level* current() { return innermost; }
 
 Level& enter(int64_t size, Randomness randomness) {
@@ -47,6 +51,7 @@ Level& enter(int64_t size, Randomness randomness) {
   level->outer = Ref<Level>(innermost);
   level->outside = thread_modes;
   level->randomness = randomness;
+  level->tangents = tangent_limit.get();
   thread_modes.excluded = (thread_modes.excluded | Key::kAutograd) - Key::kBatched;
   thread_modes.included = thread_modes.included | Key::kBatched;
   innermost = level.detach();
@@ -126,7 +131,9 @@ Tensor alias(const Tensor& batched) {
   return other;
 }
 
-Outside::Outside(const Level& level) : modes_(thread_modes), current_(innermost) {
+Outside::Outside(const Level& level)
+    : modes_(thread_modes), tangents_(tangent_limit.get()), current_(innermost) {
+  tangent_limit.set(level.tangents);
   // Conversions and tracing have seen the call as the function made it.
   const KeySet handled = KeySet(Key::kTrace) | Key::kAutocast;
   thread_modes.excluded = level.outside.excluded | handled;
@@ -136,6 +143,7 @@ Outside::Outside(const Level& level) : modes_(thread_modes), current_(innermost)
 }
 Outside::~Outside() {
   thread_modes = modes_;
+  tangent_limit.set(tangents_);
   innermost = current_;
 }
 

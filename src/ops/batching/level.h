@@ -25,7 +25,16 @@ struct Level final : RefCounted {
   ThreadModes outside;  // of the thread when it entered
   Randomness randomness;
   bool ended = false;
+  uint64_t tangents = 0;  // which levels of forward mode were seen then
 };
+
+// Forward mode's state of the thread, which autograd, a layer above, puts in: what is computed
+// outside of a level sees the tangents that were seen there.
+struct TangentLimit {
+  uint64_t (*get)();
+  void (*set)(uint64_t limit);
+};
+void set_tangent_limit(TangentLimit limit);
 
 // The innermost level of the calling thread; null outside of vmap.
 Level* current();
@@ -73,6 +82,7 @@ class Outside {
 
  private:
   const ThreadModes modes_;
+  const uint64_t tangents_;
   Level* const current_;
 };
 

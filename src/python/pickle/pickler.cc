@@ -158,17 +158,21 @@ void Pickler::save_tuple(PyObject* tuple) {
   memoize(tuple);
 }
 
-// Values in batches; `save_next` saves one, and gives false where there is none any more.
+// At most `size` values, in batches; `save_next` saves one, and gives false where there is none any
+// more.
 template <class SaveNext>
 void Pickler::save_batches(Py_ssize_t size, unsigned char one, unsigned char many,
                            SaveNext save_next) {
+  Py_ssize_t done = 0;
   if (!writer_.is_binary() || size == 1) {
-    while (save_next()) writer_.opcode(one);
+    for (; done < size && save_next(); done++) writer_.opcode(one);
     return;
   }
-  for (Py_ssize_t done = 0; done < size; done += kBatch) {
+  while (done < size) {
+    const Py_ssize_t end = std::min(size, done + kBatch);
     writer_.opcode(kMark);
-    for (Py_ssize_t i = 0; i < kBatch && save_next();) i++;
+    while (done < end && save_next()) done++;
+    if (done < end) size = done;
     writer_.opcode(many);
   }
 }

@@ -59,8 +59,9 @@ void PickleWriter::counted(unsigned char one, unsigned char four, unsigned char 
     opcode(eight);
     number(raw.size(), 8);
   } else {
-    raise_python(PyExc_OverflowError,
-                 "serializing text or bytes larger than 4 GiB requires pickle protocol 4 or higher");
+    raise_python(
+        PyExc_OverflowError,
+        "serializing text or bytes larger than 4 GiB requires pickle protocol 4 or higher");
   }
   bytes_.append(raw);
 }

@@ -74,8 +74,8 @@ void Unpickler::push_quoted_line() {
   const PyRef bytes = parsed(
       PyBytes_DecodeEscape(raw.data(), static_cast<Py_ssize_t>(raw.size()), nullptr, 0, nullptr),
       rules_);
-  push_byte_string({PyBytes_AS_STRING(bytes.get()),
-                    static_cast<size_t>(PyBytes_GET_SIZE(bytes.get()))});
+  push_byte_string(
+      {PyBytes_AS_STRING(bytes.get()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.get()))});
 }
 
 }  // namespace taeda::python

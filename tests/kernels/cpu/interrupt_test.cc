@@ -144,7 +144,7 @@ const Case kCases[] = {
     {"max_pool",
      [](Zeros& z) -> Call {
        return [out = z.of({1, kN - 99}), x = z.of(kOneRow)] {
-         max_pool(out, x, DimVector{100}, kOne, DimVector{0}, kOne, false);
+         max_pool(out, View(), x, DimVector{100}, kOne, DimVector{0}, kOne, false, false);
        };
      }},
     {"avg_pool",

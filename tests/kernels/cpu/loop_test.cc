@@ -91,8 +91,10 @@ double get(DType dtype, const char* p) {
       return *reinterpret_cast<const float*>(p);
     case DType::kComplex128:
       return *reinterpret_cast<const double*>(p);
+    default:
+      ADD_FAILURE() << "no kernel computes in a type to store";
+      return 0;
   }
-  return 0;
 }
 
 // Small integers, which every dtype but bool holds exactly.
@@ -123,6 +125,8 @@ void put(DType dtype, char* p, int64_t value) {
       return write(std::complex<float>(static_cast<float>(value), 0));
     case DType::kComplex128:
       return write(std::complex<double>(static_cast<double>(value), 0));
+    default:
+      ADD_FAILURE() << "no kernel computes in a type to store";
   }
 }
 

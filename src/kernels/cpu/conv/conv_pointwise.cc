@@ -7,8 +7,8 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/conv/conv_backends.h"
-#include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/gemm/sgemm.h"
+#include "kernels/cpu/simd/scratch.h"
 
 namespace taeda::cpu {
 namespace {

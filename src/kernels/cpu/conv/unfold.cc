@@ -3,9 +3,9 @@
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/conv/window_matrix.h"
 #include "kernels/cpu/pool/pool.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels/cpu/conv/window_matrix.h"
 #include "kernels/view.h"
 
 namespace taeda::cpu {

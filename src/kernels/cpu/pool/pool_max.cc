@@ -1,7 +1,7 @@
 // Max pooling. A NaN in a window is its maximum; of equal values the first counts, of several NaN
 // the last: where the gradient goes. Values alone are computed separably, without looking for
-// indices: the maximum over the window's rows (whole vectors), then along the row. With argmax, a byte
-// a window (a 32-bit integer for large windows) says which of its elements ("taps") it is.
+// indices: the maximum over the window's rows (whole vectors), then along the row. With argmax, a
+// byte a window (a 32-bit integer for large windows) says which of its elements ("taps") it is.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -12,8 +12,8 @@ inline uint64_t flip_threshold(double p) { return static_cast<uint64_t>(std::cei
 
 // mask[i] = 1 where draw i, of two words, is below the threshold, else 0.
 void flip_coins(const uint32_t* words, uint64_t threshold, uint8_t* mask, int64_t n);
-// The same, and out = x * (mask ? scale : 0). `past_cache`: see kernels/cpu/simd/stream.h; whoever asks
-// for it fences.
+// The same, and out = x * (mask ? scale : 0). `past_cache`: see kernels/cpu/simd/stream.h; whoever
+// asks for it fences.
 void flip_coins_and_scale(const uint32_t* words, uint64_t threshold, const float* x, float scale,
                           float* out, uint8_t* mask, int64_t n, bool past_cache);
 // out = x * (mask ? scale : 0), as a product: NaN and -0 come out as they do from x * noise.

@@ -1,7 +1,7 @@
 // var, std, and mean with variance.
 #include "core/with_dtype.h"
-#include "kernels/cpu/rows/moments.h"
 #include "kernels/cpu/reduce/reducers-inl.h"
+#include "kernels/cpu/rows/moments.h"
 #include "kernels/cpu/rows/rows.h"
 
 namespace taeda::cpu {
