@@ -29,14 +29,14 @@ Argument = tuple[str | None, str]  # keyword or None, text
 
 
 class SampleText(ast.NodeTransformer):
-    """A table entry's sample, whose x(3, 4), i(3) and b(2) make tensors, as plain expressions."""
+    """A table entry's sample, whose x(3, 4), i(3), b(2), p(2, 2) make tensors, as expressions."""
 
     def __init__(self, values: Values, dtype: str):
         self.values, self.dtype = values, dtype
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Name) or node.func.id not in "xib":
+        if not isinstance(node.func, ast.Name) or node.func.id not in "xibp":
             return node
         try:
             shape = tuple(ast.literal_eval(a) for a in node.args)
@@ -47,6 +47,8 @@ class SampleText(ast.NodeTransformer):
             text = self.values.tensor(shape, options.get("dtype", self.dtype))
         elif node.func.id == "i":
             text = f"torch.randint(0, {options.get('high', 3)}, {shape})"
+        elif node.func.id == "p":
+            text = f"(torch.rand({shape}) + {shape[-1]} * torch.eye({shape[-1]}))"
         else:
             text = f"(torch.rand({shape}) < 0.5)"
         return ast.parse(text, mode="eval").body
