@@ -16,9 +16,9 @@ NAMES_DEVICES = re.compile(r"^tests/(device/|ops/test_grid\.py)")
 def _spare_the_oracle() -> None:
     """PyTorch ends in SIGILL at its first bfloat16 product in virtual machines that show AMX
     without the sizes of its tiles (leaf 0x1d of CPUID). taeda is tested there by test_onednn.py."""
-    facts = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    last_leaf = re.search(r"cpuid level\s*: (\d+)", facts)
-    if "amx_tile" in facts and last_leaf and int(last_leaf[1]) < 0x1D:
+    cpuinfo = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    last_leaf = re.search(r"cpuid level\s*: (\d+)", cpuinfo)
+    if "amx_tile" in cpuinfo and last_leaf and int(last_leaf[1]) < 0x1D:
         os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 

@@ -24,9 +24,9 @@ def array(*shape: int, dtype: str = "float64") -> np.ndarray:
 def layouts(a: np.ndarray) -> list[taeda.Tensor]:
     """Tensors of the array's values: dense, transposed, every second of a larger one."""
     dense = taeda.from_numpy(a.copy())
-    turned = taeda.from_numpy(np.asfortranarray(a)) if a.ndim > 1 else dense
+    transposed = taeda.from_numpy(np.asfortranarray(a)) if a.ndim > 1 else dense
     wide = taeda.stack([dense, dense], -1)[..., 0]
-    return [dense, turned, wide]
+    return [dense, transposed, wide]
 
 
 def equal(got: taeda.Tensor, expected: np.ndarray) -> None:

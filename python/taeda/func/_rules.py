@@ -211,10 +211,7 @@ class _Generated:
 
     def _marks(self, inner: _Context, output: Any) -> list[bool]:
         shapes = {tuple(t.shape) for t in inner.non_differentiable}
-        return [
-            isinstance(y, Tensor) and tuple(y.shape[1:]) in shapes and bool(shapes)
-            for y in tree_leaves(output)
-        ]
+        return [isinstance(y, Tensor) and tuple(y.shape[1:]) in shapes for y in tree_leaves(output)]
 
     def _with_saved(self, ctx: Any, method: Callable, given: tuple, dims: Any) -> tuple[Any, Any]:
         def run(saved: tuple, *grads: Any) -> Any:

@@ -8,33 +8,29 @@
 namespace taeda::batching {
 namespace {
 
+void multiply_at(Value& sizes, size_t i, int64_t factor) {
+  Value::Ints changed = sizes.ints();
+  changed.at(i) *= factor;
+  sizes = std::move(changed);
+}
+void multiply_groups(const Call& call, Stack& args) {
+  Value& groups = args[static_cast<size_t>(call.op.schema().find("groups"))];
+  groups = groups.integer() * call.size();
+}
+
 // A batch of `input` with one weight: argument 0 is merged into the images.
 void as_images(Call& call) {
   Stack args = call.stack;
   {
     const Outside outside(call.level);
     args[0] = fold(call.value(0));
-    if (args[2].holds<Value::Ints>()) {  // the sizes of the result, in convolution_backward_input
-      Value::Ints sizes = args[2].ints();
-      sizes.at(0) *= call.size();
-      args[2] = std::move(sizes);
-    }
-    call.op.redispatch(call.op.keys_of(args), args);
+    if (args[2].holds<Value::Ints>())  // the sizes of the result, in convolution_backward_input
+      multiply_at(args[2], 0, call.size());
+    run(call, args);
     args[0] = unfold(args[0].tensor(), call.size());
   }
   finish(call, args);
 }
-
-int64_t multiplied(Value& value, int64_t factor) {
-  value = value.integer() * factor;
-  return value.integer();
-}
-void multiply_at(Value& sizes, size_t i, int64_t factor) {
-  Value::Ints changed = sizes.ints();
-  changed.at(i) *= factor;
-  sizes = std::move(changed);
-}
-size_t groups_of(const Call& call) { return static_cast<size_t>(call.op.schema().find("groups")); }
 
 }  // namespace
 
@@ -47,8 +43,8 @@ void convolution(Call& call) {
     args[0] = fold_channels(call.with_batch(0));
     args[1] = fold(call.with_batch(1));
     if (call.tensor(2).defined()) args[2] = fold(call.with_batch(2));
-    multiplied(args[groups_of(call)], call.size());
-    call.op.redispatch(call.op.keys_of(args), args);
+    multiply_groups(call, args);
+    run(call, args);
     args[0] = unfold_channels(args[0].tensor(), call.size());
   }
   finish(call, args);
@@ -63,8 +59,8 @@ void convolution_backward_input(Call& call) {
     args[0] = fold_channels(call.with_batch(0));
     args[1] = fold(call.value(1));
     multiply_at(args[2], 1, call.size());
-    multiplied(args[groups_of(call)], call.size());
-    call.op.redispatch(call.op.keys_of(args), args);
+    multiply_groups(call, args);
+    run(call, args);
     args[0] = unfold_channels(args[0].tensor(), call.size());
   }
   finish(call, args);
@@ -78,8 +74,8 @@ void convolution_backward_weight(Call& call) {
     args[0] = fold_channels(call.with_batch(0));
     args[1] = fold_channels(call.with_batch(1));
     multiply_at(args[2], 0, call.size());
-    multiplied(args[groups_of(call)], call.size());
-    call.op.redispatch(call.op.keys_of(args), args);
+    multiply_groups(call, args);
+    run(call, args);
     for (Value& result : args)
       change_tensors(result, [&](const Tensor& t) { return unfold(t, call.size()); });
   }

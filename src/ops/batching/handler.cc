@@ -25,8 +25,7 @@ bool is_random(const Operator& op) {
 // What is written must have a batch of its own where anything that is read has one.
 void check_written(const Call& call) {
   const Schema& schema = call.op.schema();
-  bool any = false;
-  each_tensor(call.stack, [&](const Tensor& t) { any |= value_at(t, call.level).defined(); });
+  const bool any = any_batched(call.stack, call.level);
   for (size_t i = 0; any && i < schema.arguments.size(); i++) {
     if (!schema.arguments[i].alias.written || !call.stack[i].is_tensor()) continue;
     TD_CHECK(call.has_batch(i) || take_on_batch(call.tensor(i), call.level),
@@ -94,10 +93,7 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
   by_record(call);
 }
 
-void run(const Call& call, Stack& args) {
-  const Outside outside(call.level);
-  call.op.redispatch(call.op.keys_of(args), args);
-}
+void run(const Call& call, Stack& args) { call.op.redispatch(call.op.keys_of(args), args); }
 
 namespace {
 

@@ -180,7 +180,7 @@ void embedding(Call& call) {
     } else {
       args[1] = call.value(1);
     }
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
   }
   finish(call, args);
 }
@@ -203,7 +203,7 @@ void embedding_dense_backward(Call& call) {
     args[1] = op::add(indices, starts, Scalar(int64_t{1}));
     args[2] = rows * call.size();
     args[3] = int64_t{-1};
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
     args[0] = unfold(args[0].tensor(), call.size());
   }
   finish(call, args);

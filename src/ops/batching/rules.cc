@@ -43,12 +43,6 @@ void each_argument(const Operator& op, Stack& args, const Visit& visit) {
   }
 }
 
-bool any_batched(const Value& value, const Level& level) {
-  bool any = false;
-  each_tensor({value}, [&](const Tensor& t) { any |= value_at(t, level).defined(); });
-  return any;
-}
-
 }  // namespace
 
 Tensor pad_dims(const Tensor& value, int64_t ndim) {
@@ -165,7 +159,7 @@ void pointwise(Call& call) {
         return pad_dims(yields ? op::to_dtype(value, common, false, std::nullopt) : value, ndim);
       });
     }
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
   }
   finish(call, args);
 }
@@ -289,7 +283,7 @@ void run_leading(Call& call, Others others) {
         return shift.lifts() && value.dim() == 1 ? op::unsqueeze(value, 1) : value;
       });
     });
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
     for (Value& result : args)
       change_tensors(result, [&](const Tensor& t) { return shift.restore(t); });
   }
@@ -307,7 +301,7 @@ void leading(Call& call) { run_leading(call, Others::kExpand); }
 
 void first(Call& call) {
   for (size_t i = 1; i < call.stack.size(); i++)
-    if (any_batched(call.stack[i], call.level)) return otherwise(call);
+    if (any_batched({call.stack[i]}, call.level)) return otherwise(call);
   run_leading(call, Others::kLeave);
 }
 
@@ -316,7 +310,7 @@ void along(Call& call) {
   bool shared = dims_of_first(call.stack) > 0;  // the index, and a number to fill in
   for (size_t i = 1; i < call.stack.size(); i++)
     if (schema.arguments[i].name == "index" || is_number(call.stack[i]))
-      shared &= !any_batched(call.stack[i], call.level);
+      shared &= !any_batched({call.stack[i]}, call.level);
   if (!shared) return by_samples(call);
   run_leading(call, Others::kLeaveIndex);
 }
@@ -339,7 +333,7 @@ void run_merged(Call& call, const Merge& merged, const Split& split, const Chang
         const Tensor value = value_at(t, call.level);
         return merged(value.defined() ? value : expand_batch(t, call.size()));
       });
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
     for (Value& result : args)
       change_tensors(result, [&](const Tensor& t) { return split(t, call.size()); });
   }
@@ -398,9 +392,8 @@ bool is_factory(const Call& call) {
 }
 
 void draw_same(Call& call) {
-  bool batched = false;
-  each_tensor(call.stack, [&](const Tensor& t) { batched |= value_at(t, call.level).defined(); });
-  if (batched && !is_factory(call)) {  // each sample starts from the same state
+  if (any_batched(call.stack, call.level) &&
+      !is_factory(call)) {  // each sample starts from the same state
     Generator& generator = generator_of(call);
     const Tensor state = generator.get_state();
     return by_samples(call, [&] { generator.set_state(state); });
@@ -411,7 +404,7 @@ void draw_same(Call& call) {
       const Tensor value = value_at(t, call.level);
       return value.defined() ? op::select(value, 0, 0) : t;
     });
-  call.op.redispatch(call.op.keys_of(call.stack), call.stack);
+  run(call, call.stack);
 }
 
 void draw_different(Call& call) {
@@ -442,7 +435,7 @@ void draw_different(Call& call) {
         const Tensor value = value_at(t, call.level);
         return pad_dims(value.defined() ? value : expand_batch(t, call.size()), ndim);
       });
-    call.op.redispatch(call.op.keys_of(args), args);
+    run(call, args);
   }
   finish(call, args);
 }

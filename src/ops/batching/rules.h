@@ -67,6 +67,11 @@ void each_tensor(const Stack& stack, const Visit& visit) {
         if (t.defined()) visit(t);
   }
 }
+inline bool any_batched(const Stack& stack, const Level& level) {
+  bool any = false;
+  each_tensor(stack, [&](const Tensor& t) { any |= value_at(t, level).defined(); });
+  return any;
+}
 // `change(tensor)` in the place of every tensor.
 template <class Change>
 void change_tensors(Value& value, const Change& change) {
@@ -76,7 +81,7 @@ void change_tensors(Value& value, const Change& change) {
       if (t.defined()) t = change(t);
 }
 
-// The operator on values, outside of the level; `args` become its results.
+// The operator on values, while outside of the level; `args` become its results.
 void run(const Call& call, Stack& args);
 // Makes the values in `results` what the call returns: written arguments are returned as they are,
 // views share the storage of what they look into.

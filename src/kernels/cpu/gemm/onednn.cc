@@ -41,9 +41,11 @@ void limit_to_usable_instructions() {
 }  // namespace
 
 dnnl::engine& engine() {
-  limit_to_usable_instructions();
   // Never destroyed: cached primitives and other threads' streams may outlive static destruction.
-  static dnnl::engine* const instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static dnnl::engine* const instance = [] {
+    limit_to_usable_instructions();
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return *instance;
 }
 
