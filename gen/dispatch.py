@@ -41,13 +41,14 @@ def dispatch_lines(op: Op) -> list[str]:
     """The constant table, redispatch, and the entry function op::IDENT with its variants."""
     kind = f"{op.ident}_fn"
     below = "" if layers(op) else " - kDifferentiationKeys"
+    passed = internal_names(op, keys=f"keys{below}")
     lines = [
         *records.modes_lines(op, internal_parameters(op)),
         f"using {kind} = {op.sig.return_cpp} (*)({internal_parameters(op)});",
         f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         *block(
             f"{op.sig.return_cpp} redispatch::{op.ident}({internal_parameters(op)})",
-            f"return table_{op.ident}[(keys{below}).highest()]({internal_names(op)});",
+            f"return table_{op.ident}[(keys{below}).highest()]({passed});",
         ),
     ]
     plain = parameters(op.sig)

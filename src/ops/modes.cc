@@ -50,11 +50,6 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
   record.invoke(record.below, all, results);
 }
 
-// Whether the operator has handlers of its own for differentiation; others pass these keys by.
-bool has_layers(const OperatorRecord& record) {
-  return static_cast<void (*const*)()>(record.handlers)[static_cast<int>(Key::kAutograd)];
-}
-
 }  // namespace
 
 void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)] = handler; }
@@ -68,8 +63,6 @@ BoxedHandler handler(Key key) {
 void run_modes(const OperatorRecord& record, KeySet keys, const void* const* args,
                void* const* results) {
   const Operator::Form form = form_of(record, args);
-  if (record.has(OperatorRecord::kDispatched) && !has_layers(record))
-    keys = keys - kDifferentiationKeys;
   while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest())) &&
          !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());
