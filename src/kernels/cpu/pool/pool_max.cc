@@ -606,7 +606,7 @@ void pool_scatter(const View& result, const View& grad_output, const View& indic
     out *= indices.sizes[i];
   }
   const int64_t planes = out == 0 ? 0 : indices.numel / out;
-  with_dtype<Numbers>(result.dtype, [&]<class T>(T) {
+  with_dtype<Floating>(result.dtype, [&]<class T>(T) {
     std::fill_n(result.as<T>(), result.numel, T(0));
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in + out));
     parallel_for(0, planes, grain, [&](int64_t begin, int64_t end) {
