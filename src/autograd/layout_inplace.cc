@@ -2,6 +2,7 @@
 
 #include "autograd/forward.h"
 #include "autograd/record.h"
+#include "autograd/view.h"
 #include "op/detach_.h"
 
 namespace taeda {
@@ -11,19 +12,17 @@ namespace autograd {
 Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view) {
   const bool recorded = thread_modes.grad_enabled && requires_grad(self);
   check_inplace(op, self, recorded);
-  if (recorded) {
-    TD_CHECK_IMPLEMENTED(!view_base(self).defined(),
-                         "{}: changing the layout of a view that requires grad is not supported; "
-                         "use the version of the "
-                         "operator without the trailing underscore",
-                         op);
-  }
   const Edge history = recorded ? gradient_edge(view) : Edge();
   self.impl()->wrapped = view.impl()->wrapped;
   self.impl()->set_layout(view.sizes(), view.strides(), view.storage_offset());
   self.impl()->bump_version();
   share_tangent(self, view);
-  if (recorded) rebase_history(self, history.node, history.input_nr);  // with the new sizes
+  // A view's base stays as it was. A layout that may reach beyond the old one (as_strided_) leaves
+  // the view behind its storage's version: its history is made of the base's when it is asked for.
+  if (!recorded || (view_base(self).defined() && op == "as_strided_")) return self;
+  history.node->set_input_metadata(history.input_nr, self);  // the new sizes
+  move_history(self, history.node, history.input_nr);
+  self.impl()->view_version = self.impl()->version();
   return self;
 }
 

@@ -7,8 +7,7 @@
 namespace taeda::autograd {
 
 // Gives `self` the layout of `view`, a view just made of it, and the view's history. RuntimeError
-// for leaves that require grad; NotImplementedError for differentiable views that require grad,
-// whose base cannot follow.
+// for leaves that require grad and for views that may not be written while recording.
 Tensor take_layout(std::string_view op, const Tensor& self, const Tensor& view);
 
 }  // namespace taeda::autograd

@@ -170,6 +170,74 @@ def layout_changed_in_place(t):
     return y, x.grad
 
 
+def changed_view(t, change):
+    x = t.arange(6.0, dtype=t.float64).view(1, 2, 3).clone().requires_grad_()
+    y = x * 1
+    v, other = y.view(1, 2, 3), y.view(6)
+    change(v)
+    before = v.is_leaf, v.shape, v.stride()
+    (only,) = t.autograd.grad((v * v).sum(), x, retain_graph=True)
+    v.mul_(t.arange(1.0, v.numel() + 1, dtype=t.float64).view(v.shape))
+    ((y * y).sum() + (other**3).sum()).backward()
+    return before, only, v, y, x.grad
+
+
+@program
+def layout_of_a_view_changed_in_place(t):
+    changes = [
+        lambda v: v.transpose_(1, 2),
+        lambda v: v.squeeze_(),
+        lambda v: v.squeeze_(0).t_(),
+        lambda v: v.unsqueeze_(-1),
+        lambda v: v.swapaxes_(0, 2).swapdims_(1, 2),
+        lambda v: v.as_strided_((2, 2), (3, 1), 1),
+    ]
+    return [changed_view(t, change) for change in changes]
+
+
+@program
+def layout_of_a_saved_view_changed_in_place(t):
+    y = leaf(t, 1.0, 2.0).view(1, 2) * 1
+    v = y.view(2, 1)
+    s = (v * v).sum()
+    v.t_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        s.backward()
+
+
+@program
+def layout_of_a_view_changed_without_grad(t):
+    x = leaf(t, 1.0, 2.0, 3.0, 4.0)
+    v = (x * 1).view(2, 2)
+    with t.no_grad():
+        v.t_()
+    (v * t.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=t.float64)).sum().backward()
+    return v, x.grad
+
+
+@program
+def layout_of_one_of_several_views(t):
+    (leaf(t, 1.0, 2.0) * 1).unbind()[0].unsqueeze_(0)
+
+
+@program
+def layout_of_a_view_of_a_leaf(t):
+    leaf(t, 1.0, 2.0).view(1, 2).t_()
+
+
+@program
+def layout_of_a_no_grad_view(t):
+    y = leaf(t, 1.0, 2.0) * 1
+    with t.no_grad():
+        v = y.view(1, 2)
+    v.t_()
+
+
+@program
+def size_of_a_view_changed_in_place(t):
+    (leaf(t, 1.0, 2.0) * 1).view(1, 2).resize_(2)
+
+
 @program
 def complex_part_views(t):
     z = t.tensor([1 + 2j, 3 - 1j], dtype=t.complex128, requires_grad=True)
@@ -367,3 +435,21 @@ def test_a_leaf_that_is_a_view(both, name):
         return x, base, x.is_leaf, base.requires_grad
 
     both(program)
+
+
+def test_a_view_given_a_layout_that_reaches_beyond_it_has_its_bases_gradient():
+    """PyTorch drops what lies outside of the view as it was."""
+    x = leaf(taeda, 1.0, 2.0, 3.0)
+    v = (x * 1)[1:]
+    v.as_strided_((3,), (1,), 0)
+    (v * leaf(taeda, 1.0, 10.0, 100.0).detach()).sum().backward()
+    assert x.grad.tolist() == [1, 10, 100]
+
+
+def test_a_complex_tensors_part_changes_its_layout():
+    """PyTorch's backward of this raises."""
+    z = taeda.tensor([[1 + 2j, 3 - 1j]], dtype=taeda.complex128, requires_grad=True)
+    y = z * 1
+    y.imag.t_().mul_(taeda.tensor([[3.0], [2.0]], dtype=taeda.float64))
+    (y.abs() ** 2).sum().backward()
+    assert z.grad.tolist() == [[2 + 36j, 6 - 8j]]
