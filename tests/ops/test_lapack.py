@@ -144,6 +144,20 @@ SMOOTH: dict[str, Any] = {
     "logabsdet": lambda x: linalg.slogdet(x).logabsdet,
     "solve": lambda x: linalg.solve(x, x.mT @ x),
     "lu": lambda x: linalg.lu_factor(x).LU,
+    "lu wide": lambda x: linalg.lu_factor(x[..., :2, :]).LU,
+    "lu tall": lambda x: linalg.lu_factor_ex(x[..., :2]).LU,
+    "lu parts wide": lambda x: tuple(linalg.lu(x[..., :1, :]))[1:],
+    "lu parts tall": lambda x: tuple(linalg.lu(x[..., :2]))[1:],
+    "lu_solve": lambda x: linalg.lu_solve(*linalg.lu_factor(x), x[..., :2].sin()),
+    "lu_solve right": lambda x: linalg.lu_solve(
+        *linalg.lu_factor(x), x[..., :2, :].sin(), left=False
+    ),
+    "lu_solve adjoint": lambda x: linalg.lu_solve(
+        *linalg.lu_factor(x), x[..., :2].sin(), adjoint=True
+    ),
+    "lu_solve right adjoint": lambda x: linalg.lu_solve(
+        *linalg.lu_factor(x), x[0, :2, :].sin(), left=False, adjoint=True
+    ),
     "qr": lambda x: tuple(linalg.qr(x)),
     "qr wide": lambda x: tuple(linalg.qr(x[..., :2, :])),
     "qr tall": lambda x: tuple(linalg.qr(x[..., :2])),
@@ -186,6 +200,73 @@ def test_derivatives(name: str, dtype: str) -> None:
     taeda.autograd.gradcheck(SMOOTH[name], (x,), check_forward_ad=True)
     if name != "eig":  # its second derivatives need phases that are fixed
         taeda.autograd.gradgradcheck(SMOOTH[name], (x,), atol=1e-4, check_fwd_over_rev=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 1, 4), (4, 1), (2, 0, 3), (3, 0)])
+def test_lu_of_rectangles_is_pytorchs(shape: tuple[int, ...], dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    _, a = matrices(dtype, *shape, seed=4)
+    _, g = matrices(dtype, *shape, seed=5)
+
+    def results(t: Any) -> list[Any]:
+        x = t.from_numpy(a.copy()).requires_grad_()
+        LU, pivots, info = t.linalg.lu_factor_ex(x)
+        (gx,) = t.autograd.grad(LU, x, t.from_numpy(g.copy()), create_graph=True)
+        (gg,) = t.autograd.grad(gx, x, t.from_numpy(g[..., ::-1].copy()), allow_unused=True)
+        tangent = t.func.jvp(
+            lambda z: t.linalg.lu_factor(z).LU, (x.detach(),), (t.from_numpy(g.copy()),)
+        )[1]
+        P, L, U = t.linalg.lu(x)
+        (parts,) = t.autograd.grad(((L * L).sum() + (U**3).sum()).abs(), x)
+        return [LU, pivots, info, gx, gg, tangent, P, L, U, parts]
+
+    for got, expected in zip(results(taeda), results(torch), strict=True):
+        assert (got is None) == (expected is None)
+        if got is not None:
+            assert got.shape == expected.shape
+            close(got.detach(), expected.detach().resolve_conj().numpy(), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("batch", [((), ()), ((2,), ()), ((2, 1), (3,)), ((0,), (0,))])
+def test_lu_solve_is_pytorchs(batch: Any, left: bool, adjoint: bool, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    _, a = matrices(dtype, *batch[0], 3, 3, seed=4)
+    _, b = matrices(dtype, *batch[1], *((3, 2) if left else (2, 3)), seed=5)
+
+    def results(t: Any) -> list[Any]:
+        x, y = (t.from_numpy(v.copy()).requires_grad_() for v in (a, b))
+        X = t.linalg.lu_solve(*t.linalg.lu_factor(x), y, left=left, adjoint=adjoint)
+        return [X, *t.autograd.grad((X * X).sum().abs(), (x, y))]
+
+    for got, expected in zip(results(taeda), results(torch), strict=True):
+        assert got.shape == expected.shape
+        close(got.detach(), expected.detach().resolve_conj().numpy(), dtype)
+
+
+def test_lu_solve_refuses_what_pytorch_refuses() -> None:
+    torch = pytest.importorskip("torch")
+    calls: list[Any] = [
+        lambda t, LU, p: t.linalg.lu_solve(LU, p, t.ones(3, 2)),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p.long(), t.ones(3, 2).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU[:2], p, t.ones(3, 2).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p[:2], t.ones(3, 2).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p.expand(2, 3), t.ones(3, 2).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p, t.ones(3).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p, t.ones(2, 3).double()),
+        lambda t, LU, p: t.linalg.lu_solve(LU, p, t.ones(3, 2).double(), left=False),
+        lambda t, LU, p: t.linalg.lu_solve(LU.long(), p, t.ones(3, 2).long()),
+    ]
+    for call in calls:
+        messages = []
+        for t in (taeda, torch):
+            with pytest.raises(RuntimeError) as caught:
+                call(t, *t.linalg.lu_factor(t.eye(3, dtype=t.float64)))
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
 
 
 def minor(a: np.ndarray, rows: list[int], columns: list[int]) -> Any:
