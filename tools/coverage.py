@@ -2,8 +2,8 @@
 
 Two lists are looked up, name by name, in the built package: tools/data/usage.csv, the names that
 public PyTorch programs use with the number of programs that use each, and tools/data/operators.csv,
-PyTorch's own operators by group. A name counts as there when it can be reached; that it also does
-what PyTorch's does is what the tests are for.
+PyTorch's own operators by group. A name counts as there when it can be reached, unless it is marked
+`_only_raises`; that it also does what PyTorch's does is what the tests are for.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KINDS = {
 
 
 def lookup(package: Any, name: str) -> bool:
-    """Whether `name` (such as nn.Module.parameters) can be reached from the package."""
+    """Whether `name` (such as nn.Module.parameters) can be reached, and does more than raise."""
     found = package
     walked = package.__name__
     for part in name.split("."):
@@ -60,7 +60,7 @@ def lookup(package: Any, name: str) -> bool:
                 return False
         except Exception:
             return False
-    return True
+    return not getattr(found, "_only_raises", False)
 
 
 def resolve(package: Any, api: str) -> bool:
@@ -110,9 +110,9 @@ def page(package: Any) -> str:
     text = f"""# Coverage of PyTorch's interface
 
 Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
-be reached; whether it does what PyTorch's does is what the tests say. All tensors are strided: the
-methods that read parts of sparse ones (`Tensor.values`, `Tensor.indices`, ...) raise PyTorch's
-error and do not count.
+be reached and does more than raise; whether it does what PyTorch's does is what the tests say. All
+tensors are strided: the methods that read parts of sparse ones (`Tensor.values`, ...) raise
+PyTorch's error and do not count.
 
 {summary(package)}
 

@@ -64,6 +64,7 @@ _LAZY = {
         "taeda.nn.parameter": "",
         "taeda.version": "TorchVersion",
         "taeda._ops": "ops",
+        "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
     }.items()
     for name in names.split()

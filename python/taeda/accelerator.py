@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import taeda
-from taeda import cuda
+from taeda import _streams, cuda
 
 
 def is_available() -> bool:
@@ -52,12 +52,19 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 def current_stream(device: Any = None) -> Any:
     """The calling thread's current stream of a device."""
-    return cuda.current_stream(_index(device))
+    index = _index(device)
+    return _streams._stream_of(index, taeda._C._cuda_current_stream(index))
 
 
 def set_stream(stream: Any) -> None:
     """Makes a stream, and its device, current."""
+    if not isinstance(stream, taeda.Stream):
+        raise TypeError(f"set_stream(): expected a torch.Stream, got {type(stream).__name__}")
     _need()
+    if stream.device_type != 1:
+        raise RuntimeError(
+            f"set_stream(): the accelerator is cuda, got a stream of {stream.device}"
+        )
     cuda.set_stream(stream)
 
 
@@ -140,3 +147,13 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """What was counted ever starts over from 0."""
     cuda.reset_accumulated_memory_stats(_index(device))
+
+
+class Graph:
+    """NotImplementedError: work is not captured into graphs."""
+
+    _only_raises = True
+
+    def __init__(self, keep_graph: bool = False, **kwargs: Any) -> None:
+        _need()
+        raise NotImplementedError("torch.accelerator.Graph: work is not captured into graphs")

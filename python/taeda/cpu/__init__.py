@@ -9,8 +9,6 @@ from the system and cuts blocks from them; blocks that threads keep for reuse co
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from .. import _C
@@ -43,10 +41,67 @@ def synchronize(device: Any = None) -> None:
     """Nothing is queued on the CPU."""
 
 
-@contextlib.contextmanager
-def stream(stream: Any) -> Iterator[None]:
-    """The CPU has no streams: the block runs as it is."""
-    yield
+class Stream:
+    """The CPU has no streams: this one orders nothing, for programs that run on any device."""
+
+    def __init__(self, priority: int = -1) -> None:
+        pass
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing is queued on the CPU."""
+
+    def record_event(self) -> None:
+        """Nothing is queued on the CPU."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing is queued on the CPU."""
+
+
+class Event:
+    """A point in the work of the CPU, which is always done."""
+
+    def query(self) -> bool:
+        """True: nothing is queued on the CPU."""
+        return True
+
+    def record(self, stream: Any = None) -> None:
+        """Nothing is queued on the CPU."""
+
+    def synchronize(self) -> None:
+        """Nothing is queued on the CPU."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing is queued on the CPU."""
+
+
+_current_stream = Stream()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream of the innermost `stream` block."""
+    return _current_stream
+
+
+class StreamContext:
+    """Context manager: what `current_stream` says inside; None changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        global _current_stream
+        self._outer = _current_stream
+        if self.stream is not None:
+            _current_stream = self.stream
+
+    def __exit__(self, *exc: object) -> None:
+        global _current_stream
+        _current_stream = self._outer
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """``with torch.cpu.stream(s):`` the block runs as it is."""
+    return StreamContext(stream)
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import taeda
-from taeda import _C
+from taeda import _C, _streams
 from taeda.cuda import _devices
 
 
-class Stream:
+class Stream(_streams.Stream):
     """A queue of work on a device, which runs beside other streams.
 
     Streams come from a pool of 32 a priority; what they run is not ordered with the default stream.
@@ -19,35 +19,19 @@ class Stream:
         priority: 0, or down to -3 for what should go first.
     """
 
-    device_index: int
-    stream_id: int
-
     def __init__(self, device: Any = None, priority: int = 0, **ids: Any) -> None:
         if not _devices.is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support: no CUDA device was found")
-        if "stream_id" in ids:
-            self.device_index, self.stream_id = ids["device_index"], ids["stream_id"]
-            return
-        self.device_index = _devices.device_index(device, optional=True)
-        self.stream_id = _C._cuda_stream_from_pool(self.device_index, priority)
-
-    @property
-    def device(self) -> taeda.device:
-        return taeda.device("cuda", self.device_index)
-
-    @property
-    def device_type(self) -> int:
-        """1: PyTorch's number of CUDA."""
-        return 1
+        if ids:
+            super().__init__(**{"device_type": 1, **ids})
+        else:
+            index = _devices.device_index(device, optional=True)
+            super().__init__(taeda.device("cuda", index), priority=priority)
 
     @property
     def cuda_stream(self) -> int:
         """The driver's handle."""
-        return _C._cuda_stream_handle(self.device_index, self.stream_id)
-
-    @property
-    def native_handle(self) -> int:
-        return self.cuda_stream
+        return self.native_handle
 
     @property
     def priority(self) -> int:
@@ -58,32 +42,20 @@ class Stream:
         """The least and the greatest priority: (0, -3)."""
         return 0, -3
 
-    def query(self) -> bool:
-        """Whether all work is done."""
-        return _C._cuda_stream_query(self.device_index, self.stream_id)
-
-    def synchronize(self) -> None:
-        """Waits until all work is done."""
-        _C._cuda_stream_synchronize(self.device_index, self.stream_id)
-
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: _streams.Event) -> None:
         """What is queued from now on waits for the event."""
         event.wait(self)
 
-    def wait_stream(self, stream: Stream) -> None:
+    def wait_stream(self, stream: _streams.Stream) -> None:
         """What is queued from now on waits for all that `stream` has been given."""
         self.wait_event(stream.record_event())
 
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: _streams.Event | None = None) -> _streams.Event:
         """Marks the work that was queued so far."""
         if event is None:
             event = Event()
         event.record(self)
         return event
-
-    def is_capturing(self) -> bool:
-        """False: work is not captured into graphs."""
-        return False
 
     @property
     def _as_parameter_(self) -> Any:
@@ -95,27 +67,13 @@ class Stream:
         return 0, self.cuda_stream
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Stream)
-            and self.device_index == other.device_index
-            and self.stream_id == other.stream_id
-        )
+        return isinstance(other, Stream) and super().__eq__(other)
 
     def __hash__(self) -> int:
-        return hash((self.stream_id, self.device_index))
+        return hash((self.cuda_stream, self.device))
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
-
-    # `with stream:` makes it current; contexts may be nested.
-    def __enter__(self) -> Stream:
-        context = StreamContext(self)
-        context.__enter__()
-        self.__dict__.setdefault("_contexts", []).append(context)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.__dict__["_contexts"].pop().__exit__(*exc)
 
 
 class ExternalStream(Stream):
@@ -126,29 +84,52 @@ class ExternalStream(Stream):
         super().__init__(stream_id=_C._cuda_stream_external(index, stream_ptr), device_index=index)
 
 
-class Event(_C._CudaEventBase):
+class Event(_streams.Event):
     """A point in the work of a stream.
 
     Args:
         enable_timing: whether it notes the time, for `elapsed_time`.
         blocking: whether `synchronize` lets the processor sleep.
         interprocess: not supported.
+        external: whether graphs that are captured wait for it; not supported.
     """
 
-    def record(self, stream: Stream | None = None) -> None:
-        """Marks what `stream` (None: the current one) has been given so far."""
-        stream = current_stream() if stream is None else stream
-        self._record(stream.device_index, stream.stream_id)
-
-    def wait(self, stream: Stream | None = None) -> None:
-        """What is given to `stream` (None: the current one) from now on waits for this point."""
-        stream = current_stream() if stream is None else stream
-        self._wait(stream.device_index, stream.stream_id)
+    def __init__(
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
+    ) -> None:
+        self._type, self._timing = "cuda", enable_timing
+        self._event = _C._CudaEventBase(enable_timing, blocking, interprocess)
+        if external:
+            raise NotImplementedError(
+                "torch.cuda.Event: external: work is not captured into graphs"
+            )
 
     @property
     def device(self) -> taeda.device | None:
         """The device that it was recorded on first."""
-        return taeda.device("cuda", self._device_index) if self.cuda_event else None
+        return super().device if self.cuda_event else None
+
+    @property
+    def cuda_event(self) -> int:
+        """The driver's handle; 0 before it is recorded."""
+        return self._event.cuda_event
+
+    def _elapsed(self, end_event: _streams.Event) -> float:
+        """AcceleratorError while the work is not done, as the driver says it."""
+        return self._event.elapsed_time(end_event._event)
+
+    def ipc_handle(self) -> Any:
+        """NotImplementedError: events are not shared between processes."""
+        raise NotImplementedError("torch.cuda.Event.ipc_handle: interprocess events")
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: Any) -> Any:
+        """NotImplementedError: events are not shared between processes."""
+        raise NotImplementedError("torch.cuda.Event.from_ipc_handle: interprocess events")
 
     @property
     def _as_parameter_(self) -> Any:

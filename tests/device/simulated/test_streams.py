@@ -152,8 +152,107 @@ def test_accelerator():
     assert torch.accelerator.current_accelerator() == torch.device("cuda")
     with torch.accelerator.device_index(1):
         assert torch.accelerator.current_device_index() == 1
-        assert torch.accelerator.current_stream() == torch.cuda.default_stream(1)
+        stream = torch.accelerator.current_stream()
+        assert (stream.device, stream.stream_id) == (torch.device("cuda", 1), 0)
     assert torch.accelerator.current_device_index() == 0
+
+
+def test_streams_of_any_device():
+    stream = torch.Stream(device="cuda:1")
+    assert isinstance(torch.cuda.Stream(), torch.Stream)
+    assert (stream.device, stream.device_type) == (torch.device("cuda", 1), 1)
+    assert torch.Stream().device == torch.Stream("cuda").device == torch.device("cuda", 0)
+    assert torch.Stream(1).device == torch.device("cuda", 1)
+    ids = {k: getattr(stream, k) for k in ("stream_id", "device_index", "device_type")}
+    assert torch.Stream(**ids) == stream
+    assert hash(torch.Stream(**ids)) == hash(stream)
+    assert stream.native_handle == torch.cuda.Stream(**ids).cuda_stream != 0
+    with stream as entered:
+        assert entered is stream
+        assert torch.accelerator.current_stream() == stream
+        with torch.Stream(device="cuda:1") as inner:
+            assert torch.accelerator.current_stream() == inner
+        with torch.Stream("cpu"):
+            assert torch.accelerator.current_stream() == stream
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.current_stream(1) == torch.cuda.default_stream(1)
+    torch.accelerator.set_stream(stream)
+    assert torch.accelerator.current_stream() == stream
+    with pytest.raises(RuntimeError, match="the accelerator is cuda"):
+        torch.accelerator.set_stream(torch.Stream("cpu"))
+
+
+def test_events_of_any_device(simulator, block):
+    side = torch.Stream()
+    default = torch.accelerator.current_stream()
+    event = torch.Event()
+    assert (event.device, event.event_id) == (torch.device("cuda"), 0)
+    assert simulator.add(torch.cuda.default_stream(), block, 100) == 0
+    event.record()
+    assert event.device == torch.device("cuda", 0)
+    assert f"device_index=0, event_flag=0, event_id={event.event_id}" in repr(event)
+    queue = torch.cuda.Stream(stream_id=side.stream_id, device_index=0, device_type=1)
+    assert simulator.add(queue, block, 100) == RACE
+    side.wait_event(event)
+    assert simulator.add(queue, block, 100) == 0
+    default.wait_stream(side)
+    assert simulator.add(torch.cuda.default_stream(), block, 100) == 0
+    with pytest.raises(
+        RuntimeError, match="cuda does not match recording stream's device type cpu"
+    ):
+        event.record(torch.Stream("cpu"))
+    with pytest.raises(RuntimeError, match="cuda does not match blocking stream's device type cpu"):
+        event.wait(torch.Stream("cpu"))
+    with pytest.raises(RuntimeError, match="does not match recording stream's device 1"):
+        event.record(torch.Stream("cuda:1"))
+
+
+def test_events_of_both_kinds_mix():
+    stream, event = torch.cuda.Stream(), torch.Event()
+    assert stream.record_event(event) is event
+    torch.Stream().wait_event(torch.cuda.current_stream().record_event())
+    stream.wait_stream(torch.Stream())
+    torch.cuda.synchronize()
+    assert event.query()
+
+
+def test_elapsed_time_of_any_events(simulator, block, late):
+    start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)
+    with pytest.raises(ValueError, match="must be recorded"):
+        start.elapsed_time(end)
+    start.record()
+    simulator.add(torch.cuda.current_stream(), block, 100)
+    end.record()
+    with pytest.raises(ValueError, match="must be completed"):
+        start.elapsed_time(end)
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        start.elapsed_time(torch.Event())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.cuda.Event(interprocess=True),
+        lambda: torch.cuda.Event(external=True),
+        lambda: torch.cuda.Event().ipc_handle(),
+        lambda: torch.cuda.Event.from_ipc_handle(0, b""),
+        lambda: torch.Event().ipc_handle(),
+        lambda: torch.Event.from_ipc_handle(0, b""),
+        lambda: torch.cuda.MemPool(),
+        lambda: torch.cuda.CUDAGraph(),
+        lambda: torch.accelerator.Graph(),
+    ],
+)
+def test_what_is_not_there_says_so(call):
+    with pytest.raises(NotImplementedError, match="torch"):
+        call()
+
+
+def test_device_modules():
+    assert torch.get_device_module() is torch.cuda
+    assert torch.get_device_module("cuda:1") is torch.cuda
 
 
 FORKED = """

@@ -1,0 +1,33 @@
+"""docs/coverage.md counts what works, not what only raises."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import taeda
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def lookup(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import coverage
+
+    yield coverage.lookup
+    for name in ("coverage", "table"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", ["cuda.Stream", "accelerator.synchronize", "Stream", "nn.Linear"])
+def test_what_is_there_counts(lookup, name):
+    assert lookup(taeda, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cuda.MemPool", "cuda.CUDAGraph", "cuda.graph", "cuda.utilization", "accelerator.Graph", "zz"],
+)
+def test_what_only_raises_does_not(lookup, name):
+    assert not lookup(taeda, name)
