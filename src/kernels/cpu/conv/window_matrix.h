@@ -20,8 +20,8 @@ struct WindowMatrix {
   int64_t positions() const { return out[0] * out[1] * out[2]; }
 
   // Calls line(row, column, inside, offset, first, n) for runs of n window positions along the
-  // width: `offset` is that of the image's line, `first` the position along it of the first
-  // window's element.
+  // width: `offset` is that of the image's line (0 where the run is not inside), `first` the
+  // position along it of the first window's element.
   template <class Line>
   void for_each_line(const Line& line) const {
     constexpr int64_t kSlice = 1 << 18;
@@ -36,7 +36,8 @@ struct WindowMatrix {
                 const int64_t d = od * stride[0] + kd * dilation[0] - padding[0];
                 const int64_t h = oh * stride[1] + kh * dilation[1] - padding[1];
                 const bool inside = d >= 0 && d < in[0] && h >= 0 && h < in[1];
-                const int64_t offset = c * channel_stride + d * in_strides[0] + h * in_strides[1];
+                const int64_t offset =
+                    inside ? c * channel_stride + d * in_strides[0] + h * in_strides[1] : 0;
                 for (int64_t k = 0; k < out[2]; k += kSlice) {
                   const int64_t n = std::min(kSlice, out[2] - k);
                   line(row, (od * out[1] + oh) * out[2] + k, inside, offset,
