@@ -176,7 +176,7 @@ def main() -> int:
             extra += ["-k", DESELECTED[args.sanitize]]
         named = [path for path in args.rest if not path.startswith("-")]
         total.add(run_pytest(build, env, named or paths, extra))
-        if not named and not args.sanitize:
+        if not named and args.sanitize != "thread":
             env["TAEDA_CUDA"] = "sim:2"
             total.add(run_pytest(build, env, SIMULATED, extra, "simulated"))
 
