@@ -8,8 +8,8 @@ from __future__ import annotations
 from . import forward
 from .cpp import Table, internal_names, internal_parameters
 from .nodes import BackwardNode, node_name
+from .op import Op
 from .schema import Argument, Signature
-from .table import Op
 from .text import block, join_lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from .table import Op
+from .op import Op
 
 # Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
 # forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .cpp import Table, translator
+from .op import Op
 from .schema import Argument
 from .statements import ERRORS
-from .table import Op
 from .text import quoted
 
 

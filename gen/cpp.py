@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from . import statements
 from .expr import Translator
+from .op import Op
 from .schema import Argument, Signature
-from .table import Op
 from .values import Value
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from .cpp import Table, declarations
-from .table import Op
+from .op import Op
 from .text import join_lines
 
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")

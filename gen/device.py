@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .contract import contract_lines, type_mask
 from .cpp import Table, impl_name, internal_parameters, names, translator
+from .op import Op
 from .schema import Argument
-from .table import Op
 from .text import block
 
 

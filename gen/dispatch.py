@@ -6,8 +6,8 @@ from . import records
 from .contract import wrap_lines
 from .cpp import internal_names, internal_parameters, names, out_names, parameters
 from .fallback import is_native
+from .op import Op
 from .saved import keeps_first_input
-from .table import Op
 from .text import block
 
 

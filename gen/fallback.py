@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .cpp import internal_parameters
 from .kernels import of_device
-from .table import Op
+from .op import Op
 from .text import block
 
 # The kernel of all pointwise operators: a device launches any functor or none.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
 from .expr import Translator
+from .op import Op
 from .reads import names_used
 from .schema import Argument
-from .table import Op, gradient_groups
 from .text import block, indented
 from .values import Value
 
@@ -110,7 +110,7 @@ def _names_in_rule(op: Op) -> set[str]:
         return set()
     if isinstance(op.jvp, str):
         return names_used(op.jvp)
-    groups = gradient_groups(op)
+    groups = op.gradient_groups
     tangents = {f"{name}_t" for targets, _ in groups for name in targets}
     texts = [*(text for _, text in groups), *op.dual_grad.values()]
     return tangents.union(*(names_used(text) for text in texts))
@@ -199,7 +199,7 @@ def _diagonal(op: Op, table: Table) -> list[str]:
     """
     t = _translator(op, table, _environment(op, table) | {"gy": Value("gy", "T")})
     lines = [GUARD]
-    for (name, *_), text in gradient_groups(op):
+    for (name, *_), text in op.gradient_groups:
         value = t.expression(text)
         if op.dual_grad:
             value = one_pass(op, name, value, t, "autograd::differentiated")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from .table import Op
+from .op import Op
 from .text import block, join_lines
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels"

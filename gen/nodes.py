@@ -12,10 +12,10 @@ import ast
 
 from .cpp import Table, one_pass
 from .expr import Translator
+from .op import Op
 from .reads import METADATA, from_metadata, metadata_only
 from .saved import find_saved, formulas, gy_names
 from .schema import SchemaError, Signature
-from .table import Op, gradient_groups
 from .text import block
 from .values import Value
 
@@ -40,7 +40,7 @@ def node_name(op: Op, table: Table, form: int = 0) -> str:
 def differentiable_args(op: Op) -> list[str]:
     if op.replays_backward:
         return [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
-    return [name for names, _ in gradient_groups(op) for name in names]
+    return [name for names, _ in op.gradient_groups for name in names]
 
 
 class BackwardNode:
@@ -87,7 +87,7 @@ class BackwardNode:
             return {}
         formulas_of = {
             target: [text, *([op.dual_grad[target]] if target in op.dual_grad else [])]
-            for targets, text in gradient_groups(op)
+            for targets, text in op.gradient_groups
             for target in targets
         }
         out = {}
@@ -256,7 +256,7 @@ class BackwardNode:
             self.table.overloads, f"{self.op.where}: grad of {self.op.name}", env
         )
         translator.needs = self.needs.__getitem__
-        for targets, text in gradient_groups(self.op):
+        for targets, text in self.op.gradient_groups:
             value = self._gradient(translator, targets, text)
             for held, message in self.op.inplace_check:
                 condition = f"!in_place || {translator.condition(held)}"
@@ -277,7 +277,7 @@ class BackwardNode:
         ]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
         if len(names) > 1:
-            groups = gradient_groups(op)
+            groups = op.gradient_groups
             used = set().union(*(_needed_gradients(text, self.table) for _, text in groups))
             lines += [
                 f"if (!{n}.defined()) {n} = result_metadata[{i}].zeros();"

@@ -15,7 +15,7 @@ from .device import device_function, meta_function
 from .dispatch import copied_variants, dispatch_lines, keys_expression
 from .fallback import is_native
 from .kernels import of_entry
-from .table import Op
+from .op import Op
 from .text import block, join_lines
 
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from .cpp import Table, declarations, names, parameters
+from .op import Op
 from .schema import Signature
-from .table import Op
 from .text import join_lines
 
 ARITHMETIC = {

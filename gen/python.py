@@ -11,10 +11,10 @@ from collections import defaultdict
 
 from .calls import BORROWERS, Call, python_names, shown
 from .cpp import out_names
+from .op import Op
 from .pieces import cut
 from .schema import Argument
 from .stubs import docstring, text_signature
-from .table import Op
 from .text import block, indented, join_lines, quoted
 
 OPTIONS = [  # what an `options` argument is in Python

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 
+from .op import Op
 from .schema import Argument, Return, Signature
-from .table import Op
 from .text import block, join_lines
 
 # Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .op import Op
 from .reads import metadata_only, names_used
 from .schema import Argument
-from .table import Op, gradient_groups
 
 
 @dataclass
@@ -55,7 +55,7 @@ def find_saved(op: Op) -> Saved:
 
 
 def formulas(op: Op) -> list[str]:
-    texts = [*(text for _, text in gradient_groups(op)), *op.dual_grad.values()]
+    texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
     return [*texts, op.inplace_grad] if op.inplace_grad else texts
 
 

@@ -102,7 +102,6 @@ def cpp_int_list(items: list[str]) -> str:
 class Return:
     type: str
     name: str
-    mutated: bool = False
     named: bool = True  # by the text; else "result", "result0", ...
 
     @property
@@ -157,68 +156,61 @@ class Signature:
         return [a for a in self.args if a.is_tensor]
 
 
-_HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$", re.S)
-_ARG = re.compile(
-    r"^(?P<type>[A-Za-z_]+(?:\((?P<alias>[a-z]!?)\))?\??(?:\[(?P<n>\d*)\])?\??)\s+(?P<name>\w+)"
-    r"(?:\s*=\s*(?P<default>.+))?$",
-    re.S,
-)
+_HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$")
+_TYPE = r"(?P<base>[A-Za-z_]+)(\((?P<alias>\w!?)\))?(?P<of>\??)(?P<list>\[(?P<n>\d*)\])?(?P<optional>\??)"
+_ARGUMENT = re.compile(_TYPE + r"(?: (?P<name>\w+)(?:\s*=\s*(?P<default>.+))?)?$")
+_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # outside brackets
 
 
-def _split(text: str) -> list[str]:
-    """Splits at the commas outside brackets and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for i, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    parts.append(text[start:])
-    return [p.strip() for p in parts if p.strip()]
+def _items(text: str) -> list[str]:
+    return [part.strip() for part in _COMMA.split(text) if part.strip()]
 
 
-def _parse_argument(text: str, keyword_only: bool, whole: str) -> Argument:
-    match = _ARG.match(text)
+def _typed(text: str, what: str) -> tuple[str, re.Match]:
+    """The type at the start of an argument or a result, without alias and length; and the match."""
+    match = _ARGUMENT.match(text)
     if not match:
-        raise SchemaError(f"{whole}: cannot read argument '{text}'")
-    kind = re.sub(r"\([a-z]!?\)", "", match["type"])
-    kind = re.sub(r"\[\d+\]", "[]", kind)
+        raise SchemaError(f"cannot read {what} '{text}'")
+    items = "[]" if match["list"] else ""
+    return match["base"] + match["of"] + items + match["optional"], match
+
+
+def _argument(text: str, keyword_only: bool) -> Argument:
+    kind, match = _typed(text, "argument")
+    if not match["name"]:
+        raise SchemaError(f"cannot read argument '{text}'")
     if not is_type(kind):
-        raise SchemaError(f"{whole}: unknown type '{kind}' of argument '{match['name']}'")
-    mutated = bool(match["alias"]) and match["alias"].endswith("!")
-    repeat = int(match["n"]) if match["n"] else 0
-    return Argument(match["name"], kind, match["default"], keyword_only, mutated, repeat)
+        raise SchemaError(f"unknown type '{kind}' of argument '{match['name']}'")
+    mutated = "!" in (match["alias"] or "")
+    return Argument(
+        match["name"], kind, match["default"], keyword_only, mutated, int(match["n"] or 0)
+    )
+
+
+def _result(text: str, unnamed: str) -> Return:
+    kind, match = _typed(text, "result")
+    if kind not in RETURN_TYPES:
+        raise SchemaError(f"unknown return type '{kind}'")
+    return Return(kind, match["name"] or unnamed, bool(match["name"]))
 
 
 def parse(text: str) -> Signature:
     """Parses one schema line; SchemaError names the line and what is wrong with it."""
     text = " ".join(text.split())
-    head = _HEAD.match(text)
-    if not head:
-        raise SchemaError(f"{text}: expected 'name(arguments) -> returns'")
-    name, overload, arg_text, return_text = head.groups()
-    args, keyword_only = [], False
-    for part in _split(arg_text):
-        if part == "*":
-            keyword_only = True
-        else:
-            args.append(_parse_argument(part, keyword_only, text))
-    return_text = return_text.strip()
-    items = _split(return_text[1:-1]) if return_text.startswith("(") else [return_text]
-    returns = []
-    for i, item in enumerate(items):
-        words = item.split()
-        kind = re.sub(r"\([a-z]!?\)", "", words[0])
-        if kind not in RETURN_TYPES:
-            raise SchemaError(f"{text}: unknown return type '{kind}'")
-        named = len(words) > 1
-        label = words[1] if named else "result" if len(items) == 1 else f"result{i}"
-        returns.append(Return(kind, label, "!" in words[0], named))
-    return Signature(name, overload or "", args, returns, text)
+    try:
+        head = _HEAD.match(text)
+        if not head:
+            raise SchemaError("expected 'name(arguments) -> returns'")
+        name, overload, arguments, returned = head.groups()
+        args, keyword_only = [], False
+        for item in _items(arguments):
+            if item == "*":
+                keyword_only = True
+            else:
+                args.append(_argument(item, keyword_only))
+        several = returned.startswith("(")
+        items = _items(returned[1:-1]) if several else [returned]
+        names = [f"result{i}" for i in range(len(items))] if len(items) > 1 else ["result"]
+        return Signature(name, overload or "", args, [*map(_result, items, names)], text)
+    except SchemaError as error:
+        raise SchemaError(f"{text}: {error}") from None

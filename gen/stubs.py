@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from .calls import Call, python_names, shown
+from .op import Op
 from .schema import Argument, Return
-from .table import Op
 
 STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
 OPTIONS = [  # what an `options` argument is in Python

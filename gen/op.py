@@ -1,0 +1,219 @@
+"""The record of an operator: the keys that an entry of the table may have, and what follows from them.
+
+A field made by :func:`key` is a key of entries. ``BODIES`` are the keys that say how the operator is
+computed, exactly one of which an entry has (``expr`` beside another one is its definition);
+``FILE_KEYS`` may stand in a file's first item for all its entries (``- file: {optimize: size}``).
+"""
+
+# ruff: noqa: RUF009 (`key` makes fields)
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .schema import Argument, SchemaError, Signature
+
+BODIES = {
+    "expr": "definition in terms of other operators",
+    "pointwise": "functor, or functors chosen by a string argument",
+    "kernel": "function on Views in src/kernels/cpu",
+    "cpp": "hand-written function on Tensors in src/ops",
+}
+FILE_KEYS = ("optimize",)
+TYPE_SETS = (  # only "any" has the storage types (include/taeda/dtype.h)
+    *("any", "all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool"),
+)
+PROMOTIONS = {
+    "same": "the promoted type of the arguments",
+    "float": "as same, integers becoming the default floating type",
+    "bool": "computed in the promoted type, bool result",
+    "real": "computed in the promoted type; complex arguments give real results",
+    "masked": "as same, bool arguments aside: they choose among the others' elements",
+}
+AUTOCASTS = {
+    "lower": "the block's dtype (bfloat16): fast, and exact enough for sums of products",
+    "float32": "float32: losses, and what half precision has no kernel for",
+    "widest": "the widest type among the arguments",
+    "none": "nothing, nor do the operators that it is made of convert theirs",
+}
+BATCHES = {
+    "pointwise": "arguments broadcast: dimensions are put behind the batch's until ranks agree",
+    "leading": "every tensor gets the batch in front, dim and dims count one more, sizes begin with it",
+    "first": "as leading where the batch is the first tensor's alone, else by `expr` or sample by sample",
+    "along": "as leading, but for `index`: all samples have the same, else sample by sample",
+    "fold": "the batch is merged into the first dimension of every tensor and of sizes",
+    "channels": "the batch is merged into the channels: dimension 1, 0 of vectors; groups are as many more",
+    "random": "as vmap's `randomness` says",
+    "definition": "`expr` beside a kernel, on the batched arguments",
+    "own": "the function batching::NAME in src/ops/batching",
+    "loop": "sample by sample",
+    "refuse": "an error",
+}
+
+
+def key(default: Any, choices: Iterable[Any] = ()) -> Any:
+    """A key of entries: its value where an entry lacks it, and the values that it may have."""
+    return field(default_factory=lambda: copy.copy(default), metadata={"choices": (*choices,)})
+
+
+@dataclass
+class Op:
+    sig: Signature  # `op`: in PyTorch's schema language, or one for each number of dimensions (twins)
+    file: str
+    line: int
+    body: str  # one of BODIES
+    source: Any  # the value of that key
+
+    # Names. `aten`: PyTorch's overloads that it stands for, the first of which is its own name in
+    # torch.ops.aten; 'none' (here []): it is not PyTorch's.
+    aten: list[str] | None = key(None)
+    # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
+    # place only)
+    python: list[str] = key([])
+    # an overload of old programs, the last of its name, which messages, stubs and docstrings leave out
+    hidden: bool = key(False)
+    doc: str = key("")  # documentation with an example
+    # the backward node's name where it is not the operator's, with 'Backward' and a number, or without
+    node: str = key("")
+    variants: list[str] = key([])  # which of inplace and out exist
+
+    # What the arguments must be. A check is a condition and its message.
+    types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have
+    check: list[tuple[str, str]] = key([])
+    devices: str = key("same", ("same", "any"))  # whether the tensors must lie on the same one
+    # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
+    numbers: str | list[str] = key([])
+    contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
+    # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it in
+    # part; 'none', not at all
+    overlap: str = key("", ("", "exact", "none"))
+
+    # What computes it, and the result.
+    expr: str | None = key(None)  # the definition, also beside a kernel
+    no_definition: str = key("")  # why a kernel or cpp has none, and the test that stands in for it
+    promote: str = key("same", PROMOTIONS)  # result and compute dtype of a pointwise operator
+    out: dict[str, list[str]] = key({})  # sizes and dtype of each result of a kernel
+    view: bool = key(False)  # results are views of the first argument
+    kernels: list[str] = key([])  # what a cpp launches (src/kernels/hand_called.yaml)
+    # a cpp reads or writes elements itself; 'sizes': and the result's sizes depend on them
+    host: bool | str = key(False, (False, True, "sizes"))
+    # 'size' for families that are seldom called or spend their time in large kernels: the C++
+    # generated for them is compiled with -Os
+    optimize: str = key("speed", ("speed", "size"))
+    # what torch.autocast converts floating arguments to
+    autocast: str | None = key(None, (None, *AUTOCASTS))
+    # how vmap runs it on a batch, where that does not follow from the entry
+    batch: str | None = key(None, (None, *BATCHES))
+
+    # Derivatives. `grad`: formulas by argument, or 'none' (here {}).
+    grad: dict[str, str] | None = key(None)
+    # the formula of the in-place form, from the `result` that lies where the argument did, without
+    # which a copy of the argument is kept; and what it needs, checked in backward
+    inplace_grad: str = key("")
+    inplace_check: list[tuple[str, str]] = key([])
+    # beside `grad`: the functor on dual numbers computes the gradient, the formula where it is
+    # differentiated further
+    dual: bool = key(False)
+    # tensor arguments of whose conjugates a pointwise operator is a holomorphic function
+    antiholomorphic: list[str] = key([])
+    # forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'
+    jvp: Any = key(None)
+    # bool arguments that autograd and forward mode set where they record the call, for results that
+    # only derivatives read
+    recorded: list[str] = key([])
+
+    test: dict[str, Any] = key({})  # inputs for the generated tests
+
+    dual_grad: dict[str, str] = field(default_factory=dict)  # calls that give it, see autograd.py
+    named: bool = False  # several results, named by the signature: a named tuple in Python
+
+    def __post_init__(self) -> None:
+        self.name, self.ident, self.mutates = self.sig.name, self.sig.ident, self.sig.mutates
+        self.where = f"ops/{self.file}:{self.line}"
+        # The folder of the entry's file, or the file itself where it lies in none.
+        self.family = self.file.split("/")[0].removesuffix(".yaml")
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether calls go through a dispatch table; composites are plain functions."""
+        if self.body in ("pointwise", "kernel") or self.view:
+            return True
+        return self.body == "cpp" and (self.grad is not None or self.expr is not None)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its values come from code that is written by hand, which a definition checks."""
+        return self.dispatched and self.body in ("kernel", "cpp") and not self.view
+
+    @property
+    def is_factory(self) -> bool:
+        """Whether it takes dtype and device of its result."""
+        return any(a.type == "options" for a in self.sig.args)
+
+    @property
+    def writes_into(self) -> bool:
+        """Whether the function that computes it is the in-place form too, where `into` is given."""
+        return self.body == "pointwise" and "inplace" in self.variants
+
+    @property
+    def replays_backward(self) -> bool:
+        """Whether backward differentiates the definition, since no formula is given."""
+        return self.grad is None and self.expr is not None and not self.mutates
+
+    @property
+    def replays_forward(self) -> bool:
+        """Whether forward mode runs the definition."""
+        rule = self.jvp in (None, "replay") and self.grad != {}
+        return rule and self.expr is not None and not self.mutates
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether a definition beside a kernel is compiled; tests evaluate the others' text."""
+        batched = self.batch in ("definition", "first") and self.expr is not None
+        return self.is_leaf and (self.replays_backward or self.replays_forward or batched)
+
+    @property
+    def returns_list(self) -> bool:
+        """Whether the result is a list of tensors: one gradient an element."""
+        return self.sig.returns[0].type == "Tensor[]"
+
+    @property
+    def functors(self) -> dict[str, str]:
+        """Value of the choosing string argument ('' when there is none) -> functor."""
+        return self.source if isinstance(self.source, dict) else {"": self.source}
+
+    @property
+    def selector(self) -> Argument | None:
+        """The string argument that chooses among several functors."""
+        if self.body == "pointwise" and isinstance(self.source, dict):
+            return next(a for a in self.sig.args if a.base.name == "str")
+        return None
+
+    @property
+    def params(self) -> list[Argument]:
+        """The non-tensor arguments that a pointwise functor holds, in schema order."""
+        chooser = self.selector
+        return [a for a in self.sig.args if not a.is_tensor and a is not chooser]
+
+    @property
+    def gradient_groups(self) -> list[tuple[list[str], str]]:
+        """Each formula with the arguments whose gradients it gives, in the order of its results."""
+        return [([p.strip() for p in k.split(",")], str(v)) for k, v in (self.grad or {}).items()]
+
+    @property
+    def changes_layout(self) -> bool:
+        """Whether the in-place form changes sizes and strides, not values."""
+        copies = "inplace" in self.variants and not self.writes_into
+        return copies and (self.view or self.family == "shape")
+
+    def accepts_number(self, arg: Argument) -> bool:
+        """Whether a Python number may stand for this tensor argument."""
+        if isinstance(self.numbers, str):
+            return arg.type == "Tensor"
+        return arg.name in self.numbers
+
+    def fail(self, message: str) -> SchemaError:
+        return SchemaError(f"{self.where}: {self.sig.text}: {message}")
