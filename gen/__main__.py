@@ -23,15 +23,15 @@ from . import (
     stubs,
     table,
 )
-from .dtypes import loop_types
+from .op import Op
 from .pieces import cut
 from .schema import SchemaError
 from .text import join_lines
 
 
-def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
+def pieces(ops: list[Op]) -> dict[str, list[Op]]:
     """Operators by file stem: entries of one family and one level of optimization, some 25 a file."""
-    families: dict[tuple[str, str], list[table.Op]] = {}
+    families: dict[tuple[str, str], list[Op]] = {}
     for op in ops:
         families.setdefault((op.family, op.optimize), []).append(op)
     return {
@@ -39,49 +39,6 @@ def pieces(ops: list[table.Op]) -> dict[str, list[table.Op]]:
         for (family, _), entries in families.items()
         for first, members in cut(entries, lambda op: op.ident, 40).items()
     }
-
-
-COMPUTE_TYPES = {  # table types -> the dtypes that dense loops are compiled for
-    "bool": loop_types("Bool"),
-    "integral": loop_types("Integer"),
-    "integral_bool": loop_types("Bool", "Integer"),
-    "floating": loop_types("Floating"),
-    "inexact": loop_types("Floating", "Complex"),
-    "real": loop_types("Bool", "Integer", "Floating"),
-    "numeric": loop_types("Integer", "Floating", "Complex"),
-    "all": loop_types("Bool", "Integer", "Floating", "Complex"),
-    "any": loop_types("Bool", "Integer", "Floating", "Complex"),
-}
-
-
-def pointwise_entries(ops: list[table.Op]) -> list[pointwise.Entry]:
-    """The dense kernels that pointwise operators need, one entry a functor choice."""
-    entries = []
-    known = pointwise.read_functors()
-    for op in ops:
-        if op.body != "pointwise":
-            continue
-        for functor in op.functors.values():
-            if pointwise.base_functor(functor) not in known:
-                raise op.fail(
-                    f"no header of src/kernels/pointwise defines the functor "
-                    f"'{pointwise.base_functor(functor)}'"
-                )
-        types = COMPUTE_TYPES[op.types]
-        if op.promote == "float":
-            types = [t for t in types if t.startswith(("float", "complex"))]
-        for choice, functor in op.functors.items():
-            entries.append(
-                pointwise.Entry(
-                    name=f"{op.ident}_{choice}" if choice else op.ident,
-                    functor=functor,
-                    n_inputs=len(op.sig.tensor_args),
-                    types=types,
-                    result={"bool": "bool", "real": "real"}.get(op.promote, "same"),
-                    where=f"ops/{op.file}",
-                )
-            )
-    return entries
 
 
 def rules_header(folder: Path) -> str:
@@ -92,7 +49,7 @@ def rules_header(folder: Path) -> str:
     )
 
 
-def internal_operators(ops: list[table.Op]) -> str:
+def internal_operators(ops: list[Op]) -> str:
     """The operators that Python has no name for, for the tests that call them by themselves."""
     names = sorted(op.ident for op in ops if not op.python)
     return join_lines(
@@ -134,9 +91,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         text = public.methods_file([line for name in names for line in methods[name]])
         files[f"methods/methods_{first}.cc"] = needed.complete(text)
     files |= declare.headers(known)
-    files |= {
-        f"loops/{name}": text for name, text in pointwise.emit(pointwise_entries(ops)).items()
-    }
+    files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
     for name, text in python.binding_files(ops).items():
         files[f"python/{name}"] = needed.complete(text) if name.endswith(".cc") else text
     return files

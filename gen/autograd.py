@@ -40,14 +40,13 @@ def _dual_operators(op: Op) -> list[Op]:
     for i, arg in enumerate(tensors):
         name = f"{op.name}_grad{i}"
         text = f"{name}, derived from {op.sig.text}"
-        functors = {k: f"Grad<{v}, {i}>" for k, v in op.functors.items()}
         entry = Op(
             Signature(name, op.sig.overload, args, op.sig.returns, text),
             op.file,
             op.line,
             "pointwise",
-            functors if isinstance(op.source, dict) else functors[""],
-            [],
+            op.source,
+            partial=i,
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad=None if op.grad is None else {},
             jvp="none",

@@ -60,18 +60,19 @@ def _pointwise_body(op: Op) -> list[str]:
         lines.append(f"const struct {{ {fields} }} functor{{{values}}};")
     functor = "&functor" if op.params else "nullptr"
 
-    def run(name: str) -> str:
-        return f"return pointwise::run(info, dense_{name}(), into, inputs, {functor});"
+    def run(choice: str) -> str:
+        dense = f"dense_{op.loop_name(choice)}()"
+        return f"return pointwise::run(info, {dense}, into, inputs, {functor});"
 
     chooser = op.selector
     if chooser is None:
-        return [*lines, run(op.ident)]
+        return [*lines, run("")]
     given = f"*{chooser.name}" if chooser.optional else chooser.name
     for value in op.functors:
         test = f'{given} == "{value}"'
         if chooser.optional and value == "none":
             test = f"!{chooser.name} || {test}"
-        lines.append(f"if ({test}) {run(f'{op.ident}_{value}')}")
+        lines.append(f"if ({test}) {run(value)}")
     options = " or ".join(f"'{v}'" for v in op.functors)
     message = f"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'"
     return [*lines, f'fail(ErrorKind::kRuntime, "{message}", {given});']

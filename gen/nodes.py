@@ -9,6 +9,7 @@ both), or, for a kernel with a definition, from replaying ``expr``.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from .cpp import Table, one_pass
 from .expr import Translator
@@ -16,7 +17,7 @@ from .op import Op
 from .reads import METADATA, from_metadata, metadata_only
 from .saved import find_saved, formulas, gy_names
 from .schema import SchemaError, Signature
-from .text import block
+from .text import block, struct
 from .values import Value
 
 # What PyTorch calls the metadata of a tensor that its nodes keep.
@@ -39,8 +40,29 @@ def node_name(op: Op, table: Table, form: int = 0) -> str:
 
 def differentiable_args(op: Op) -> list[str]:
     if op.replays_backward:
-        return [a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list]
+        return [a.name for a in op.sig.tensors]
     return [name for names, _ in op.gradient_groups for name in names]
+
+
+@dataclass
+class Kept:
+    """One member of a node: something that formulas read, as C++ text."""
+
+    name: str  # in formulas
+    type: str  # there
+    cpp: str  # type of the member
+    member: str
+    source: str  # what fills it
+    shown: str = ""  # its name in Python: grad_fn._saved_NAME
+    when: str = ""  # filled where this holds; empty: always
+    is_result: bool = False  # filled after the call
+    unpack: str = ""  # what reads it again, where that is not the member itself
+    release: str = ""
+
+    @property
+    def fill(self) -> str:
+        when = f"keeps_{self.name}" if self.when and self.is_result else self.when
+        return f"{f'if ({when}) ' if when else ''}node->{self.member} = {self.source};"
 
 
 class BackwardNode:
@@ -48,72 +70,116 @@ class BackwardNode:
 
     def __init__(self, op: Op, table: Table):
         self.op, self.table = op, table
-        self.saved = find_saved(op)
         words = "".join(part.capitalize() for part in op.ident.split("_"))
         self.name = f"{words}{'Inplace' if op.ident.endswith('_') else ''}Node"
         wanted = set(differentiable_args(op))
         # Tensor arguments with an index among the next edges (lists: one index an element).
         self.edges = [a for a in op.sig.args if a.name in wanted]
-        self.indices = self._edge_indices()
-        self.needs = self._edge_needs()
-        self.readers = self._readers()
+        self.indices: dict[str, str] = {}  # the C++ index of the first edge
+        self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
+        self._number_edges()
+        self.saved = find_saved(op)
+        self.kept = [
+            *map(self._tensor, self.saved.single),
+            *map(self._list, self.saved.lists),
+            *(self._metadata(t, m) for t, ms in self.saved.metadata.items() for m in sorted(ms)),
+            *(
+                Kept(a.name, a.expr_type, a.stored_type, a.name, f"stored({a.name})", shown)
+                for a in self.saved.values
+                for shown in ["" if a.type.startswith(NOT_SHOWN) else a.name]
+            ),
+        ]
 
-    def _edge_indices(self) -> dict[str, str]:
-        """argument -> the C++ index of its first edge."""
-        out, index = {}, "0"
+    def _number_edges(self) -> None:
+        single, counts = 0, ""
         for a in self.edges:
-            out[a.name] = index
+            index = self.indices[a.name] = f"{single}{counts}"
             if a.is_tensor_list:
-                index += f" + {a.name}_count"
+                counts += f" + {a.name}_count"
+                self.needs[a.name] = f"should_compute_any({index}, {a.name}_count)"
             else:
-                index = str(int(index) + 1) if index.isdigit() else f"{index} + 1"
-        return out
-
-    def _edge_needs(self) -> dict[str, str]:
-        """argument -> C++ condition in apply(): is its gradient wanted?"""
+                single += 1
+                self.needs[a.name] = f"should_compute({index})"
         if len(self.edges) == 1 and self.edges[0].is_tensor_list:
-            return {self.edges[0].name: "true"}
-        return {
-            a.name: f"should_compute_any({self.indices[a.name]}, {a.name}_count)"
-            if a.is_tensor_list
-            else f"should_compute({self.indices[a.name]})"
-            for a in self.edges
-        }
+            self.needs[self.edges[0].name] = "true"
 
-    def _readers(self) -> dict[str, list[str]]:
-        """What is saved for some gradients only -> the arguments whose gradients read it."""
+    # --- what it keeps ---
+
+    def _made(self, result: int) -> str:
+        return "made" if len(self.op.sig.returns) == 1 else f"std::get<{result}>(made)"
+
+    def _conditions(self, name: str) -> tuple[str, str]:
+        """C++ of when a tensor is kept, where the node is filled and in apply(); empty: always."""
         op = self.op
-        if op.replays_backward or op.inplace_grad:  # one argument has a gradient
-            return {}
-        formulas_of = {
-            target: [text, *([op.dual_grad[target]] if target in op.dual_grad else [])]
+        if op.replays_backward:
+            return "", ""
+        if op.inplace_grad:  # one form of the operator may not read it
+            *plain, inplace = (_reads(text, name) for text in formulas(op))
+            sign = "" if inplace else "!"
+            return (
+                ("", "") if any(plain) == inplace else (f"{sign}into.defined()", f"{sign}in_place")
+            )
+        readers = [
+            target
             for targets, text in op.gradient_groups
             for target in targets
-        }
-        out = {}
-        for name in self.saved.single:
-            reading = [t for t, texts in formulas_of.items() if _any_reads(texts, name)]
-            if len(reading) < len(formulas_of):
-                out[name] = reading
-        return out
+            if _reads(text, name) or _reads(op.dual_grad.get(target, ""), name)
+        ]
+        if len(readers) == len(self.edges):
+            return "", ""
+        wanted = (f"autograd::requires_grad({target})" for target in readers)
+        return " || ".join(wanted) or "false", " || ".join(self.needs[t] for t in readers)
 
-    def _kept_when(self, name: str) -> str:
-        """ "inplace" or "plain" where only that form of the operator keeps a tensor."""
-        if not self.op.inplace_grad:
-            return ""
-        *plain, inplace = ([text] for text in formulas(self.op))
-        in_plain, in_inplace = any(_any_reads(t, name) for t in plain), _any_reads(inplace, name)
-        return "" if in_plain == in_inplace else "inplace" if in_inplace else "plain"
+    def _tensor(self, name: str) -> Kept:
+        op, is_result = self.op, name in self.saved.results
+        filled, read = self._conditions(name)
+        if is_result:
+            index = next(i for i, r in enumerate(op.sig.returns) if r.name == name)
+            source = f"SavedTensor::output({self._made(index)}, node)"
+        else:
+            as_it_is = filled and op.inplace_grad
+            source = f"SavedTensor::input({name if as_it_is else saved_input(op, name)})"
+        unpack = f"{name}_.unpack(*this)"
+        unpack = f"const Tensor {name} = {f'{read} ? {unpack} : Tensor()' if read else unpack};"
+        release = f"{name}_.reset();"
+        return Kept(
+            name, "T", "SavedTensor", f"{name}_", source, name, filled, is_result, unpack, release
+        )
 
-    # --- the class ---
+    def _list(self, name: str) -> Kept:
+        return Kept(
+            name,
+            "L",
+            "std::vector<SavedTensor>",
+            f"{name}_",
+            f"save_all({name})",
+            shown=name,
+            unpack=f"const TensorList {name} = unpack_all({name}_, *this);",
+            release=f"for (auto& t : {name}_) t.reset();",
+        )
+
+    def _metadata(self, tensor: str, m: str) -> Kept:
+        cpp, kind = METADATA[m]
+        arg = next((a for a in self.op.sig.args if a.name == tensor), None)
+        source = tensor
+        if arg is None:
+            source = next(
+                self._made(i) for i, r in enumerate(self.op.sig.returns) if r.name == tensor
+            )
+        value = f"autograd::layouts({source})" if m == "layouts" else f"{source}.{m}()"
+        if m in ("sizes", "strides"):
+            value = f"DimVector({value})"
+        if arg and arg.optional:
+            value = f"({source}.defined() ? {value} : {cpp}{{}})"
+        name = f"{tensor}__{m}"
+        shown = f"{tensor}_{SHOWN_METADATA[m]}" if m in SHOWN_METADATA else ""
+        return Kept(name, kind, cpp, name, value, shown, is_result=arg is None)
+
+    # --- the class, and what fills one ---
 
     def declaration(self) -> list[str]:
-        op, saved = self.op, self.saved
-        members = [f"SavedTensor {t}_;" for t in saved.single]
-        members += [f"std::vector<SavedTensor> {t}_;" for t in saved.lists]
-        for tensor, kept in saved.metadata.items():
-            members += [f"{METADATA[m][0]} {tensor}__{m};" for m in sorted(kept)]
-        members += [f"{a.stored_type} {a.name};" for a in saved.values]
+        op = self.op
+        members = [f"{kept.cpp} {kept.member};" for kept in self.kept]
         members += [f"size_t {a.name}_count = 0;" for a in self.edges if a.is_tensor_list]
         if len(op.sig.returns) > 1:
             members.append(f"ResultMetadata result_metadata[{len(op.sig.returns)}];")
@@ -123,78 +189,23 @@ class BackwardNode:
             if "Backward" not in op.node:  # PyTorch counts the in-place form as an overload
                 title = f'in_place ? "{node_name(op, self.table, form=1)}" : {title}'
         members.append(f"const char* name() const override {{ return {title}; }}")
-        release = [f"{t}_.reset();" for t in saved.single]
-        release += [f"for (auto& t : {t}_) t.reset();" for t in saved.lists]
-        members += block("void release_saved() override", release)
-        members += self._visit_saved()
+        released = [kept.release for kept in self.kept if kept.release]
+        members += block("void release_saved() override", released)
+        if shown := [f'show.show("{k.shown}", {k.member});' for k in self.kept if k.shown]:
+            members += block("void visit_saved(autograd::SavedVisitor& show) override", shown)
         members.append("TensorList apply(TensorList&& grads) override;")
-        return [*block(f"struct {self.name} final : Node", members)[:-1], "};"]
-
-    def _visit_saved(self) -> list[str]:
-        """visit_saved, for grad_fn._saved_NAME; nothing for a node that keeps nothing."""
-        saved = self.saved
-        shown = [(t, f"{t}_") for t in [*saved.single, *saved.lists]]
-        shown += [
-            (f"{tensor}_{SHOWN_METADATA[m]}", f"{tensor}__{m}")
-            for tensor, kept in saved.metadata.items()
-            for m in sorted(kept & set(SHOWN_METADATA))
-        ]
-        shown += [(a.name, a.name) for a in saved.values if not a.type.startswith(NOT_SHOWN)]
-        if not shown:
-            return []
-        body = [f'show.show("{name}", {member});' for name, member in shown]
-        return block("void visit_saved(autograd::SavedVisitor& show) override", body)
-
-    # --- filling one: before the call with its inputs, after it with its results ---
+        return struct(f"{self.name} final : Node", members)
 
     def fill_before(self) -> list[str]:
-        lines = []
-        for name in self.saved.tensors:
-            if name in self.readers:
-                given = f"if ({_any_requires_grad(self.readers[name])}) "
-            elif form := self._kept_when(name):
-                given = f"if ({'' if form == 'inplace' else '!'}into.defined()) "
-            else:
-                given = ""
-            kept = name if given and name not in self.readers else saved_input(self.op, name)
-            lines.append(f"{given}node->{name}_ = SavedTensor::input({kept});")
-        for name in self.saved.results:  # before the call: writing in place may change the answer
-            if name in self.readers:
-                wanted = _any_requires_grad(self.readers[name])
-                lines.append(f"const bool keeps_{name} = {wanted};")
-        lines += [f"node->{name}_ = save_all({name});" for name in self.saved.lists]
-        lines += [f"node->{a.name} = stored({a.name});" for a in self.saved.values]
+        lines = [kept.fill for kept in self.kept if not kept.is_result]
         if self.op.inplace_grad:
             lines.append("node->in_place = into.defined();")
-        for a in self.op.sig.args:
-            if a.name in self.saved.metadata:
-                lines += self._fill_metadata(a.name, a.name, a.optional)
-        return lines
+        # Asked before the call: writing in place may change the answer.
+        results = (kept for kept in self.kept if kept.is_result and kept.when)
+        return [*lines, *(f"const bool keeps_{kept.name} = {kept.when};" for kept in results)]
 
     def fill_after(self) -> list[str]:
-        lines, metadata = [], []
-        arguments = {a.name for a in self.op.sig.args}
-        for i, r in enumerate(self.op.sig.returns):
-            value = "made" if len(self.op.sig.returns) == 1 else f"std::get<{i}>(made)"
-            if r.name in self.saved.results:
-                given = f"if (keeps_{r.name}) " if r.name in self.readers else ""
-                if form := self._kept_when(r.name):
-                    given = f"if ({'' if form == 'inplace' else '!'}into.defined()) "
-                lines.append(f"{given}node->{r.name}_ = SavedTensor::output({value}, node);")
-            if r.name in self.saved.metadata and r.name not in arguments:
-                metadata += self._fill_metadata(r.name, value, False)
-        return lines + metadata
-
-    def _fill_metadata(self, name: str, source: str, optional: bool) -> list[str]:
-        lines = []
-        for m in sorted(self.saved.metadata[name]):
-            value = f"autograd::layouts({source})" if m == "layouts" else f"{source}.{m}()"
-            if m in ("sizes", "strides"):
-                value = f"DimVector({value})"
-            if optional:
-                value = f"({source}.defined() ? {value} : {METADATA[m][0]}{{}})"
-            lines.append(f"node->{name}__{m} = {value};")
-        return lines
+        return [kept.fill for kept in self.kept if kept.is_result]
 
     # --- apply ---
 
@@ -202,33 +213,16 @@ class BackwardNode:
         body = self._replayed() if self.op.replays_backward else self._from_formulas()
         return block(f"TensorList {self.name}::apply(TensorList&& grads)", body)
 
-    def _unpacked(self) -> tuple[list[str], dict[str, Value]]:
-        """Statements that unpack the saved values, and the names they make."""
-        lines, env = [], {}
-        for name in self.saved.single:
-            value = f"{name}_.unpack(*this)"
-            if name in self.readers:
-                wanted = " || ".join(self.needs[target] for target in self.readers[name])
-                value = f"{wanted} ? {value} : Tensor()"
-            elif form := self._kept_when(name):
-                value = f"{'' if form == 'inplace' else '!'}in_place ? {value} : Tensor()"
-            lines.append(f"const Tensor {name} = {value};")
-            env[name] = Value(name, "T")
-        for name in self.saved.lists:
-            lines.append(f"const TensorList {name} = unpack_all({name}_, *this);")
-            env[name] = Value(name, "L")
-        for tensor, kept in self.saved.metadata.items():
-            env |= {f"{tensor}__{m}": Value(f"{tensor}__{m}", METADATA[m][1]) for m in kept}
-        return lines, env | {a.name: Value(a.name, a.expr_type) for a in self.saved.values}
+    def _unpacked(self) -> list[str]:
+        return [kept.unpack for kept in self.kept if kept.unpack]
 
     def _replayed(self) -> list[str]:
         """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
-        op = self.op
+        op, inputs = self.op, self.saved.tensors
         if self.saved.lists:
             raise SchemaError(
                 f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'"
             )
-        inputs = self.saved.tensors
         args = []
         for a in op.sig.args:
             value = f"in[{inputs.index(a.name)}]" if a.is_tensor else a.name
@@ -238,7 +232,7 @@ class BackwardNode:
         results = "y" if n == 1 else ", ".join(f"std::get<{i}>(y)" for i in range(n))
         tensors = f"TensorList{{{', '.join(inputs)}}}"
         return [
-            *self._unpacked()[0],
+            *self._unpacked(),
             f"return autograd::replay({tensors}, grads, [&]([[maybe_unused]] const TensorList& in) {{",
             f"  auto y = definition::{op.ident}({', '.join(args)});",
             f"  return TensorList{{{results}}};",
@@ -246,21 +240,19 @@ class BackwardNode:
         ]
 
     def _from_formulas(self) -> list[str]:
+        op = self.op
         sizes = ("1" if a.is_tensor else f"{a.name}_count" for a in self.edges)
         lines = [f"TensorList out({' + '.join(sizes) or '0'});", *self._result_gradients()]
-        unpack, env = self._unpacked()
-        lines += unpack
-        for gy, r in zip(gy_names(self.op), self.op.sig.returns):
-            env[gy] = Value(gy, r.base.expr)
-        translator = Translator(
-            self.table.overloads, f"{self.op.where}: grad of {self.op.name}", env
-        )
-        translator.needs = self.needs.__getitem__
-        for targets, text in self.op.gradient_groups:
-            value = self._gradient(translator, targets, text)
-            for held, message in self.op.inplace_check:
-                condition = f"!in_place || {translator.condition(held)}"
-                lines.append(f"TD_CHECK({condition}, {translator.message(message)});")
+        lines += self._unpacked()
+        env = {kept.name: Value(kept.name, kept.type) for kept in self.kept}
+        env |= {gy: Value(gy, r.base.expr) for gy, r in zip(gy_names(op), op.sig.returns)}
+        t = Translator(self.table.overloads, f"{op.where}: grad of {op.name}", env)
+        t.needs = self.needs.__getitem__
+        for targets, text in op.gradient_groups:
+            value = self._gradient(t, targets, text)
+            for held, message in op.inplace_check:
+                condition = f"!in_place || {t.condition(held)}"
+                lines.append(f"TD_CHECK({condition}, {t.message(message)});")
             lines += self._assigned(targets, value)
         return [*lines, "return out;"]
 
@@ -277,8 +269,7 @@ class BackwardNode:
         ]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
         if len(names) > 1:
-            groups = op.gradient_groups
-            used = set().union(*(_needed_gradients(text, self.table) for _, text in groups))
+            used = set().union(*(_needed(text, self.table) for _, text in op.gradient_groups))
             lines += [
                 f"if (!{n}.defined()) {n} = result_metadata[{i}].zeros();"
                 for i, n in enumerate(names)
@@ -286,13 +277,13 @@ class BackwardNode:
             ]
         return lines
 
-    def _gradient(self, translator: Translator, targets: list[str], text: str) -> Value:
-        op = self.op
-        value = translator.expression(from_metadata(text, self.saved.metadata))
+    def _gradient(self, t: Translator, targets: list[str], text: str) -> Value:
+        op, metadata = self.op, self.saved.metadata
+        value = t.expression(from_metadata(text, metadata))
         if op.dual_grad:
-            value = one_pass(op, targets[0], value, translator, "autograd::differentiated")
+            value = one_pass(op, targets[0], value, t, "autograd::differentiated")
         if op.inplace_grad:
-            other = translator.expression(from_metadata(op.inplace_grad, self.saved.metadata))
+            other = t.expression(from_metadata(op.inplace_grad, metadata))
             value = Value(f"in_place ? {other.cpp} : {value.cpp}", "T")
         return value
 
@@ -317,13 +308,9 @@ class BackwardNode:
         return [f"if ({condition}) out[{index}] = {cpp};"]
 
 
-def _any_reads(texts: list[str], name: str) -> bool:
+def _reads(text: str, name: str) -> bool:
     """Whether a formula reads the tensor's values."""
-    return any(metadata_only(text, name) is None for text in texts)
-
-
-def _any_requires_grad(names: list[str]) -> str:
-    return " || ".join(f"autograd::requires_grad({name})" for name in names) or "false"
+    return metadata_only(text, name) is None
 
 
 def saved_input(op: Op, name: str) -> str:
@@ -331,7 +318,7 @@ def saved_input(op: Op, name: str) -> str:
     if name == op.sig.args[0].name:
         if op.mutates:
             return f"autograd::copy_for_backward({name})"
-        if "inplace" in op.variants and op.body == "pointwise":
+        if op.writes_into:
             written = f"autograd::is_overwritten({name}, into)"
             return f"{written} ? autograd::copy_for_backward({name}) : {name}"
     return name
@@ -341,7 +328,7 @@ def _takes_none(overloads: list[Signature], i: int) -> bool:
     return bool(overloads) and all(i < len(s.args) and s.args[i].optional for s in overloads)
 
 
-def _needed_gradients(text: str, table: Table) -> set[str]:
+def _needed(text: str, table: Table) -> set[str]:
     """The names in a formula without those that only stand where operators take a Tensor?."""
     tree = ast.parse(text.strip())
     optional = {

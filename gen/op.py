@@ -23,9 +23,17 @@ BODIES = {
     "cpp": "hand-written function on Tensors in src/ops",
 }
 FILE_KEYS = ("optimize",)
-TYPE_SETS = (  # only "any" has the storage types (include/taeda/dtype.h)
-    *("any", "all", "numeric", "real", "inexact", "floating", "integral", "integral_bool", "bool"),
-)
+TYPE_SETS = {  # the kinds of dtypes in each; "any" has the storage types too (include/taeda/dtype.h)
+    "any": "Bool Integer Floating Complex",
+    "all": "Bool Integer Floating Complex",
+    "numeric": "Integer Floating Complex",
+    "real": "Bool Integer Floating",
+    "inexact": "Floating Complex",
+    "floating": "Floating",
+    "integral": "Integer",
+    "integral_bool": "Bool Integer",
+    "bool": "Bool",
+}
 PROMOTIONS = {
     "same": "the promoted type of the arguments",
     "float": "as same, integers becoming the default floating type",
@@ -127,8 +135,10 @@ class Op:
 
     test: dict[str, Any] = key({})  # inputs for the generated tests
 
-    dual_grad: dict[str, str] = field(default_factory=dict)  # calls that give it, see autograd.py
+    # What entries do not say.
     named: bool = False  # several results, named by the signature: a named tuple in Python
+    dual_grad: dict[str, str] = field(default_factory=dict)  # calls that give it, see autograd.py
+    partial: int | None = None  # computes the functors' derivative by this argument
 
     def __post_init__(self) -> None:
         self.name, self.ident, self.mutates = self.sig.name, self.sig.ident, self.sig.mutates
@@ -184,6 +194,10 @@ class Op:
     def functors(self) -> dict[str, str]:
         """Value of the choosing string argument ('' when there is none) -> functor."""
         return self.source if isinstance(self.source, dict) else {"": self.source}
+
+    def loop_name(self, choice: str) -> str:
+        """The dense kernel of one of the functors."""
+        return f"{self.ident}_{choice}" if choice else self.ident
 
     @property
     def selector(self) -> Argument | None:

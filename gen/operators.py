@@ -47,7 +47,7 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     lines = []
     if op.body == "pointwise":
         for value in op.functors:
-            lines.append(f"const DenseTable& dense_{op.ident}{'_' + value if value else ''}();")
+            lines.append(f"const DenseTable& dense_{op.loop_name(value)}();")
     lines += device_function(op, table)
     if op.host == "sizes":
         lines += meta_function(op)

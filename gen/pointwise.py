@@ -1,4 +1,4 @@
-"""Dense kernels of pointwise operators: per-instruction-set C++ files from a list of functors.
+"""Dense kernels of pointwise operators: per-instruction-set C++ files from their functors.
 
 A functor is a struct in ``src/kernels/pointwise/*.h`` with a templated ``operator()`` over one
 value type ``V`` that stands for a vector, a single number, or a ``Dual`` of either. Its text
@@ -10,35 +10,31 @@ arguments' own C++ types. A field is therefore ``double``, ``int64_t`` or ``bool
 arguments the functor is ``template <class S>`` and the field ``S``, which is converted to the
 compute dtype once a call, not once an element.
 
-For each :class:`Entry`, ``emit`` writes ``const DenseTable& taeda::dense_NAME()``: float and double
-as vectors for AVX2 and AVX-512; everything else (integers, bool, complex, and float below AVX2) one
-number at a time, compiled once. A functor ``Grad<F, I>`` is a derivative by dual numbers; second
-derivatives are rare and never get vectors.
+For each functor of an entry, ``emit`` writes ``const DenseTable& taeda::dense_NAME()`` (loops.cc.in):
+float and double as vectors for AVX2 and AVX-512; everything else (integers, bool, complex, and float
+below AVX2) one number at a time, compiled once. A functor ``Grad<F, I>`` is a derivative by dual
+numbers; second derivatives are rare and never get vectors.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
-from .dtypes import LOOP_TYPES
+from .dtypes import LOOP_TYPES, loop_types
+from .op import TYPE_SETS, Op
 from .pieces import cut
 from .schema import SchemaError
+from .text import block, struct
 
 FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
-VECTOR_TYPES = ("float32", "float64")
+FILE = Template(Path(__file__).with_name("loops.cc.in").read_text())
+VECTOR_TYPES = {"float32", "float64"}
 WEIGHT_LIMIT = 48  # instantiations in one file: about 5 s of compile time, 1 s of it for headers
-
-
-@dataclass
-class Entry:
-    name: str  # dense_NAME
-    functor: str  # "Gelu", "Grad<Gelu, 0>", "Grad<Grad<Gelu, 0>, 1>"
-    n_inputs: int
-    types: list[str]  # compute dtypes
-    result: str = "same"  # same, bool or real; the functor's own result type decides
-    where: str = ""  # table entry that asked for it
 
 
 @dataclass
@@ -47,6 +43,26 @@ class Functor:
     header: str
     templated: bool  # template <class S>
     fields: list[tuple[str, str]]  # type, name
+
+
+@dataclass
+class Loop:
+    """What is compiled for one functor of an entry."""
+
+    name: str  # dense_NAME
+    op: Op
+    functor: Functor
+    types: list[str]  # compute dtypes
+
+    @property
+    def has_vectors(self) -> bool:
+        return not VECTOR_TYPES.isdisjoint(self.types)
+
+    @property
+    def weight(self) -> int:
+        return 1 + len(VECTOR_TYPES.intersection(self.types)) * (
+            1 if self.op.partial is None else 3
+        )
 
 
 def read_functors(folder: Path = FUNCTORS) -> dict[str, Functor]:
@@ -62,126 +78,79 @@ def read_functors(folder: Path = FUNCTORS) -> dict[str, Functor]:
     return found
 
 
-def emit(entries: list[Entry]) -> dict[str, str]:
+def loops(ops: Iterable[Op]) -> Iterator[Loop]:
+    """The dense kernels that pointwise operators need."""
+    known = read_functors()
+    for op in (op for op in ops if op.body == "pointwise"):
+        types = loop_types(*TYPE_SETS[op.types].split())
+        if op.promote == "float":
+            types = [t for t in types if t.startswith(("float", "complex"))]
+        for choice, name in op.functors.items():
+            if name not in known:
+                raise op.fail(f"no header of src/kernels/pointwise defines the functor '{name}'")
+            yield Loop(op.loop_name(choice), op, known[name], types)
+
+
+def emit(ops: Iterable[Op]) -> dict[str, str]:
     """File name -> text of the translation units that define the dense tables."""
-    functors = read_functors()
-    families: dict[str, list[Entry]] = {}
-    for entry in entries:
-        base = base_functor(entry.functor)
-        if base not in functors:
-            raise SchemaError(f"{entry.where or entry.name}: no functor {base} in {FUNCTORS}")
-        families.setdefault(functors[base].header, []).append(entry)
+    families: dict[str, list[Loop]] = defaultdict(list)
+    for loop in loops(ops):
+        families[loop.functor.header].append(loop)
     files = {}
     for header, members in families.items():
-        parts = cut(members, lambda entry: entry.name, WEIGHT_LIMIT, _weight)
+        parts = cut(members, lambda loop: loop.name, WEIGHT_LIMIT, lambda loop: loop.weight)
         for first, part in parts.items():
             name = f"{header.removesuffix('.h')}_{first}.cc"
-            files[name] = _file(name, header, part, functors)
+            files[name] = _file(name, header, part)
     return files
 
 
-def base_functor(functor: str) -> str:
-    """The functor inside Grad<...>."""
-    return re.sub(r"^Grad<|, \d+>$", "", functor)
-
-
-def _is_grad(entry: Entry) -> bool:
-    return entry.functor.startswith("Grad<")
-
-
-def _weight(entry: Entry) -> int:
-    return 1 + sum(t in VECTOR_TYPES for t in entry.types) * (3 if _is_grad(entry) else 1)
-
-
-def _loader(entry: Entry, functor: Functor) -> str:
+def _loader(loop: Loop) -> Iterator[str]:
     """The struct that makes the functor for one compute dtype from the caller's parameters."""
-    kind = f"{functor.name}<T>" if functor.templated else functor.name
-    full = re.sub(rf"\b{functor.name}\b", kind, entry.functor)
-    fields = [f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields]
-    depth = 2 if _is_grad(entry) else 1
-    made = "{" * depth + ", ".join(fields) + "}" * depth
-    lines = [f"struct Load_{entry.name} {{", "  template <class T>"]
+    functor = loop.functor
+    kind, stored = functor.name, functor.name
+    if functor.templated:
+        kind, stored = f"{functor.name}<T>", f"{functor.name}<Scalar>"
+    fields = (f"p.{n}.template to<T>()" if t == "S" else f"p.{n}" for t, n in functor.fields)
+    made = f"{{{', '.join(fields)}}}"
+    if loop.op.partial is not None:
+        kind, made = f"Grad<{kind}, {loop.op.partial}>", f"{{{made}}}"
+    load = [f"static {kind} load(const void*) {{ return {{}}; }}"]
     if functor.fields:
-        stored = f"{functor.name}<Scalar>" if functor.templated else functor.name
-        lines += [
-            f"  static {full} load(const void* params) {{",
-            f"    const auto& p = *static_cast<const {stored}*>(params);",
-            f"    return {full}{made};",
-            "  }",
-        ]
-    else:
-        lines += [f"  static {full} load(const void*) {{ return {{}}; }}"]
-    return "\n".join([*lines, "};"])
+        given = f"const auto& p = *static_cast<const {stored}*>(params);"
+        load = block(f"static {kind} load(const void* params)", given, f"return {kind}{made};")
+    yield from struct(f"Load_{loop.name}", "template <class T>", load)
 
 
-def _table(entry: Entry, vectors: bool) -> str:
+def _table(loop: Loop, vectors: bool) -> Iterator[str]:
     cells = []
     for name, cpp in LOOP_TYPES.items():
         space = "" if vectors and name in VECTOR_TYPES else "lanes::"
-        loop = f"{space}dense<{space}Load_{entry.name}, {cpp}, {entry.n_inputs}>"
-        cells.append(loop if name in entry.types and cpp else "nullptr")
+        dense = f"{space}dense<{space}Load_{loop.name}, {cpp}, {len(loop.op.sig.tensor_args)}>"
+        cells.append(dense if name in loop.types and cpp else "nullptr")
     listed = ",\n    ".join(cells)
-    return (
-        f"const DenseTable& table_{entry.name}() {{\n"
-        f"  static constexpr DenseTable table{{{{\n    {listed}}}}};\n"
-        f"  return table;\n}}"
+    table = f"static constexpr DenseTable table{{{{\n    {listed}}}}};"
+    yield from block(f"const DenseTable& table_{loop.name}()", table, "return table;")
+
+
+def _getter(loop: Loop) -> Iterator[str]:
+    dispatch = f"return HWY_DYNAMIC_DISPATCH(table_{loop.name})();"
+    yield from block(f"const DenseTable& dense_{loop.name}()", "using namespace cpu;", dispatch)
+
+
+def _file(name: str, header: str, members: list[Loop]) -> str:
+    def lines(of: Iterable[Iterable[str]]) -> str:
+        return "\n".join(line for part in of for line in part)
+
+    vectors = [loop for loop in members if loop.has_vectors]
+    return FILE.substitute(
+        file=name,
+        header=header,
+        sources=lines([f"//   {loop.name}: ops/{loop.op.file}"] for loop in members),
+        loaders=lines(map(_loader, members)),
+        vector_loaders=lines(map(_loader, vectors)),
+        tables=lines(_table(loop, False) for loop in members),
+        vector_tables=lines(_table(loop, True) for loop in members),
+        exports=lines([f"HWY_EXPORT(table_{loop.name});"] for loop in members),
+        getters=lines(map(_getter, members)),
     )
-
-
-def _file(name: str, header: str, entries: list[Entry], functors: dict[str, Functor]) -> str:
-    has_vectors = [e for e in entries if any(t in VECTOR_TYPES for t in e.types)]
-    loaders, vector_loaders = (
-        "\n".join(_loader(e, functors[base_functor(e.functor)]) for e in chosen)
-        for chosen in (entries, has_vectors)
-    )
-    tables, vector_tables = (
-        "\n".join(_table(e, vectors) for e in entries) for vectors in (False, True)
-    )
-    sources = "\n".join(f"//   {e.name}: {e.where}" for e in entries)
-    includes = f'#include "kernels/pointwise/dual.h"\n#include "kernels/pointwise/{header}"'
-    exports = "\n".join(f"HWY_EXPORT(table_{e.name});" for e in entries)
-    getters = "\n".join(
-        f"const DenseTable& dense_{e.name}() {{\n  using namespace cpu;\n"
-        f"  return HWY_DYNAMIC_DISPATCH(table_{e.name})();\n}}"
-        for e in entries
-    )
-    return f"""\
-// Generated by gen/pointwise.py from
-{sources}
-#include "kernels/cpu/pointwise/dense_lanes.h"
-#include "kernels/cpu/pointwise/loop.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "loops/{name}"
-#include "kernels/cpu/simd/simd.h"
-#include "kernels/cpu/pointwise/dense-inl.h"
-
-#ifndef TAEDA_LANES_ONCE
-#define TAEDA_LANES_ONCE
-namespace taeda::cpu::lanes {{
-{includes}
-{loaders}
-}}  // namespace taeda::cpu::lanes
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace taeda::cpu::HWY_NAMESPACE {{
-#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
-{tables}
-#else
-{includes}
-{vector_loaders}
-{vector_tables}
-#endif
-}}  // namespace taeda::cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace taeda::cpu {{
-{exports}
-}}  // namespace taeda::cpu
-namespace taeda {{
-{getters}
-}}  // namespace taeda
-#endif
-"""

@@ -155,6 +155,11 @@ class Signature:
     def tensor_args(self) -> list[Argument]:
         return [a for a in self.args if a.is_tensor]
 
+    @property
+    def tensors(self) -> list[Argument]:
+        """The arguments that hold tensors, one or a list of them."""
+        return [a for a in self.args if a.is_tensor or a.is_tensor_list]
+
 
 _HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$")
 _TYPE = r"(?P<base>[A-Za-z_]+)(\((?P<alias>\w!?)\))?(?P<of>\??)(?P<list>\[(?P<n>\d*)\])?(?P<optional>\??)"

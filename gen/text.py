@@ -10,6 +10,10 @@ def block(head: str, *body: str | Iterable[str]) -> list[str]:
     return [f"{head} {{", *indented(*body), "}"]
 
 
+def struct(head: str, *body: str | Iterable[str]) -> list[str]:
+    return [f"struct {head} {{", *indented(*body), "};"]
+
+
 def indented(*parts: str | Iterable[str]) -> list[str]:
     return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
 
