@@ -12,12 +12,11 @@ from pathlib import Path
 from . import (
     autograd,
     cpp,
-    declare,
     definitions,
+    headers,
     kernels,
     operators,
     pointwise,
-    public,
     python,
     records,
     stubs,
@@ -67,8 +66,8 @@ def generate(ops_folder: Path) -> dict[str, str]:
     definitions.check(known)
     launched = kernels.known(ops)
     files = {
-        "include/taeda/ops.h": public.public_header(known),
-        "include/taeda/tensor_methods.inc": public.methods_include(known),
+        "include/taeda/ops.h": headers.public_header(known),
+        "include/taeda/tensor_methods.inc": headers.methods_include(known),
         "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
         "internal_operators.h": internal_operators(ops),
         "kernels_decl.h": kernels.declarations_header(launched),
@@ -76,7 +75,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "_C.pyi": stubs.stubs(ops),
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
-    needed = declare.Needed(known)
+    needed = headers.Needed(known)
     small: list[str] = []
     for stem, members in pieces(ops).items():
         texts = {f"ops_{stem}.cc": operators.source_file(members, known)}
@@ -86,11 +85,12 @@ def generate(ops_folder: Path) -> dict[str, str]:
         if members[0].optimize == "size":
             small += texts
     files["src/optimize_for_size.txt"] = join_lines(*small)
-    methods = public.method_definitions(known)
+    methods = headers.method_definitions(known)
     for first, names in cut(methods, str, 300).items():
-        text = public.methods_file([line for name in names for line in methods[name]])
+        lines = [line for name in names for line in methods[name]]
+        text = join_lines("namespace taeda {", *lines, "}  // namespace taeda")
         files[f"methods/methods_{first}.cc"] = needed.complete(text)
-    files |= declare.headers(known)
+    files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
     for name, text in python.binding_files(ops).items():
         files[f"python/{name}"] = needed.complete(text) if name.endswith(".cc") else text

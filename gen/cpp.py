@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from . import statements
 from .expr import Translator
@@ -61,30 +60,6 @@ def internal_names(op: Op, keys: str = "keys", into: str = "into", recorded: boo
     middle = [into] if op.body == "pointwise" else []
     args = ("true" if recorded and a.name in op.recorded else a.name for a in op.sig.args)
     return ", ".join([keys, *middle, *args])
-
-
-INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
-
-
-def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
-    """Namespace, name and declaration of every function that an entry stands for."""
-    result, plain = op.sig.return_cpp, parameters(op.sig)
-    yield "op", op.ident, f"{result} {op.ident}({plain});"
-    if "inplace" in op.variants:
-        yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
-    if "out" in op.variants:
-        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in out_names(op)]
-        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
-    if op.body == "cpp":
-        yield "impl", impl_name(op), f"{INTERNAL} {result} {impl_name(op)}({plain});"
-    if op.dispatched:
-        params = internal_parameters(op)
-        for layer in ("redispatch", "autograd_layer"):
-            yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
-        # Forward mode is rare: compiled for size.
-        yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
-    if op.is_replayed:
-        yield "definition", op.ident, f"{result} {op.ident}({plain});"
 
 
 def out_names(op: Op) -> list[str]:

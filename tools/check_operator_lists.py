@@ -20,7 +20,6 @@ SUFFIXES = {".cc", ".h", ".py", ".pyi", ".inc", ".in", ""}
 SHORTEST = 8
 ALLOWED = {
     "gen/expr.py": "the operators that Python's signs mean",
-    "gen/public.py": "the operators that C++'s signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "python/taeda/nn/_functional/activation.py": "__all__: functions in Python around operators",
