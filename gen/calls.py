@@ -1,4 +1,4 @@
-"""The names that Python has for operators, and the overloads behind each."""
+"""The names that Python has for operators, the overloads behind each, and what arguments they take."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from .op import Op
+from .schema import Argument
 
 # Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
 # forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
 BORROWERS = ("special", "foreach")
+OPTIONS = [  # what an `options` argument is in Python
+    Argument("dtype", "dtype?", "None", keyword_only=True),
+    Argument("layout", "layout?", "None", keyword_only=True),
+    Argument("device", "device?", "None", keyword_only=True),
+    Argument("pin_memory", "bool?", "False", keyword_only=True),
+    Argument("requires_grad", "bool?", "False", keyword_only=True),
+]
+Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
 
 
 @dataclass
@@ -20,18 +29,31 @@ class Call:
     inplace: bool = False
 
     @property
-    def has_out(self) -> bool:
-        return "out" in self.op.variants and not self.inplace
-
-    @property
     def function(self) -> str:
         """The C++ function behind it."""
         return f"op::{self.op.ident}" + ("_inplace" if self.inplace else "")
 
+    @property
+    def has_out(self) -> bool:
+        return "out" in self.op.variants and not self.inplace
 
-def python_names(ops: list[Op]) -> dict[tuple[str, str], list[Call]]:
-    """(owner, name) -> overloads. Owners: torch, Tensor, nn.functional, linalg, ..."""
-    found: dict[tuple[str, str], list[Call]] = defaultdict(list)
+    @property
+    def arguments(self) -> list[Argument]:
+        """What it takes in Python."""
+        given = []
+        for a in self.op.sig.args:
+            given += OPTIONS if a.type == "options" else [a]
+        kind = "Tensor?" if len(self.op.sig.returns) == 1 else "Tensor[]?"
+        return [*given, Argument("out", kind, "None", keyword_only=True)] if self.has_out else given
+
+    def accepts_number(self, a: Argument) -> bool:
+        written = self.inplace and a is self.op.sig.args[0]
+        return self.op.accepts_number(a) and not written
+
+
+def python_names(ops: list[Op]) -> dict[Place, list[Call]]:
+    """The overloads of each name."""
+    found: dict[Place, list[Call]] = defaultdict(list)
     for op in ops:
         for place in op.python:
             owner, _, name = place.rpartition(".")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .calls import BORROWERS, Call, python_names, shown
+from .calls import BORROWERS, Call, Place, python_names, shown
 from .cpp import out_names
 from .op import Op
 from .pieces import cut
@@ -17,51 +17,43 @@ from .schema import Argument
 from .stubs import docstring, text_signature
 from .text import block, indented, join_lines, quoted
 
-OPTIONS = [  # what an `options` argument is in Python
-    ("dtype", "kDType", "None"),
-    ("layout", "kLayout", "None"),
-    ("device", "kDevice", "None"),
-    ("pin_memory", "kBool", "False"),
-    ("requires_grad", "kBool", "False"),
-]
-Places = list[tuple[str, str]]  # owner and name of each entry to one body
+Names = dict[Place, list[Call]]
 
 
 def binding_files(ops: list[Op]) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
     names = python_names(ops)
-    bodies = {overloads: _own(places) for overloads, places in _bodies(names).items()}
+    entries = {place: entry for places in _sharing(names) for place, entry in _entries(places)}
+    own = ([p for p in places if entries[p] == p] for places in _sharing(names))
     files, small = {}, []
-    for optimize in ("speed", "size"):
-        chosen = (p for p in bodies.values() if _optimize(names[p[0]]) == optimize)
-        for first, groups in cut(chosen, lambda places: _identifier(*places[0]), 60).items():
-            lines = [line for places in groups for line in _functions(places, names[places[0]])]
+    by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
+    for places in own:
+        by_level[_optimize(names[places[0]])].append(places)
+    for level, bodies in by_level.items():
+        for first, group in cut(bodies, lambda places: _identifier(places[0]), 60).items():
+            lines = [line for places in group for line in _functions(places, names[places[0]])]
             files[f"bindings_{first}.cc"] = _file("python/binding_support.h", *lines)
-            small += [f"bindings_{first}.cc"] if optimize == "size" else []
-    files["bindings_groups.cc"] = _file("python/generated.h", *_groups(names))
+            small += [f"bindings_{first}.cc"] if level == "size" else []
+    files["bindings_groups.cc"] = _file("python/generated.h", *_groups(names, entries))
     files["result_types.cc"] = _file("python/generated.h", *_result_types(ops))
     files["optimize_for_size.txt"] = join_lines(*small)
     return files
 
 
-def _overloads(calls: list[Call]) -> tuple:
-    return tuple((c.op.ident, c.inplace) for c in calls)
-
-
-def _bodies(names: dict[tuple[str, str], list[Call]]) -> dict[tuple, Places]:
-    """Overloads -> the places that have just these."""
-    bodies: dict[tuple, Places] = defaultdict(list)
+def _sharing(names: Names) -> list[list[Place]]:
+    """The places by what is behind them: those that have the same overloads share a body."""
+    found: dict[tuple, list[Place]] = defaultdict(list)
     for place, calls in names.items():
-        bodies[_overloads(calls)].append(place)
-    return bodies
+        found[tuple(call.function for call in calls)].append(place)
+    return [*found.values()]
 
 
-def _own(places: Places) -> Places:
-    """Those with a function of their own: borrowers only where no other function has one. A method
-    is none: nobody has looked at its first argument."""
-    others = [place for place in places if place[0] not in BORROWERS]
-    return others if any(owner != "Tensor" for owner, _ in others) else places
+def _entries(places: list[Place]) -> list[tuple[Place, Place]]:
+    """Each place with the one whose function it has: its own, but borrowers take another's. That of
+    a method is none to lend: nobody has looked at its first argument."""
+    lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
+    return [(p, lent[-1] if lent and p[0] in BORROWERS else p) for p in places]
 
 
 def _optimize(calls: list[Call]) -> str:
@@ -74,24 +66,23 @@ def _file(header: str, *lines: str) -> str:
     return join_lines(*head, *lines, "}  // namespace taeda::python")
 
 
-def _identifier(owner: str, name: str) -> str:
-    return f"{owner.replace('.', '__')}__{name}"
+def _identifier(place: Place) -> str:
+    return "__".join([*place[0].split("."), place[1]])
 
 
 # --- functions ---
 
 
-def _functions(places: Places, calls: list[Call]) -> list[str]:
+def _functions(places: list[Place], calls: list[Call]) -> list[str]:
     """The shared body of some places, in a namespace of its own, and its entries."""
-    scope = f"binding_{_identifier(*places[0])}"
+    scope = f"binding_{_identifier(places[0])}"
     out = [f"// {calls[0].op.sig.text}", f"namespace {scope} {{"]
     for name, fields in {c.op.name: c.op.sig.returns for c in calls if _is_named(c)}.items():
         listed = ", ".join(f'"{r.name}"' for r in fields)
         out.append(f"static const char* const fields_{name}[] = {{{listed}, nullptr}};")
         out.append(f'static ResultType result_{name} = {{"{name}", fields_{name}}};')
-    rows = [_params(call) for call in calls]
-    for i, row in enumerate(rows):
-        out.append(f"static Param params_{i}[] = {{{', '.join(row)}}};" if row else "")
+    rows = [", ".join(_param(call, a) for a in call.arguments) for call in calls]
+    out += [f"static Param params_{i}[] = {{{row}}};" if row else "" for i, row in enumerate(rows)]
     signatures = ", ".join(f"{{params_{i}}}" if row else "{}" for i, row in enumerate(rows))
     out.append(f"static const Signature signatures[] = {{{signatures}}};")
     cases = [_case(call) for call in calls]
@@ -101,13 +92,11 @@ def _functions(places: Places, calls: list[Call]) -> list[str]:
         body = [*block("switch (a.overload())", *numbered), "return nullptr;"]
     out += block("static PyObject* call([[maybe_unused]] Arguments& a)", body)
     out.append(f"}}  // namespace {scope}")
-    for owner, name in places:
-        out += _entry(owner, name, scope, calls)
-    return out
+    return [*out, *(line for place in places for line in _entry(place, scope, calls))]
 
 
-def _entry(owner: str, name: str, scope: str, calls: list[Call]) -> list[str]:
-    ident = _identifier(owner, name)
+def _entry(place: Place, scope: str, calls: list[Call]) -> list[str]:
+    ident, (owner, name) = _identifier(place), place
     fields = [f'"{name}"', f'"{owner}.{name}"', f"{scope}::signatures", str(len(calls))]
     fields.append("true" if owner == "Tensor" else "false")
     if hidden := len(calls) - len(shown(calls)):
@@ -125,36 +114,25 @@ def _entry(owner: str, name: str, scope: str, calls: list[Call]) -> list[str]:
     ]
 
 
-def _params(call: Call) -> list[str]:
-    """The Param initialisers of one overload."""
-    rows = []
-    optional = "Param::kKeywordOnly | Param::kNone"
-    for i, a in enumerate(call.op.sig.args):
-        if a.type == "options":
-            rows += [
-                f'{{"{name}", Kind::{k}, "{value}", {optional}}}' for name, k, value in OPTIONS
-            ]
-            continue
-        number = call.op.accepts_number(a) and not (call.inplace and i == 0)
-        flags = ["Param::kKeywordOnly"] if a.keyword_only else []
-        flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
-        row = [
-            f'"{a.name}"',
-            "Kind::kTensorOrNumber" if number else f"Kind::{a.base.kind}",
-            "nullptr" if a.default is None else quoted(a.default),
-            " | ".join(flags) or "0",
-        ]
-        if repeat := a.repeat or (1 if a.base.name == "dims" else 0):
-            row.append(str(repeat))
-        rows.append("{" + ", ".join(row) + "}")
-    if call.has_out:
-        kind = "kTensor" if len(call.op.sig.returns) == 1 else "kTensors"
-        rows.append(f'{{"out", Kind::{kind}, "None", {optional}}}')
-    return rows
+def _param(call: Call, a: Argument) -> str:
+    """The initialiser of a Param."""
+    flags = ["Param::kKeywordOnly"] if a.keyword_only else []
+    flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
+    row = [
+        f'"{a.name}"',
+        "Kind::kTensorOrNumber" if call.accepts_number(a) else f"Kind::{a.base.kind}",
+        "nullptr" if a.default is None else quoted(a.default),
+        " | ".join(flags) or "0",
+    ]
+    if repeat := a.repeat or (1 if a.base.name == "dims" else 0):
+        row.append(str(repeat))
+    return "{" + ", ".join(row) + "}"
 
 
 def _getter(op: Op, a: Argument, i: int) -> str:
-    """The call that reads argument `i`."""
+    """What reads an argument, the `i`th in Python."""
+    if a.type == "options":
+        return f"tensor_options(a, {i})"
     if a.type == "Tensor" and op.accepts_number(a):
         return f"a.tensor_or_number({i})"
     name = a.base.getter
@@ -170,19 +148,17 @@ def _getter(op: Op, a: Argument, i: int) -> str:
 
 def _case(call: Call) -> list[str]:
     """Reads the arguments of one overload and calls it."""
-    op, lines, index = call.op, [], 0
+    op, lines = call.op, []
+    index = {a.name: i for i, a in enumerate(call.arguments)}
     if op.numbers == "some" and not call.inplace:
         lines.append(f"a.require_a_tensor({len(op.sig.tensor_args)});")
     for a in op.sig.args:
-        if a.type == "options":
-            lines.append(f"const TensorOptions {a.name} = tensor_options(a, {index});")
-            index += len(OPTIONS)
-        else:
-            lines.append(f"decltype(auto) {a.name} = {_getter(op, a, index)};")
-            index += 1
+        local = "const TensorOptions" if a.type == "options" else "decltype(auto)"
+        first = index["dtype" if a.type == "options" else a.name]
+        lines.append(f"{local} {a.name} = {_getter(op, a, first)};")
     args = [a.name for a in op.sig.args]
     if call.has_out:
-        lines.append(_write_to_out(op, args, index))
+        lines.append(_write_to_out(op, args, index["out"]))
     function = f"{call.function}({', '.join(args)});"
     if call.inplace or op.mutates:
         return [*lines, f"unlocked(a, [&] {{ {function} }});", "return a.return_argument(0);"]
@@ -197,12 +173,11 @@ def _is_named(call: Call) -> bool:
 
 
 def _write_to_out(op: Op, args: list[str], index: int) -> str:
-    outs = [f"a.tensor({index})"]
-    listed = ""
+    outs, listed = [f"a.tensor({index})"], ""
     if (n := len(out_names(op))) > 1:
         outs = [f"outs[{i}]" for i in range(n)]
         listed = f"const TensorList outs = output_tensors(a, {index}, {n}); "
-    if any(a.type == "options" for a in op.sig.args):
+    if op.is_factory:
         listed += f"require_options_of({outs[0]}, options); "
     call = f"unlocked(a, [&] {{ op::{op.ident}_out({', '.join([*args, *outs])}); }});"
     return f"if (a.present({index})) {{ {listed}{call} return a.return_argument({index}); }}"
@@ -211,13 +186,12 @@ def _write_to_out(op: Op, args: list[str], index: int) -> str:
 # --- tables ---
 
 
-def _groups(names: dict[tuple[str, str], list[Call]]) -> list[str]:
+def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
     """The functions of each owner, with their docstrings."""
-    bodies, declared, tables = _bodies(names), set(), defaultdict(list)
-    for (owner, name), calls in names.items():
-        own = _own(bodies[_overloads(calls)])
-        lent = [place for place in own if place[0] != "Tensor"]
-        function = f"py_{_identifier(*((owner, name) if (owner, name) in own else lent[-1]))}"
+    declared, tables = set(), defaultdict(list)
+    for place, calls in names.items():
+        owner, name = place
+        function = f"py_{_identifier(entries[place])}"
         declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
         signature = text_signature(name, calls) if owner == "nn.functional" else ""
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
@@ -226,21 +200,15 @@ def _groups(names: dict[tuple[str, str], list[Call]]) -> list[str]:
         tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}},')
     out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():
-        table = f"methods_{owner.replace('.', '__')}"
+        table = f"methods_{'__'.join(owner.split('.'))}"
         out += [
             f"PyMethodDef {table}[] = {{",
             *indented(rows, "{nullptr, nullptr, 0, nullptr},"),
             "};",
         ]
         groups.append(f'{{"{owner}", {table}}},')
-    groups.append("{nullptr, nullptr},")
-    return [
-        *out,
-        "}  // namespace",
-        "const MethodGroup kMethodGroups[] = {",
-        *indented(groups),
-        "};",
-    ]
+    listed = indented(groups, "{nullptr, nullptr},")
+    return [*out, "}  // namespace", "const MethodGroup kMethodGroups[] = {", *listed, "};"]
 
 
 def _result_types(ops: list[Op]) -> list[str]:
@@ -249,8 +217,7 @@ def _result_types(ops: list[Op]) -> list[str]:
     named = {op.name: [r.name for r in op.sig.returns] for op in public}
     out = ["namespace {"]
     for name, fields in named.items():
-        listed = "".join(f'"{field}", ' for field in fields)
-        out.append(f"const char* const fields_{name}[] = {{{listed}nullptr}};")
-    out += ["}  // namespace", "const ResultFields kResultFields[] = {"]
-    out += indented(f'{{"{name}", fields_{name}}},' for name in named)
-    return [*out, "  {nullptr, nullptr},", "};"]
+        texts = ", ".join(f'"{field}"' for field in fields)
+        out.append(f"const char* const fields_{name}[] = {{{texts}, nullptr}};")
+    listed = indented((f'{{"{name}", fields_{name}}},' for name in named), "{nullptr, nullptr},")
+    return [*out, "}  // namespace", "const ResultFields kResultFields[] = {", *listed, "};"]

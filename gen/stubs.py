@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
-from collections import defaultdict
 from pathlib import Path
 
 from .calls import Call, python_names, shown
@@ -11,13 +11,6 @@ from .op import Op
 from .schema import Argument, Return
 
 STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
-OPTIONS = [  # what an `options` argument is in Python
-    "dtype: dtype | None = None",
-    "layout: layout | None = None",
-    "device: Device | None = None",
-    "pin_memory: bool = False",
-    "requires_grad: bool = False",
-]
 RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
 
 
@@ -39,12 +32,12 @@ def text_signature(name: str, calls: list[Call]) -> str:
         return ""
     args = calls[0].op.sig.args
     parts = [_shown_name(a) + ("" if a.default is None else f"={a.default}") for a in args]
-    starred = _starred(parts, next((i for i, a in enumerate(args) if a.keyword_only), None))
-    return f"{name}({', '.join(starred)})\n--\n\n"
+    return f"{name}({', '.join(_starred(parts, args))})\n--\n\n"
 
 
-def _starred(parts: list[str], first: int | None) -> list[str]:
+def _starred(parts: list[str], args: list[Argument]) -> list[str]:
     """Parameters with the `*` in front of the first that is taken by its name only."""
+    first = next((i for i, a in enumerate(args) if a.keyword_only), None)
     return parts if first is None else [*parts[:first], "*", *parts[first:]]
 
 
@@ -54,29 +47,22 @@ def _shown_name(a: Argument) -> str:
 
 def signature_text(name: str, call: Call, method: bool = False) -> str:
     """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
-    sig = call.op.sig
-    own = [a for a in sig.args if not a.keyword_only and a.type != "options"][method:]
-    varargs = own[0] if len(own) == 1 and own[0].base.name in ("int[]", "dims") else None
-    parts: list[str] = []
-    keywords = None  # where those begin that are taken by their names only
-    for i, a in enumerate(sig.args):
-        if keywords is None and (a.keyword_only or a.type == "options"):
-            keywords = len(parts)
-        if a is varargs:  # view(2, 3) as well as view((2, 3))
-            parts.append(f"*{a.name}: int | Sequence[int]")
-        elif a.type == "options":
-            parts += OPTIONS
-        else:
-            parts.append("self" if method and i == 0 else _parameter(call.op, a))
-    if call.has_out:
-        keywords = len(parts) if keywords is None else keywords
-        parts.append(
-            f"out: {'Tensor' if len(sig.returns) == 1 else 'Sequence[Tensor]'} | None = None"
-        )
-    result = ", ".join(_annotation(r) for r in sig.returns)
-    if len(sig.returns) > 1:
+    args, returns = call.arguments, call.op.sig.returns
+    parts = [_parameter(call.op, a) for a in args]
+    if method:
+        parts[0] = "self"
+    own = [a for a in args if not a.keyword_only][method:]
+    if len(own) == 1 and own[0].base.name in (
+        "int[]",
+        "dims",
+    ):  # view(2, 3) as well as view((2, 3))
+        parts[args.index(own[0])] = f"*{own[0].name}: int | Sequence[int]"
+    else:
+        parts = _starred(parts, args)
+    result = ", ".join(_annotation(r) for r in returns)
+    if len(returns) > 1:
         result = f"tuple[{result}]"
-    return f"{name}({', '.join(parts if varargs else _starred(parts, keywords))}) -> {result}"
+    return f"{name}({', '.join(parts)}) -> {result}"
 
 
 def _parameter(op: Op, a: Argument) -> str:
@@ -85,7 +71,7 @@ def _parameter(op: Op, a: Argument) -> str:
         kind += " | Number"
     if a.repeat and a.type.startswith("int[]"):
         kind = "int | " + kind
-    if a.optional:
+    if a.optional and a.default != "False":  # None would be False
         kind += " | None"
     name = _shown_name(a)
     if keyword.iskeyword(name):  # random_(from, to): nobody can write that name in a call
@@ -100,14 +86,12 @@ def _annotation(result: Return) -> str:
 def stubs(ops: list[Op]) -> str:
     """Type stubs of every generated function, grouped by owner, for taeda/_C.pyi."""
     out = [STUB_HEAD.read_text()]
-    groups: dict[str, list[tuple[str, list[Call]]]] = defaultdict(list)
-    for (owner, name), calls in python_names(ops).items():
-        groups[owner].append((name, calls))
-    for owner, entries in groups.items():
+    by_owner = itertools.groupby(python_names(ops).items(), lambda item: item[0][0])
+    for owner, entries in by_owner:
         method = owner == "Tensor"
         title = "Tensor(_TensorMembers)" if method else "_" + owner.replace(".", "_")
         out.append(f"class {title}:")
-        for name, calls in entries:
+        for (_, name), calls in entries:
             for call in shown(calls):
                 if len(shown(calls)) > 1:
                     out.append("    @overload")

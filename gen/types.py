@@ -45,8 +45,9 @@ TYPES = {row[0]: Type(*row) for row in (
     ("memory_format", "M", "mM", "MemoryFormat", "MemoryFormat", "OptMemoryFormat", "OptMemoryFormat",
      "kMemoryFormat", "memory_format", "memory_format"),
     ("Generator", "G", "gg", "Generator*", "Generator*", "Generator*", "Generator*", "kGenerator", "generator", "Generator"),
-    # what factories take: dtype, layout, device, pin_memory, requires_grad
+    # what factories take: dtype, layout (in Python only), device, pin_memory, requires_grad
     ("options", "O", "o", "const TensorOptions&", "TensorOptions", "", "", "", "", ""),
+    ("layout", "", "", "", "", "", "", "kLayout", "", "layout"),
 )}
 # fmt: on
 
@@ -54,4 +55,4 @@ TYPES = {row[0]: Type(*row) for row in (
 def is_type(text: str) -> bool:
     """Whether an argument may be declared so."""
     base = TYPES.get(text.removesuffix("?"))
-    return text in TYPES or bool(base and base.optional)
+    return bool(base and (base.cpp if text in TYPES else base.optional))
