@@ -15,7 +15,7 @@ from .op import Op
 from .pieces import cut
 from .schema import Argument
 from .stubs import docstring, text_signature
-from .text import block, indented, join_lines, quoted
+from .text import block, initializer, join_lines, quoted
 
 Names = dict[Place, list[Call]]
 
@@ -197,18 +197,14 @@ def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
         text = "" if owner == "foreach" else docstring(name, calls)  # known by its name alone
         doc = quoted(signature + text)
-        tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}},')
+        tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}')
     out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():
         table = f"methods_{'__'.join(owner.split('.'))}"
-        out += [
-            f"PyMethodDef {table}[] = {{",
-            *indented(rows, "{nullptr, nullptr, 0, nullptr},"),
-            "};",
-        ]
-        groups.append(f'{{"{owner}", {table}}},')
-    listed = indented(groups, "{nullptr, nullptr},")
-    return [*out, "}  // namespace", "const MethodGroup kMethodGroups[] = {", *listed, "};"]
+        out += initializer(f"PyMethodDef {table}[]", [*rows, "{nullptr, nullptr, 0, nullptr}"])
+        groups.append(f'{{"{owner}", {table}}}')
+    listed = initializer("const MethodGroup kMethodGroups[]", [*groups, "{nullptr, nullptr}"])
+    return [*out, "}  // namespace", *listed]
 
 
 def _result_types(ops: list[Op]) -> list[str]:
@@ -219,5 +215,5 @@ def _result_types(ops: list[Op]) -> list[str]:
     for name, fields in named.items():
         texts = ", ".join(f'"{field}"' for field in fields)
         out.append(f"const char* const fields_{name}[] = {{{texts}, nullptr}};")
-    listed = indented((f'{{"{name}", fields_{name}}},' for name in named), "{nullptr, nullptr},")
-    return [*out, "}  // namespace", "const ResultFields kResultFields[] = {", *listed, "};"]
+    rows = [*(f'{{"{name}", fields_{name}}}' for name in named), "{nullptr, nullptr}"]
+    return [*out, "}  // namespace", *initializer("const ResultFields kResultFields[]", rows)]

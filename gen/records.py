@@ -11,34 +11,23 @@ import itertools
 
 from .op import Op
 from .schema import Argument, Return, Signature
-from .text import block, join_lines
+from .text import block, initializer, join_lines, quoted
 
 # Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
     ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
 }
 PUBLIC_TYPES = {
-    "dim": "int",
-    "dims": "int[1]",
-    "dtype": "ScalarType",
-    "device": "Device",
-    "memory_format": "MemoryFormat",
+    **{"dim": "int", "dims": "int[1]", "dtype": "ScalarType"},
+    **{"device": "Device", "memory_format": "MemoryFormat"},
 }
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-AUTOCASTS = {
-    None: "kNoRule",
-    "lower": "kLower",
-    "float32": "kFloat32",
-    "widest": "kWidest",
-    "none": "kOutside",
-}
+AUTOCASTS = {None: "kNoRule", "none": "kOutside"}  # where the rule's name is not the word
 
 
 def namespace(op: Op) -> str:
     """aten for what PyTorch has too; taeda for the table's own."""
-    if op.aten is None:
-        return "aten" if op.python else "taeda"
-    return "aten" if op.aten else "taeda"
+    return "aten" if (op.python if op.aten is None else op.aten) else "taeda"
 
 
 def overload(op: Op) -> str:
@@ -47,39 +36,34 @@ def overload(op: Op) -> str:
     return "" if name == "default" else name
 
 
-def _public_type(a: Argument, op: Op, first: bool) -> str:
-    base = PUBLIC_TYPES.get(a.base.name, a.base.name)
-    if base == "int[]" and a.repeat:
-        base = f"int[{a.repeat}]"
-    if a.mutated:
-        base = base.replace("Tensor", "Tensor(a!)", 1)
-    elif first and op.view and a.is_tensor:
-        base = "Tensor(a -> *)" if op.returns_list else "Tensor(a)"
-    return base + ("?" if a.optional else "")
+def _public_type(name: str, alias: str) -> str:
+    return PUBLIC_TYPES.get(name, name).replace("Tensor", f"Tensor{alias}", 1)
 
 
-def _default(a: Argument) -> str:
+def _public_argument(a: Argument, op: Op) -> str:
+    if a.type == "options":
+        return OPTIONS
+    alias = "(a!)" if a.mutated else ""
+    if op.view and a is op.sig.args[0] and a.is_tensor:
+        alias = "(a -> *)" if op.returns_list else "(a)"
+    kind = f"int[{a.repeat}]" if a.type.startswith("int[]") and a.repeat else a.base.name
+    text = f"{_public_type(kind, alias)}{'?' if a.optional else ''} {a.name}"
     if a.default is None:
-        return ""
-    text = a.default.replace("'", '"')
-    return "=" + (text.strip('"') if a.base.name == "memory_format" else text)
+        return text
+    default = a.default.replace("'", '"')
+    return f"{text}={default.strip(chr(34)) if a.base.name == 'memory_format' else default}"
 
 
 def _public_result(r: Return, op: Op) -> str:
-    alias = "(a!)" if op.mutates else "(a)" if op.view else ""
-    kind = PUBLIC_TYPES.get(r.type, r.type).replace("Tensor", f"Tensor{alias}", 1)
+    kind = _public_type(r.type, "(a!)" if op.mutates else "(a)" if op.view else "")
     return f"{kind} {r.name}" if len(op.sig.returns) > 1 and r.named else kind
 
 
 def schema_text(op: Op) -> str:
     """The entry's signature in PyTorch's own types."""
-    args = op.sig.args
-    parts = [
-        OPTIONS if a.type == "options" else f"{_public_type(a, op, i == 0)} {a.name}{_default(a)}"
-        for i, a in enumerate(args)
-    ]
-    positional = sum(not a.keyword_only for a in args)
-    if positional < len(args):
+    parts = [_public_argument(a, op) for a in op.sig.args]
+    positional = sum(not a.keyword_only for a in op.sig.args)
+    if positional < len(parts):
         parts.insert(positional, "*")
     returns = [_public_result(r, op) for r in op.sig.returns]
     result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
@@ -88,19 +72,16 @@ def schema_text(op: Op) -> str:
 
 
 def letters(sig: Signature) -> str:
-    """One letter a C++ argument, as src/ops/boxing.cc spells them."""
-    return "".join(_letter(a) for a in sig.args)
-
-
-def _letter(a: Argument) -> str:
-    if a.one_for_all:
-        return "n"  # one int stands for N
-    return NAMED_LETTERS.get((a.type, a.name)) or a.base.letters[a.optional]
+    """One letter a C++ argument, as src/ops/boxing.cc spells them; "n": one int stands for N."""
+    return "".join(
+        "n" if a.one_for_all else NAMED_LETTERS.get((a.type, a.name)) or a.base.letters[a.optional]
+        for a in sig.args
+    )
 
 
 def is_leaf(op: Op) -> bool:
     """A composite that makes its result by itself: factories."""
-    return not op.dispatched and op.body == "cpp" and any(a.type == "options" for a in op.sig.args)
+    return not op.dispatched and op.body == "cpp" and op.is_factory
 
 
 def batch(op: Op) -> str:
@@ -138,7 +119,7 @@ def _flags(op: Op) -> str:
         "kHasOut": "out" in op.variants,
         "kOutExactOverlap": op.overlap == "exact" and not into,
         "kOutNoOverlap": op.overlap == "none" and not into,
-        "kOutQuietly": any(a.type == "options" for a in op.sig.args),
+        "kOutQuietly": op.is_factory,
         "kLeaf": is_leaf(op),
     }
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
@@ -171,17 +152,16 @@ def modes_lines(op: Op, parameters: str) -> list[str]:
 def record_lines(op: Op) -> list[str]:
     """The record itself, behind the functions that it names."""
     name, dot = f"{namespace(op)}::{op.name}", overload(op)
-    text = schema_text(op).replace("\\", "\\\\").replace('"', '\\"')
     inplace = "inplace" in op.variants and op.body != "pointwise"
     fields = [
-        f'"{text}\\0" "{letters(op.sig)}"',
+        f'{quoted(schema_text(op) + chr(0))} "{letters(op.sig)}"',
         *_boxed(below(op)),
         *(_boxed(f"op::{op.ident}_inplace") if inplace else ["nullptr", "nullptr"]),
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
         *_batch_fields(op),
         _flags(op),
-        f"OperatorRecord::{AUTOCASTS[op.autocast]}",
+        f"OperatorRecord::{AUTOCASTS.get(op.autocast) or f'k{str(op.autocast).title()}'}",
         f"OperatorRecord::k{batch(op).title()}",
         str(len(name)),
         str(len(dot)),
@@ -190,9 +170,7 @@ def record_lines(op: Op) -> list[str]:
     return [
         *rule,
         f"static std::atomic<const Operator*> forms_{op.ident}[3];",
-        f"const OperatorRecord record::{op.ident} = {{",
-        *(f"    {field}," for field in fields),
-        "};",
+        *initializer(f"const OperatorRecord record::{op.ident}", fields),
     ]
 
 
@@ -217,12 +195,15 @@ def list_file(ops: list[Op]) -> str:
         for op in ops
         for name in (op.aten or [])[1:]
     )
-    lines = ['#include "ops/modes.h"', "namespace taeda {"]
-    lines += [declaration(op) for op in records]
-    lines.append("const OperatorRecord* const kOperatorRecords[] = {")
-    lines += [f"    &record::{op.ident}," for op in records]
-    lines += ["};", f"const size_t kNumOperatorRecords = {len(records)};"]
-    lines.append("const OperatorAlias kOperatorAliases[] = {")
-    lines += [f'    {{"{name}", &record::{ident}}},' for name, ident in aliases]
-    lines += ["};", f"const size_t kNumOperatorAliases = {len(aliases)};"]
-    return join_lines(*lines, "}  // namespace taeda")
+    listed = (f"&record::{op.ident}" for op in records)
+    also = (f'{{"{name}", &record::{ident}}}' for name, ident in aliases)
+    return join_lines(
+        '#include "ops/modes.h"',
+        "namespace taeda {",
+        *map(declaration, records),
+        *initializer("const OperatorRecord* const kOperatorRecords[]", listed),
+        f"const size_t kNumOperatorRecords = {len(records)};",
+        *initializer("const OperatorAlias kOperatorAliases[]", also),
+        f"const size_t kNumOperatorAliases = {len(aliases)};",
+        "}  // namespace taeda",
+    )

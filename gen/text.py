@@ -14,13 +14,18 @@ def struct(head: str, *body: str | Iterable[str]) -> list[str]:
     return [f"struct {head} {{", *indented(*body), "};"]
 
 
+def initializer(variable: str, rows: Iterable[str]) -> list[str]:
+    return [f"{variable} = {{", *(f"    {row}," for row in rows), "};"]
+
+
 def indented(*parts: str | Iterable[str]) -> list[str]:
     return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
 
 
 def quoted(text: str) -> str:
     """A C++ string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\0": "\\0"})
+    return f'"{text.translate(escaped)}"'
 
 
 def join_lines(*parts: str) -> str:
