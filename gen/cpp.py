@@ -45,8 +45,8 @@ def parameters(sig: Signature, defaults: bool = False) -> str:
     return ", ".join(parts)
 
 
-def names(sig: Signature) -> str:
-    return ", ".join(a.name for a in sig.args)
+def names(sig: Signature, **replaced: str) -> str:
+    return ", ".join(replaced.get(a.name, a.name) for a in sig.args)
 
 
 def internal_parameters(op: Op) -> str:

@@ -12,48 +12,41 @@ from .text import block
 
 
 def keys_expression(op: Op) -> str:
-    parts = [f"dispatch::keys({a.name})" for a in op.sig.args if a.is_tensor or a.is_tensor_list]
-    return " | ".join(parts) or "KeySet(Key::kCPU)"
+    return " | ".join(f"dispatch::keys({a.name})" for a in op.sig.tensors) or "KeySet(Key::kCPU)"
 
 
-def devices(op: Op) -> list[str]:
-    """The handlers of CPU, meta and CUDA."""
-    device = f"device_{op.ident}"
-    cuda = device if is_native(op, "cuda") else f"fallback_{op.ident}"
-    return [device, f"meta_{op.ident}" if op.host == "sizes" else device, cuda]
-
-
-def layers(op: Op) -> list[str]:
-    """The handlers of autograd and forward mode; none where nothing has a gradient."""
-    if op.grad == {} and not op.mutates and not op.view and "inplace" not in op.variants:
-        return []
-    return [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
+def _differentiates(op: Op) -> bool:
+    """Whether autograd and forward mode have handlers: not where nothing has a gradient."""
+    return op.grad != {} or op.mutates or op.view or "inplace" in op.variants
 
 
 def row(op: Op) -> list[str]:
     """One handler a key, in the order of the keys: generic ones share one."""
-    modes = f"modes_{op.ident}"
-    own = layers(op) or ["nullptr", "nullptr"]
-    return [*devices(op), modes, modes, modes, *own, modes, modes, modes]
+    device, modes = f"device_{op.ident}", f"modes_{op.ident}"
+    meta = f"meta_{op.ident}" if op.host == "sizes" else device
+    cuda = device if is_native(op, "cuda") else f"fallback_{op.ident}"
+    layers = ["nullptr", "nullptr"]
+    if _differentiates(op):
+        layers = [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
+    return [device, meta, cuda, modes, modes, modes, *layers, modes, modes, modes]
 
 
 def dispatch_lines(op: Op) -> list[str]:
     """The constant table, redispatch, and the entry function op::IDENT with its variants."""
-    kind = f"{op.ident}_fn"
-    below = "" if layers(op) else " - kDifferentiationKeys"
+    kind, result, plain = f"{op.ident}_fn", op.sig.return_cpp, parameters(op.sig)
+    below = "" if _differentiates(op) else " - kDifferentiationKeys"
     passed = internal_names(op, keys=f"keys{below}")
     lines = [
         *records.modes_lines(op, internal_parameters(op)),
-        f"using {kind} = {op.sig.return_cpp} (*)({internal_parameters(op)});",
+        f"using {kind} = {result} (*)({internal_parameters(op)});",
         f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         *block(
-            f"{op.sig.return_cpp} redispatch::{op.ident}({internal_parameters(op)})",
+            f"{result} redispatch::{op.ident}({internal_parameters(op)})",
             f"return table_{op.ident}[(keys{below}).highest()]({passed});",
         ),
+        *_entry(op, f"{result} op::{op.ident}({plain})", below, "Tensor()"),
     ]
-    plain = parameters(op.sig)
-    lines += _entry(op, f"{op.sig.return_cpp} op::{op.ident}({plain})", below, "Tensor()")
-    if op.body == "pointwise" and "inplace" in op.variants:
+    if op.writes_into:
         lines += _entry(op, f"Tensor op::{op.ident}_inplace({plain})", "", op.sig.args[0].name)
     if op.body == "pointwise" and "out" in op.variants:
         head = f"Tensor op::{op.ident}_out({plain}, const Tensor& out)"
@@ -99,43 +92,36 @@ def _written_inplace(op: Op) -> str:
         return f'autograd::take_layout("{op.name}_", {target}, op::{op.ident}({names(op.sig)}))'
     read = target
     if keeps_first_input(op):
-        tensors = ", ".join(a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list)
-        read = f"autograd::read_before_write({tensors})"
+        read = f"autograd::read_before_write({', '.join(a.name for a in op.sig.tensors)})"
     call = f"op::{op.ident}({', '.join([read, *rest])})"
     return f'write_inplace("{op.name}_", {target}, {call})'
 
 
 def _checked_outs(op: Op) -> list[str]:
-    lines = []
-    for out in out_names(op):
-        lines.append(_check_out(op, out))
-        if op.overlap:
-            policy = f"dispatch::Overlap::k{op.overlap.capitalize()}"
-            lines += [
-                f"dispatch::check_overlap({policy}, {out}, {a.name});"
-                for a in op.sig.args
-                if a.is_tensor or a.is_tensor_list
-            ]
-    return lines
+    policy = f"dispatch::Overlap::k{op.overlap.capitalize()}"
+    overlapped = op.sig.tensors if op.overlap else []
+    return [
+        line
+        for out in out_names(op)
+        for line in [
+            _check_out(op, out),
+            *(f"dispatch::check_overlap({policy}, {out}, {a.name});" for a in overlapped),
+        ]
+    ]
 
 
 def _written_outs(op: Op) -> list[str]:
-    outs = out_names(op)
-    lines = ["const ExcludeKeys no_history(kDifferentiationKeys);"]
-    given, quietly = [a.name for a in op.sig.args], ""
-    # Factories compute in the dtype of out=, to which they give their size without a word, as
+    outs, args = out_names(op), names(op.sig)
+    lines, quietly = ["const ExcludeKeys no_history(kDifferentiationKeys);"], ""
+    # Factories compute in the dtype of out=, to which they give its size without a word, as
     # PyTorch's do.
-    if any(a.type == "options" for a in op.sig.args):
+    if op.is_factory:
         lines.append("TensorOptions like_out = options;")
         lines.append(f"if (!like_out.dtype) like_out.dtype = {outs[0]}.dtype();")
-        given = ["like_out" if a.type == "options" else a.name for a in op.sig.args]
+        args = names(op.sig, options="like_out")
         quietly = ", true"
-    lines.append(f"const auto made = op::{op.ident}({', '.join(given)});")
-    if len(outs) == 1:
-        return [
-            *lines,
-            f'write_out("{op.name}", {outs[0]}, made{quietly});',
-            f"return {outs[0]};",
-        ]
-    lines += [f'write_out("{op.name}", {o}, std::get<{i}>(made));' for i, o in enumerate(outs)]
-    return [*lines, f"return {{{', '.join(outs)}}};"]
+    lines.append(f"const auto made = op::{op.ident}({args});")
+    made = ["made"] if len(outs) == 1 else [f"std::get<{i}>(made)" for i in range(len(outs))]
+    lines += [f'write_out("{op.name}", {o}, {m}{quietly});' for o, m in zip(outs, made)]
+    result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
+    return [*lines, f"return {result};"]

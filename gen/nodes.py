@@ -16,7 +16,7 @@ from .expr import Translator
 from .op import Op
 from .reads import METADATA, from_metadata, metadata_only
 from .saved import find_saved, formulas, gy_names
-from .schema import SchemaError, Signature
+from .schema import Argument, SchemaError, Signature
 from .text import block, struct
 from .values import Value
 
@@ -79,16 +79,13 @@ class BackwardNode:
         self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
         self._number_edges()
         self.saved = find_saved(op)
-        self.kept = [
-            *map(self._tensor, self.saved.single),
-            *map(self._list, self.saved.lists),
-            *(self._metadata(t, m) for t, ms in self.saved.metadata.items() for m in sorted(ms)),
-            *(
-                Kept(a.name, a.expr_type, a.stored_type, a.name, f"stored({a.name})", shown)
-                for a in self.saved.values
-                for shown in ["" if a.type.startswith(NOT_SHOWN) else a.name]
-            ),
-        ]
+        tensors = [self._tensor(name) for name in self.saved.single]
+        tensors += [self._list(name) for name in self.saved.lists]
+        values = [self._value(a) for a in self.saved.values]
+        kept = self.saved.metadata.items()
+        metadata = [self._metadata(name, m) for name, names in kept for m in sorted(names)]
+        self.kept = [*tensors, *metadata, *values]
+        self.filled = [*tensors, *values, *metadata]
 
     def _number_edges(self) -> None:
         single, counts = 0, ""
@@ -158,6 +155,10 @@ class BackwardNode:
             release=f"for (auto& t : {name}_) t.reset();",
         )
 
+    def _value(self, a: Argument) -> Kept:
+        shown = "" if a.type.startswith(NOT_SHOWN) else a.name
+        return Kept(a.name, a.expr_type, a.stored_type, a.name, f"stored({a.name})", shown)
+
     def _metadata(self, tensor: str, m: str) -> Kept:
         cpp, kind = METADATA[m]
         arg = next((a for a in self.op.sig.args if a.name == tensor), None)
@@ -197,15 +198,16 @@ class BackwardNode:
         return struct(f"{self.name} final : Node", members)
 
     def fill_before(self) -> list[str]:
-        lines = [kept.fill for kept in self.kept if not kept.is_result]
-        if self.op.inplace_grad:
-            lines.append("node->in_place = into.defined();")
-        # Asked before the call: writing in place may change the answer.
-        results = (kept for kept in self.kept if kept.is_result and kept.when)
-        return [*lines, *(f"const bool keeps_{kept.name} = {kept.when};" for kept in results)]
+        lines = []
+        for kept in self.filled:
+            if not kept.is_result:
+                lines.append(kept.fill)
+            elif kept.when:  # asked before the call: writing in place may change the answer
+                lines.append(f"const bool keeps_{kept.name} = {kept.when};")
+        return [*lines, "node->in_place = into.defined();"] if self.op.inplace_grad else lines
 
     def fill_after(self) -> list[str]:
-        return [kept.fill for kept in self.kept if kept.is_result]
+        return [kept.fill for kept in self.filled if kept.is_result]
 
     # --- apply ---
 
