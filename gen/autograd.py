@@ -78,66 +78,64 @@ def source_file(ops: list[Op], table: Table) -> str:
 def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
     """autograd_layer::IDENT: records a node when gradients are wanted, then calls below."""
     head = f"{op.sig.return_cpp} autograd_layer::{op.ident}([[maybe_unused]] {internal_parameters(op)})"
-    below = f"redispatch::{op.ident}({internal_names(op, keys='keys - KeySet(Key::kAutograd)')})"
-    writes = op.mutates or _may_write_first(op)
     if op.view and op.grad == {}:
-        return block(head, f"return {below};")
-    if not (node.edges or writes or op.view):
-        return block(head, _without_gradient(op, below))
-    wanted = _wanted(op, node, writes)
+        return block(head, f"return {_below(op)};")
+    if not (node.edges or op.may_write or op.view):
+        return block(head, _without_gradient(op))
+    wanted, first = _wanted(op, node), op.sig.args[0].name
     needs = f"needs_grad({wanted})" if wanted else "false"
     if op.grad == {} and op.promote == "bool":  # a new result is bool and has no gradient
-        needs = f"into.defined() && into.is_same({op.sig.args[0].name}) && {needs}"
+        needs = f"into.defined() && into.is_same({first}) && {needs}"
     lines = [f"const bool needs = {needs};"]
     if op.mutates:
-        lines.append(f'autograd::check_inplace("{op.name}", {op.sig.args[0].name}, needs);')
-    elif writes:
+        lines.append(f'autograd::check_inplace("{op.name}", {first}, needs);')
+    elif op.writes_into:
         lines.append(f'if (into.defined()) autograd::check_inplace("{op.name}_", into, needs);')
-    guarded = _guarded(below)
-    lines.append(f"if (!needs) return {guarded};")
+    lines.append(f"if (!needs) return {_guarded(op)};")
     if op.grad != {} or op.view:
-        passed = internal_names(op, keys="keys - KeySet(Key::kAutograd)", recorded=True)
-        lines += _recorded(op, node, _guarded(f"redispatch::{op.ident}({passed})"))
-    elif writes:
+        lines += _recorded(op, node)
+    elif op.may_write:
         lines.append(f"const Ref<Node> node = {_node_without_formula(op, wanted, table)};")
-        lines.append(f"return autograd::not_differentiable_inplace(node, {guarded});")
+        lines.append(f"return autograd::not_differentiable_inplace(node, {_guarded(op)});")
     return block(head, lines)
 
 
-def _guarded(below: str) -> str:
-    """A call below which nothing is recorded, whatever keys it collects."""
-    return f"[&] {{ const ExcludeKeys below(KeySet(Key::kAutograd)); return {below}; }}()"
+def _below(op: Op, recorded: bool = False) -> str:
+    passed = internal_names(op, keys="keys - KeySet(Key::kAutograd)", recorded=recorded)
+    return f"redispatch::{op.ident}({passed})"
 
 
-def _may_write_first(op: Op) -> bool:
-    """Whether the same function computes in place where `into` is given."""
-    return op.body == "pointwise" and "inplace" in op.variants
+def _guarded(op: Op, recorded: bool = False) -> str:
+    """The call below, under which nothing is recorded, whatever keys it collects."""
+    guard = "const ExcludeKeys below(KeySet(Key::kAutograd));"
+    return f"[&] {{ {guard} return {_below(op, recorded)}; }}()"
 
 
 def _tensor_names(op: Op) -> str:
-    return ", ".join(a.name for a in op.sig.args if a.is_tensor or a.is_tensor_list)
+    return ", ".join(a.name for a in op.sig.tensors)
 
 
-def _without_gradient(op: Op, below: str) -> list[str]:
+def _without_gradient(op: Op) -> list[str]:
     """An operator that writes nothing and has no gradient: a derivative that is missing raises in
     backward, one that is zero takes no node."""
+    call = f"return {_below(op)};"
     if op.grad is not None or op.replays_backward:
-        return [f"return {below};"]
+        return [call]
     missing = _missing_node(op, _tensor_names(op))
-    raising = f"return autograd::not_differentiable({missing}, {below});"
-    return [*block(f"if (needs_grad({_tensor_names(op)}))", raising), f"return {below};"]
+    raising = f"return autograd::not_differentiable({missing}, {_below(op)});"
+    return [*block(f"if (needs_grad({_tensor_names(op)}))", raising), call]
 
 
-def _wanted(op: Op, node: BackwardNode, writes: bool) -> str:
+def _wanted(op: Op, node: BackwardNode) -> str:
     """The tensors that make a node necessary if one of them requires a gradient."""
-    if writes and op.grad == {}:  # the old history is not that of the new values
+    if op.may_write and op.grad == {}:  # the old history is not that of the new values
         return _tensor_names(op)
     names = [a.name for a in node.edges]
-    first = op.sig.args[0].name
-    return ", ".join([first, *names] if writes and names and names[0] != first else names)
+    first = [op.sig.args[0].name] if op.may_write and names else []
+    return ", ".join(dict.fromkeys([*first, *names]))
 
 
-def _recorded(op: Op, node: BackwardNode, below: str) -> list[str]:
+def _recorded(op: Op, node: BackwardNode) -> list[str]:
     """Makes the node and fills it, before and after the call."""
     kind = "auto" if len(op.sig.returns) > 1 else op.sig.return_cpp
     return [
@@ -145,7 +143,7 @@ def _recorded(op: Op, node: BackwardNode, below: str) -> list[str]:
         f"node->set_next_edges(autograd::edges({', '.join(a.name for a in node.edges)}));",
         *(f"node->{a.name}_count = {a.name}.size();" for a in node.edges if a.is_tensor_list),
         *node.fill_before(),
-        f"{kind} made = {below};",
+        f"{kind} made = {_guarded(op, recorded=True)};",
         *_history_lines(op),
         *node.fill_after(),
         "return made;",
@@ -164,15 +162,17 @@ def _missing_node(op: Op, wanted: str) -> str:
 
 
 def _history_lines(op: Op) -> list[str]:
-    n = len(op.sig.returns)
     if op.mutates:
         return ["rebase_history(made, node);"]
-    if _may_write_first(op):
+    if op.writes_into:
         return ["if (into.defined()) rebase_history(made, node);", "else set_history(made, node);"]
-    if n == 1:
+    if len(op.sig.returns) == 1:
         return ["set_history(made, node);"]
-    lines = []
-    for i in range(n):
-        lines.append(f"set_history(std::get<{i}>(made), node, {i});")
-        lines.append(f"node->result_metadata[{i}] = ResultMetadata(std::get<{i}>(made));")
-    return lines
+    return [
+        line
+        for i in range(len(op.sig.returns))
+        for line in (
+            f"set_history(std::get<{i}>(made), node, {i});",
+            f"node->result_metadata[{i}] = ResultMetadata(std::get<{i}>(made));",
+        )
+    ]

@@ -27,6 +27,11 @@ class Table:
             found = [inplace_signature(op) for op in plain if "inplace" in op.variants]
         return found
 
+    def takes_none(self, name: str, i: int) -> bool:
+        """Whether the `i`th argument of all its overloads is optional."""
+        found = self.overloads(name)
+        return bool(found) and all(i < len(s.args) and s.args[i].optional for s in found)
+
     def overload_index(self, op: Op) -> int:
         return self.by_name[op.name].index(op)
 
@@ -70,9 +75,12 @@ def impl_name(op: Op) -> str:
     return op.source if isinstance(op.source, str) else op.ident
 
 
-def translator(op: Op, table: Table) -> Translator:
-    arguments = {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
-    return Translator(table.overloads, f"{op.where}: {op.name}", arguments)
+def translator(
+    op: Op, table: Table, what: str = "", env: dict[str, Value] | None = None
+) -> Translator:
+    """Translates the entry's texts, over its arguments or other names."""
+    env = env or {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
+    return Translator(table.overloads, f"{op.where}: {what}{op.name}", env)
 
 
 def one_pass(op: Op, target: str, formula: Value, t: Translator, further: str) -> Value:

@@ -8,9 +8,8 @@ operator, whose Jacobian is diagonal. Where none of them applies the layer raise
 from __future__ import annotations
 
 from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
-from .expr import Translator
 from .op import Op
-from .reads import names_used
+from .saved import names_used
 from .schema import Argument
 from .text import block, indented
 from .values import Value
@@ -31,7 +30,7 @@ def _body(op: Op, table: Table) -> list[str]:
     below = f"[&] {{ {GUARD} return {call}; }}()"
     if op.replays_forward:
         return [f"return definition::{op.ident}({names(op.sig)});"]
-    read = [*(a.name for a in _tensors(op)), *(["into"] if op.body == "pointwise" else [])]
+    read = [*(a.name for a in op.sig.tensors), *(["into"] if op.body == "pointwise" else [])]
     level = f"const uint64_t level = autograd::top_level({', '.join(read)});"
     if op.grad == {}:
         return [level, *_without_derivative(op, below)]
@@ -51,26 +50,18 @@ def _has_one_tensor(op: Op) -> bool:
     return len(op.sig.returns) == 1 and op.sig.returns[0].type == "Tensor"
 
 
-def _writes(op: Op) -> bool:
-    return op.mutates or (op.body == "pointwise" and "inplace" in op.variants)
-
-
 def _without_derivative(op: Op, below: str) -> list[str]:
     """What is written has a derivative of zero, whatever it was before."""
-    if not _writes(op):
+    if not op.may_write:
         return [f"return {below};"]
     written = f"if (level != 0) autograd::clear_tangents({'made' if op.mutates else 'into'});"
     return [f"{op.sig.return_cpp} made = {below};", written, "return made;"]
 
 
-def _tensors(op: Op) -> list[Argument]:
-    return [a for a in op.sig.args if a.is_tensor or a.is_tensor_list]
-
-
 def _unpacked(op: Op) -> list[str]:
     """NAME_t and NAME_p: tangent and value of each tensor argument."""
     tangents, primals = [], []
-    for a in sorted(_tensors(op), key=lambda a: a.is_tensor_list):
+    for a in sorted(op.sig.tensors, key=lambda a: a.is_tensor_list):
         one = a.is_tensor
         tangent = f"autograd::{'tangent' if one else 'tangents_or_zeros'}({a.name}, level)"
         primal = f"autograd::{'primal' if one else 'primals'}({a.name})"
@@ -88,7 +79,7 @@ def _must_outlive_write(op: Op, argument: Argument, name: str) -> bool:
     """Whether the rule reads what an in-place call writes, the argument (NAME) or its tangent
     (NAME_t): after the write, or in backward."""
     is_first = argument is op.sig.args[0] and argument.is_tensor
-    return _writes(op) and is_first and name in _names_in_rule(op)
+    return op.may_write and is_first and name in _names_in_rule(op)
 
 
 def _is_written(op: Op, argument: Argument) -> str:
@@ -99,7 +90,7 @@ def _is_written(op: Op, argument: Argument) -> str:
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
     """The result and the tangent; the tangent first where writing the result destroys its inputs."""
     made = f"{op.sig.return_cpp} made = {below};"
-    if _writes(op) and "result" not in _names_in_rule(op):
+    if op.may_write and "result" not in _names_in_rule(op):
         return [*tangent, made]
     return [made, "const Tensor made_p = autograd::primal(made);", *tangent]
 
@@ -121,7 +112,7 @@ def _tangent_lines(op: Op, table: Table) -> list[str] | None:
     if op.jvp == "linear" or (op.view and op.jvp is None):
         return _linear(op)
     if isinstance(op.jvp, str) and op.jvp not in ("none", "replay"):
-        return _formula(op, _environment(op, table), table, op.jvp)
+        return _formula(op, _environment(op), table, op.jvp)
     return _diagonal(op, table) if op.body == "pointwise" and _has_one_tensor(op) else None
 
 
@@ -141,7 +132,7 @@ def _list_of_views(op: Op, below: str) -> list[str]:
 
 def _several(op: Op, table: Table, below: str) -> list[str]:
     """Several results, those that have tangents with a formula each."""
-    env = _environment(op, table)
+    env = _environment(op)
     lines = [*_unpacked(op), f"{op.sig.return_cpp} made = {below};"]
     for i, r in enumerate(op.sig.returns):
         value = f"autograd::primal(std::get<{i}>(made))"
@@ -155,9 +146,9 @@ def _several(op: Op, table: Table, below: str) -> list[str]:
     return [*lines, "return made;"]
 
 
-def _environment(op: Op, table: Table) -> dict[str, Value]:
-    env = translator(op, table).env
-    for a in _tensors(op):
+def _environment(op: Op) -> dict[str, Value]:
+    env = {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
+    for a in op.sig.tensors:
         env[a.name] = Value(f"{a.name}_p", a.expr_type)
         env[f"{a.name}_t"] = Value(f"{a.name}_t", a.expr_type)
     if all(a.name != "result" for a in op.sig.args):
@@ -165,12 +156,8 @@ def _environment(op: Op, table: Table) -> dict[str, Value]:
     return env
 
 
-def _translator(op: Op, table: Table, env: dict[str, Value]) -> Translator:
-    return Translator(table.overloads, f"{op.where}: jvp of {op.name}", env)
-
-
 def _linear(op: Op) -> list[str]:
-    first = _tensors(op)[0]
+    first = op.sig.tensors[0]
     args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
     given = f"{first.name}_t.defined()"
     if first.is_tensor_list:
@@ -187,7 +174,7 @@ def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str
             zeros = f"op::zeros_like({a.name}_p, {{}}, {{}})"
             lines.append(f"const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
             env[f"{a.name}_t"] = Value(f"{a.name}_tz", "T")
-    text = _translator(op, table, env).expression(rule).cpp
+    text = translator(op, table, "jvp of ", env).expression(rule).cpp
     return [*lines, "Tensor tangent;", f"{{ {GUARD} tangent = {text}; }}"]
 
 
@@ -197,7 +184,8 @@ def _diagonal(op: Op, table: Table) -> list[str]:
     For a function of z with the derivative d the gradient is gy * d.conj(), the tangent t * d: the
     formula between two conjugations. For a function of z.conj() both are the formula as it stands.
     """
-    t = _translator(op, table, _environment(op, table) | {"gy": Value("gy", "T")})
+    env = _environment(op) | {"gy": Value("gy", "T")}
+    t = translator(op, table, "jvp of ", env)
     lines = [GUARD]
     for (name, *_), text in op.gradient_groups:
         value = t.expression(text)

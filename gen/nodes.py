@@ -8,15 +8,21 @@ both), or, for a kernel with a definition, from replaying ``expr``.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 
-from .cpp import Table, one_pass
+from .cpp import Table, one_pass, translator
 from .expr import Translator
 from .op import Op
-from .reads import METADATA, from_metadata, metadata_only
-from .saved import find_saved, formulas, gy_names
-from .schema import Argument, SchemaError, Signature
+from .saved import (
+    METADATA,
+    find_saved,
+    formulas,
+    from_metadata,
+    gy_names,
+    metadata_only,
+    names_needed,
+)
+from .schema import Argument, SchemaError
 from .text import block, struct
 from .values import Value
 
@@ -79,7 +85,7 @@ class BackwardNode:
         self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
         self._number_edges()
         self.saved = find_saved(op)
-        tensors = [self._tensor(name) for name in self.saved.single]
+        tensors = [self._tensor(name) for name in (*self.saved.tensors, *self.saved.results)]
         tensors += [self._list(name) for name in self.saved.lists]
         values = [self._value(a) for a in self.saved.values]
         kept = self.saved.metadata.items()
@@ -248,7 +254,7 @@ class BackwardNode:
         lines += self._unpacked()
         env = {kept.name: Value(kept.name, kept.type) for kept in self.kept}
         env |= {gy: Value(gy, r.base.expr) for gy, r in zip(gy_names(op), op.sig.returns)}
-        t = Translator(self.table.overloads, f"{op.where}: grad of {op.name}", env)
+        t = translator(op, self.table, "grad of ", env)
         t.needs = self.needs.__getitem__
         for targets, text in op.gradient_groups:
             value = self._gradient(t, targets, text)
@@ -271,7 +277,8 @@ class BackwardNode:
         ]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
         if len(names) > 1:
-            used = set().union(*(_needed(text, self.table) for _, text in op.gradient_groups))
+            texts = (text for _, text in op.gradient_groups)
+            used = set().union(*(names_needed(text, self.table.takes_none) for text in texts))
             lines += [
                 f"if (!{n}.defined()) {n} = result_metadata[{i}].zeros();"
                 for i, n in enumerate(names)
@@ -324,20 +331,3 @@ def saved_input(op: Op, name: str) -> str:
             written = f"autograd::is_overwritten({name}, into)"
             return f"{written} ? autograd::copy_for_backward({name}) : {name}"
     return name
-
-
-def _takes_none(overloads: list[Signature], i: int) -> bool:
-    return bool(overloads) and all(i < len(s.args) and s.args[i].optional for s in overloads)
-
-
-def _needed(text: str, table: Table) -> set[str]:
-    """The names in a formula without those that only stand where operators take a Tensor?."""
-    tree = ast.parse(text.strip())
-    optional = {
-        id(arg)
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        for i, arg in enumerate(call.args)
-        if _takes_none(table.overloads(call.func.id), i)
-    }
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in optional}

@@ -169,6 +169,11 @@ class Op:
         return self.body == "pointwise" and "inplace" in self.variants
 
     @property
+    def may_write(self) -> bool:
+        """Whether a call may write its first argument."""
+        return self.mutates or self.writes_into
+
+    @property
     def replays_backward(self) -> bool:
         """Whether backward differentiates the definition, since no formula is given."""
         return self.grad is None and self.expr is not None and not self.mutates

@@ -1,13 +1,94 @@
-"""What the backward node of an operator keeps: tensors, results, values, or only what is known of a
-tensor whose values no formula reads."""
+"""What formulas read of tensors, and so what a backward node keeps: tensors, results, values, or only
+metadata of a tensor whose values no formula reads."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from .op import Op
-from .reads import metadata_only, names_used
 from .schema import Argument
+
+# C++ type of what is kept, and the type in expressions.
+METADATA = {
+    "sizes": ("DimVector", "N"),
+    "dtype": ("DType", "D"),
+    "dim": ("int64_t", "I"),
+    "numel": ("int64_t", "I"),
+    "strides": ("DimVector", "N"),
+    "storage_offset": ("int64_t", "I"),
+    "device": ("Device", "V"),
+    "is_complex": ("bool", "B"),
+    "layouts": ("TensorList", "L"),  # of a list: tensors without memory
+}
+
+
+# --- formulas ---
+
+
+def _names(tree: ast.AST) -> Iterator[ast.Name]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+def names_used(text: str) -> set[str]:
+    """Every plain name in an expression or body."""
+    return {node.id for node in _names(ast.parse(text))}
+
+
+def names_needed(text: str, takes_none: Callable[[str, int], bool]) -> set[str]:
+    """Those that do not only stand where `takes_none`: a function's name, an argument's index."""
+    tree = ast.parse(text.strip())
+    optional: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(ast.Name(function), args):
+                optional |= {arg for i, arg in enumerate(args) if takes_none(function, i)}
+    return {name.id for name in _names(tree) if name not in optional}
+
+
+def _read_metadata(node: ast.AST) -> tuple[ast.Name, str] | None:
+    """x and "sizes" of ``x.sizes()``."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name() as owner, name), []) if name in METADATA:
+            return owner, name
+    return None
+
+
+def metadata_only(text: str, name: str) -> set[str] | None:
+    """The metadata (sizes, dtype, ...) of tensor `name` in `text`; None where it uses more."""
+    found: set[str] = set()
+    harmless: set[ast.AST] = set()
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        read = _read_metadata(node)
+        if read and read[0].id == name:
+            found.add(read[1])
+            harmless.add(read[0])
+        match node:
+            case ast.Call(ast.Name("needs"), [argument]):
+                harmless.add(argument)
+    rest = (node for node in _names(tree) if node.id == name and node not in harmless)
+    return None if any(rest) else found
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, kept: dict[str, set[str]]):
+        self.kept = kept
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        read = _read_metadata(node)
+        if read and read[1] in self.kept.get(read[0].id, ()):
+            return ast.Name(f"{read[0].id}__{read[1]}", ast.Load())
+        return self.generic_visit(node)
+
+
+def from_metadata(text: str, kept: dict[str, set[str]]) -> str:
+    """`text` with the kept value ``x__sizes`` for ``x.sizes()`` where x itself is not kept."""
+    return ast.unparse(_Rewriter(kept).visit(ast.parse(text.strip())))
+
+
+# --- nodes ---
 
 
 @dataclass
@@ -20,15 +101,15 @@ class Saved:
     metadata: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
     values: list[Argument] = field(default_factory=list)
 
-    @property
-    def single(self) -> list[str]:
-        """Everything that is one tensor."""
-        return [*self.tensors, *self.results]
-
 
 def gy_names(op: Op) -> list[str]:
     returns = op.sig.returns
     return ["gy"] if len(returns) == 1 else [f"gy_{r.name}" for r in returns]
+
+
+def formulas(op: Op) -> list[str]:
+    texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
+    return [*texts, op.inplace_grad] if op.inplace_grad else texts
 
 
 def find_saved(op: Op) -> Saved:
@@ -41,7 +122,7 @@ def find_saved(op: Op) -> Saved:
         read = _what_is_read(formulas(op), [n for n in named if n not in gy_names(op)])
     for name, (whole, metadata) in read.items():
         arg = args.get(name)
-        if arg and not arg.is_tensor and not arg.is_tensor_list:
+        if arg and arg not in op.sig.tensors:
             saved.values.append(arg)
             continue
         if whole:
@@ -52,11 +133,6 @@ def find_saved(op: Op) -> Saved:
     if "keepdim" in args and "keepdim" not in read:  # read by no gradient, but shown by PyTorch
         saved.values.append(args["keepdim"])
     return saved
-
-
-def formulas(op: Op) -> list[str]:
-    texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
-    return [*texts, op.inplace_grad] if op.inplace_grad else texts
 
 
 def _what_is_read(texts: list[str], names: list[str]) -> dict[str, tuple[bool, set[str]]]:
