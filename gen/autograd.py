@@ -166,13 +166,11 @@ def _history_lines(op: Op) -> list[str]:
         return ["rebase_history(made, node);"]
     if op.writes_into:
         return ["if (into.defined()) rebase_history(made, node);", "else set_history(made, node);"]
-    if len(op.sig.returns) == 1:
+    results = op.sig.parts("made")
+    if len(results) == 1:
         return ["set_history(made, node);"]
-    return [
-        line
-        for i in range(len(op.sig.returns))
-        for line in (
-            f"set_history(std::get<{i}>(made), node, {i});",
-            f"node->result_metadata[{i}] = ResultMetadata(std::get<{i}>(made));",
-        )
-    ]
+    lines = []
+    for i, made in enumerate(results):
+        lines.append(f"set_history({made}, node, {i});")
+        lines.append(f"node->result_metadata[{i}] = ResultMetadata({made});")
+    return lines

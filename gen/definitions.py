@@ -7,23 +7,23 @@ stops the generator.
 
 from __future__ import annotations
 
-import re
-
-from .cpp import Table, composite_body
-
-CALLED = re.compile(r"\bop::(\w+)")
+from . import statements
+from .cpp import Table, translator
+from .op import Op
 
 
 def check(table: Table) -> None:
     """Raises SchemaError for the first definition that is none."""
-    calls = {
-        op.ident: set(CALLED.findall("\n".join(composite_body(op, table, op.expr))))
-        for op in table.ops
-        if op.expr
-    }
+    calls = {op.ident: _called(op, table) for op in table.ops if op.expr}
     for op in table.ops:
         if op.is_leaf and op.ident in _reached(op.ident, calls):
             raise op.fail("the definition leads back to the operator")
+
+
+def _called(op: Op, table: Table) -> set[str]:
+    t = translator(op, table)
+    statements.body(t, op.expr or "", [r.cpp_type for r in op.sig.returns])
+    return t.called
 
 
 def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:

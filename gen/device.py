@@ -9,7 +9,7 @@ from .contract import contract_lines, type_mask
 from .cpp import Table, impl_name, internal_parameters, names, translator
 from .op import Op
 from .schema import Argument
-from .text import block
+from .text import block, several
 
 
 def device_function(op: Op, table: Table) -> list[str]:
@@ -89,7 +89,7 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
         lines.append(f"Tensor {local} = empty_tensor({sizes}, {dtype}, {device});")
         views.append(f"view_of({local})")
         results.append(local)
-    result = results[0] if len(results) == 1 else "{" + ", ".join(results) + "}"
+    result = several(results)
     lines.append(f"if ({device}.is_meta()) return {result};")
     for a in op.sig.args:
         dense, view = _view(a, a.name in op.contiguous)

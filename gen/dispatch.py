@@ -8,7 +8,7 @@ from .cpp import internal_names, internal_parameters, names, out_names, paramete
 from .fallback import is_native
 from .op import Op
 from .saved import keeps_first_input
-from .text import block
+from .text import block, several
 
 
 def keys_expression(op: Op) -> str:
@@ -121,7 +121,6 @@ def _written_outs(op: Op) -> list[str]:
         args = names(op.sig, options="like_out")
         quietly = ", true"
     lines.append(f"const auto made = op::{op.ident}({args});")
-    made = ["made"] if len(outs) == 1 else [f"std::get<{i}>(made)" for i in range(len(outs))]
+    made = op.sig.parts("made")
     lines += [f'write_out("{op.name}", {o}, {m}{quietly});' for o, m in zip(outs, made)]
-    result = outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
-    return [*lines, f"return {result};"]
+    return [*lines, f"return {several(outs)};"]

@@ -9,6 +9,7 @@ on overload rules. Statements are in statements.py, types and conversions in val
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 
 from .dtypes import DTYPES
@@ -50,6 +51,7 @@ CONSTANTS = {
 # functions of plain numbers, where the tensor operator of that name is not meant
 NUMBER_FUNCTIONS = ("abs", "sqrt", "exp", "log", "pow", "floor", "ceil", "lgamma")
 CASTS = {"int": ("int64_t", "I"), "float": ("double", "F")}
+# What a sign means: of tensors an operator, of numbers C++.
 BINARY_OPS = {
     ast.Add: ("add", "+"),
     ast.Sub: ("sub", "-"),
@@ -80,6 +82,7 @@ class Translator:
         self.ops = ops
         self.where = where
         self.env = dict(env)
+        self.called: set[str] = set()  # the operators, by the overload's identifier
         # C++ of "is the gradient of this argument wanted"
         self.needs: Callable[[str], str] | None = None
 
@@ -133,38 +136,32 @@ class Translator:
         raise self.fail(f"unknown name '{node.id}'")
 
     def _constant(self, node: ast.Constant) -> Value:
-        value = node.value
-        if value is None:
-            return Value("std::nullopt", "0")
-        if isinstance(value, bool):
-            return Value("true" if value else "false", "B")
-        if isinstance(value, int):
-            return Value(f"int64_t{{{value}}}", "I")
-        if isinstance(value, float):
-            return Value(repr(value), "F")
-        if isinstance(value, str):
-            return Value(f"std::string_view({quoted(value)})", "Y")
+        match node.value:
+            case None:
+                return Value("std::nullopt", "0")
+            case bool(value):
+                return Value(str(value).lower(), "B")
+            case int(value):
+                return Value(f"int64_t{{{value}}}", "I")
+            case float(value):
+                return Value(repr(value), "F")
+            case str(value):
+                return Value(f"std::string_view({quoted(value)})", "Y")
         raise self.fail("unsupported constant", node)
 
     def _list(self, node: ast.List) -> Value:
         """`[n, *tail]`: runs of elements become lists of their own, joined with what is starred."""
-        parts: list[list[str] | str] = []
-        kind = "N"
-        for element in node.elts:
-            starred = isinstance(element, ast.Starred)
-            value = self.visit(element.value if isinstance(element, ast.Starred) else element)
-            kind = "L" if value.type in ("T", "L") else kind
-            if starred:
-                parts.append(value.cpp)
-            elif parts and isinstance(parts[-1], list):
-                parts[-1].append(value.cpp)
-            else:
-                parts.append([value.cpp])
+        values = self._all([e.value if isinstance(e, ast.Starred) else e for e in node.elts])
+        starred = [isinstance(e, ast.Starred) for e in node.elts]
+        kind = "L" if any(v.type in ("T", "L") for v in values) else "N"
         holder = "TensorList" if kind == "L" else "DimVector"
-        lists = [p if isinstance(p, str) else f"{holder}{{{', '.join(p)}}}" for p in parts or [[]]]
-        if all(isinstance(part, list) for part in parts):
-            return Value(lists[0], kind)
-        return Value(f"expr::concat({', '.join(lists)})", kind)
+        if not any(starred):
+            return Value(f"{holder}{{{_listed(values)}}}", kind)
+        parts = []
+        for is_list, run in itertools.groupby(zip(starred, values), lambda pair: pair[0]):
+            run_values = [value for _, value in run]
+            parts.append(_listed(run_values) if is_list else f"{holder}{{{_listed(run_values)}}}")
+        return Value(f"expr::concat({', '.join(parts)})", kind)
 
     def _tuple(self, node: ast.Tuple) -> Value:
         values = self._all(node.elts)
@@ -327,6 +324,7 @@ class Translator:
         for sig in overloads:
             bound = bind(sig, args, kwargs)
             if bound is not None:
+                self.called.add(sig.ident)
                 kinds = tuple(r.base.expr for r in sig.returns)
                 kind = kinds[0] if len(kinds) == 1 else kinds
                 return Value(f"op::{sig.ident}({', '.join(bound)})", kind)

@@ -134,14 +134,14 @@ def _several(op: Op, table: Table, below: str) -> list[str]:
     """Several results, those that have tangents with a formula each."""
     env = _environment(op)
     lines = [*_unpacked(op), f"{op.sig.return_cpp} made = {below};"]
-    for i, r in enumerate(op.sig.returns):
-        value = f"autograd::primal(std::get<{i}>(made))"
-        lines.append(f"[[maybe_unused]] const Tensor {r.name}_made = {value};")
+    results = [*zip(op.sig.returns, op.sig.parts("made"))]
+    for r, made in results:
+        lines.append(f"[[maybe_unused]] const Tensor {r.name}_made = autograd::primal({made});")
         env[r.name] = Value(f"{r.name}_made", "T")
-    for i, r in enumerate(op.sig.returns):
+    for r, made in results:
         if r.name in op.jvp:
             formula = _formula(op, env, table, op.jvp[r.name])
-            beside = f"autograd::set_tangent(std::get<{i}>(made), tangent, level);"
+            beside = f"autograd::set_tangent({made}, tangent, level);"
             lines += ["{", *indented(formula, beside), "}"]
     return [*lines, "return made;"]
 

@@ -26,13 +26,7 @@ from .schema import Argument, SchemaError
 from .text import block, struct
 from .values import Value
 
-# What PyTorch calls the metadata of a tensor that its nodes keep.
-SHOWN_METADATA = {
-    "sizes": "sym_sizes",
-    "strides": "sym_strides",
-    "dtype": "scalar_type",
-    "dim": "dim",
-}
+TENSOR, LIST = "SavedTensor", "std::vector<SavedTensor>"
 NOT_SHOWN = ("device", "memory_format", "Generator", "options")
 
 
@@ -57,18 +51,35 @@ class Kept:
     name: str  # in formulas
     type: str  # there
     cpp: str  # type of the member
-    member: str
     source: str  # what fills it
     shown: str = ""  # its name in Python: grad_fn._saved_NAME
     when: str = ""  # filled where this holds; empty: always
+    wanted: str = ""  # the same in apply()
     is_result: bool = False  # filled after the call
-    unpack: str = ""  # what reads it again, where that is not the member itself
-    release: str = ""
+
+    @property
+    def member(self) -> str:
+        return f"{self.name}_" if self.cpp in (TENSOR, LIST) else self.name
 
     @property
     def fill(self) -> str:
         when = f"keeps_{self.name}" if self.when and self.is_result else self.when
         return f"{f'if ({when}) ' if when else ''}node->{self.member} = {self.source};"
+
+    @property
+    def unpack(self) -> list[str]:
+        """What makes it readable again, where that is not the member itself."""
+        if self.cpp == LIST:
+            return [f"const TensorList {self.name} = unpack_all({self.member}, *this);"]
+        value = f"{self.member}.unpack(*this)"
+        value = f"{self.wanted} ? {value} : Tensor()" if self.wanted else value
+        return [f"const Tensor {self.name} = {value};"] if self.cpp == TENSOR else []
+
+    @property
+    def release(self) -> list[str]:
+        if self.cpp == LIST:
+            return [f"for (auto& t : {self.member}) t.reset();"]
+        return [f"{self.member}.reset();"] if self.cpp == TENSOR else []
 
 
 class BackwardNode:
@@ -84,12 +95,15 @@ class BackwardNode:
         self.indices: dict[str, str] = {}  # the C++ index of the first edge
         self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
         self._number_edges()
-        self.saved = find_saved(op)
-        tensors = [self._tensor(name) for name in (*self.saved.tensors, *self.saved.results)]
-        tensors += [self._list(name) for name in self.saved.lists]
-        values = [self._value(a) for a in self.saved.values]
-        kept = self.saved.metadata.items()
-        metadata = [self._metadata(name, m) for name, names in kept for m in sorted(names)]
+        saved = self.saved = find_saved(op)
+        self.made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
+        tensors = [self._tensor(name) for name in [*saved.tensors, *saved.results]]
+        tensors += [Kept(name, "L", LIST, f"save_all({name})", name) for name in saved.lists]
+        values = [
+            Kept(a.name, a.expr_type, a.stored_type, f"stored({a.name})", _shown(a))
+            for a in saved.values
+        ]
+        metadata = [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
         self.kept = [*tensors, *metadata, *values]
         self.filled = [*tensors, *values, *metadata]
 
@@ -108,9 +122,6 @@ class BackwardNode:
 
     # --- what it keeps ---
 
-    def _made(self, result: int) -> str:
-        return "made" if len(self.op.sig.returns) == 1 else f"std::get<{result}>(made)"
-
     def _conditions(self, name: str) -> tuple[str, str]:
         """C++ of when a tensor is kept, where the node is filled and in apply(); empty: always."""
         op = self.op
@@ -118,10 +129,9 @@ class BackwardNode:
             return "", ""
         if op.inplace_grad:  # one form of the operator may not read it
             *plain, inplace = (_reads(text, name) for text in formulas(op))
-            sign = "" if inplace else "!"
-            return (
-                ("", "") if any(plain) == inplace else (f"{sign}into.defined()", f"{sign}in_place")
-            )
+            if any(plain) == inplace:
+                return "", ""
+            return ("into.defined()", "in_place") if inplace else ("!into.defined()", "!in_place")
         readers = [
             target
             for targets, text in op.gradient_groups
@@ -135,52 +145,25 @@ class BackwardNode:
 
     def _tensor(self, name: str) -> Kept:
         op, is_result = self.op, name in self.saved.results
-        filled, read = self._conditions(name)
+        when, wanted = self._conditions(name)
+        source = name if when and op.inplace_grad else saved_input(op, name)
+        source = f"SavedTensor::input({source})"
         if is_result:
-            index = next(i for i, r in enumerate(op.sig.returns) if r.name == name)
-            source = f"SavedTensor::output({self._made(index)}, node)"
-        else:
-            as_it_is = filled and op.inplace_grad
-            source = f"SavedTensor::input({name if as_it_is else saved_input(op, name)})"
-        unpack = f"{name}_.unpack(*this)"
-        unpack = f"const Tensor {name} = {f'{read} ? {unpack} : Tensor()' if read else unpack};"
-        release = f"{name}_.reset();"
-        return Kept(
-            name, "T", "SavedTensor", f"{name}_", source, name, filled, is_result, unpack, release
-        )
-
-    def _list(self, name: str) -> Kept:
-        return Kept(
-            name,
-            "L",
-            "std::vector<SavedTensor>",
-            f"{name}_",
-            f"save_all({name})",
-            shown=name,
-            unpack=f"const TensorList {name} = unpack_all({name}_, *this);",
-            release=f"for (auto& t : {name}_) t.reset();",
-        )
-
-    def _value(self, a: Argument) -> Kept:
-        shown = "" if a.type.startswith(NOT_SHOWN) else a.name
-        return Kept(a.name, a.expr_type, a.stored_type, a.name, f"stored({a.name})", shown)
+            source = f"SavedTensor::output({self.made[name]}, node)"
+        return Kept(name, "T", TENSOR, source, name, when, wanted, is_result)
 
     def _metadata(self, tensor: str, m: str) -> Kept:
-        cpp, kind = METADATA[m]
+        cpp, kind, shown = METADATA[m]
         arg = next((a for a in self.op.sig.args if a.name == tensor), None)
-        source = tensor
-        if arg is None:
-            source = next(
-                self._made(i) for i, r in enumerate(self.op.sig.returns) if r.name == tensor
-            )
+        source = tensor if arg else self.made[tensor]
         value = f"autograd::layouts({source})" if m == "layouts" else f"{source}.{m}()"
         if m in ("sizes", "strides"):
             value = f"DimVector({value})"
         if arg and arg.optional:
             value = f"({source}.defined() ? {value} : {cpp}{{}})"
         name = f"{tensor}__{m}"
-        shown = f"{tensor}_{SHOWN_METADATA[m]}" if m in SHOWN_METADATA else ""
-        return Kept(name, kind, cpp, name, value, shown, is_result=arg is None)
+        shown = f"{tensor}_{shown}" if shown else ""
+        return Kept(name, kind, cpp, value, shown, is_result=arg is None)
 
     # --- the class, and what fills one ---
 
@@ -196,7 +179,7 @@ class BackwardNode:
             if "Backward" not in op.node:  # PyTorch counts the in-place form as an overload
                 title = f'in_place ? "{node_name(op, self.table, form=1)}" : {title}'
         members.append(f"const char* name() const override {{ return {title}; }}")
-        released = [kept.release for kept in self.kept if kept.release]
+        released = [line for kept in self.kept for line in kept.release]
         members += block("void release_saved() override", released)
         if shown := [f'show.show("{k.shown}", {k.member});' for k in self.kept if k.shown]:
             members += block("void visit_saved(autograd::SavedVisitor& show) override", shown)
@@ -222,7 +205,7 @@ class BackwardNode:
         return block(f"TensorList {self.name}::apply(TensorList&& grads)", body)
 
     def _unpacked(self) -> list[str]:
-        return [kept.unpack for kept in self.kept if kept.unpack]
+        return [line for kept in self.kept for line in kept.unpack]
 
     def _replayed(self) -> list[str]:
         """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
@@ -236,8 +219,7 @@ class BackwardNode:
             value = f"in[{inputs.index(a.name)}]" if a.is_tensor else a.name
             stored_ints = a.type in ("int[]?", "dims?")  # become views again
             args.append(f"expr::opt_ints({value})" if stored_ints else value)
-        n = len(op.sig.returns)
-        results = "y" if n == 1 else ", ".join(f"std::get<{i}>(y)" for i in range(n))
+        results = ", ".join(op.sig.parts("y"))
         tensors = f"TensorList{{{', '.join(inputs)}}}"
         return [
             *self._unpacked(),
@@ -315,6 +297,10 @@ class BackwardNode:
             ]
         cpp = {"0": "Tensor()", "T": value.cpp}.get(str(value.type), f"Tensor({value.cpp})")
         return [f"if ({condition}) out[{index}] = {cpp};"]
+
+
+def _shown(a: Argument) -> str:
+    return "" if a.type.startswith(NOT_SHOWN) else a.name
 
 
 def _reads(text: str, name: str) -> bool:

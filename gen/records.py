@@ -18,8 +18,11 @@ NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
     ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
 }
 PUBLIC_TYPES = {
-    **{"dim": "int", "dims": "int[1]", "dtype": "ScalarType"},
-    **{"device": "Device", "memory_format": "MemoryFormat"},
+    "dim": "int",
+    "dims": "int[1]",
+    "dtype": "ScalarType",
+    "device": "Device",
+    "memory_format": "MemoryFormat",
 }
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 AUTOCASTS = {None: "kNoRule", "none": "kOutside"}  # where the rule's name is not the word

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from .op import Op
 from .schema import Argument
 
-# C++ type of what is kept, and the type in expressions.
+# C++ type of what is kept, the type in expressions, and what PyTorch calls it where its nodes show it.
 METADATA = {
-    "sizes": ("DimVector", "N"),
-    "dtype": ("DType", "D"),
-    "dim": ("int64_t", "I"),
-    "numel": ("int64_t", "I"),
-    "strides": ("DimVector", "N"),
-    "storage_offset": ("int64_t", "I"),
-    "device": ("Device", "V"),
-    "is_complex": ("bool", "B"),
-    "layouts": ("TensorList", "L"),  # of a list: tensors without memory
+    "sizes": ("DimVector", "N", "sym_sizes"),
+    "dtype": ("DType", "D", "scalar_type"),
+    "dim": ("int64_t", "I", "dim"),
+    "numel": ("int64_t", "I", ""),
+    "strides": ("DimVector", "N", "sym_strides"),
+    "storage_offset": ("int64_t", "I", ""),
+    "device": ("Device", "V", ""),
+    "is_complex": ("bool", "B", ""),
+    "layouts": ("TensorList", "L", ""),  # of a list: tensors without memory
 }
 
 

@@ -136,6 +136,11 @@ class Signature:
             return self.returns[0].cpp_type
         return "std::tuple<" + ", ".join(r.cpp_type for r in self.returns) + ">"
 
+    def parts(self, made: str) -> list[str]:
+        """C++ of each result, in what a function returned."""
+        n = len(self.returns)
+        return [made] if n == 1 else [f"std::get<{i}>({made})" for i in range(n)]
+
     @property
     def mutates(self) -> bool:
         return bool(self.args) and self.args[0].mutated

@@ -18,6 +18,12 @@ def initializer(variable: str, rows: Iterable[str]) -> list[str]:
     return [f"{variable} = {{", *(f"    {row}," for row in rows), "};"]
 
 
+def several(items: Iterable[str]) -> str:
+    """What a function with one or more results returns."""
+    one, *more = items
+    return "{" + ", ".join([one, *more]) + "}" if more else one
+
+
 def indented(*parts: str | Iterable[str]) -> list[str]:
     return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
 
