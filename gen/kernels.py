@@ -21,15 +21,6 @@ from .text import block, join_lines
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels"
 HAND_CALLED = FOLDER / "hand_called.yaml"
 VIEW, VIEWS = "const View&", "Span<const View>"
-# The types that schema arguments have in kernels, which know no tensors.
-OPTIONALS = {
-    "OptInt": "std::optional<int64_t>",
-    "OptDouble": "std::optional<double>",
-    "OptBool": "std::optional<bool>",
-    "OptScalar": "std::optional<Scalar>",
-    "OptDType": "std::optional<DType>",
-    "OptInts": "std::optional<IntSpan>",
-}
 
 
 @dataclass(frozen=True)
@@ -140,13 +131,8 @@ def declarations_header(kernels: Iterable[Kernel]) -> str:
     return join_lines(
         "// The kernels that the table names: what src/kernels/cpu must define.",
         "#pragma once",
-        "#include <optional>",
-        '#include "kernels/view.h"',
-        '#include "taeda/scalar.h"',
-        "namespace taeda {",
-        "class Generator;",
-        *(f"using {name} = {kind};" for name, kind in OPTIONALS.items()),
-        "}",
+        '#include "kernels/optional.h"',
+        "namespace taeda { class Generator; }",
         "namespace taeda::cpu {",
         *sorted(k.declaration for k in kernels if not k.header),
         "}",
