@@ -6,7 +6,7 @@ Backward nodes are in nodes.py, forward mode, from the same sources, in forward.
 from __future__ import annotations
 
 from . import forward
-from .cpp import Table, internal_names, internal_parameters
+from .cpp import Table
 from .nodes import BackwardNode, node_name
 from .op import Op
 from .schema import Argument, Signature
@@ -77,7 +77,7 @@ def source_file(ops: list[Op], table: Table) -> str:
 
 def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
     """autograd_layer::IDENT: records a node when gradients are wanted, then calls below."""
-    head = f"{op.sig.return_cpp} autograd_layer::{op.ident}([[maybe_unused]] {internal_parameters(op)})"
+    head = f"{op.result} autograd_layer::{op.ident}([[maybe_unused]] {op.internal_parameters})"
     if op.view and op.grad == {}:
         return block(head, f"return {_below(op)};")
     if not (node.edges or op.may_write or op.view):
@@ -101,7 +101,7 @@ def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
 
 
 def _below(op: Op, recorded: bool = False) -> str:
-    passed = internal_names(op, keys="keys - KeySet(Key::kAutograd)", recorded=recorded)
+    passed = op.internal_names(keys="keys - KeySet(Key::kAutograd)", recorded=recorded)
     return f"redispatch::{op.ident}({passed})"
 
 
@@ -137,7 +137,7 @@ def _wanted(op: Op, node: BackwardNode) -> str:
 
 def _recorded(op: Op, node: BackwardNode) -> list[str]:
     """Makes the node and fills it, before and after the call."""
-    kind = "auto" if len(op.sig.returns) > 1 else op.sig.return_cpp
+    kind = "auto" if len(op.sig.returns) > 1 else op.result
     return [
         f"const Ref<{node.name}> node = make_ref<{node.name}>();",
         f"node->set_next_edges(autograd::edges({', '.join(a.name for a in node.edges)}));",

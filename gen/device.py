@@ -6,16 +6,14 @@ They serve every device that has what the operator launches, and meta, where not
 from __future__ import annotations
 
 from .contract import contract_lines, type_mask
-from .cpp import Table, impl_name, internal_parameters, names, translator
+from .cpp import Table, translator
 from .op import Op
 from .schema import Argument
 from .text import block, several
 
 
 def device_function(op: Op, table: Table) -> list[str]:
-    head = (
-        f"static {op.sig.return_cpp} device_{op.ident}([[maybe_unused]] {internal_parameters(op)})"
-    )
+    head = f"static {op.result} device_{op.ident}([[maybe_unused]] {op.internal_parameters})"
     if op.body == "pointwise":
         body = _pointwise_body(op)
     elif op.body == "kernel":
@@ -27,12 +25,12 @@ def device_function(op: Op, table: Table) -> list[str]:
 
 def meta_function(op: Op) -> list[str]:
     """The handler of meta where the result's sizes depend on data."""
-    head = f"[[gnu::cold]] static {op.sig.return_cpp} meta_{op.ident}({internal_parameters(op)})"
+    head = f"[[gnu::cold]] static {op.result} meta_{op.ident}({op.internal_parameters})"
     return block(head, f'contract::fail_sizes("{op.name}");')
 
 
 def _hand_written_body(op: Op) -> list[str]:
-    call = f"impl::{impl_name(op)}({names(op.sig)})"
+    call = f"impl::{op.implementation}({op.names})"
     guard = "const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
     if op.mutates:
         target = op.sig.args[0].name

@@ -7,7 +7,6 @@ arguments to the CPU, runs there, and copies results and what it changed back (o
 
 from __future__ import annotations
 
-from .cpp import internal_parameters
 from .kernels import of_device
 from .op import Op
 from .text import block
@@ -62,9 +61,9 @@ def lines(op: Op) -> list[str]:
     if lists:
         body.append(f"const TensorSpan lists[] = {{{', '.join(lists)}}};")
     given = f"info, {'tensors' if tensors else '{}'}, {'lists' if lists else '{}'}"
-    head = f"[[gnu::cold]] static {op.sig.return_cpp} fallback_{op.ident}"
+    head = f"[[gnu::cold]] static {op.result} fallback_{op.ident}"
     return block(
-        f"{head}([[maybe_unused]] {internal_parameters(op)})",
+        f"{head}([[maybe_unused]] {op.internal_parameters})",
         body,
         f"fallback::Call call({given});",
         f"return call.back(device_{op.ident}({', '.join(args)}));",

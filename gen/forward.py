@@ -7,7 +7,7 @@ operator, whose Jacobian is diagonal. Where none of them applies the layer raise
 
 from __future__ import annotations
 
-from .cpp import Table, internal_names, internal_parameters, names, one_pass, translator
+from .cpp import Table, one_pass, translator
 from .op import Op
 from .saved import names_used
 from .schema import Argument
@@ -20,16 +20,16 @@ GUARD = "const autograd::BelowLevel values_only(level);"
 
 def layer_lines(op: Op, table: Table) -> list[str]:
     """forward_layer::IDENT: computes the result below and its tangent beside it."""
-    head = f"{op.sig.return_cpp} forward_layer::{op.ident}"
-    return block(f"{head}([[maybe_unused]] {internal_parameters(op)})", _body(op, table))
+    head = f"{op.result} forward_layer::{op.ident}"
+    return block(f"{head}([[maybe_unused]] {op.internal_parameters})", _body(op, table))
 
 
 def _body(op: Op, table: Table) -> list[str]:
-    passed = internal_names(op, keys="keys - thread_modes.excluded", recorded=True)
+    passed = op.internal_names(keys="keys - thread_modes.excluded", recorded=True)
     call = f"redispatch::{op.ident}({passed})"
     below = f"[&] {{ {GUARD} return {call}; }}()"
     if op.replays_forward:
-        return [f"return definition::{op.ident}({names(op.sig)});"]
+        return [f"return definition::{op.ident}({op.names});"]
     read = [*(a.name for a in op.sig.tensors), *(["into"] if op.body == "pointwise" else [])]
     level = f"const uint64_t level = autograd::top_level({', '.join(read)});"
     if op.grad == {}:
@@ -55,7 +55,7 @@ def _without_derivative(op: Op, below: str) -> list[str]:
     if not op.may_write:
         return [f"return {below};"]
     written = f"if (level != 0) autograd::clear_tangents({'made' if op.mutates else 'into'});"
-    return [f"{op.sig.return_cpp} made = {below};", written, "return made;"]
+    return [f"{op.result} made = {below};", written, "return made;"]
 
 
 def _unpacked(op: Op) -> list[str]:
@@ -89,7 +89,7 @@ def _is_written(op: Op, argument: Argument) -> str:
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
     """The result and the tangent; the tangent first where writing the result destroys its inputs."""
-    made = f"{op.sig.return_cpp} made = {below};"
+    made = f"{op.result} made = {below};"
     if op.may_write and "result" not in _names_in_rule(op):
         return [*tangent, made]
     return [made, "const Tensor made_p = autograd::primal(made);", *tangent]
@@ -121,7 +121,7 @@ def _list_of_views(op: Op, below: str) -> list[str]:
     first, *rest = (a.name for a in op.sig.args)
     views = f"op::{op.ident}({', '.join(['tangent', *rest])})"
     return [
-        f"{op.sig.return_cpp} made = {below};",
+        f"{op.result} made = {below};",
         f"const Tensor tangent = autograd::tangent({first}, level);",
         "if (!tangent.defined()) return made;",
         f"const auto tangents = [&] {{ {GUARD} return {views}; }}();",
@@ -133,7 +133,7 @@ def _list_of_views(op: Op, below: str) -> list[str]:
 def _several(op: Op, table: Table, below: str) -> list[str]:
     """Several results, those that have tangents with a formula each."""
     env = _environment(op)
-    lines = [*_unpacked(op), f"{op.sig.return_cpp} made = {below};"]
+    lines = [*_unpacked(op), f"{op.result} made = {below};"]
     results = [*zip(op.sig.returns, op.sig.parts("made"))]
     for r, made in results:
         lines.append(f"[[maybe_unused]] const Tensor {r.name}_made = autograd::primal({made});")
@@ -190,7 +190,7 @@ def _diagonal(op: Op, table: Table) -> list[str]:
     for (name, *_), text in op.gradient_groups:
         value = t.expression(text)
         if op.dual_grad:
-            value = one_pass(op, name, value, t, "autograd::differentiated")
+            value = one_pass(op, name, value, t)
         partial = value.cpp if value.type == "T" else "Tensor()"
         conjugate = "" if name in op.antiholomorphic else "autograd::conjugate"
         lines.append(

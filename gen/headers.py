@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .cpp import Table, impl_name, internal_parameters, names, out_names, parameters
+from .cpp import Table
 from .op import Op
 from .schema import Signature
 from .text import join_lines
@@ -22,17 +22,17 @@ QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|defi
 
 def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
     """Namespace, name and declaration of every function that an entry stands for."""
-    result, plain = op.sig.return_cpp, parameters(op.sig)
+    result, plain = op.result, op.parameters()
     yield "op", op.ident, f"{result} {op.ident}({plain});"
     if "inplace" in op.variants:
         yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
     if "out" in op.variants:
-        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in out_names(op)]
+        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in op.outs]
         yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
     if op.body == "cpp":
-        yield "impl", impl_name(op), f"{INTERNAL} {result} {impl_name(op)}({plain});"
+        yield "impl", op.implementation, f"{INTERNAL} {result} {op.implementation}({plain});"
     if op.dispatched:
-        params = internal_parameters(op)
+        params = op.internal_parameters
         for layer in ("redispatch", "autograd_layer"):
             yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
         # Forward mode is rare: compiled for size.
@@ -81,7 +81,7 @@ class Needed:
 
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
-    forms = [(op.sig.return_cpp, op.name, f"op::{op.ident}")]
+    forms = [(op.result, op.name, f"op::{op.ident}")]
     if "inplace" in op.variants:
         forms.append(("Tensor", f"{op.name}_", f"op::{op.ident}_inplace"))
     return forms
@@ -97,10 +97,10 @@ def public_header(table: Table) -> str:
         key = (op.name, *(a.cpp_type for a in op.sig.args))
         if key not in seen:
             seen.add(key)
-            params = parameters(op.sig, _defaults_that_stay_unique(op, table))
+            params = op.parameters(_defaults_that_stay_unique(op, table))
             overloads.append(f"// {op.doc.strip().partition(chr(10))[0]}")
             overloads += [
-                f"inline {result} {name}({params}) {{ return {function}({names(op.sig)}); }}"
+                f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
                 for result, name, function in _forms(op)
             ]
     return join_lines(
@@ -147,7 +147,7 @@ def methods_include(table: Table) -> str:
     """taeda/tensor_methods.inc, included inside class Tensor."""
     out = ["// Generated from ops/: operators whose first argument is `self`."]
     for op, rest in _methods(table):
-        params = parameters(rest, _defaults_that_stay_unique(op, table))
+        params = rest.parameters(_defaults_that_stay_unique(op, table))
         out += [f"{result} {name}({params}) const;" for result, name, _ in _forms(op)]
     return join_lines(*out)
 
@@ -158,7 +158,7 @@ def method_definitions(table: Table) -> dict[str, list[str]]:
     for op, rest in _methods(table):
         given = ", ".join(["*this", *(a.name for a in rest.args)])
         bodies[op.name] += [
-            f"{result} Tensor::{name}({parameters(rest)}) const {{ return {function}({given}); }}"
+            f"{result} Tensor::{name}({rest.parameters()}) const {{ return {function}({given}); }}"
             for result, name, function in _forms(op)
         ]
     return bodies

@@ -272,7 +272,7 @@ class BackwardNode:
         op, metadata = self.op, self.saved.metadata
         value = t.expression(from_metadata(text, metadata))
         if op.dual_grad:
-            value = one_pass(op, targets[0], value, t, "autograd::differentiated")
+            value = one_pass(op, targets[0], value, t)
         if op.inplace_grad:
             other = t.expression(from_metadata(op.inplace_grad, metadata))
             value = Value(f"in_place ? {other.cpp} : {value.cpp}", "T")

@@ -142,6 +142,7 @@ class Op:
 
     def __post_init__(self) -> None:
         self.name, self.ident, self.mutates = self.sig.name, self.sig.ident, self.sig.mutates
+        self.result = self.sig.return_cpp  # what its functions return
         self.where = f"ops/{self.file}:{self.line}"
         # The folder of the entry's file, or the file itself where it lies in none.
         self.family = self.file.split("/")[0].removesuffix(".yaml")
@@ -227,6 +228,38 @@ class Op:
         """Whether the in-place form changes sizes and strides, not values."""
         copies = "inplace" in self.variants and not self.writes_into
         return copies and (self.view or self.family == "shape")
+
+    # --- its C++ functions ---
+
+    def parameters(self, defaults: bool = False) -> str:
+        return self.sig.parameters(defaults)
+
+    @property
+    def names(self) -> str:
+        return ", ".join(a.name for a in self.sig.args)
+
+    @property
+    def outs(self) -> list[str]:
+        """The parameters that out= forms have besides."""
+        returns = self.sig.returns
+        return ["out"] if len(returns) == 1 else [f"out_{r.name}" for r in returns]
+
+    @property
+    def implementation(self) -> str:
+        """The hand-written function in namespace impl."""
+        return self.source if isinstance(self.source, str) else self.ident
+
+    @property
+    def internal_parameters(self) -> str:
+        """Parameters of the functions behind the dispatch table."""
+        into = "const Tensor& into, " if self.body == "pointwise" else ""
+        return f"KeySet keys, {into}{self.parameters()}"
+
+    def internal_names(self, keys: str = "keys", into: str = "into", recorded: bool = False) -> str:
+        """The arguments of a call to a layer below; what a recorded call sets is true there."""
+        middle = [into] if self.body == "pointwise" else []
+        args = ("true" if recorded and a.name in self.recorded else a.name for a in self.sig.args)
+        return ", ".join([keys, *middle, *args])
 
     def accepts_number(self, arg: Argument) -> bool:
         """Whether a Python number may stand for this tensor argument."""

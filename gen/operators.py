@@ -10,16 +10,7 @@ from __future__ import annotations
 
 from . import fallback, records
 from .contract import contract_lines, wrap_lines
-from .cpp import (
-    Table,
-    composite_body,
-    impl_name,
-    internal_names,
-    internal_parameters,
-    names,
-    out_names,
-    parameters,
-)
+from .cpp import Table, composite_body
 from .device import device_function, meta_function
 from .fallback import is_native
 from .kernels import of_entry
@@ -45,7 +36,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     lines += copied_variants(op)
     lines += records.record_lines(op)
     if op.expr and op.is_replayed:
-        head = f"{op.sig.return_cpp} definition::{op.ident}({parameters(op.sig)})"
+        head = f"{op.result} definition::{op.ident}({op.parameters()})"
         lines += block(head, composite_body(op, table, op.expr))
     return lines
 
@@ -54,12 +45,12 @@ def operator_lines(op: Op, table: Table) -> list[str]:
 
 
 def composite_lines(op: Op, table: Table) -> list[str]:
-    result, params, args = op.sig.return_cpp, parameters(op.sig), names(op.sig)
+    result, params, args = op.result, op.parameters(), op.names
     composite = f"composite_{op.ident}"
     keys = "dispatch::composite_keys()"
     if records.is_leaf(op):
         keys = f"dispatch::leaf_keys({keys_expression(op)})"
-    body = [f"return impl::{impl_name(op)}({args});"]
+    body = [f"return impl::{op.implementation}({args});"]
     if op.body == "expr":
         body = composite_body(op, table, op.source)
     # The record points at it too: inlined into the entry function it would be there twice.
@@ -115,15 +106,15 @@ def row(op: Op) -> list[str]:
 
 def dispatch_lines(op: Op) -> list[str]:
     """The constant table, redispatch, and the entry function op::IDENT with its variants."""
-    kind, result, plain = f"{op.ident}_fn", op.sig.return_cpp, parameters(op.sig)
+    kind, result, plain = f"{op.ident}_fn", op.result, op.parameters()
     below = "" if _differentiates(op) else " - kDifferentiationKeys"
-    passed = internal_names(op, keys=f"keys{below}")
+    passed = op.internal_names(keys=f"keys{below}")
     lines = [
-        *records.modes_lines(op, internal_parameters(op)),
-        f"using {kind} = {result} (*)({internal_parameters(op)});",
+        *records.modes_lines(op, op.internal_parameters),
+        f"using {kind} = {result} (*)({op.internal_parameters});",
         f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         *block(
-            f"{result} redispatch::{op.ident}({internal_parameters(op)})",
+            f"{result} redispatch::{op.ident}({op.internal_parameters})",
             f"return table_{op.ident}[(keys{below}).highest()]({passed});",
         ),
         *_entry(op, f"{result} op::{op.ident}({plain})", below, "Tensor()"),
@@ -143,7 +134,7 @@ def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
         wrap_lines(op),
         checks,
         f"const KeySet keys = dispatch::effective({keys_expression(op)}){keys};",
-        f"return table_{op.ident}[keys.highest()]({internal_names(op, into=into)});",
+        f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});",
     )
 
 
@@ -160,12 +151,12 @@ def copied_variants(op: Op) -> list[str]:
     pause = ["const autocast::Pause outside;"] if op.autocast else []
     lines = []
     if "inplace" in op.variants:
-        head = f"Tensor op::{op.ident}_inplace({parameters(op.sig)})"
+        head = f"Tensor op::{op.ident}_inplace({op.parameters()})"
         lines += block(head, pause, f"return {_written_inplace(op)};")
     if "out" in op.variants:
-        outs = [f"const Tensor& {o}" for o in out_names(op)]
-        given = ", ".join(filter(None, [parameters(op.sig), *outs]))
-        head = f"{op.sig.return_cpp} op::{op.ident}_out({given})"
+        outs = [f"const Tensor& {o}" for o in op.outs]
+        given = ", ".join(filter(None, [op.parameters(), *outs]))
+        head = f"{op.result} op::{op.ident}_out({given})"
         lines += block(head, _checked_outs(op), pause, _written_outs(op))
     return lines
 
@@ -173,7 +164,7 @@ def copied_variants(op: Op) -> list[str]:
 def _written_inplace(op: Op) -> str:
     target, *rest = (a.name for a in op.sig.args)
     if op.changes_layout:
-        return f'autograd::take_layout("{op.name}_", {target}, op::{op.ident}({names(op.sig)}))'
+        return f'autograd::take_layout("{op.name}_", {target}, op::{op.ident}({op.names}))'
     read = target
     if keeps_first_input(op):
         read = f"autograd::read_before_write({', '.join(a.name for a in op.sig.tensors)})"
@@ -186,7 +177,7 @@ def _checked_outs(op: Op) -> list[str]:
     overlapped = op.sig.tensors if op.overlap else []
     return [
         line
-        for out in out_names(op)
+        for out in op.outs
         for line in [
             _check_out(op, out),
             *(f"dispatch::check_overlap({policy}, {out}, {a.name});" for a in overlapped),
@@ -195,14 +186,14 @@ def _checked_outs(op: Op) -> list[str]:
 
 
 def _written_outs(op: Op) -> list[str]:
-    outs, args = out_names(op), names(op.sig)
+    outs, args = op.outs, op.names
     lines, quietly = ["const ExcludeKeys no_history(kDifferentiationKeys);"], ""
     # Factories compute in the dtype of out=, to which they give its size without a word, as
     # PyTorch's do.
     if op.is_factory:
         lines.append("TensorOptions like_out = options;")
         lines.append(f"if (!like_out.dtype) like_out.dtype = {outs[0]}.dtype();")
-        args = names(op.sig, options="like_out")
+        args = ", ".join("like_out" if a.type == "options" else a.name for a in op.sig.args)
         quietly = ", true"
     lines.append(f"const auto made = op::{op.ident}({args});")
     made = op.sig.parts("made")

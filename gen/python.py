@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .calls import BORROWERS, Call, Place, python_names, shown
-from .cpp import out_names
 from .op import Op
 from .pieces import cut
 from .schema import Argument
@@ -174,7 +173,7 @@ def _is_named(call: Call) -> bool:
 
 def _write_to_out(op: Op, args: list[str], index: int) -> str:
     outs, listed = [f"a.tensor({index})"], ""
-    if (n := len(out_names(op))) > 1:
+    if (n := len(op.outs)) > 1:
         outs = [f"outs[{i}]" for i in range(n)]
         listed = f"const TensorList outs = output_tensors(a, {index}, {n}); "
     if op.is_factory:

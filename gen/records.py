@@ -139,7 +139,7 @@ def declaration(op: Op) -> str:
 
 def modes_lines(op: Op, parameters: str) -> list[str]:
     """modes_IDENT: a call that a generic key stops; `parameters` are those behind the KeySet."""
-    result = op.sig.return_cpp
+    result = op.result
     into = ["&into"] if op.body == "pointwise" else []
     args = ", ".join([*into, *(f"&{a.name}" for a in op.sig.args)])
     return [

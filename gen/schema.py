@@ -136,6 +136,14 @@ class Signature:
             return self.returns[0].cpp_type
         return "std::tuple<" + ", ".join(r.cpp_type for r in self.returns) + ">"
 
+    def parameters(self, defaults: bool = False) -> str:
+        """C++ parameters."""
+        parts = []
+        for a in self.args:
+            default = f" = {a.cpp_default}" if defaults and a.cpp_default is not None else ""
+            parts.append(f"{a.cpp_type} {a.name}{default}")
+        return ", ".join(parts)
+
     def parts(self, made: str) -> list[str]:
         """C++ of each result, in what a function returned."""
         n = len(self.returns)
