@@ -221,7 +221,7 @@ class Translator:
             if isinstance(op, (ast.In, ast.NotIn)):
                 choices = self._all(right_node.elts)  # type: ignore[attr-defined]
                 text = " || ".join(f"{left.cpp} == {c.cpp}" for c in choices)
-                return Value(f"!({text})" if isinstance(op, ast.NotIn) else f"({text})", "B")
+                return Value(f"{'!' if isinstance(op, ast.NotIn) else ''}({text})", "B")
             right = self.visit(right_node)
             name, symbol = COMPARE_OPS[type(op)]
             kinds = (left.type, right.type)
@@ -248,38 +248,34 @@ class Translator:
 
     def _subscript(self, node: ast.Subscript) -> Value:
         value = self.visit(node.value)
-        index = node.slice
-        if isinstance(value.type, tuple):
-            k = ast.literal_eval(index)
-            return Value(f"std::get<{k}>({value.cpp})", value.type[k])
-        if isinstance(index, ast.Slice):
-            start = self.visit(index.lower).cpp if index.lower else "0"
-            stop = self.visit(index.upper).cpp if index.upper else "expr::kEnd"
-            return Value(f"expr::slice({value.cpp}, {start}, {stop})", value.type)
+        match value.type, node.slice:
+            case tuple(kinds), ast.Constant(int(k)):
+                return Value(f"std::get<{k}>({value.cpp})", kinds[k])
+            case _, ast.Slice(lower, upper):
+                start = self.visit(lower).cpp if lower else "0"
+                stop = self.visit(upper).cpp if upper else "expr::kEnd"
+                return Value(f"expr::slice({value.cpp}, {start}, {stop})", value.type)
         item = {"N": "I", "L": "T", "Q": "F"}.get(str(value.type), "*")
-        return Value(f"expr::at({value.cpp}, {self.visit(index).cpp})", item)
+        return Value(f"expr::at({value.cpp}, {self.visit(node.slice).cpp})", item)
 
     # --- calls ---
 
     def _call(self, node: ast.Call) -> Value:
-        function = node.func
-        if isinstance(function, ast.Name) and function.id == "needs" and self.needs:
-            return Value(self.needs(node.args[0].id), "B")  # type: ignore[attr-defined]
-        if isinstance(function, ast.Name) and function.id == "not_implemented":
-            return self._not_implemented(ast.literal_eval(node.args[0]))
         kwargs = {k.arg: self.visit(k.value) for k in node.keywords if k.arg}
-        if isinstance(function, ast.Name):
-            return self._function(function.id, self._all(node.args), kwargs, node)
-        owner: ast.expr = function.value  # type: ignore[attr-defined]
-        name: str = function.attr  # type: ignore[attr-defined]
-        if isinstance(owner, ast.Name) and owner.id == "rules":
-            return Value(f"rules::{name}({_listed(self._all(node.args))})", "*")
-        return self._method(self.visit(owner), name, self._all(node.args), kwargs, node)
-
-    def _not_implemented(self, message: str) -> Value:
-        """A value that raises when it is wanted."""
-        failing = f"fail(ErrorKind::kNotImplemented, {quoted(message)})"
-        return Value(f"Tensor(({failing}, Tensor()))", "T")
+        match node.func:
+            case ast.Name("needs") if self.needs:
+                return Value(self.needs(node.args[0].id), "B")  # type: ignore[attr-defined]
+            case ast.Name("not_implemented"):  # a value that raises when it is wanted
+                message = quoted(ast.literal_eval(node.args[0]))
+                failing = f"fail(ErrorKind::kNotImplemented, {message})"
+                return Value(f"Tensor(({failing}, Tensor()))", "T")
+            case ast.Name(name):
+                return self._function(name, self._all(node.args), kwargs, node)
+            case ast.Attribute(ast.Name("rules"), name):
+                return Value(f"rules::{name}({_listed(self._all(node.args))})", "*")
+            case ast.Attribute(owner, name):
+                return self._method(self.visit(owner), name, self._all(node.args), kwargs, node)
+        raise self.unknown(node)
 
     def _function(
         self, name: str, args: list[Value], kwargs: dict[str, Value], node: ast.AST

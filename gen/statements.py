@@ -49,23 +49,21 @@ class _Body:
         return [line for node in nodes for line in self._statement(node)]
 
     def _statement(self, node: ast.stmt) -> list[str]:
-        visit = self.translator.visit
-        if isinstance(node, ast.Return):
-            return [f"return {self._returned(node.value)};"]
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            return self._assign(node.targets[0], visit(node.value))
-        if isinstance(node, ast.AugAssign):
-            target, value = visit(node.target), visit(node.value)
-            return self._assign(node.target, self.translator.binary(node.op, target, value, node))
-        if isinstance(node, ast.If):
-            return self._if(node)
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            kind = ERRORS[ast.unparse(node.exc.func)]
-            message = self.translator.message(ast.literal_eval(node.exc.args[0]))
-            return [f"fail(ErrorKind::{kind}, {message});"]
-        if isinstance(node, ast.Expr):
-            return [visit(node.value).cpp + ";"]
-        raise self.translator.unknown(node)
+        t = self.translator
+        match node:
+            case ast.Return(value):
+                return [f"return {self._returned(value)};"]
+            case ast.Assign([target], value):
+                return self._assign(target, t.visit(value))
+            case ast.AugAssign(target, op, value):
+                return self._assign(target, t.binary(op, t.visit(target), t.visit(value), node))
+            case ast.If():
+                return self._if(node)
+            case ast.Raise(ast.Call(ast.Name(error), [ast.Constant(str(message))])):
+                return [f"fail(ErrorKind::{ERRORS[error]}, {t.message(message)});"]
+            case ast.Expr(value):
+                return [t.visit(value).cpp + ";"]
+        raise t.unknown(node)
 
     def _if(self, node: ast.If) -> list[str]:
         inside = set(ast.walk(node))
