@@ -1,4 +1,4 @@
-"""The names that Python has for operators, the overloads behind each, and what arguments they take."""
+"""Python's names of operators, the overloads behind each, and the arguments that they take."""
 
 from __future__ import annotations
 

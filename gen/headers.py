@@ -1,4 +1,4 @@
-"""Headers of the operators: taeda/ops.h and the methods of Tensor for C++ programs, op/NAME.h for us.
+"""Headers: taeda/ops.h and the methods of Tensor for C++ programs, op/NAME.h for the library.
 
 A file of the library that calls ``op::add`` includes "op/add.h" and no other operator's header, so
 that a new operator compiles what uses it and nothing else. Generated files find in their own text
@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from .cpp import Table
 from .op import Op
 from .schema import Signature
-from .text import join_lines
+from .text import INTERNAL, join_lines
 
-INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
 QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
 
 

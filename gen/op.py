@@ -1,7 +1,7 @@
-"""The record of an operator: the keys that an entry of the table may have, and what follows from them.
+"""The record of an operator: the keys that an entry of the table may have, and what follows.
 
-A field made by :func:`key` is a key of entries. ``BODIES`` are the keys that say how the operator is
-computed, exactly one of which an entry has (``expr`` beside another one is its definition);
+A field made by :func:`key` is a key of entries. ``BODIES`` are the keys that say how the operator
+is computed, exactly one of which an entry has (``expr`` beside another one is its definition);
 ``FILE_KEYS`` may stand in a file's first item for all its entries (``- file: {optimize: size}``).
 """
 
@@ -23,7 +23,8 @@ BODIES = {
     "cpp": "hand-written function on Tensors in src/ops",
 }
 FILE_KEYS = ("optimize",)
-TYPE_SETS = {  # the kinds of dtypes in each; "any" has the storage types too (include/taeda/dtype.h)
+# The kinds of dtypes in each; "any" has the storage types too (include/taeda/dtype.h).
+TYPE_SETS = {
     "any": "Bool Integer Floating Complex",
     "all": "Bool Integer Floating Complex",
     "numeric": "Integer Floating Complex",
@@ -49,11 +50,11 @@ AUTOCASTS = {
 }
 BATCHES = {
     "pointwise": "arguments broadcast: dimensions are put behind the batch's until ranks agree",
-    "leading": "every tensor gets the batch in front, dim and dims count one more, sizes begin with it",
-    "first": "as leading where the batch is the first tensor's alone, else by `expr` or sample by sample",
+    "leading": "the batch goes in front of every tensor and of sizes; dim and dims count one more",
+    "first": "as leading where only the first tensor has a batch, else by `expr` or sample by sample",
     "along": "as leading, but for `index`: all samples have the same, else sample by sample",
     "fold": "the batch is merged into the first dimension of every tensor and of sizes",
-    "channels": "the batch is merged into the channels: dimension 1, 0 of vectors; groups are as many more",
+    "channels": "the batch is merged into dimension 1 (0 of vectors), the channels; groups multiply",
     "random": "as vmap's `randomness` says",
     "definition": "`expr` beside a kernel, on the batched arguments",
     "own": "the function batching::NAME in src/ops/batching",
@@ -69,7 +70,7 @@ def key(default: Any, choices: Iterable[Any] = ()) -> Any:
 
 @dataclass
 class Op:
-    sig: Signature  # `op`: in PyTorch's schema language, or one for each number of dimensions (twins)
+    sig: Signature  # `op`, in PyTorch's schema language; entries with twins have several
     file: str
     line: int
     body: str  # one of BODIES
@@ -81,10 +82,10 @@ class Op:
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])
-    # an overload of old programs, the last of its name, which messages, stubs and docstrings leave out
+    # an overload of old programs, the last of its name, left out of messages, stubs and docstrings
     hidden: bool = key(False)
     doc: str = key("")  # documentation with an example
-    # the backward node's name where it is not the operator's, with 'Backward' and a number, or without
+    # the backward node's name where it is not the operator's, with or without 'Backward' and number
     node: str = key("")
     variants: list[str] = key([])  # which of inplace and out exist
 
@@ -95,8 +96,8 @@ class Op:
     # tensor arguments for which Python may give a number; 'some': any but not all, 'all': any
     numbers: str | list[str] = key([])
     contiguous: list[str] = key([])  # tensor arguments that the kernel wants row-major
-    # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it in
-    # part; 'none', not at all
+    # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it
+    # in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))
 
     # What computes it, and the result.

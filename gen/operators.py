@@ -139,7 +139,8 @@ def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
 
 
 def _check_out(op: Op, out: str) -> str:
-    return f'dispatch::check_out("{op.name}", {", ".join([out, *(a.name for a in op.sig.tensor_args)])});'
+    tensors = ", ".join([out, *(a.name for a in op.sig.tensor_args)])
+    return f'dispatch::check_out("{op.name}", {tensors});'
 
 
 # --- in-place and out= forms of operators without a writing form: compute, then copy ---

@@ -11,7 +11,7 @@ import itertools
 
 from .op import Op
 from .schema import Argument, Return, Signature
-from .text import block, initializer, join_lines, quoted
+from .text import INTERNAL, block, initializer, join_lines, quoted
 
 # Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
@@ -134,7 +134,8 @@ def below(op: Op) -> str:
 
 
 def declaration(op: Op) -> str:
-    return f'namespace record {{ [[gnu::visibility("hidden")]] extern const OperatorRecord {op.ident}; }}'
+    record = f"{INTERNAL} extern const OperatorRecord {op.ident};"
+    return f"namespace record {{ {record} }}"
 
 
 def modes_lines(op: Op, parameters: str) -> list[str]:

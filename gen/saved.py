@@ -1,5 +1,5 @@
-"""What formulas read of tensors, and so what a backward node keeps: tensors, results, values, or only
-metadata of a tensor whose values no formula reads."""
+"""What formulas read of tensors, and so what a backward node keeps: tensors, results, values, or
+only metadata of a tensor whose values no formula reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .op import Op
 from .schema import Argument
 
-# C++ type of what is kept, the type in expressions, and what PyTorch calls it where its nodes show it.
+# C++ type of what is kept, the type in expressions, and PyTorch's name where its nodes show it.
 METADATA = {
     "sizes": ("DimVector", "N", "sym_sizes"),
     "dtype": ("DType", "D", "scalar_type"),

@@ -38,7 +38,7 @@ class Argument:
 
     @property
     def one_for_all(self) -> bool:
-        """Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes themselves."""
+        """Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes in."""
         return self.type == "int[]" and self.repeat > 1 and self.name != "output_size"
 
     @property
@@ -175,8 +175,12 @@ class Signature:
 
 
 _HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$")
-_TYPE = r"(?P<base>[A-Za-z_]+)(\((?P<alias>\w!?)\))?(?P<of>\??)(?P<list>\[(?P<n>\d*)\])?(?P<optional>\??)"
-_ARGUMENT = re.compile(_TYPE + r"(?: (?P<name>\w+)(?:\s*=\s*(?P<default>.+))?)?$")
+_ITEM = re.compile(  # Tensor(a!)?[2]? name = default
+    r"""(?P<base>[A-Za-z_]+) (\((?P<alias>\w!?)\))? (?P<of>\??)
+    (?P<list>\[(?P<n>\d*)\])? (?P<optional>\??)
+    (\s (?P<name>\w+) (\s*=\s*(?P<default>.+))?)?$""",
+    re.X,
+)
 _COMMA = re.compile(r",(?![^(\[]*[)\]])")  # outside brackets
 
 
@@ -186,7 +190,7 @@ def _items(text: str) -> list[str]:
 
 def _typed(text: str, what: str) -> tuple[str, re.Match]:
     """The type at the start of an argument or a result, without alias and length; and the match."""
-    match = _ARGUMENT.match(text)
+    match = _ITEM.match(text)
     if not match:
         raise SchemaError(f"cannot read {what} '{text}'")
     items = "[]" if match["list"] else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
+
 
 def block(head: str, *body: str | Iterable[str]) -> list[str]:
     """A function, namespace or statement with braces; of the body, lists of lines count as lines."""
