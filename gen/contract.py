@@ -15,24 +15,19 @@ def type_mask(op: Op) -> str:
 
 
 def contract_lines(op: Op, table: Table) -> list[str]:
-    """Checks in front of the device code, in the order: definedness, devices, dtypes, the entry's own."""
-    lines = []
-    first = next((a.name for a in op.sig.args if a.type == "Tensor"), None)
-    name = quoted(op.name)
-    for a in op.sig.args:
-        lines += _argument_lines(op, a, first)
+    """Checks in front of the device code: definedness, devices, dtypes, then the entry's own."""
+    first = op.sig.first_tensor
+    lines = [line for a in op.sig.args for line in _argument_lines(op, a, first)]
     unchecked = "any" if op.body == "kernel" else "all"  # what others call checks for them
     if op.body != "pointwise" and op.types not in ("any", unchecked) and first:
-        lines.append(f"contract::types({name}, {type_mask(op)}, {first}.dtype());")
+        lines.append(f'contract::types("{op.name}", {type_mask(op)}, {first}.dtype());')
     if op.mutates and op.dispatched:
         message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")
         lines.append(f"TD_CHECK({op.sig.args[0].name}.storage()->writable(), {message});")
+    t = translator(op, table)
     for condition, message in op.check:
-        error, colon, rest = message.partition(":")
-        kind, text = "kRuntime", message
-        if colon and error in ERRORS:
-            kind, text = ERRORS[error], rest.strip()
-        t = translator(op, table)
+        error, _, text = message.partition(":")
+        kind, text = (ERRORS[error], text.strip()) if error in ERRORS else ("kRuntime", message)
         shown = t.message(text)
         lines.append(f"TD_CHECK_AS(ErrorKind::{kind}, {t.condition(condition)}, {shown});")
     return lines
@@ -40,14 +35,13 @@ def contract_lines(op: Op, table: Table) -> list[str]:
 
 def _argument_lines(op: Op, a: Argument, first: str | None) -> list[str]:
     given = f'"{op.name}", "{a.name}"'
+    compared = op.devices == "same" and op.body != "pointwise"
     if a.type == "Tensor[]":
-        lines = [f"contract::list_defined({given}, {a.name});"]
-        if op.dispatched and op.devices == "same":
-            expected = f", {first}.device()" if first else ""
-            lines.append(f"contract::same_device({given}, {a.name}{expected});")
-        return lines
-    compared = a.is_tensor and first and a.name != first
-    if compared and op.body != "pointwise" and op.devices == "same":
+        expected = f", {first}.device()" if first else ""
+        same = [f"contract::same_device({given}, {a.name}{expected});"]
+        checked = compared and op.dispatched
+        return [f"contract::list_defined({given}, {a.name});", *(same if checked else [])]
+    if compared and a.is_tensor and first and a.name != first:
         return [f"contract::same_device({given}, {first}.device(), {a.name});"]
     return []
 
@@ -61,12 +55,12 @@ def wrap_lines(op: Op) -> list[str]:
         if a.one_for_all:
             each = f"expr::one_for_all({a.name}, {a.repeat})"
             lines += [f"const DimVector {a.name}_each = {each};", f"{a.name} = {a.name}_each;"]
-    first = next((a for a in op.sig.args if a.is_tensor or a.is_tensor_list), None)
-    if first is None:
+    if not op.sig.tensors:
         return lines
-    ndim = f"{first.name}.dim()"
-    if first.is_tensor_list:
-        ndim = f"({first.name}.empty() ? 0 : {first.name}[0].dim())"
+    first = op.sig.tensors[0].name
+    ndim = f"{first}.dim()"
+    if op.sig.tensors[0].is_tensor_list:
+        ndim = f"({first}.empty() ? 0 : {first}[0].dim())"
     for a in op.sig.args:
         if a.base.name == "dim":
             lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")

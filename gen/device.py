@@ -101,9 +101,8 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
 
 def _device(op: Op) -> str:
     """A C++ expression for where the results lie."""
-    for a in op.sig.args:
-        if a.type == "Tensor":
-            return f"{a.name}.device()"
+    if op.sig.first_tensor:
+        return f"{op.sig.first_tensor}.device()"
     lists = [a.name for a in op.sig.args if a.is_tensor_list]
     return f"{lists[0]}[0].device()" if lists else "Device()"
 

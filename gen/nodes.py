@@ -38,12 +38,6 @@ def node_name(op: Op, table: Table, form: int = 0) -> str:
     return f"{base}Backward{table.overload_index(op) + form}"
 
 
-def differentiable_args(op: Op) -> list[str]:
-    if op.replays_backward:
-        return [a.name for a in op.sig.tensors]
-    return [name for names, _ in op.gradient_groups for name in names]
-
-
 @dataclass
 class Kept:
     """One member of a node: something that formulas read, as C++ text."""
@@ -89,7 +83,9 @@ class BackwardNode:
         self.op, self.table = op, table
         words = "".join(part.capitalize() for part in op.ident.split("_"))
         self.name = f"{words}{'Inplace' if op.ident.endswith('_') else ''}Node"
-        wanted = set(differentiable_args(op))
+        wanted = {name for names, _ in op.gradient_groups for name in names}
+        if op.replays_backward:
+            wanted = {a.name for a in op.sig.tensors}
         # Tensor arguments with an index among the next edges (lists: one index an element).
         self.edges = [a for a in op.sig.args if a.name in wanted]
         self.indices: dict[str, str] = {}  # the C++ index of the first edge

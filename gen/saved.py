@@ -115,12 +115,7 @@ def formulas(op: Op) -> list[str]:
 def find_saved(op: Op) -> Saved:
     saved = Saved()
     args = {a.name: a for a in op.sig.args}
-    if op.replays_backward:
-        read = dict.fromkeys(args, (True, set[str]()))
-    else:
-        named = [*args, *(r.name for r in op.sig.returns if r.name not in args)]
-        read = _what_is_read(formulas(op), [n for n in named if n not in gy_names(op)])
-    for name, (whole, metadata) in read.items():
+    for name, (whole, metadata) in _what_is_read(op).items():
         arg = args.get(name)
         if arg and arg not in op.sig.tensors:
             saved.values.append(arg)
@@ -130,17 +125,22 @@ def find_saved(op: Op) -> Saved:
             (kept if arg else saved.results).append(name)
         if metadata:
             saved.metadata[name] = metadata
-    if "keepdim" in args and "keepdim" not in read:  # read by no gradient, but shown by PyTorch
-        saved.values.append(args["keepdim"])
+    keepdim = args.get("keepdim")
+    if keepdim and keepdim not in saved.values:  # read by no gradient, but shown by PyTorch
+        saved.values.append(keepdim)
     return saved
 
 
-def _what_is_read(texts: list[str], names: list[str]) -> dict[str, tuple[bool, set[str]]]:
+def _what_is_read(op: Op) -> dict[str, tuple[bool, set[str]]]:
     """By name: whether some formula reads the tensor's values, and the metadata that suffices the
     others. Names that none uses are left out."""
-    used = set().union(*(names_used(text) for text in texts))
+    names = [a.name for a in op.sig.args]
+    if op.replays_backward:
+        return dict.fromkeys(names, (True, set()))
+    texts = formulas(op)
+    used = set().union(*(names_used(text) for text in texts)).difference(gy_names(op))
     out = {}
-    for name in names:
+    for name in dict.fromkeys([*names, *(r.name for r in op.sig.returns)]):
         if name in used:
             found = [metadata_only(text, name) for text in texts]
             out[name] = None in found, set().union(*(metadata for metadata in found if metadata))

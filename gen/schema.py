@@ -169,6 +169,11 @@ class Signature:
         return [a for a in self.args if a.is_tensor]
 
     @property
+    def first_tensor(self) -> str | None:
+        """The name of the first argument that is surely a tensor."""
+        return next((a.name for a in self.args if a.type == "Tensor"), None)
+
+    @property
     def tensors(self) -> list[Argument]:
         """The arguments that hold tensors, one or a list of them."""
         return [a for a in self.args if a.is_tensor or a.is_tensor_list]
@@ -203,10 +208,8 @@ def _argument(text: str, keyword_only: bool) -> Argument:
         raise SchemaError(f"cannot read argument '{text}'")
     if not is_type(kind):
         raise SchemaError(f"unknown type '{kind}' of argument '{match['name']}'")
-    mutated = "!" in (match["alias"] or "")
-    return Argument(
-        match["name"], kind, match["default"], keyword_only, mutated, int(match["n"] or 0)
-    )
+    mutated, repeat = "!" in (match["alias"] or ""), int(match["n"] or 0)
+    return Argument(match["name"], kind, match["default"], keyword_only, mutated, repeat)
 
 
 def _result(text: str, unnamed: str) -> Return:
