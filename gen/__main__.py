@@ -12,7 +12,6 @@ from pathlib import Path
 from . import (
     autograd,
     cpp,
-    definitions,
     headers,
     kernels,
     operators,
@@ -63,7 +62,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
-    definitions.check(known)
+    known.check_definitions()
     launched = kernels.known(ops)
     files = {
         "include/taeda/ops.h": headers.public_header(known),

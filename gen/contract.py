@@ -6,12 +6,12 @@ from .cpp import Table, translator
 from .op import Op
 from .schema import Argument
 from .statements import ERRORS
-from .text import quoted
+from .text import enumerator, quoted
 
 
 def type_mask(op: Op) -> str:
     """The set of dtypes that the entry takes: `integral_bool` is contract::kIntegralBool."""
-    return "contract::k" + op.types.title().replace("_", "")
+    return f"contract::{enumerator(op.types)}"
 
 
 def contract_lines(op: Op, table: Table) -> list[str]:

@@ -36,6 +36,34 @@ class Table:
     def overload_index(self, op: Op) -> int:
         return self.by_name[op.name].index(op)
 
+    def check_definitions(self) -> None:
+        """Raises SchemaError for the first definition that does not translate, or leads back to its
+        own operator.
+
+        Of the definitions beside kernels only those are compiled that autograd replays. The others
+        are text that tests evaluate, in which a wrong name or type stops the generator all the same.
+        """
+        called = {}
+        for op in self.ops:
+            if op.expr:
+                t = translator(op, self)
+                statements.body(t, op.expr, [r.cpp_type for r in op.sig.returns])
+                called[op.ident] = t.called
+        for op in self.ops:
+            if op.is_leaf and op.ident in _reached(op.ident, called):
+                raise op.fail("the definition leads back to the operator")
+
+
+def _reached(start: str, called: dict[str, set[str]]) -> set[str]:
+    """The operators that a definition stands on, through other definitions and composites."""
+    found: set[str] = set()
+    front = [start]
+    while front:
+        new = called.get(front.pop(), set()) - found
+        found |= new
+        front += new
+    return found
+
 
 def inplace_signature(op: Op) -> Signature:
     """The signature of NAME_ for an entry NAME."""

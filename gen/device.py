@@ -9,7 +9,7 @@ from .contract import contract_lines, type_mask
 from .cpp import Table, translator
 from .op import Op
 from .schema import Argument
-from .text import block, several
+from .text import block, enumerator, several
 
 
 def device_function(op: Op, table: Table) -> list[str]:
@@ -47,7 +47,7 @@ def _hand_written_body(op: Op) -> list[str]:
 
 def _pointwise_body(op: Op) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
-    promote = f"pointwise::Promote::k{op.promote.title()}"
+    promote = f"pointwise::Promote::{enumerator(op.promote)}"
     lines = [
         f'static constexpr pointwise::Info info{{"{op.name}", {type_mask(op)}, {promote}}};',
         f"const Tensor* const inputs[] = {{{inputs}}};",

@@ -97,7 +97,8 @@ def public_header(table: Table) -> str:
         if key not in seen:
             seen.add(key)
             params = op.parameters(_defaults_that_stay_unique(op, table))
-            overloads.append(f"// {op.doc.strip().partition(chr(10))[0]}")
+            summary, *_ = op.doc.strip().split("\n")
+            overloads.append(f"// {summary}")
             overloads += [
                 f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
                 for result, name, function in _forms(op)

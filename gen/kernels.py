@@ -30,10 +30,6 @@ class Kernel:
     header: str = ""  # declares cpu::NAME and the types of its arguments
 
     @property
-    def types(self) -> tuple[str, ...]:
-        return tuple(kind for kind, _ in self.parameters)
-
-    @property
     def declaration(self) -> str:
         return f"void {self.name}({', '.join(f'{kind} {name}' for kind, name in self.parameters)});"
 
@@ -66,7 +62,7 @@ def known(ops: Iterable[Op]) -> list[Kernel]:
     """Every kernel once, whichever entries share it, by name."""
     by_types: dict[tuple[str, ...], Kernel] = {}
     for kernel in [*hand_called(), *(of_entry(op) for op in ops if op.body == "kernel")]:
-        by_types.setdefault((kernel.name, *kernel.types), kernel)
+        by_types.setdefault((kernel.name, *(kind for kind, _ in kernel.parameters)), kernel)
     return [by_types[key] for key in sorted(by_types)]
 
 

@@ -16,7 +16,7 @@ from .fallback import is_native
 from .kernels import of_entry
 from .op import Op
 from .saved import keeps_first_input
-from .text import block, join_lines, several
+from .text import block, enumerator, join_lines, several
 
 
 def source_file(ops: list[Op], table: Table) -> str:
@@ -174,7 +174,7 @@ def _written_inplace(op: Op) -> str:
 
 
 def _checked_outs(op: Op) -> list[str]:
-    policy = f"dispatch::Overlap::k{op.overlap.capitalize()}"
+    policy = f"dispatch::Overlap::{enumerator(op.overlap)}"
     overlapped = op.sig.tensors if op.overlap else []
     return [
         line

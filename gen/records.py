@@ -11,7 +11,7 @@ import itertools
 
 from .op import Op
 from .schema import Argument, Return, Signature
-from .text import INTERNAL, block, initializer, join_lines, quoted
+from .text import INTERNAL, block, enumerator, initializer, join_lines, quoted
 
 # Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
@@ -53,8 +53,8 @@ def _public_argument(a: Argument, op: Op) -> str:
     text = f"{_public_type(kind, alias)}{'?' if a.optional else ''} {a.name}"
     if a.default is None:
         return text
-    default = a.default.replace("'", '"')
-    return f"{text}={default.strip(chr(34)) if a.base.name == 'memory_format' else default}"
+    quote = "" if a.base.name == "memory_format" else '"'
+    return text + "=" + a.default.replace("'", quote)
 
 
 def _public_result(r: Return, op: Op) -> str:
@@ -165,8 +165,8 @@ def record_lines(op: Op) -> list[str]:
         f"forms_{op.ident}",
         *_batch_fields(op),
         _flags(op),
-        f"OperatorRecord::{AUTOCASTS.get(op.autocast) or f'k{str(op.autocast).title()}'}",
-        f"OperatorRecord::k{batch(op).title()}",
+        f"OperatorRecord::{AUTOCASTS.get(op.autocast) or enumerator(str(op.autocast))}",
+        f"OperatorRecord::{enumerator(batch(op))}",
         str(len(name)),
         str(len(dot)),
     ]

@@ -10,6 +10,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from .text import enumerator
 from .types import TYPES, Type, is_type
 
 RETURN_TYPES = ("Tensor", "Tensor[]", "int", "int[]", "bool", "float", "Scalar", "dtype")
@@ -80,7 +81,7 @@ class Argument:
             return "true" if value else "false"
         if isinstance(value, str):
             if self.type.startswith("memory_format"):
-                return f"MemoryFormat::k{value.title().replace('_', '')}"
+                return f"MemoryFormat::{enumerator(value)}"
             return f'"{value}"'
         if isinstance(value, (list, tuple)):
             return cpp_int_list([str(v) for v in value])

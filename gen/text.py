@@ -30,6 +30,11 @@ def indented(*parts: str | Iterable[str]) -> list[str]:
     return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
 
 
+def enumerator(word: str) -> str:
+    """kIntegralBool for integral_bool."""
+    return "k" + word.title().replace("_", "")
+
+
 def quoted(text: str) -> str:
     """A C++ string literal."""
     escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\0": "\\0"})

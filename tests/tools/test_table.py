@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from gen import definitions
 from gen.cpp import Table
 from gen.schema import SchemaError
 from gen.table import load
@@ -112,15 +111,15 @@ def test_no_definition_leads_back_to_its_operator(tmp_path: Path) -> None:
     circle = KERNEL + "  expr: g(self)\n- op: g(Tensor self) -> Tensor\n  expr: f(self)\n"
     (tmp_path / "one.yaml").write_text(circle)
     with pytest.raises(SchemaError, match="leads back"):
-        definitions.check(Table(load(tmp_path)))
+        Table(load(tmp_path)).check_definitions()
     (tmp_path / "one.yaml").write_text(circle.replace("expr: f(self)", "expr: self"))
-    definitions.check(Table(load(tmp_path)))
+    Table(load(tmp_path)).check_definitions()
 
 
 def test_every_definition_has_names_and_types_that_exist(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(KERNEL + "  expr: unheard_of(self)\n")
     with pytest.raises(SchemaError, match="unheard_of"):
-        definitions.check(Table(load(tmp_path)))
+        Table(load(tmp_path)).check_definitions()
 
 
 def test_every_reason_names_a_test_that_exists() -> None:
