@@ -21,7 +21,7 @@ QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|defi
 
 def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
     """Namespace, name and declaration of every function that an entry stands for."""
-    result, plain = op.result, op.parameters()
+    result, plain = op.result, op.parameters
     yield "op", op.ident, f"{result} {op.ident}({plain});"
     if "inplace" in op.variants:
         yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
@@ -96,7 +96,7 @@ def public_header(table: Table) -> str:
         key = (op.name, *(a.cpp_type for a in op.sig.args))
         if key not in seen:
             seen.add(key)
-            params = op.parameters(_defaults_that_stay_unique(op, table))
+            params = op.sig.parameters(_defaults_that_stay_unique(op, table))
             summary, *_ = op.doc.strip().split("\n")
             overloads.append(f"// {summary}")
             overloads += [

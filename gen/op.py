@@ -143,7 +143,9 @@ class Op:
 
     def __post_init__(self) -> None:
         self.name, self.ident, self.mutates = self.sig.name, self.sig.ident, self.sig.mutates
-        self.result = self.sig.return_cpp  # what its functions return
+        # What its C++ functions return and take.
+        self.result, self.parameters = self.sig.return_cpp, self.sig.parameters()
+        self.names = ", ".join(a.name for a in self.sig.args)
         self.where = f"ops/{self.file}:{self.line}"
         # The folder of the entry's file, or the file itself where it lies in none.
         self.family = self.file.split("/")[0].removesuffix(".yaml")
@@ -232,13 +234,6 @@ class Op:
 
     # --- its C++ functions ---
 
-    def parameters(self, defaults: bool = False) -> str:
-        return self.sig.parameters(defaults)
-
-    @property
-    def names(self) -> str:
-        return ", ".join(a.name for a in self.sig.args)
-
     @property
     def outs(self) -> list[str]:
         """The parameters that out= forms have besides."""
@@ -254,7 +249,7 @@ class Op:
     def internal_parameters(self) -> str:
         """Parameters of the functions behind the dispatch table."""
         into = "const Tensor& into, " if self.body == "pointwise" else ""
-        return f"KeySet keys, {into}{self.parameters()}"
+        return f"KeySet keys, {into}{self.parameters}"
 
     def internal_names(self, keys: str = "keys", into: str = "into", recorded: bool = False) -> str:
         """The arguments of a call to a layer below; what a recorded call sets is true there."""

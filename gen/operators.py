@@ -36,7 +36,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
     lines += copied_variants(op)
     lines += records.record_lines(op)
     if op.expr and op.is_replayed:
-        head = f"{op.result} definition::{op.ident}({op.parameters()})"
+        head = f"{op.result} definition::{op.ident}({op.parameters})"
         lines += block(head, composite_body(op, table, op.expr))
     return lines
 
@@ -45,7 +45,7 @@ def operator_lines(op: Op, table: Table) -> list[str]:
 
 
 def composite_lines(op: Op, table: Table) -> list[str]:
-    result, params, args = op.result, op.parameters(), op.names
+    result, params, args = op.result, op.parameters, op.names
     composite = f"composite_{op.ident}"
     keys = "dispatch::composite_keys()"
     if records.is_leaf(op):
@@ -106,7 +106,7 @@ def row(op: Op) -> list[str]:
 
 def dispatch_lines(op: Op) -> list[str]:
     """The constant table, redispatch, and the entry function op::IDENT with its variants."""
-    kind, result, plain = f"{op.ident}_fn", op.result, op.parameters()
+    kind, result, plain = f"{op.ident}_fn", op.result, op.parameters
     below = "" if _differentiates(op) else " - kDifferentiationKeys"
     passed = op.internal_names(keys=f"keys{below}")
     lines = [
@@ -152,11 +152,11 @@ def copied_variants(op: Op) -> list[str]:
     pause = ["const autocast::Pause outside;"] if op.autocast else []
     lines = []
     if "inplace" in op.variants:
-        head = f"Tensor op::{op.ident}_inplace({op.parameters()})"
+        head = f"Tensor op::{op.ident}_inplace({op.parameters})"
         lines += block(head, pause, f"return {_written_inplace(op)};")
     if "out" in op.variants:
         outs = [f"const Tensor& {o}" for o in op.outs]
-        given = ", ".join(filter(None, [op.parameters(), *outs]))
+        given = ", ".join(filter(None, [op.parameters, *outs]))
         head = f"{op.result} op::{op.ident}_out({given})"
         lines += block(head, _checked_outs(op), pause, _written_outs(op))
     return lines
