@@ -50,6 +50,7 @@ class Kept:
     when: str = ""  # filled where this holds; empty: always
     wanted: str = ""  # the same in apply()
     is_result: bool = False  # filled after the call
+    asked: str = ""  # before which `when` is asked: writing in place may change the answer
 
     @property
     def member(self) -> str:
@@ -57,8 +58,7 @@ class Kept:
 
     @property
     def fill(self) -> str:
-        when = f"keeps_{self.name}" if self.when and self.is_result else self.when
-        return f"{f'if ({when}) ' if when else ''}node->{self.member} = {self.source};"
+        return f"{f'if ({self.when}) ' if self.when else ''}node->{self.member} = {self.source};"
 
     @property
     def unpack(self) -> list[str]:
@@ -144,9 +144,12 @@ class BackwardNode:
         when, wanted = self._conditions(name)
         source = name if when and op.inplace_grad else saved_input(op, name)
         source = f"SavedTensor::input({source})"
+        asked = ""
         if is_result:
             source = f"SavedTensor::output({self.made[name]}, node)"
-        return Kept(name, "T", TENSOR, source, name, when, wanted, is_result)
+            if when and not op.inplace_grad:
+                asked, when = when, f"keeps_{name}"
+        return Kept(name, "T", TENSOR, source, name, when, wanted, is_result, asked)
 
     def _metadata(self, tensor: str, m: str) -> Kept:
         cpp, kind, shown = METADATA[m]
@@ -187,8 +190,8 @@ class BackwardNode:
         for kept in self.filled:
             if not kept.is_result:
                 lines.append(kept.fill)
-            elif kept.when:  # asked before the call: writing in place may change the answer
-                lines.append(f"const bool keeps_{kept.name} = {kept.when};")
+            elif kept.asked:
+                lines.append(f"const bool {kept.when} = {kept.asked};")
         return [*lines, "node->in_place = into.defined();"] if self.op.inplace_grad else lines
 
     def fill_after(self) -> list[str]:
