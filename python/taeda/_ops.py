@@ -191,7 +191,7 @@ class OpOverloadPacket:
 
     def overloads(self) -> list[str]:
         """The overloads' names, "default" for the one without."""
-        return [op._overloadname for op in _C._operators(self._qualified_op_name)]
+        return [name or "default" for name in _C._overload_names(self._qualified_op_name)]
 
     @property
     def op(self) -> OpOverloadPacket:

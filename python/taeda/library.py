@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from taeda import _C, _ops
 from taeda._library.autograd import autograd_kernel
-from taeda._library.custom_op import OPDEFS, CustomOpDef, custom_op
+from taeda._library.custom_op import OPDEFS, CustomOpDef, check_dispatch_class, custom_op
 from taeda._library.infer_schema import infer_schema
 from taeda._library.opcheck import OpCheckError, opcheck
 
@@ -40,6 +40,11 @@ __all__ = [
 
 _KEYS_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 _open: weakref.WeakSet[Library] = weakref.WeakSet()
+
+
+def _forget_rules(rules: list[tuple[str, type]]) -> None:
+    while rules:
+        _C._torch_dispatch_rules.pop(rules.pop(), None)
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +82,8 @@ class Library:
             raise ValueError(ns, " is a reserved namespace. Please try creating a library with ")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self.m: Any = _C._Library(ns)
+        self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules
+        weakref.finalize(self, _forget_rules, self._rules)
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -119,10 +126,23 @@ class Library:
     def _register_fake(self, op_name: str, fn: Callable, _stacklevel: int = 1) -> None:
         self.impl(op_name, fn, "Meta")
 
+    def _register_torch_dispatch_rule(
+        self, op: _ops.OpOverload, torch_dispatch_class: type, function: Callable
+    ) -> None:
+        key = (op.name(), check_dispatch_class(torch_dispatch_class))
+        if key in _C._torch_dispatch_rules:
+            raise RuntimeError(
+                f"{torch_dispatch_class} already has a `__torch_dispatch__` rule registered for "
+                f"{op.name()}"
+            )
+        _C._torch_dispatch_rules[key] = function
+        self._rules.append(key)
+
     def _destroy(self) -> None:
         if self.m is not None:
             self.m.destroy()
         self.m = None
+        _forget_rules(self._rules)
 
 
 @contextlib.contextmanager
@@ -296,8 +316,23 @@ def register_torch_dispatch(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Not there yet: raises NotImplementedError; a class's __torch_dispatch__ sees the operator."""
-    raise NotImplementedError("torch.library.register_torch_dispatch")
+    """Gives what answers for a class's `__torch_dispatch__` when it is asked about one operator.
+
+    Args:
+        op: the operator, or its name.
+        torch_dispatch_class: a TorchDispatchMode, or a Tensor subclass with `__torch_dispatch__`.
+        func: called with (mode, func, types, args, kwargs), or (cls, func, types, args, kwargs).
+    """
+
+    definition = _definition(op)
+    if definition is not None:
+        return definition.register_torch_dispatch(torch_dispatch_class, func)
+
+    def add(name: str, function: Callable) -> None:
+        found = _overload(name)
+        _library(name, lib)._register_torch_dispatch_rule(found, torch_dispatch_class, function)
+
+    return _register(op, func, add)
 
 
 def triton_op(*args: Any, **kwargs: Any) -> Any:

@@ -453,6 +453,24 @@ std::vector<const Operator*> find_overloads(std::string_view name) {
   return found;
 }
 
+std::vector<std::string> overload_names(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Operator* op : find_overloads(name)) names.push_back(op->schema().overload);
+  const bool inplace = name.ends_with("_");
+  const std::string_view plain = inplace ? name.substr(0, name.size() - 1) : name;
+  for (const std::string_view one : {name, plain}) {
+    const std::string prefix = std::string(one) + ".";
+    for (size_t i = 0; i < kNumOperatorAliases; i++) {
+      const std::string_view alias = kOperatorAliases[i].name;
+      if (!alias.starts_with(prefix)) continue;
+      if (one == name || kOperatorAliases[i].record->has(Flags::kHasInplace))
+        names.emplace_back(alias.substr(prefix.size()));
+    }
+    if (!inplace) break;
+  }
+  return names;
+}
+
 std::vector<const Operator*> all_operators() {
   std::vector<const Operator*> found;
   for (size_t i = 0; i < kNumOperatorRecords; i++)

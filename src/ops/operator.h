@@ -22,6 +22,9 @@ struct Operator::Kernels {
   }
 };
 
+// The names of all overloads, those that one entry of the table covers among them.
+std::vector<std::string> overload_names(std::string_view name);
+
 // Makes, finds and takes back Operator objects. One a process.
 class OperatorRegistry {
  public:

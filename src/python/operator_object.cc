@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "ops/operator.h"
 #include "python/boxed.h"
 #include "python/call.h"
 #include "python/module.h"
@@ -176,6 +177,17 @@ PyObject* find_all(PyObject*, PyObject* name) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _overload_names(name) -> the names of its overloads, those that one entry covers among them
+PyObject* find_names(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  if (!PyUnicode_Check(name)) raise_python(PyExc_TypeError, "_overload_names() expects a str");
+  PyRef list = PyRef::check(PyList_New(0));
+  for (const std::string& one : overload_names(utf8(name)))
+    check_status(PyList_Append(list.get(), PyRef::check(wrap(one)).get()));
+  return list.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* set_overload_type(PyObject*, PyObject* type) {
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), base_type)) {
     PyErr_SetString(PyExc_TypeError, "_set_overload_type() expects a subclass of _OperatorBase");
@@ -229,6 +241,7 @@ PyMethodDef functions[] = {
     {"_get_schema", in_python<kSchemaOf>, METH_VARARGS, nullptr},
     {"_operator", find, METH_VARARGS, nullptr},
     {"_operators", find_all, METH_O, nullptr},
+    {"_overload_names", find_names, METH_O, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
     {"_parse_schema", parse, METH_O, nullptr},
     {"_set_overload_type", set_overload_type, METH_O, nullptr},

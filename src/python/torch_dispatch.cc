@@ -16,6 +16,9 @@ namespace {
 thread_local PyObject* modes = nullptr;  // list of active TorchDispatchModes, innermost last
 PyObject* disabled_implementation = nullptr;
 PyObject* torch_dispatch_name = nullptr;
+// (operator's name, class) -> what answers for the class's __torch_dispatch__
+// (torch.library.register_torch_dispatch).
+PyObject* rules = nullptr;
 
 Py_ssize_t mode_count() { return modes ? PyList_GET_SIZE(modes) : 0; }
 
@@ -69,24 +72,42 @@ PyRef types_of(const std::vector<PyRef>& found) {
   return types;
 }
 
+// A program's own function for this operator and class, or null.
+PyRef rule_of(const Operator& which, PyObject* type) {
+  if (PyDict_GET_SIZE(rules) == 0) return {};
+  const PyRef key =
+      PyRef::check(Py_BuildValue("(sO)", std::string(which.qualified_name()).c_str(), type));
+  PyObject* rule = PyDict_GetItemWithError(rules, key.get());
+  if (!rule && PyErr_Occurred()) throw PythonError();
+  return PyRef::share(rule);
+}
+
 // What the modes and the classes make of the call.
 PyRef ask(PyObject* op, const std::vector<PyRef>& found, const PythonCall& call,
           const Operator& which) {
   const PyRef types = types_of(found);
-  const auto run = [&](PyObject* method) {
+  // `self`: a mode, or a class.
+  const auto run = [&](PyObject* self, PyObject* type) {
+    if (const PyRef rule = rule_of(which, type)) {
+      return PyRef::check(call_python([&] {
+        return PyObject_CallFunctionObjArgs(rule.get(), self, op, types.get(), call.args.get(),
+                                            call.kwargs.get(), nullptr);
+      }));
+    }
+    const PyRef method = PyRef::check(PyObject_GetAttr(self, torch_dispatch_name));
     return PyRef::check(call_python([&] {
-      return PyObject_CallFunctionObjArgs(method, op, types.get(), call.args.get(),
+      return PyObject_CallFunctionObjArgs(method.get(), op, types.get(), call.args.get(),
                                           call.kwargs.get(), nullptr);
     }));
   };
   if (mode_count() > 0 && thread_modes.included.has(Key::kPython)) {
     const OuterModes outer;
-    PyRef result = run(PyRef::check(PyObject_GetAttr(outer.mode(), torch_dispatch_name)).get());
+    PyRef result = run(outer.mode(), reinterpret_cast<PyObject*>(Py_TYPE(outer.mode())));
     if (result.get() != Py_NotImplemented) return result;
   }
   for (const PyRef& object : found) {
     PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.get()));
-    PyRef result = run(PyRef::check(PyObject_GetAttr(type, torch_dispatch_name)).get());
+    PyRef result = run(type, type);
     if (result.get() != Py_NotImplemented) return result;
   }
   const PyRef list = PyRef::check(PyObject_Repr(types.get()));
@@ -251,6 +272,8 @@ void set_torch_dispatch_modes(PyObject* list) {
 void add_torch_dispatch(PyObject* module) {
   torch_dispatch_name = interned("__torch_dispatch__");
   check_status(PyModule_AddFunctions(module, functions));
+  rules = PyRef::check(PyDict_New()).release();
+  check_status(PyModule_AddObjectRef(module, "_torch_dispatch_rules", rules));
   disabled_implementation = PyObject_GetAttrString(module, "_disabled_torch_dispatch_impl");
   check_status(PyDict_SetItem(tensor_type->tp_dict, torch_dispatch_name, disabled_implementation));
   PyType_Modified(tensor_type);

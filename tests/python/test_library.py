@@ -412,3 +412,110 @@ def test_annotations_that_no_schema_has_are_refused():
     for function in (varargs, bare, strange, no_result):
         with pytest.raises(ValueError, match="infer_schema"):
             infer_schema(function, mutates_args=())
+
+
+# --- register_torch_dispatch ---
+
+
+def dispatch_classes(package):
+    """A mode and a wrapper subclass that pass everything on, of taeda or PyTorch."""
+    from importlib import import_module
+
+    dispatch = import_module(f"{package.__name__}.utils._python_dispatch")
+    pytree = import_module(f"{package.__name__}.utils._pytree")
+
+    class Mode(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Wrapper(package.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            made = package.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+            made.inner = inner
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            args = pytree.tree_map(lambda a: a.inner if isinstance(a, cls) else a, args)
+            return cls(func(*args, **(kwargs or {})))
+
+    return Mode, Wrapper
+
+
+def rules_of(package, namespace):
+    """What register_torch_dispatch changes, as a list of plain values."""
+    Mode, Wrapper = dispatch_classes(package)
+
+    def twice(x: package.Tensor) -> package.Tensor:
+        return x * 2
+
+    op = package.library.custom_op(f"{namespace}::twice", twice, mutates_args=())
+    seen = []
+
+    @op.register_torch_dispatch(Mode)
+    def _(mode, func, types, args, kwargs):
+        seen.append((type(mode).__name__, str(func).rpartition(".")[0][-5:], len(types)))
+        return args[0] + 100
+
+    def rule(cls, func, types, args, kwargs):
+        seen.append((cls.__name__, len(types), kwargs))
+        return cls(args[0].inner + 200)
+
+    package.library.register_torch_dispatch(f"{namespace}::twice", Wrapper, rule)
+    x = package.ones(2)
+    seen.append(op(x).tolist())
+    with Mode():
+        seen.append(op(x).tolist())
+        seen.append((x + 1).tolist())
+    seen.append(op(Wrapper(x)).inner.tolist())
+    seen.append((Wrapper(x) + 1).inner.tolist())
+
+    class Derived(Mode):
+        pass
+
+    with Derived():
+        seen.append(op(x).tolist())  # a rule is for its class alone
+    op.register_torch_dispatch(Mode, lambda mode, func, types, args, kwargs: args[0] + 300)
+    with Mode():
+        seen.append(op(x).tolist())
+    library = package.library.Library(namespace, "FRAGMENT")
+    library.define("plain(Tensor x) -> Tensor")
+    package.library.register_torch_dispatch(f"{namespace}::plain", Mode, rule, lib=library)
+    with pytest.raises(RuntimeError, match="already has a `__torch_dispatch__` rule"):
+        package.library.register_torch_dispatch(f"{namespace}::plain", Mode, rule, lib=library)
+    package.library.custom_op(f"{namespace}::twice", twice, mutates_args=())
+    with Mode():
+        seen.append(getattr(package.ops, namespace).twice(x).tolist())  # made anew: no rules
+    return seen
+
+
+def test_register_torch_dispatch(namespace):
+    mine = rules_of(taeda, namespace)
+    assert mine[0] == [2.0, 2.0] and [101.0, 101.0] in mine and [201.0, 201.0] in mine
+    torch = pytest.importorskip("torch")
+    assert mine == rules_of(torch, namespace)
+
+
+def test_register_torch_dispatch_of_an_operator_of_the_table(namespace):
+    Mode, _ = dispatch_classes(taeda)
+    library = Library("aten", "FRAGMENT")
+    taeda.library.register_torch_dispatch(
+        "aten::relu", Mode, lambda mode, func, types, args, kwargs: func(*args) + 1, lib=library
+    )
+    x = taeda.tensor([-1.0, 1.0])
+    with Mode():
+        assert taeda.relu(x).tolist() == [1.0, 2.0]
+    library._destroy()
+    with Mode():
+        assert taeda.relu(x).tolist() == [0.0, 1.0]
+
+
+def test_register_torch_dispatch_wants_a_class(namespace):
+    op = custom_op(f"{namespace}::same", lambda x: x.clone(), mutates_args=(),
+                   schema="(Tensor x) -> Tensor")  # fmt: skip
+    with pytest.raises(TypeError, match="expected a class with __torch_dispatch__, got 3"):
+        op.register_torch_dispatch(3, lambda *args: None)
+    with pytest.raises(RuntimeError, match="does not exist"):
+        taeda.library.register_torch_dispatch(f"{namespace}::nope", dispatch_classes(taeda)[0],
+                                              lambda *args: None)  # fmt: skip

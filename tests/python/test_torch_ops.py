@@ -2,8 +2,10 @@
 
 import ast
 import copy
+import csv
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 
@@ -200,3 +202,63 @@ def test_results_are_those_of_pytorch(name, overload, args):
     assert ours[0] == theirs[0]
     for mine, other in zip(ours[1], theirs[1]):
         assert taeda.allclose(taeda.tensor(mine), taeda.tensor(other))
+
+
+# Names that are no operators here: methods of tensors, and what PyTorch has for its compiler only.
+NO_OPERATORS = set(
+    "to item backward size data save tensor cpu device manual_seed numel grad cuda dim type_as "
+    "requires_grad_ as_tensor".split()
+)
+# Overloads whose arguments PyTorch takes in its compiler, or on CUDA devices, only.
+LEFT_OUT = {
+    "copy_": {"Tensor", "int", "float"},
+    "einsum": {"sublist"},
+    "eq": {"Tensor_list"},
+    "linspace": {"Scalar_Tensor", "Tensor_Scalar", "Tensor_Tensor"},
+    "split": {"default"},
+    "sort": {"Tensor"},
+    "bmm": {"dtype"},
+    "mm": {"dtype"},
+}
+
+
+def most_used(torch, count):
+    """The operators that public programs call most often (tools/data/usage.csv)."""
+    path = Path(__file__).resolve().parents[2] / "tools" / "data" / "usage.csv"
+    with open(path, newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] in ("function", "method")]
+    names = dict.fromkeys(row["api"].rpartition(".")[2] for row in rows)
+    found = [n for n in names if not n.startswith("__") and hasattr(torch.ops.aten, n)]
+    return found[:count]
+
+
+def overloads_on_tensors(packet):
+    """Those for programs: with tensors, without names of dimensions, and not of results."""
+    for name in packet.overloads():
+        schema = getattr(packet, name)._schema
+        types = [str(a.type) for a in (*schema.arguments, *schema.returns)]
+        if not any("Tensor" in t for t in types) or any(a.is_out for a in schema.arguments):
+            continue
+        others = ("name", "hacked_twin", "generator")
+        if not any(word in name.lower() for word in others):
+            yield name
+
+
+def test_the_most_used_operators_have_pytorchs_overloads():
+    torch = pytest.importorskip("torch")
+    missing = {}
+    for name in most_used(torch, 100):
+        if name in NO_OPERATORS:
+            continue
+        wanted = set(overloads_on_tensors(getattr(torch.ops.aten, name)))
+        there = set(getattr(OPS, name).overloads())
+        assert all(getattr(getattr(OPS, name), o) for o in there)
+        missing[name] = wanted - there
+    assert {name: left for name, left in missing.items() if left} == LEFT_OUT
+
+
+def test_overloads_that_one_entry_covers_are_listed():
+    assert {"Tensor", "Scalar"} <= set(OPS.add.overloads())
+    assert {"Tensor", "Scalar"} <= set(OPS.add_.overloads())
+    assert {"default", "dim_IntList"} <= set(OPS.sum.overloads())
+    assert len(OPS.add.overloads()) == len(set(OPS.add.overloads()))

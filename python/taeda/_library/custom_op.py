@@ -15,6 +15,15 @@ DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 OPDEFS: dict[str, CustomOpDef] = {}
 
 
+def check_dispatch_class(kind: Any) -> type:
+    """The class itself; TypeError where it has no `__torch_dispatch__`."""
+    if isinstance(kind, type) and hasattr(kind, "__torch_dispatch__"):
+        return kind
+    raise TypeError(
+        f"register_torch_dispatch(): expected a class with __torch_dispatch__, got {kind!r}"
+    )
+
+
 class CustomOpDef:
     """An operator made by `custom_op`: call it, or give it kernels, a gradient, a vmap rule."""
 
@@ -29,9 +38,12 @@ class CustomOpDef:
         self._disabled: set[str] = set()
         self._vmap: Any = None
         self._has_vmap = False
+        self._rules: set[type] = set()  # classes with an entry in _C._torch_dispatch_rules
         previous = OPDEFS.pop(self._qualname, None)
         if previous is not None:
             previous._library.destroy()
+            for kind in previous._rules:
+                del _C._torch_dispatch_rules[self._qualname, kind]
         self._library = _C._Library(namespace)
         self._library.define(name + schema)
         OPDEFS[self._qualname] = self
@@ -136,6 +148,19 @@ class CustomOpDef:
             return function
 
         return register if func is None else register(func)
+
+    def register_torch_dispatch(
+        self, torch_dispatch_class: type, fn: Callable | None = None, /
+    ) -> Callable:
+        """Gives what answers for a class's `__torch_dispatch__` when asked about the operator:
+        fn(mode_or_class, func, types, args, kwargs). The last one given counts."""
+
+        def register(function: Callable) -> Callable:
+            self._rules.add(check_dispatch_class(torch_dispatch_class))
+            _C._torch_dispatch_rules[self._qualname, torch_dispatch_class] = function
+            return function
+
+        return register if fn is None else register(fn)
 
     def register_autocast(self, device_type: str, cast_inputs: _C.dtype) -> None:
         """Casts floating arguments to a dtype in blocks of torch.autocast."""
