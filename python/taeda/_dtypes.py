@@ -113,29 +113,66 @@ class TensorType(type):
     """``FloatTensor`` and its kin: a call makes a tensor of the dtype, isinstance asks for it."""
 
     dtype: Any
+    device_type = "cpu"
+    is_cuda = property(lambda cls: cls.device_type == "cuda")
 
     def __call__(cls, *args: Any) -> Any:
         return _C._legacy_tensor(cls.dtype, *args)
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _C.Tensor) and instance.dtype is cls.dtype
+        return (
+            isinstance(instance, _C.Tensor)
+            and instance.dtype is cls.dtype
+            and instance.device.type == cls.device_type
+        )
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
+
+
+class CudaTensorType(TensorType):
+    """``torch.cuda.FloatTensor`` and its kin, on the current device."""
+
+    device_type = "cuda"
+
+    def __call__(cls, *args: Any) -> Any:
+        if not _C._cuda_device_count():
+            raise TypeError(
+                f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA "
+                "enabled. (no CUDA device was found)"
+            )
+        return super().__call__(*args).to("cuda")
 
 
 _DTYPES = {value: None for value in vars(_C).values() if isinstance(value, _C.dtype)}
 _CLASSES = {f"{dtype._class_name}Tensor": dtype for dtype in _DTYPES}
-TENSOR_TYPES = {
-    name: TensorType(name, (), {"dtype": dtype, "__module__": "torch"})
-    for name, dtype in _CLASSES.items()
-    if not dtype._is_storage_type
-}
 
 
-def type_text(dtype: Any) -> str:
-    """'torch.FloatTensor'."""
-    return f"torch.{dtype._class_name}Tensor"
+def _types(kind: type[TensorType], module: str) -> dict[str, TensorType]:
+    return {
+        name: kind(name, (), {"dtype": dtype, "__module__": module})
+        for name, dtype in _CLASSES.items()
+        if not dtype._is_storage_type
+    }
+
+
+TENSOR_TYPES = _types(TensorType, "torch")
+CUDA_TENSOR_TYPES = _types(CudaTensorType, "torch.cuda")
+
+
+def type_text(dtype: Any, device: Any = None) -> str:
+    """'torch.FloatTensor', 'torch.cuda.FloatTensor'."""
+    part = "" if device is None or device.type == "cpu" else f"{device.type}."
+    return f"torch.{part}{dtype._class_name}Tensor"
+
+
+def device_of_type(name: Any) -> str | None:
+    """The device type that 'torch.cuda.FloatTensor' or the class names; None for a dtype's name."""
+    if isinstance(name, TensorType):
+        return name.device_type
+    if not isinstance(name, str) or not name.endswith("Tensor"):
+        return None
+    return "cuda" if name.startswith("torch.cuda.") else "cpu"
 
 
 def dtype_of_type(name: Any) -> Any:
@@ -145,7 +182,7 @@ def dtype_of_type(name: Any) -> Any:
     if isinstance(name, TensorType):
         return name.dtype
     if isinstance(name, str):
-        short = name.removeprefix("torch.")
+        short = name.removeprefix("torch.").removeprefix("cuda.")
         if short in _CLASSES:
             return _CLASSES[short]
         if short == "Tensor":

@@ -119,14 +119,21 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """The default dtype by the name of a tensor type."""
+    """The default dtype, and device, by the name of a tensor type."""
     import warnings
 
-    from taeda._dtypes import dtype_of_type
+    from taeda._dtypes import device_of_type, dtype_of_type
+    from taeda.utils._device import get_default_device, set_default_device
 
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated: use torch.set_default_dtype()", stacklevel=2
     )
+    if device_of_type(t) == "cuda":
+        if not _C._cuda_device_count():
+            raise TypeError("type torch.cuda tensors not available: no CUDA device was found")
+        set_default_device("cuda")
+    elif get_default_device().type == "cuda":
+        set_default_device(None)
     _C.set_default_dtype(dtype_of_type(t))
 
 

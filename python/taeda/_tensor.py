@@ -26,12 +26,41 @@ def _method(function: Callable) -> Callable:
 
 @_method
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Without an argument, the name of the tensor's type; else the tensor as another dtype."""
+    """Without an argument, the name of the tensor's type; else the tensor as another type."""
     from taeda import _dtypes
 
     if dtype is None:
-        return _dtypes.type_text(self.dtype)
-    return self.to(_dtypes.dtype_of_type(dtype), non_blocking)
+        return _dtypes.type_text(self.dtype, self.device)
+    device, wanted = _dtypes.device_of_type(dtype), _dtypes.dtype_of_type(dtype)
+    if device is None or device == self.device.type:
+        return self.to(wanted, non_blocking)
+    return self.to(device, wanted, non_blocking)
+
+
+def _cuda_array_interface(self: Tensor) -> Any:
+    """What Numba and CuPy read to share the memory; AttributeError for other devices' tensors."""
+    if not self.is_cuda:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA "
+            "data is required use tensor.cuda() to copy tensor to device memory."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+            "aren't required, use var.detach() to get Variable that doesn't require grad."
+        )
+    dtype, size = self.dtype, self.itemsize
+    if dtype.is_floating_point:
+        kind = "V" if dtype is _C.bfloat16 else "f"
+    else:
+        kind = "c" if dtype.is_complex else "b" if dtype is _C.bool else "iu"[not dtype.is_signed]
+    return {
+        "typestr": f"{'<' if size > 1 else '|'}{kind}{size}",
+        "shape": tuple(self.shape),
+        "strides": None if self.is_contiguous() else tuple(s * size for s in self.stride()),
+        "data": (self.data_ptr() if self.numel() else 0, False),
+        "version": 2,
+    }
 
 
 @_method
@@ -384,6 +413,7 @@ def install() -> None:
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
     setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010
+    setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)
 

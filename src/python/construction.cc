@@ -8,6 +8,7 @@
 #include "op/to_device.h"
 #include "op/to_dtype.h"
 #include "python/arguments.h"
+#include "python/dlpack.h"
 #include "python/interop.h"
 #include "python/module.h"
 #include "python/pinned.h"
@@ -315,7 +316,7 @@ PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObj
   else if (is_numpy_array(data))
     source = tensor_from_buffer(data, false);
   else if (!is_nested(data) && PyObject_HasAttrString(data, "__dlpack__"))
-    source = tensor_from_dlpack(data, nullptr);
+    source = from_dlpack(data, nullptr, nullptr);
   else if (PyObject_CheckBuffer(data) && !is_text(data))
     source = tensor_from_buffer(data, false);
   else

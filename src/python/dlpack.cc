@@ -4,19 +4,13 @@
 #include <cstring>
 #include <memory>
 
-#include "op/clone.h"
-#include "python/call.h"
-#include "python/interop.h"
+#include "core/device_memory.h"
 
 namespace taeda::python {
 namespace {
 
 // --- the structures of the DLPack ABI ---
 
-struct DLDevice {
-  int32_t type;  // 1: cpu
-  int32_t id;
-};
 struct DLDataType {
   uint8_t code;  // 0 int, 1 uint, 2 float, 4 bfloat16, 5 complex, 6 bool
   uint8_t bits;
@@ -44,7 +38,6 @@ struct DLManagedTensorVersioned {
   DLTensor tensor;
 };
 constexpr uint64_t kReadOnly = 1;
-constexpr int32_t kCpuDevice = 1;
 
 DLDataType dlpack_type(DType dtype) {
   return {dtype_info(dtype).dlpack, static_cast<uint8_t>(item_size(dtype) * 8), 1};
@@ -95,7 +88,7 @@ PyObject* export_tensor(const Tensor& x, const char* name) {
   managed.context = exported.get();
   managed.deleter = release_exported<Managed>;
   managed.tensor = {x.data_ptr(),
-                    {kCpuDevice, 0},
+                    dlpack_device(x.device()),
                     static_cast<int32_t>(x.dim()),
                     dlpack_type(x.dtype()),
                     exported->shape.data(),
@@ -126,6 +119,7 @@ void release_imported(void* context) {
 // What a DLTensor says, checked: a producer may be anybody's code.
 struct Description {
   DType dtype;
+  Device device;
   DimVector sizes, strides;
   char* data;
   int64_t nbytes;  // up to the end of the last element
@@ -163,12 +157,7 @@ int64_t reach_of(const Description& d) {
 }
 
 Description describe(const DLTensor& given) {
-  if (given.device.type != kCpuDevice || given.device.id < 0) {
-    raise_python(PyExc_BufferError,
-                 "from_dlpack(): expected memory on the cpu, got DLPack device type {}, id {}",
-                 static_cast<int64_t>(given.device.type), static_cast<int64_t>(given.device.id));
-  }
-  Description d{taeda_type(given.dtype), {}, {}, nullptr, 0};
+  Description d{taeda_type(given.dtype), resolved(device_of(given.device)), {}, {}, nullptr, 0};
   if (given.ndim < 0 || given.ndim > 64)
     raise_python(PyExc_BufferError, "from_dlpack(): {} dimensions",
                  static_cast<int64_t>(given.ndim));
@@ -209,62 +198,54 @@ Tensor import_tensor(PyObject* capsule, const char* name, const char* used_name)
   // From here on the memory is ours: the capsule must not be used again.
   check_status(PyCapsule_SetName(capsule, used_name));
   Ref<Storage> storage =
-      Storage::wrap(d.data, d.nbytes, Device(), release_imported<Managed>, managed);
+      Storage::wrap(d.data, d.nbytes, d.device, release_imported<Managed>, managed);
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) {
     if (managed->flags & kReadOnly) storage->set_read_only();
   }
-  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), d.dtype, Device()));
+  Ref<TensorImpl> impl(new TensorImpl(std::move(storage), d.dtype, d.device));
   impl->set_layout(d.sizes, d.strides, 0);
   return Tensor(std::move(impl));
 }
 
-PyRef ask_for_capsule(PyObject* object) {
-  if (PyCapsule_CheckExact(object)) return PyRef::share(object);
-  PyRef method = PyRef::check(PyObject_GetAttrString(object, "__dlpack__"));
-  PyRef kwargs = PyRef::check(Py_BuildValue("{s:(ii)}", "max_version", 1, 0));
-  PyRef none = PyRef::check(PyTuple_New(0));
-  PyRef capsule = PyRef::adopt(
-      call_python([&] { return PyObject_Call(method.get(), none.get(), kwargs.get()); }));
-  if (capsule) return capsule;
-  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
-  PyErr_Clear();  // a producer from before version 1
-  return PyRef::check(call_python([&] { return PyObject_CallNoArgs(method.get()); }));
-}
-
 }  // namespace
 
-PyObject* to_dlpack(const Tensor& x, bool versioned) {
-  if (x.requires_grad()) {
-    raise_python(PyExc_BufferError,
-                 "Can't export tensors that require gradient, use tensor.detach()");
+DLDevice dlpack_device(Device device) {
+  switch (device.type) {
+    case DeviceType::kCPU:
+      return {DLDevice::kCpu, 0};
+    case DeviceType::kCUDA:
+      return {DLDevice::kCuda, std::max<int32_t>(device.index, 0)};
+    case DeviceType::kMeta:
+      break;
   }
-  if (!x.device().is_cpu())
-    raise_python(PyExc_BufferError, "__dlpack__(): only tensors on the cpu can be exported");
+  raise_python(PyExc_BufferError, "Cannot pack tensors on {}", device);
+}
+
+Device device_of(DLDevice device) {
+  const bool is_cuda = device.type == DLDevice::kCuda;
+  if (device.id >= 0 && (device.type == DLDevice::kCpu || device.type == DLDevice::kCudaHost))
+    return DeviceType::kCPU;
+  if (device.id >= 0 && device.id <= INT8_MAX && is_cuda)
+    return {DeviceType::kCUDA, static_cast<int8_t>(device.id)};
+  raise_python(PyExc_BufferError, "from_dlpack(): Unsupported device_type: {}, id {}",
+               static_cast<int64_t>(device.type), static_cast<int64_t>(device.id));
+}
+
+PyObject* make_capsule(const Tensor& x, bool versioned) {
   return versioned ? export_tensor<DLManagedTensorVersioned>(x, "dltensor_versioned")
                    : export_tensor<DLManagedTensor>(x, "dltensor");
 }
 
-PyObject* dlpack_device(const Tensor& x) {
-  if (!x.device().is_cpu())
-    raise_python(PyExc_ValueError, "Unknown device type {} for Dlpack", x.device());
-  return Py_BuildValue("(ii)", kCpuDevice, 0);
-}
-
-Tensor tensor_from_dlpack(PyObject* object, PyObject* copy) {
-  const PyRef capsule = ask_for_capsule(object);
-  Tensor result;
-  if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned")) {
-    result = import_tensor<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned",
-                                                     "used_dltensor_versioned");
-  } else if (PyCapsule_IsValid(capsule.get(), "dltensor")) {
-    result = import_tensor<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor");
-  } else {
-    raise_python(PyExc_RuntimeError,
-                 "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
-                 "consumed only once, so you "
-                 "might have already constructed a tensor from it once.");
+Tensor open_capsule(PyObject* capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    return import_tensor<DLManagedTensorVersioned>(capsule, "dltensor_versioned",
+                                                   "used_dltensor_versioned");
   }
-  return copy && copy == Py_True ? op::clone(result, std::nullopt) : result;
+  if (PyCapsule_IsValid(capsule, "dltensor"))
+    return import_tensor<DLManagedTensor>(capsule, "dltensor", "used_dltensor");
+  raise_python(PyExc_RuntimeError,
+               "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
+               "consumed only once, so you might have already constructed a tensor from it once.");
 }
 
 }  // namespace taeda::python

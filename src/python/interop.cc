@@ -244,24 +244,17 @@ PyObject* frombuffer(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+Param kFromDlpackParams[] = {{"ext_tensor", Kind::kObject},
+                             {"device", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone},
+                             {"copy", Kind::kObject, "None", Param::kKeywordOnly | Param::kNone}};
+const Signature kFromDlpackSignatures[] = {{kFromDlpackParams}};
+const Function kFromDlpack = {"from_dlpack", "torch.from_dlpack", kFromDlpackSignatures, 1, false};
+
+PyObject* take_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   TD_PYTHON_TRY
-  PyObject* copy = nullptr;
-  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
-    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
-    if (PyUnicode_CompareWithASCIIString(name, "copy") == 0)
-      copy = args[nargs + k];
-    else if (PyUnicode_CompareWithASCIIString(name, "device") != 0) {
-      raise_python(PyExc_TypeError, "from_dlpack() got an unexpected keyword argument '{}'",
-                   utf8(name));
-    } else if (args[nargs + k] != Py_None && !to_device(args[nargs + k]).is_cpu()) {
-      raise_python(PyExc_RuntimeError, "from_dlpack(): only device 'cpu' is available");
-    }
-  }
-  if (nargs != 1)
-    raise_python(PyExc_TypeError, "from_dlpack() takes 1 positional argument but {} were given",
-                 static_cast<int64_t>(nargs));
-  return wrap(tensor_from_dlpack(args[0], copy));
+  Arguments a(kFromDlpack, self, args, nargs, kwnames);
+  const auto object = [&](int i) { return a.present(i) ? a.object(i) : nullptr; };
+  return wrap(from_dlpack(a.object(0), object(1), object(2)));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -295,7 +288,7 @@ PyMethodDef functions[] = {
     {"frombuffer", as_function(frombuffer), METH_FASTCALL | METH_KEYWORDS,
      "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor\n\n"
      "A 1-d tensor on the memory of an object with the buffer protocol."},
-    {"from_dlpack", as_function(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
+    {"from_dlpack", as_function(take_dlpack), METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor\n\nA tensor on memory shared "
      "through DLPack."},
     {"_tensor_from_storage", from_storage, METH_VARARGS, nullptr},

@@ -11,8 +11,6 @@ PyObject* tensor_from_array(PyObject* array);
 // A tensor on the memory of an object with the buffer protocol, of its own shape and element type.
 // `copy` makes the tensor independent. PythonError on failure.
 Tensor tensor_from_buffer(PyObject* object, bool copy);
-// torch.from_dlpack
-Tensor tensor_from_dlpack(PyObject* object, PyObject* copy);
 // A row-major copy-free ndarray of a CPU tensor.
 PyObject* array_from_tensor(const Tensor& x);
 

@@ -99,7 +99,11 @@ TD_METHOD(resolve_neg) { return a.return_argument(0); }
 TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) {
   return wrap(is_pinned(a.tensor(0)));
 }
-TD_METHOD(is_shared) { return wrap(shared_handle(*a.tensor(0).storage()) >= 0); }
+// Memory of devices counts as shared in PyTorch.
+TD_METHOD(is_shared) {
+  const Tensor& x = a.tensor(0);
+  return wrap(x.device().type == DeviceType::kCUDA || shared_handle(*x.storage()) >= 0);
+}
 TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();
   return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
@@ -241,20 +245,14 @@ TD_METHOD(__array_wrap__, {"array", Kind::kObject}, {"context", Kind::kObject, "
   return wrap(tensor_from_buffer(a.object(1), false));
 }
 
-TD_METHOD(__dlpack__, {"stream", Kind::kObject, "None", kOnly | kNone},
+TD_METHOD(__dlpack__, {"stream", Kind::kObject, "-1", kOnly | kNone},
           {"max_version", Kind::kObject, "None", kOnly | kNone},
           {"dl_device", Kind::kObject, "None", kOnly | kNone},
           {"copy", Kind::kBool, "None", kOnly | kNone}) {
-  int major = 0, minor = 0;
-  if (a.present(2) && !PyTuple_Check(a.object(2)))
-    raise_python(PyExc_TypeError, "__dlpack__(): argument 'max_version' must be tuple, not {}",
-                 type_name(a.object(2)));
-  if (a.present(2) && !PyArg_ParseTuple(a.object(2), "ii", &major, &minor)) throw PythonError();
-  const Tensor& x = a.tensor(0);
-  return to_dlpack(a.present(4) && a.boolean(4) ? op::clone(op::detach(x), std::nullopt) : x,
-                   major >= 1);
+  const auto object = [&](int i) { return a.present(i) ? a.object(i) : nullptr; };
+  return to_dlpack(a.tensor(0), a.object(1), object(2), object(3), object(4));
 }
-TD_METHOD(__dlpack_device__) { return dlpack_device(a.tensor(0)); }
+TD_METHOD(__dlpack_device__) { return dlpack_device_pair(a.tensor(0)); }
 
 PyObject* reversed(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
@@ -386,7 +384,8 @@ TD_METHOD(record_stream, {"s", Kind::kObject}) {
   Py_RETURN_NONE;
 }
 TD_METHOD(share_memory_) {
-  if (!a.tensor(0).is_meta()) share_memory(*a.tensor(0).storage());
+  if (!a.tensor(0).device().is_cpu()) return a.return_argument(0);
+  share_memory(*a.tensor(0).storage());
   PyRef::check(PyImport_ImportModule("taeda.multiprocessing"));  // knows how to send it
   return new_ref(a.object(0));
 }

@@ -148,13 +148,12 @@ for _name, _why in {
 class _NeedsDevice:
     """A class of which no object can be made: without a device for want of one, else not at all."""
 
-    _error: type[Exception] = RuntimeError
     _only_raises = True  # docs/coverage.md counts it as missing
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name = type(self).__name__
         if not device_count():
-            raise self._error(f"no CUDA device was found: torch.cuda.{name} needs one")
+            raise RuntimeError(f"no CUDA device was found: torch.cuda.{name} needs one")
         raise NotImplementedError(f"torch.cuda.{name}")
 
 
@@ -194,10 +193,12 @@ def __getattr__(name: str) -> Any:
         return found()
     elif name == "_initialized":
         return is_initialized()
-    elif name.endswith("Tensor"):
-        found = type(name, (_NeedsDevice,), {"__module__": "torch.cuda", "_error": TypeError})
     else:
-        raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+        from taeda._dtypes import CUDA_TENSOR_TYPES
+
+        if name not in CUDA_TENSOR_TYPES:
+            raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+        found = CUDA_TENSOR_TYPES[name]
     globals()[name] = found
     return found
 

@@ -433,6 +433,13 @@ def default_restore_location(storage: Any, location: str) -> Any:
             "map_location=torch.device('cpu') to map your storages to the CPU."
         )
     if kind == "cuda":
+        index, count = taeda.device(location).index, taeda.cuda.device_count()
+        if index is not None and index >= count:
+            raise RuntimeError(
+                f"Attempting to deserialize object on CUDA device {index} but "
+                f"torch.cuda.device_count() is {count}. Please use torch.load with map_location to "
+                "map your storages to an existing device."
+            )
         return taeda.UntypedStorage(on_host(storage), device=location)
     raise RuntimeError(
         "don't know how to restore data location of torch.storage.UntypedStorage "

@@ -70,15 +70,89 @@ def test_reading():
     assert _C._host_reads() > before
 
 
-def test_numpy_and_dlpack_are_for_the_host():
+def test_numpy_is_for_the_host():
     x = taeda.ones(2, device="cuda")
     with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
         x.numpy()
     assert x.numpy(force=True).tolist() == [1, 1]
     with pytest.raises(BufferError):
         memoryview(x)
-    with pytest.raises(BufferError):
-        x.__dlpack__()
+
+
+def test_numbers_on_the_cpu_take_part():
+    x = on_cuda([1.0, -2.0])
+    assert taeda.where(x > 0, x, taeda.tensor(0.0)).tolist() == [1, 0]
+    assert x.where(x > 0, taeda.tensor(9.0)).device == x.device
+    with pytest.raises(RuntimeError, match="all tensors to be on the same device"):
+        taeda.where(x > 0, x, taeda.ones(2))
+
+
+def test_types_name_the_device():
+    x = on_cuda([1.0, 2.0])
+    assert x.type() == "torch.cuda.FloatTensor"
+    assert x.cpu().type("torch.cuda.DoubleTensor").device == x.device
+    assert x.type("torch.FloatTensor").device.type == "cpu"
+    assert x.type(taeda.float64).device == x.device
+    assert isinstance(x, taeda.cuda.FloatTensor) and not isinstance(x, taeda.FloatTensor)
+    assert taeda.cuda.LongTensor([1, 2]).type() == "torch.cuda.LongTensor"
+    with pytest.warns(UserWarning, match="deprecated"):
+        taeda.set_default_tensor_type("torch.cuda.DoubleTensor")
+    try:
+        assert taeda.zeros(1).type() == "torch.cuda.DoubleTensor"
+    finally:
+        with pytest.warns(UserWarning, match="deprecated"):
+            taeda.set_default_tensor_type(taeda.FloatTensor)
+    assert taeda.zeros(1).type() == "torch.FloatTensor"
+
+
+def test_files_name_devices_that_are_not_there():
+    file = io.BytesIO()
+    taeda.save(on_cuda([1.0]), file)
+    for location in ("cuda:5", {"cuda:0": "cuda:5"}):
+        file.seek(0)
+        with pytest.raises(
+            RuntimeError, match=r"CUDA device 5 but torch\.cuda\.device_count\(\) is 2"
+        ):
+            taeda.load(file, map_location=location)
+
+
+def test_memory_of_devices_counts_as_shared():
+    x = on_cuda([1.0])
+    assert x.is_shared() and x.share_memory_() is x
+
+
+# Calls that raise; what they were given stays as the CPU leaves it.
+RAISES = {
+    "index_put": lambda z: z["o"].index_put_((z["far"],), z["two"]),
+    "index_add": lambda z: z["o"].index_add_(0, z["far"], z["two"]),
+    "scatter": lambda z: z["o"].scatter_(0, z["far"], z["two"]),
+    "put": lambda z: z["o"].put_(z["far"], z["two"]),
+    "remainder": lambda z: z["n"].remainder_(z["n"] - 1),
+    "sizes": lambda z: z["o"].add_(taeda.ones(2, 4, device=z["o"].device)),
+    "second of two": lambda z: taeda._foreach_add_([z["o"], z["two"]], [z["o"], z["o"]]),
+    "resized": lambda z: taeda.sort(z["square"], out=(z["empty"], z["n"])),
+    "inverse": lambda z: taeda.linalg.inv(z["square"], out=z["o"]),
+    "chance": lambda z: z["o"].bernoulli_(z["o"] + 2),
+    "deviation": lambda z: taeda.normal(z["o"], z["o"] - 2, out=z["o"]),
+}
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_what_raises_leaves_its_arguments_as_on_the_cpu(name):
+    def left(device):
+        z = {
+            "o": taeda.ones(4, device=device), "two": taeda.ones(2, device=device),
+            "far": taeda.tensor([0, 9], device=device), "empty": taeda.empty(0, device=device),
+            "n": taeda.ones(3, dtype=taeda.int64, device=device),
+            "square": taeda.zeros(2, 2, device=device),
+        }  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises((RuntimeError, IndexError, UserWarning)):
+                RAISES[name](z)
+        return {k: (t.tolist(), t._version) for k, t in z.items()}
+
+    assert left("cuda") == left("cpu")
 
 
 def test_gradients_cross_devices():
