@@ -1,9 +1,11 @@
 // The two budgets that bound what a file can do, each charged before the fact.
 //
 // What could be worse than linear is charged in full: arguments that a file passes again and again
-// by reference, keys that take long to hash, and keys made to have the same hash.
+// by reference, keys that take long to hash, and keys made to have the same hash. Keys that meet in
+// a table with different hashes are found by the time that they take.
 #pragma once
 
+#include "python/unpickle/key_clock.h"
 #include "python/unpickle/rules.h"
 
 namespace taeda::python {
@@ -29,7 +31,10 @@ class HashCounts {
 class UnpickleBudget {
  public:
   UnpickleBudget(Cost all, const UnpickleRules& rules)
-      : left_(all), rules_(rules), collisions_(reinterpret_cast<uintptr_t>(this)) {}
+      : left_(all),
+        random_(reinterpret_cast<uintptr_t>(this) | 1),
+        rules_(rules),
+        collisions_(reinterpret_cast<uintptr_t>(this)) {}
 
   void charge(Cost cost, int64_t times = 1) {
     left_.memory -= cost.memory * times;
@@ -41,6 +46,16 @@ class UnpickleBudget {
   void charge_arguments(PyObject* value, int depth = 0);
   // For a key that goes into a dict or set; one of a type that cannot be a key is an error.
   void charge_key(PyObject* container, PyObject* key, Cost cost);
+  // The same, and for the time that store(), which returns a status, then takes.
+  template <class Store>
+  void store_key(PyObject* container, PyObject* key, Cost cost, const Store& store) {
+    charge_key(container, key, cost);
+    if (PyUnicode_CheckExact(key) || !KeyClock::is_large(container) || !is_sampled())
+      return check_status(store());
+    const KeyClock clock(container);
+    check_status(store());
+    charge({0, kExcess * clock.excess()}, KeyClock::kOneIn);
+  }
 
  private:
   [[noreturn]] void fail() const;
@@ -48,8 +63,15 @@ class UnpickleBudget {
   int64_t key_effort(PyObject* key, int depth = 0);
   int64_t set_effort(PyObject* set, int depth);
   void check_depth(int depth) const;
+  bool is_sampled() {  // xorshift
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return random_ % KeyClock::kOneIn == 0;
+  }
 
   Cost left_;
+  uint64_t random_;
   const UnpickleRules& rules_;
   HashCounts collisions_;
 };

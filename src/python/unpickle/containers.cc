@@ -59,14 +59,14 @@ PyRef UnpickledContainers::call(PyObject* type, PyObject* args) {
 }
 
 void UnpickledContainers::add_key(PyObject* set, PyObject* key) {
-  budget_.charge_key(set, key, kKey);
-  check_status(PySet_Add(set, key));
+  budget_.store_key(set, key, kKey, [=] { return PySet_Add(set, key); });
 }
 
 void UnpickledContainers::set_item(PyObject* target, PyObject* key, PyObject* value) {
   const bool ordered = PyODict_CheckExact(target);
-  budget_.charge_key(target, key, ordered ? kOrderedKey : kKey);
-  check_status(ordered ? PyODict_SetItem(target, key, value) : PyDict_SetItem(target, key, value));
+  budget_.store_key(target, key, ordered ? kOrderedKey : kKey, [=] {
+    return ordered ? PyODict_SetItem(target, key, value) : PyDict_SetItem(target, key, value);
+  });
 }
 
 // The only argument, null if there is none.

@@ -18,5 +18,6 @@ constexpr Cost kFind = {16, 800}, kStorage = {500, 2500}, kUser = {300, 2500};
 // One element of an argument that a function may copy.
 constexpr Cost kCopied = {110, 60};
 constexpr int64_t kCollision = 30;  // effort to compare two keys of the same hash
+constexpr int64_t kExcess = 4;      // effort for a nanosecond that no honest key takes
 
 }  // namespace taeda::python
