@@ -9,18 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import (
-    autograd,
-    cpp,
-    headers,
-    kernels,
-    operators,
-    pointwise,
-    python,
-    records,
-    stubs,
-    table,
-)
+from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, stubs, table
 from .op import Op
 from .pieces import cut
 from .schema import SchemaError

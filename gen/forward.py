@@ -10,7 +10,6 @@ from __future__ import annotations
 from .cpp import Table, one_pass, translator
 from .op import Op
 from .saved import names_used
-from .schema import Argument
 from .text import block, indented
 from .values import Value
 
@@ -65,26 +64,16 @@ def _unpacked(op: Op) -> list[str]:
         one = a.is_tensor
         tangent = f"autograd::{'tangent' if one else 'tangents_or_zeros'}({a.name}, level)"
         primal = f"autograd::{'primal' if one else 'primals'}({a.name})"
-        if _must_outlive_write(op, a, f"{a.name}_t"):
-            copy = f"t.defined() && {_is_written(op, a)} ? autograd::copy_for_backward(t) : t"
+        # What the rule reads must outlive the write of an in-place call: later, or in backward.
+        written = op.overwritten(a.name)
+        if written and f"{a.name}_t" in _names_in_rule(op):
+            copy = f"t.defined() && {written} ? autograd::copy_for_backward(t) : t"
             tangent = f"[&] {{ const Tensor t = {tangent}; return {copy}; }}()"
-        if _must_outlive_write(op, a, a.name):
-            primal = f"{_is_written(op, a)} ? autograd::copy_for_backward({a.name}) : {primal}"
+        if written and a.name in _names_in_rule(op):
+            primal = f"{written} ? autograd::copy_for_backward({a.name}) : {primal}"
         tangents.append(f"[[maybe_unused]] const {a.base.owner} {a.name}_t = {tangent};")
         primals.append(f"const {a.base.owner} {a.name}_p = {primal};")
     return tangents + primals
-
-
-def _must_outlive_write(op: Op, argument: Argument, name: str) -> bool:
-    """Whether the rule reads what an in-place call writes, the argument (NAME) or its tangent
-    (NAME_t): after the write, or in backward."""
-    is_first = argument is op.sig.args[0] and argument.is_tensor
-    return op.may_write and is_first and name in _names_in_rule(op)
-
-
-def _is_written(op: Op, argument: Argument) -> str:
-    """A C++ condition: does this call write the argument?"""
-    return "true" if op.mutates else f"autograd::is_overwritten({argument.name}, into)"
 
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:

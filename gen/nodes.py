@@ -309,10 +309,7 @@ def _reads(text: str, name: str) -> bool:
 
 def saved_input(op: Op, name: str) -> str:
     """An argument to save; of the one that the call overwrites, a copy."""
-    if name == op.sig.args[0].name:
-        if op.mutates:
-            return f"autograd::copy_for_backward({name})"
-        if op.writes_into:
-            written = f"autograd::is_overwritten({name}, into)"
-            return f"{written} ? autograd::copy_for_backward({name}) : {name}"
-    return name
+    copy, written = f"autograd::copy_for_backward({name})", op.overwritten(name)
+    if written == "true":
+        return copy
+    return f"{written} ? {copy} : {name}" if written else name

@@ -177,6 +177,12 @@ class Op:
         """Whether a call may write its first argument."""
         return self.mutates or self.writes_into
 
+    def overwritten(self, name: str) -> str:
+        """C++ of whether a call writes the argument; empty: never."""
+        if not self.may_write or name != self.sig.args[0].name:
+            return ""
+        return "true" if self.mutates else f"autograd::is_overwritten({name}, into)"
+
     @property
     def replays_backward(self) -> bool:
         """Whether backward differentiates the definition, since no formula is given."""

@@ -74,9 +74,7 @@ class Argument:
             return None
         value = ast.literal_eval(self.default)
         if value is None:
-            if self.is_tensor:
-                return "Tensor()"
-            return "nullptr" if self.type == "Generator?" else "std::nullopt"
+            return {"Tensor?": "Tensor()", "Generator?": "nullptr"}.get(self.type, "std::nullopt")
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, str):
