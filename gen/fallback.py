@@ -42,10 +42,9 @@ def _devices(op: Op) -> str:
 
 def lines(op: Op) -> list[str]:
     """fallback_IDENT, a handler like device_IDENT."""
-    into = ["into"] if op.body == "pointwise" else []
-    tensors = [*into, *(a.name for a in op.sig.tensor_args)]
+    tensors = [*op.into, *(a.name for a in op.sig.tensor_args)]
     lists = [a.name for a in op.sig.args if a.is_tensor_list]
-    args = ["KeySet(Key::kCPU)", *("call[0]" for _ in into)]
+    args = ["KeySet(Key::kCPU)", *("call[0]" for _ in op.into)]
     for a in op.sig.args:
         if a.is_tensor:
             args.append(f"call[{tensors.index(a.name)}]")

@@ -29,8 +29,8 @@ def _body(op: Op, table: Table) -> list[str]:
     below = f"[&] {{ {GUARD} return {call}; }}()"
     if op.replays_forward:
         return [f"return definition::{op.ident}({op.names});"]
-    read = [*(a.name for a in op.sig.tensors), *(["into"] if op.body == "pointwise" else [])]
-    level = f"const uint64_t level = autograd::top_level({', '.join(read)});"
+    read = ", ".join([*(a.name for a in op.sig.tensors), *op.into])
+    level = f"const uint64_t level = autograd::top_level({read});"
     if op.grad == {}:
         return [level, *_without_derivative(op, below)]
     if op.view and op.returns_list:

@@ -22,7 +22,7 @@ from .saved import (
     metadata_only,
     names_needed,
 )
-from .schema import Argument, SchemaError
+from .schema import Argument
 from .text import block, struct
 from .values import Value
 
@@ -210,9 +210,7 @@ class BackwardNode:
         """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
         op, inputs = self.op, self.saved.tensors
         if self.saved.lists:
-            raise SchemaError(
-                f"{op.where}: {op.name}: a definition over tensor lists cannot be replayed; give 'grad'"
-            )
+            raise op.fail("a definition over tensor lists cannot be replayed; give 'grad'")
         args = []
         for a in op.sig.args:
             value = f"in[{inputs.index(a.name)}]" if a.is_tensor else a.name

@@ -146,6 +146,8 @@ class Op:
         # What its C++ functions return and take.
         self.result, self.parameters = self.sig.return_cpp, self.sig.parameters()
         self.names = ", ".join(a.name for a in self.sig.args)
+        # What the functions of pointwise operators write, where it is given.
+        self.into = ["into"] if self.body == "pointwise" else []
         self.where = f"ops/{self.file}:{self.line}"
         # The folder of the entry's file, or the file itself where it lies in none.
         self.family = self.file.split("/")[0].removesuffix(".yaml")
@@ -254,14 +256,13 @@ class Op:
     @property
     def internal_parameters(self) -> str:
         """Parameters of the functions behind the dispatch table."""
-        into = "const Tensor& into, " if self.body == "pointwise" else ""
-        return f"KeySet keys, {into}{self.parameters}"
+        into = (f"const Tensor& {name}" for name in self.into)
+        return ", ".join(filter(None, ["KeySet keys", *into, self.parameters]))
 
     def internal_names(self, keys: str = "keys", into: str = "into", recorded: bool = False) -> str:
         """The arguments of a call to a layer below; what a recorded call sets is true there."""
-        middle = [into] if self.body == "pointwise" else []
         args = ("true" if recorded and a.name in self.recorded else a.name for a in self.sig.args)
-        return ", ".join([keys, *middle, *args])
+        return ", ".join([keys, *(into for _ in self.into), *args])
 
     def accepts_number(self, arg: Argument) -> bool:
         """Whether a Python number may stand for this tensor argument."""

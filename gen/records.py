@@ -141,8 +141,7 @@ def declaration(op: Op) -> str:
 def modes_lines(op: Op, parameters: str) -> list[str]:
     """modes_IDENT: a call that a generic key stops; `parameters` are those behind the KeySet."""
     result = op.result
-    into = ["&into"] if op.body == "pointwise" else []
-    args = ", ".join([*into, *(f"&{a.name}" for a in op.sig.args)])
+    args = ", ".join(f"&{name}" for name in [*op.into, *(a.name for a in op.sig.args)])
     return [
         declaration(op),
         *block(
