@@ -50,7 +50,7 @@ class Kept:
     when: str = ""  # filled where this holds; empty: always
     wanted: str = ""  # the same in apply()
     is_result: bool = False  # filled after the call
-    asked: str = ""  # before which `when` is asked: writing in place may change the answer
+    asked: str = ""  # what `when` holds from before the call, whose writing may change the answer
 
     @property
     def member(self) -> str:
