@@ -63,13 +63,12 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "_C.pyi": stubs.stubs(ops),
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
-    needed = headers.Needed(known)
     small: list[str] = []
     for stem, members in pieces(ops).items():
         texts = {f"ops_{stem}.cc": operators.source_file(members, known)}
         if any(op.dispatched for op in members):
             texts[f"autograd_{stem}.cc"] = autograd.source_file(members, known)
-        files |= {f"src/{name}": needed.complete(text) for name, text in texts.items()}
+        files |= {f"src/{name}": text for name, text in texts.items()}
         if members[0].optimize == "size":
             small += texts
     files["src/optimize_for_size.txt"] = join_lines(*small)
@@ -77,12 +76,15 @@ def generate(ops_folder: Path) -> dict[str, str]:
     for first, names in cut(methods, str, 300).items():
         lines = [line for name in names for line in methods[name]]
         text = join_lines("namespace taeda {", *lines, "}  // namespace taeda")
-        files[f"methods/methods_{first}.cc"] = needed.complete(text)
+        files[f"methods/methods_{first}.cc"] = text
     files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
-    for name, text in python.binding_files(ops).items():
-        files[f"python/{name}"] = needed.complete(text) if name.endswith(".cc") else text
-    return files
+    files |= {f"python/{name}": text for name, text in python.binding_files(ops).items()}
+    needed = headers.Needed(known)
+    return {
+        name: needed.complete(text) if name.endswith(".cc") else text
+        for name, text in files.items()
+    }
 
 
 def write(files: dict[str, str], out: Path) -> int:

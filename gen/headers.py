@@ -26,8 +26,7 @@ def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
     if "inplace" in op.variants:
         yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
     if "out" in op.variants:
-        given = ([plain] if plain else []) + [f"const Tensor& {o}" for o in op.outs]
-        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({', '.join(given)});"
+        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({op.out_parameters});"
     if op.body == "cpp":
         yield "impl", op.implementation, f"{INTERNAL} {result} {op.implementation}({plain});"
     if op.dispatched:

@@ -249,6 +249,11 @@ class Op:
         return ["out"] if len(returns) == 1 else [f"out_{r.name}" for r in returns]
 
     @property
+    def out_parameters(self) -> str:
+        outs = (f"const Tensor& {name}" for name in self.outs)
+        return ", ".join(filter(None, [self.parameters, *outs]))
+
+    @property
     def implementation(self) -> str:
         """The hand-written function in namespace impl."""
         return self.source if isinstance(self.source, str) else self.ident

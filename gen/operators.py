@@ -55,14 +55,13 @@ def composite_lines(op: Op, table: Table) -> list[str]:
         body = composite_body(op, table, op.source)
     # The record points at it too: inlined into the entry function it would be there twice.
     head = f"[[gnu::noinline]] static {result} {composite}({params})"
-    stopped = f"modes_{op.ident}({', '.join(filter(None, ['keys', args]))})"
     return [
-        *records.modes_lines(op, ", ".join(filter(None, ["KeySet keys", params]))),
+        *records.modes_lines(op),
         *block(head, wrap_lines(op), contract_lines(op, table), body),
         *block(
             f"{result} op::{op.ident}({params})",
             f"if (const KeySet keys = {keys}; !keys.empty()) [[unlikely]]",
-            f"  return {stopped};",
+            f"  return modes_{op.ident}({op.internal_names()});",
             f"return {composite}({args});",
         ),
     ]
@@ -110,7 +109,7 @@ def dispatch_lines(op: Op) -> list[str]:
     below = "" if _differentiates(op) else " - kDifferentiationKeys"
     passed = op.internal_names(keys=f"keys{below}")
     lines = [
-        *records.modes_lines(op, op.internal_parameters),
+        *records.modes_lines(op),
         f"using {kind} = {result} (*)({op.internal_parameters});",
         f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         *block(
@@ -122,7 +121,7 @@ def dispatch_lines(op: Op) -> list[str]:
     if op.writes_into:
         lines += _entry(op, f"Tensor op::{op.ident}_inplace({plain})", "", op.sig.args[0].name)
     if op.body == "pointwise" and "out" in op.variants:
-        head = f"Tensor op::{op.ident}_out({plain}, const Tensor& out)"
+        head = f"Tensor op::{op.ident}_out({op.out_parameters})"
         lines += _entry(op, head, " - kDifferentiationKeys", "out", _check_out(op, "out"))
     return lines
 
@@ -155,9 +154,7 @@ def copied_variants(op: Op) -> list[str]:
         head = f"Tensor op::{op.ident}_inplace({op.parameters})"
         lines += block(head, pause, f"return {_written_inplace(op)};")
     if "out" in op.variants:
-        outs = [f"const Tensor& {o}" for o in op.outs]
-        given = ", ".join(filter(None, [op.parameters, *outs]))
-        head = f"{op.result} op::{op.ident}_out({given})"
+        head = f"{op.result} op::{op.ident}_out({op.out_parameters})"
         lines += block(head, _checked_outs(op), pause, _written_outs(op))
     return lines
 
@@ -174,16 +171,13 @@ def _written_inplace(op: Op) -> str:
 
 
 def _checked_outs(op: Op) -> list[str]:
-    policy = f"dispatch::Overlap::{enumerator(op.overlap)}"
-    overlapped = op.sig.tensors if op.overlap else []
-    return [
-        line
-        for out in op.outs
-        for line in [
-            _check_out(op, out),
-            *(f"dispatch::check_overlap({policy}, {out}, {a.name});" for a in overlapped),
-        ]
-    ]
+    lines = []
+    for out in op.outs:
+        lines.append(_check_out(op, out))
+        if op.overlap:
+            given = f"dispatch::Overlap::{enumerator(op.overlap)}, {out}"
+            lines += [f"dispatch::check_overlap({given}, {a.name});" for a in op.sig.tensors]
+    return lines
 
 
 def _written_outs(op: Op) -> list[str]:

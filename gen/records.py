@@ -138,14 +138,14 @@ def declaration(op: Op) -> str:
     return f"namespace record {{ {record} }}"
 
 
-def modes_lines(op: Op, parameters: str) -> list[str]:
-    """modes_IDENT: a call that a generic key stops; `parameters` are those behind the KeySet."""
+def modes_lines(op: Op) -> list[str]:
+    """modes_IDENT: a call that a generic key stops."""
     result = op.result
     args = ", ".join(f"&{name}" for name in [*op.into, *(a.name for a in op.sig.args)])
     return [
         declaration(op),
         *block(
-            f"[[gnu::cold, gnu::noinline]] static {result} modes_{op.ident}({parameters})",
+            f"[[gnu::cold, gnu::noinline]] static {result} modes_{op.ident}({op.internal_parameters})",
             f"const void* const args[] = {{{args}}};",
             f"return dispatch::by_modes<{result}>(record::{op.ident}, keys, args);",
         ),
