@@ -23,12 +23,13 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
     names = python_names(ops)
-    entries = {place: entry for places in _sharing(names) for place, entry in _entries(places)}
-    own = ([p for p in places if entries[p] == p] for places in _sharing(names))
+    entries: dict[Place, Place] = {}
     files, small = {}, []
     by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
-    for places in own:
-        by_level[_optimize(names[places[0]])].append(places)
+    for places in _sharing(names):
+        entries |= _entries(places)
+        own = [p for p in places if entries[p] == p]
+        by_level[_optimize(names[own[0]])].append(own)
     for level, bodies in by_level.items():
         for first, group in cut(bodies, lambda places: _identifier(places[0]), 60).items():
             lines = [line for places in group for line in _functions(places, names[places[0]])]
@@ -48,11 +49,11 @@ def _sharing(names: Names) -> list[list[Place]]:
     return [*found.values()]
 
 
-def _entries(places: list[Place]) -> list[tuple[Place, Place]]:
+def _entries(places: list[Place]) -> dict[Place, Place]:
     """Each place with the one whose function it has: its own, but borrowers take another's. That of
     a method is none to lend: nobody has looked at its first argument."""
     lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
-    return [(p, lent[-1] if lent and p[0] in BORROWERS else p) for p in places]
+    return {p: lent[-1] if lent and p[0] in BORROWERS else p for p in places}
 
 
 def _optimize(calls: list[Call]) -> str:
