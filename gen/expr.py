@@ -301,6 +301,7 @@ class Translator:
         if target.type == "T" and name in TENSOR_METADATA:
             return Value(f"{target.cpp}.{name}({_listed(args)})", TENSOR_METADATA[name])
         if target.type == "T" and name == "to" and len(args) == 1 and args[0].type in ("D", "*"):
+            self.called.add("to_dtype")
             return Value(f"op::to_dtype({target.cpp}, {args[0].cpp}, false, std::nullopt)", "T")
         if target.type == "T" and name == "item":
             return Value(f"{target.cpp}.item_scalar()", "S")
