@@ -134,6 +134,7 @@ def test_environment(build: Path, sanitizer: str | None) -> dict[str, str]:
         env["TSAN_OPTIONS"] = (
             "detect_deadlocks=0:die_after_fork=0:halt_on_error=1:second_deadlock_stack=1"
             ":allocator_may_return_null=1:max_allocation_size_mb=1536"
+            f":suppressions={ROOT / 'tools' / 'tsan.supp'}"
         )
         # One block from the system for each tensor, so that overruns and use after free are seen.
         env["TAEDA_ALLOCATOR"] = "system"
