@@ -17,6 +17,7 @@ from part import Part
 Run = Callable[[], Any]
 CASES: dict[str, dict[str, Callable[[Any], Run]]] = {
     "tiny": {},
+    "transforms": {},
     "kernels": kernel_cases.KERNELS,
 }
 
@@ -276,3 +277,41 @@ def mlp_sgd(torch: Any) -> Run:
 @case("tiny", "MLP training step, Adam")
 def mlp_adam(torch: Any) -> Run:
     return mlp_step(torch, lambda optim, parameters: optim.Adam(parameters, lr=0.001))
+
+
+# --- transforms: 1,000 samples of a small MLP ----------------------------------------------------
+
+
+def samples_of_mlp(torch: Any) -> tuple[Any, dict[str, Any], Any, Any]:
+    """A model, its parameters without history, samples and their labels."""
+    nn = torch.nn
+    model = nn.Sequential(
+        nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)
+    )
+    params = {name: p.detach() for name, p in model.named_parameters()}
+    return model, params, torch.randn(1000, 32), torch.randint(0, 10, (1000,))
+
+
+@case("transforms", "vmap of an MLP, 1,000 samples")
+def vmap_mlp(torch: Any) -> Run:
+    model, params, x, _ = samples_of_mlp(torch)
+    scores = lambda x: torch.func.functional_call(model, params, (x,))  # noqa: E731
+    return lambda: torch.vmap(scores)(x)
+
+
+@case("transforms", "gradients of 1,000 samples of an MLP")
+def per_sample_gradients(torch: Any) -> Run:
+    model, params, x, labels = samples_of_mlp(torch)
+
+    def loss(params: dict[str, Any], x: Any, label: Any) -> Any:
+        scores = torch.func.functional_call(model, params, (x,))
+        return torch.nn.functional.cross_entropy(scores, label)
+
+    return lambda: torch.vmap(torch.func.grad(loss), (None, 0, 0))(params, x, labels)
+
+
+@case("transforms", "Jacobian of an MLP by its input, 64 x 10 x 32")
+def jacobians(torch: Any) -> Run:
+    model, params, x, _ = samples_of_mlp(torch)
+    scores = lambda x: torch.func.functional_call(model, params, (x,))  # noqa: E731
+    return lambda: torch.vmap(torch.func.jacrev(scores))(x[:64])

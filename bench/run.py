@@ -37,8 +37,8 @@ from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
 from table import Row
 
 SUITES = [
-    "import", "tiny", "kernels", "demo", "models", "bf16", "contention", "threads", "memory",
-    "size", "build",
+    "import", "tiny", "kernels", "transforms", "demo", "models", "bf16", "contention", "threads",
+    "memory", "size", "build",
 ]  # fmt: skip
 CONTENTION = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
@@ -398,6 +398,7 @@ def main() -> int:
         "import": measure_import,
         "tiny": lambda n: measure_cases("tiny", n, args.cases),
         "kernels": lambda n: measure_kernels(n, args.cases),
+        "transforms": lambda n: measure_cases("transforms", n, args.cases),
         "demo": measure_demo,
         "models": lambda n: measure_models(n, wanted(MODELS)),
         "bf16": lambda n: measure_models(n, wanted(BF16_TRAINING)),

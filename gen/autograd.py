@@ -62,7 +62,10 @@ def _dual_operators(op: Op) -> list[Op]:
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    out = ['#include "autograd/generated.h"', '#include "autograd/layer.h"', "namespace taeda {"]
+    out = ['#include "autograd/generated.h"', '#include "autograd/layer.h"']
+    if any(op.dual_grad for op in ops):
+        out.append('#include "autograd/differentiated.h"')
+    out.append("namespace taeda {")
     for op in ops:
         if not op.dispatched:
             continue

@@ -83,7 +83,7 @@ def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
     """A gradient on dual numbers, or `formula` where the gradient is differentiated in turn."""
     call = t.expression(op.dual_grad[target])
     read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
-    return Value(f"autograd::differentiated({read}) ? {formula.cpp} : {call.cpp}", "T")
+    return Value(f"autograd::differentiated_anywhere({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def composite_body(op: Op, table: Table, text: str) -> list[str]:

@@ -210,7 +210,7 @@ def _history(x: Any) -> list[str]:
 def _batched_repr(x: Any, depth: int) -> str:
     if depth < 0:
         return f"BatchedTensor(of a vmap that has ended, size={tuple(x.shape)})"
-    value = repr(_C._batch_value(x, depth)).replace("\n", "\n    ")
+    value = repr(_C._batch_value(x, depth)[0]).replace("\n", "\n    ")
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {value}\n)"
 
 

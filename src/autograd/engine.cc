@@ -105,8 +105,10 @@ void validate(const Node& source, size_t i, const ResultMetadata& metadata, Tens
   }
 }
 
+// What batched tensors stand for may be shared.
 bool owned_alone(const Tensor& t) {
-  return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && !t.impl()->python_object();
+  return !t.impl()->keys.has(Key::kBatched) && t.impl()->use_count() == 1 &&
+         t.storage()->use_count() == 1 && !t.impl()->python_object();
 }
 
 // --- streams: a node runs on the stream of its forward, and what it receives from nodes of other

@@ -6,12 +6,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "autograd/differentiated.h"
 #include "autograd/math.h"
 #include "autograd/view.h"
 #include "base/fork.h"
 #include "base/handover.h"
 #include "core/layout.h"
 #include "ops/batching/level.h"
+#include "ops/functionalize.h"
 
 namespace taeda::autograd {
 namespace {
@@ -48,11 +50,14 @@ Local get_local() { return {local.seen_below, this_owner()}; }
 void set_local(Local of_caller) { local = of_caller; }
 const CarriedValue<get_local, set_local> carried_local;
 
-// Values of batched tensors carry the tangents of the levels outside of vmap. One store while the
-// library is loaded: the layer below cannot name this file.
+// Stored while the library is loaded: the layer below cannot name this file.
 const bool known_to_vmap =
-    (batching::set_tangent_limit(
-         {[] { return local.seen_below; }, [](uint64_t limit) { local.seen_below = limit; }}),
+    (batching::set_differentiation(
+         {[] { return local.seen_below; }, [](uint64_t limit) { local.seen_below = limit; },
+          [] { return levels().entered; },
+          [](const Tensor& result, const Tensor& base, bool one_of_several) {
+            track_view(result, base, one_of_several ? uint32_t{kOneOfSeveral} : 0u);
+          }}),
      true);
 
 TangentSlot& slot_of(const Tensor& t) {
@@ -230,6 +235,19 @@ Tensor copy_for_backward(const Tensor& t) {
   return math::clone(t);
 }
 
+namespace {
+
+// The highest level below `limit` at which a slot has a tangent and that is seen: inside of vmap
+// those that were entered there. The others are handled outside, on values.
+uint64_t seen_level(const TangentSlot& slot, uint64_t limit) {
+  const uint64_t level = slot.highest_below(limit);
+  const batching::Level* batch = batching::current();
+  const uint64_t floor = std::max(batch ? batch->forward_floor : 0, functionalize::forward_floor());
+  return level <= floor ? 0 : level;
+}
+
+}  // namespace
+
 uint64_t level_of(const Tensor& t) {
   if (!has_tangent(t)) return 0;
   const AutogradMeta* meta = meta_of(t);
@@ -237,12 +255,36 @@ uint64_t level_of(const Tensor& t) {
     t.impl()->keys = t.impl()->keys - Key::kForward;  // its level has ended
     return 0;
   }
-  return meta->forward->highest_below(local.seen_below);
+  return seen_level(*meta->forward, local.seen_below);
+}
+
+namespace {
+
+// What a tensor of the innermost level is to the code outside; others are the same to both.
+Tensor outside_of_level(const Tensor& t) {
+  if (t.impl()->keys.has(Key::kFunctionalize)) return functionalize::unwrap(t);
+  const batching::Level* level = batching::active();
+  return level && batching::is_at(t, *level) ? batching::content_of(t) : t;
+}
+
+bool differentiated_farther_out(const Tensor& t) {
+  if (requires_grad(t) || has_tangent(t)) return true;
+  if (batching::is_batched(t)) return differentiated_farther_out(batching::content_of(t));
+  if (!t.impl()->keys.has(Key::kFunctionalize)) return false;
+  const Tensor value = functionalize::unwrap(t);  // itself where its level is farther out: perhaps
+  return value.is_same(t) || differentiated_farther_out(value);
+}
+
+}  // namespace
+
+bool differentiated_outside_of_level(const Tensor& t) {
+  if ((thread_modes.included & kLevelKeys).empty() || !t.defined()) return false;
+  return differentiated_farther_out(outside_of_level(t));
 }
 
 bool differentiated_below(const Tensor& t) {
   for (Tensor below = t; batching::is_batched(below);) {
-    below = batching::value_of(below);
+    below = batching::content_of(below);
     if (requires_grad(below) || has_tangent(below)) return true;
   }
   return false;
@@ -292,6 +334,7 @@ void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
     if (result.version() == result.impl()->view_version) return put(result, fitted, level);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);
+      batching::prepare_to_write(base_tangent);
       put(base, base_tangent, level);
     }
     const Tensor part = part_of(base_tangent, base, result);
@@ -316,8 +359,14 @@ void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t
 void clear_tangents(const Tensor& written) {
   for (uint64_t level = level_of(written); level != 0;) {
     set_tangent(written, Tensor(), level);
-    level = meta_of(written)->forward->highest_below(level);
+    level = seen_level(*meta_of(written)->forward, level);
   }
+}
+
+Tensor lift(const Tensor& t) {
+  if (batching::active()) return batching::lift(t);
+  const KeySet active = thread_modes.included - thread_modes.excluded;
+  return active.has(Key::kFunctionalize) && t.defined() ? functionalize::lift(t) : t;
 }
 
 Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
@@ -339,8 +388,8 @@ Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
            "Expected tangent to have the same dtype as primal, but got {} and {}", given.dtype(),
            t.dtype());
   const BelowLevel values_only(level);
-  Tensor dual = math::view(t);
-  put(dual, with_layout_of(given, t), level);
+  Tensor dual = math::view(lift(t));
+  put(dual, with_layout_of(batching::lift_to_write(given), t), level);
   return dual;
 }
 

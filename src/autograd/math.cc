@@ -124,7 +124,7 @@ Tensor alias(const Tensor& t) {
   impl->wrapped_number = from.wrapped_number;
   impl->own_version = from.own_version;
   impl->inference = false;
-  impl->keys = impl->keys & kDeviceKeys;
+  impl->keys = from.keys & (kDeviceKeys | Key::kFunctionalize);
   return Tensor(std::move(impl));
 }
 

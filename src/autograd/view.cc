@@ -3,6 +3,7 @@
 #include "autograd/math.h"
 #include "autograd/record.h"
 #include "core/layout.h"
+#include "ops/batching/level.h"
 
 namespace taeda::autograd {
 namespace {
@@ -17,6 +18,7 @@ class GradientBuffer {
     const bool empty = checked_numel(base.sizes) == 0;
     const int64_t length = empty ? 0 : (last + 2) / 2 * 2;  // even: pairs may be complex numbers
     memory_ = math::zeros(IntSpan({length}), base.dtype, device);
+    batching::prepare_to_write(memory_);
     whole_ = math::as_strided(memory_, base.sizes, base.strides, 0);
   }
   const Tensor& whole() const { return whole_; }

@@ -10,4 +10,7 @@ namespace taeda {
 // NotImplementedError for meta tensors, which have no elements.
 Tensor host_copy(const Tensor& t);
 
+// What a tensor that stands for another (Key::kFunctionalize) stands for now; set by its owner.
+extern Tensor (*functional_value)(const Tensor& t);
+
 }  // namespace taeda

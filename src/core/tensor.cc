@@ -2,6 +2,7 @@
 
 #include "core/device_memory.h"
 #include "core/element.h"
+#include "core/host_copy.h"
 #include "core/layout.h"
 
 namespace taeda {
@@ -67,6 +68,7 @@ Scalar Tensor::item_scalar() const {
            "data-dependent control flow. We don't support vmap over that: samples of one batch "
            "cannot go different ways. Please try to rewrite what you're doing with other "
            "operations (torch.where).");
+  if (impl_->keys.has(Key::kFunctionalize)) return functional_value(*this).item_scalar();
   const void* data = impl_->data();
   alignas(16) char on_host[16];
   if (!device().is_cpu()) [[unlikely]] {

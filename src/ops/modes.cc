@@ -6,6 +6,7 @@
 #include "ops/autocast.h"
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
+#include "ops/functionalize/memory.h"
 
 namespace taeda::dispatch {
 namespace {
@@ -57,6 +58,7 @@ void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)
 BoxedHandler handler(Key key) {
   if (key == Key::kAutocast) return autocast::handle;
   if (key == Key::kBatched) return batching::handle;
+  if (key == Key::kFunctionalize) return functionalize::handle;
   return handlers[static_cast<int>(key)].load(std::memory_order_acquire);
 }
 

@@ -421,17 +421,27 @@ Tensor on_device(const Tensor& x, Device device) {
 }
 
 Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
+  const ExcludeKeys memory((KeySet(Key::kFunctionalize)));
   TensorOptions options(dtype);
   options.device = device;
   return op::empty(sizes, options, std::nullopt);
 }
+
+namespace {
+// Of new values, what a function that is functionalized may write.
+Tensor writable(const Tensor& t) {
+  const KeySet active = thread_modes.included - thread_modes.excluded;
+  return active.has(Key::kFunctionalize) ? op::clone(t, std::nullopt) : t;
+}
+}  // namespace
 
 Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
   if (is_tensor(data)) {
     Tensor copy = op::clone(op::detach(tensor_of(data)), std::nullopt);
     return to_place(copy, dtype, device);
   }
-  if (is_numpy_array(data)) return to_place(tensor_from_buffer(data, /*copy=*/true), dtype, device);
+  if (is_numpy_array(data))
+    return writable(to_place(tensor_from_buffer(data, /*copy=*/true), dtype, device));
   if (is_text(data))
     raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(data));
   const DimVector sizes = infer_sizes(data);
@@ -452,7 +462,7 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
     uint8_t unused = 0;
     Filler<uint8_t>(sizes, &unused).fill(data);
   }
-  return to_place(result, {}, device);
+  return writable(to_place(result, {}, device));
 }
 
 void add_construction_slots(TypeSlots& slots) { slots.push_back(type_slot(Py_tp_new, tensor_new)); }

@@ -9,6 +9,7 @@
 #include "python/tensor_object.h"
 #include "python/torch_dispatch.h"
 #include "python/torch_function.h"
+#include "python/transforms.h"
 
 namespace taeda::python {
 namespace {
@@ -141,6 +142,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_torch_dispatch(module.get());
   add_profile(module.get());
   add_vmap(module.get());
+  add_transforms(module.get());
   add_handover(module.get());
   taeda::set_interrupt_hook(look_for_signals);
   made = new_ref(module.get());

@@ -1,4 +1,5 @@
 // What torch.func.vmap is made of: levels, and the tensors that hide a batch dimension.
+#include "autograd/differentiated.h"
 #include "autograd/forward.h"
 #include "op/movedim.h"
 #include "ops/batching/rules.h"
@@ -54,7 +55,7 @@ PyObject* leave(PyObject*, PyObject*) {
 }
 
 PyObject* depth(PyObject*, PyObject*) {
-  return PyLong_FromLongLong(batching::current() ? batching::current()->depth : 0);
+  return PyLong_FromLongLong(batching::active() ? batching::active()->depth : 0);
 }
 
 const char* name_of(Randomness randomness) {
@@ -99,15 +100,30 @@ PyObject* remove_batch_dim(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _batch_value(tensor, depth) -> what it stands for at that level, the batch in front; None where
-// it has none
+// _lift(tensor) -> a tensor of the innermost level of vmap or functionalize for one of the code
+// outside; other tensors as they are
+PyObject* lift(PyObject*, PyObject* object) {
+  TD_PYTHON_TRY
+  const Tensor t = tensor_or_none(object, "_lift");
+  Tensor lifted = autograd::lift(t);
+  return lifted.is_same(t) ? new_ref(object) : wrap(std::move(lifted));
+  TD_PYTHON_CATCH(nullptr)
+}
+
+// _batch_value(tensor, depth) -> (what it stands for outside of that level, where its batch lies
+// there); None where all samples share it
 PyObject* batch_value(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
   PyObject* object;
   long long at;
   if (!PyArg_ParseTuple(args, "OL:_batch_value", &object, &at)) return nullptr;
-  const Tensor value = batching::value_at(tensor_or_none(object, "_batch_value"), level_at(at));
-  return value.defined() ? wrap(value) : new_ref(Py_None);
+  const Tensor t = tensor_or_none(object, "_batch_value");
+  const Level& level = level_at(at);
+  if (!batching::is_at(t, level)) return Py_BuildValue("(OO)", object, Py_None);
+  const PyRef content = PyRef::check(wrap(batching::content_of(t)));
+  const bool shared = batching::shared_at(t, level).defined();
+  return shared ? Py_BuildValue("(OO)", content.get(), Py_None)
+                : Py_BuildValue("(Oi)", content.get(), 0);
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -121,11 +137,12 @@ PyObject* batch_level(PyObject*, PyObject* object) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _is_differentiated_below(tensor) -> whether what a batched tensor stands for requires grad
+// _is_differentiated_below(tensor) -> whether what a tensor of a level is outside of that requires
+// grad or carries a tangent
 PyObject* is_differentiated_below(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
-  return PyBool_FromLong(
-      autograd::differentiated_outside(tensor_or_none(object, "_is_differentiated_below")));
+  return PyBool_FromLong(autograd::differentiated_outside_of_level(
+      tensor_or_none(object, "_is_differentiated_below")));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -159,6 +176,7 @@ PyObject* exclude_autograd(PyObject*, PyObject* value) {
   const bool before = thread_modes.excluded.has(Key::kAutograd);
   thread_modes.excluded =
       on ? thread_modes.excluded | Key::kAutograd : thread_modes.excluded - Key::kAutograd;
+  if (batching::current()) batching::current()->records = !on;
   return PyBool_FromLong(before);
 }
 
@@ -170,6 +188,7 @@ PyMethodDef functions[] = {
     {"_call_outside", call_outside, METH_VARARGS, nullptr},
     {"_add_batch_dim", add_batch_dim, METH_VARARGS, nullptr},
     {"_remove_batch_dim", remove_batch_dim, METH_VARARGS, nullptr},
+    {"_lift", lift, METH_O, nullptr},
     {"_batch_value", batch_value, METH_VARARGS, nullptr},
     {"_batch_level", batch_level, METH_O, nullptr},
     {"_is_differentiated_below", is_differentiated_below, METH_O, nullptr},

@@ -1,6 +1,6 @@
 """Every operator of the table that has samples, under vmap against a loop over the samples of a
-batch: with the batch in all tensors, or in the first or the last alone. Other dimensions, nesting and
-derivatives are those of tests/func/test_vmap.py."""
+batch: with the batch in all tensors, or in the first or the last alone. Other dimensions, nesting
+and derivatives are those of tests/func/test_vmap.py."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
 def _prepare(inputs: tuple, create_graph: bool) -> tuple:
     """Inputs that can be differentiated, and apart from the caller's graph unless it wants one.
 
-    Tangents of a forward-mode level outside stay."""
+    Tangents of a forward-mode level outside stay. In vmap they are the level's own."""
+    inputs = tuple(_C._lift(x) for x in inputs)
     if create_graph:
         return tuple(
             x.view_as(x) if x.requires_grad else _C._fresh_leaf(x).requires_grad_() for x in inputs
@@ -199,6 +200,26 @@ def _jacobian_by_columns(func: Callable, inputs: Any) -> Any:
     return result if many_out else result[0]
 
 
+def _jacobian_by_vmap(func: Callable, inputs: Any, create_graph: bool, strategy: str) -> Any:
+    from taeda.func import jacfwd, jacrev
+
+    many, xs = _tuple(inputs, "inputs", "jacobian")
+    many_out = False
+
+    def on_tuples(*xs: Tensor) -> tuple:
+        nonlocal many_out
+        many_out, ys = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        return ys
+
+    by = jacrev if strategy == "reverse-mode" else jacfwd
+    with recording():
+        xs = _prepare(xs, True) if create_graph else tuple(_C._cut_history(x) for x in xs)
+        rows = by(on_tuples, argnums=tuple(range(len(xs))))(*xs)
+    rows = _finish(rows, create_graph)
+    result = rows if many else tuple(row[0] for row in rows)
+    return result if many_out else result[0]
+
+
 def jacobian(
     func: Callable,
     inputs: Any,
@@ -210,8 +231,8 @@ def jacobian(
     """The Jacobian of ``func`` at ``inputs``: entry [i][j] has output i's shape followed by "
     "input j's.
 
-    ``vectorize`` is accepted and changes nothing. ``strategy="forward-mode"`` takes one pass for
-    each element of the inputs instead of one for each element of the outputs.
+    ``strategy="forward-mode"`` takes one pass for each element of the inputs instead of one for
+    each element of the outputs. With ``vectorize`` all passes are one, by vmap.
 
     >>> from taeda.autograd.functional import jacobian
     >>> jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
@@ -220,12 +241,19 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    if strategy == "forward-mode" and create_graph:
+        raise NotImplementedError(
+            "torch.autograd.functional.jacobian: `create_graph=True` and "
+            '`strategy="forward-mode"` are not supported together (yet).'
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
+        )
+    if vectorize:
+        return _jacobian_by_vmap(func, inputs, create_graph, strategy)
     if strategy == "forward-mode":
-        if create_graph:
-            raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and "
-                '`strategy="forward-mode"` are not supported together (yet).'
-            )
         return _jacobian_by_columns(func, inputs)
     with recording():
         many, xs = _tuple(inputs, "inputs", "jacobian")

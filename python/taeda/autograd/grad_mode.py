@@ -173,9 +173,22 @@ class inference_mode(_Mode):
         _C._exit_inference_mode(self._saved)
 
 
-def recording() -> _Mode:
-    """A block whose operators are recorded, also inside ``no_grad`` and ``inference_mode``."""
-    return inference_mode(False) if is_inference_mode_enabled() else enable_grad()
+@contextmanager
+def differentiating() -> Iterator[None]:
+    """A block that records where the mode says so, although vmap outside has switched that off."""
+    excluded = _C._exclude_autograd(is_inference_mode_enabled())
+    try:
+        yield
+    finally:
+        _C._exclude_autograd(excluded)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """A block whose operators are recorded, also inside ``no_grad``, ``inference_mode``, vmap."""
+    with inference_mode(False) if is_inference_mode_enabled() else enable_grad():
+        with differentiating():
+            yield
 
 
 @contextmanager

@@ -1,19 +1,20 @@
-"""Functions of functions: derivatives, and calling a module with other parameters."""
+"""Functions of functions: derivatives, batches, and calling a module with other parameters."""
 
 from __future__ import annotations
 
-from typing import Any
+from taeda import _C, Tensor
 
-import taeda
-from taeda import Tensor
-from taeda.nn.modules.module import Module
-from taeda.nn.utils.stateless import functional_call
-
-from ._transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ._forward import jvp, linearize
+from ._functionalize import functionalize
+from ._jacobians import hessian, jacfwd, jacrev
+from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._reverse import grad, grad_and_value, vjp
 from ._vmap import vmap
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -21,28 +22,21 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
 
 
-def stack_module_state(models: list[Module]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Parameters and buffers of equal models, each stacked along a new first dimension."""
-    if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    if any(m.training != models[0].training for m in models):
-        raise RuntimeError(
-            "stack_module_state: Expected all models to have the same training/eval mode."
-        )
-    if any(type(m) is not type(models[0]) for m in models):
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    params = {}
-    for name, first in models[0].named_parameters():
-        stacked = taeda.stack([m.get_parameter(name).detach() for m in models])
-        params[name] = stacked.requires_grad_(first.requires_grad)
-    buffers = {
-        name: taeda.stack([m.get_buffer(name) for m in models])
-        for name, _ in models[0].named_buffers()
-    }
-    return params, buffers
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a tensor inside of vmap stands for: the tensor of all samples, the samples first.
+
+    For looking at values while debugging; nothing computed from it belongs to the transform. With
+    ``recurse``, through all levels. Other tensors come back as they are.
+    """
+    while (depth := _C._batch_level(tensor)) > 0:
+        tensor = _C._batch_value(tensor, depth)[0]
+        if not recurse:
+            break
+    return tensor

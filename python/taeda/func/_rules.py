@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import taeda
 from taeda import _C, Tensor
 from taeda.autograd.function import Function
-from taeda.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from taeda.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from ._vmap import broadcast_dims, level
 
@@ -28,18 +28,11 @@ def depth_of(tree: Any) -> int:
     return max((_C._batch_level(x) for x in tree_leaves(tree) if isinstance(x, Tensor)), default=0)
 
 
-def _value(x: Any, depth: int) -> Any:
-    """What a tensor stands for at a level; None where it has no batch there."""
-    return _C._batch_value(x, depth) if isinstance(x, Tensor) else None
-
-
 def _opened(tree: Any, depth: int) -> tuple[Any, Any]:
-    """The tree with the values of its batched tensors, and a tree of where their batches lie."""
+    """The tree as the code outside of a level has it, and a tree of where its batches lie."""
     leaves, spec = tree_flatten(tree)
-    values = [_value(x, depth) for x in leaves]
-    opened = [x if v is None else v for x, v in zip(leaves, values)]
-    dims = [None if v is None else 0 for v in values]
-    return tree_unflatten(opened, spec), tree_unflatten(dims, spec)
+    pairs = [_C._batch_value(x, depth) if isinstance(x, Tensor) else (x, None) for x in leaves]
+    return tree_unflatten([x for x, _ in pairs], spec), tree_unflatten([d for _, d in pairs], spec)
 
 
 def _closed(tree: Any, dims: Any, depth: int) -> Any:
@@ -60,6 +53,11 @@ def call_rule(rule: Callable, depth: int, args: tuple, kwargs: dict, recording: 
         depth, recording, lambda: rule(info, dims, *values, **options)
     )
     return _closed(outputs, out_dims, depth)
+
+
+def _shares_all(args: tuple, depth: int) -> bool:
+    """Whether the samples of a level share every argument."""
+    return all(d is None for d in tree_leaves(_opened(args, depth)[1]))
 
 
 # --- operators ---
@@ -94,11 +92,19 @@ class _Below:
         self._recording = taeda.is_grad_enabled()
 
     def forward(self, *args: Any) -> Any:
-        return call_rule(_rule_of(self._cls), self._depth, args, {}, self._recording)
+        cls, rule = self._cls, _rule_of(self._cls)
+        if _shares_all(args, self._depth):
+            rule = lambda info, in_dims, *args: (cls.apply(*args), None)  # noqa: E731
+        outputs = call_rule(rule, self._depth, args, {}, self._recording)
+        return tree_map(lambda y: _C._lift(y) if isinstance(y, Tensor) else y, outputs)
 
 
 def apply_function(cls: type[Function], args: tuple) -> Any:
-    """``cls.apply(*args)`` where an argument is batched."""
+    """``cls.apply(*args)`` inside vmap."""
+    depth, innermost = depth_of(args), _C._vmap_level()
+    if depth < innermost:  # no argument belongs to the innermost level
+        recording = taeda.is_grad_enabled()
+        return _C._call_outside(innermost, recording, lambda: cls.apply(*args))
     has_rule = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and has_rule:
         raise RuntimeError(
@@ -117,7 +123,7 @@ def apply_function(cls: type[Function], args: tuple) -> Any:
             "Function must override the setup_context staticmethod, and its forward takes the "
             "arguments only."
         )
-    below = _Below(cls, depth_of(args))
+    below = _Below(cls, depth)
     if any(isinstance(x, Tensor) and (x.requires_grad or _C._tangents(x)) for x in args):
         return _C._apply_function(below, cls._backward_cls(), args)
     return below.forward(*args)
@@ -236,13 +242,11 @@ class _Generated:
         )
 
     def _for_input(self, grad: Any, grad_dim: int | None, in_dim: int | None) -> Any:
-        """The gradient of an argument: that of one which all samples share is their sum."""
-        if not isinstance(grad, Tensor):
+        """The gradient of an argument: that of one which all samples share is their sum. Without a
+        batch it belongs to results that the samples share too."""
+        if not isinstance(grad, Tensor) or (grad_dim is None) == (in_dim is None):
             return grad
-        if grad_dim is None:
-            size = self.info.batch_size
-            return grad * size if in_dim is None else grad.expand(size, *grad.shape)
-        return grad.sum(0) if in_dim is None else grad
+        return grad.sum(0) if in_dim is None else grad.expand(self.info.batch_size, *grad.shape)
 
     def jvp(self, ctx: Any, *tangents: Any) -> Any:
         dims = tuple(None if t is None else d for t, d in zip(tangents, self.in_dims))

@@ -195,12 +195,15 @@ class _Call:
 
     def _result(self, y: Any, dim: int | None, depth: int) -> Any:
         if dim is None:
-            if isinstance(y, Tensor) and _C._batch_level(y) == depth:
+            if not isinstance(y, Tensor):
+                return y
+            value, batch = _C._batch_value(y, depth)
+            if batch is not None:
                 raise ValueError(
                     f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when "
                     "out_dim is None"
                 )
-            return y
+            return value
         if not isinstance(y, Tensor):
             raise ValueError(
                 f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type "

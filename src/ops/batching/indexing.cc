@@ -49,7 +49,7 @@ Selection::Selection(const Call& call, const TensorList& given, int64_t self_dim
   for (const Tensor& index : given) {
     const bool mask =
         index.defined() && (index.dtype() == DType::kBool || index.dtype() == DType::kUInt8);
-    if (mask && value_at(index, call.level).defined()) refuse(const_cast<Call&>(call));
+    if (mask && is_at(index, call.level)) refuse(const_cast<Call&>(call));
     if (mask)
       append_mask(index, indices);
     else
@@ -58,7 +58,7 @@ Selection::Selection(const Call& call, const TensorList& given, int64_t self_dim
   size_t first = indices.size(), last = 0, count = 0;
   for (size_t i = 0; i < indices.size(); i++) {
     if (!indices[i].defined()) continue;
-    batched |= value_at(indices[i], call.level).defined();
+    batched |= is_at(indices[i], call.level);
     ndim = std::max(ndim, indices[i].dim());
     first = std::min(first, i);
     last = i;

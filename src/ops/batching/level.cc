@@ -1,5 +1,7 @@
 #include "ops/batching/level.h"
 
+#include <utility>
+
 #include "base/handover.h"
 #include "op/clone.h"
 #include "op/expand.h"
@@ -14,13 +16,19 @@ thread_local Level* innermost =
 void set_innermost(Level* level) { innermost = level; }
 const CarriedValue<current, set_innermost> carried_level;
 
-TangentLimit tangent_limit{[] { return uint64_t{0}; }, [](uint64_t) {}};
+Differentiation installed;
 
 const Wrapped& wrapped(const Tensor& t) { return static_cast<Wrapped&>(*t.impl()->wrapped); }
 
-void hold(const Tensor& batched, const Tensor& value, Level& level) {
+const Tensor& content(const Tensor& t) {
+  const Wrapped& held = wrapped(t);
+  return held.shared.defined() ? held.shared : held.value;
+}
+
+void hold(const Tensor& batched, const Tensor& value, Level& level, const Tensor& shared = {}) {
   auto held = make_ref<Wrapped>();
   held->value = value;
+  held->shared = shared;
   held->level = Ref<Level>(&level);
   TensorImpl& impl = *batched.impl();
   impl.keys = impl.keys | Key::kBatched;
@@ -32,17 +40,23 @@ Ref<Storage> no_memory(Device device) {
   return Storage::wrap(nullptr, 0, device, nullptr, nullptr);
 }
 
-Tensor with_storage(const Tensor& value, Level& level, Ref<Storage> storage) {
-  const Tensor batched(make_ref<TensorImpl>(std::move(storage), value.dtype(), value.device()));
-  hold(batched, value, level);
+Tensor with_storage(const Tensor& value, const Tensor& shared, Level& level, Ref<Storage> storage) {
+  const Tensor& like = shared.defined() ? shared : value;
+  const Tensor batched(make_ref<TensorImpl>(std::move(storage), like.dtype(), like.device()));
+  hold(batched, value, level, shared);
   return batched;
 }
 
 }  // namespace
 
-void set_tangent_limit(TangentLimit limit) { tangent_limit = limit; }
+void set_differentiation(const Differentiation& functions) { installed = functions; }
+const Differentiation& differentiation() { return installed; }
 
 Level* current() { return innermost; }
+Level* exchange_current(Level* level) { return std::exchange(innermost, level); }
+Level* active() {
+  return (thread_modes.included - thread_modes.excluded).has(Key::kBatched) ? innermost : nullptr;
+}
 
 Level& enter(int64_t size, Randomness randomness) {
   auto level = make_ref<Level>();
@@ -51,7 +65,8 @@ Level& enter(int64_t size, Randomness randomness) {
   level->outer = Ref<Level>(innermost);
   level->outside = thread_modes;
   level->randomness = randomness;
-  level->tangents = tangent_limit.get();
+  level->tangents = installed.tangent_limit();
+  level->forward_floor = installed.newest_forward_level();
   thread_modes.excluded = (thread_modes.excluded | Key::kAutograd) - Key::kBatched;
   thread_modes.included = thread_modes.included | Key::kBatched;
   innermost = level.detach();
@@ -76,19 +91,60 @@ Level& level_of(const Tensor& t) {
   return *wrapped(t).level;
 }
 
-const Tensor& value_of(const Tensor& t) {
+const Tensor& content_of(const Tensor& t) {
   static_cast<void>(level_of(t));
-  return wrapped(t).value;
+  return content(t);
+}
+
+bool is_at(const Tensor& t, const Level& level) {
+  return is_batched(t) && wrapped(t).level.get() == &level;
 }
 
 Tensor value_at(const Tensor& t, const Level& level) {
-  return is_batched(t) && wrapped(t).level.get() == &level ? wrapped(t).value : Tensor();
+  if (!is_at(t, level)) return {};
+  const Wrapped& held = wrapped(t);
+  if (!held.shared.defined()) return held.value;
+  const Outside outside(level);
+  return expand_batch(held.shared, level.size);
 }
 
 Tensor wrap(const Tensor& value, Level& level) {
   TD_CHECK(value.dim() > 0 && value.size(0) == level.size,
            "vmap: expected a batch of {} in front, got sizes {}", level.size, value.sizes());
-  return with_storage(value, level, no_memory(value.device()));
+  return with_storage(value, {}, level, no_memory(value.device()));
+}
+
+Tensor wrap_shared(const Tensor& plain, Level& level) {
+  Tensor lifted = with_storage({}, plain, level, no_memory(plain.device()));
+  lifted.impl()->wrapped_number = plain.impl()->wrapped_number;
+  return lifted;
+}
+
+Tensor shared_at(const Tensor& t, const Level& level) {
+  return is_at(t, level) ? wrapped(t).shared : Tensor();
+}
+
+Tensor lift(const Tensor& t) {
+  Level* const level = active();
+  if (!level || !t.defined() || is_at(t, *level)) return t;
+  return wrap_shared(t, *level);
+}
+
+namespace {
+
+// Outside of a level: a value for it in which each sample has a copy of `t`, in all levels around
+// too, since what is written may belong to any of them.
+Tensor own_batch(const Tensor& t, const Level& level) {
+  return lift_to_write(op::clone(expand_batch(t, level.size), std::nullopt));
+}
+
+}  // namespace
+
+Tensor lift_to_write(const Tensor& t) {
+  Level* const level = active();
+  if (!level || !t.defined() || is_at(t, *level)) return t;
+  const Outside outside(*level);
+  return wrap(own_batch(t, *level), *level);
 }
 
 Tensor expand_batch(const Tensor& plain, int64_t size) {
@@ -99,12 +155,19 @@ Tensor expand_batch(const Tensor& plain, int64_t size) {
 
 bool take_on_batch(const Tensor& t, Level& level) {
   TensorImpl& impl = *t.impl();
+  if (const Tensor shared = shared_at(t, level); shared.defined()) {
+    // Its memory is known to `shared` alone.
+    if (impl.storage->use_count() != 1 || shared.storage()->use_count() != 1) return false;
+    const Outside outside(level);
+    hold(t, own_batch(shared, level), level);
+    return true;
+  }
   if (impl.python_object() || impl.autograd || impl.view_base || impl.storage->use_count() != 1)
     return false;
   Tensor value;
   {
     const Outside outside(level);
-    value = op::clone(expand_batch(t, level.size), std::nullopt);
+    value = own_batch(t, level);
   }
   impl.storage = no_memory(t.device());
   impl.own_version = nullptr;
@@ -114,26 +177,27 @@ bool take_on_batch(const Tensor& t, Level& level) {
 
 Tensor all_samples(const Tensor& t) {
   Tensor plain = t;
-  while (is_batched(plain)) plain = value_of(plain);
+  while (is_batched(plain)) plain = content_of(plain);
   return plain;
 }
 
 void refresh_layout(const Tensor& batched) {
-  const TensorImpl& value = *wrapped(batched).value.impl();
-  const size_t ndim = value.sizes.size() - 1;
-  batched.impl()->set_layout(IntSpan(value.sizes).slice(1, ndim),
-                             IntSpan(value.strides).slice(1, ndim), value.offset);
+  const TensorImpl& from = *content(batched).impl();
+  const size_t front = wrapped(batched).shared.defined() ? 0 : 1, ndim = from.sizes.size() - front;
+  batched.impl()->set_layout(IntSpan(from.sizes).slice(front, ndim),
+                             IntSpan(from.strides).slice(front, ndim), from.offset);
 }
 
 Tensor alias(const Tensor& batched) {
-  Tensor other = with_storage(wrapped(batched).value, *wrapped(batched).level, batched.storage());
+  const Wrapped& from = wrapped(batched);
+  Tensor other = with_storage(from.value, from.shared, *from.level, batched.storage());
   other.impl()->own_version = batched.impl()->own_version;
   return other;
 }
 
 Outside::Outside(const Level& level)
-    : modes_(thread_modes), tangents_(tangent_limit.get()), current_(innermost) {
-  tangent_limit.set(level.tangents);
+    : modes_(thread_modes), tangents_(installed.tangent_limit()), current_(innermost) {
+  installed.set_tangent_limit(level.tangents);
   // Conversions and tracing have seen the call as the function made it.
   const KeySet handled = KeySet(Key::kTrace) | Key::kAutocast;
   thread_modes.excluded = level.outside.excluded | handled;
@@ -143,7 +207,7 @@ Outside::Outside(const Level& level)
 }
 Outside::~Outside() {
   thread_modes = modes_;
-  tangent_limit.set(tangents_);
+  installed.set_tangent_limit(tangents_);
   innermost = current_;
 }
 

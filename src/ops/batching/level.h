@@ -3,6 +3,10 @@
 // A batched tensor stands for another, its *value*, whose dimension 0 is the batch: its sizes,
 // strides and offset are those of one sample, it has no memory of its own (data() raises), and
 // operators on it reach the handler in handler.cc. A value may itself be batched, at a lower level.
+//
+// The history and the tangents of a batched tensor are those of transforms between its level and
+// the next one inside; an operator without an argument of the innermost level runs outside of it.
+//
 // Views of a batched tensor share its (empty) storage, so that versions and questions about shared
 // memory work as for others.
 //
@@ -25,25 +29,37 @@ struct Level final : RefCounted {
   ThreadModes outside;  // of the thread when it entered
   Randomness randomness;
   bool ended = false;
-  uint64_t tangents = 0;  // which levels of forward mode were seen then
+  bool records = false;        // a transform inside is at work: kAutograd is not excluded
+  uint64_t tangents = 0;       // which levels of forward mode were seen when it was entered
+  uint64_t forward_floor = 0;  // those up to this one are of the code outside
 };
 
-// Forward mode's state of the thread, which autograd, a layer above, puts in: what is computed
-// outside of a level sees the tangents that were seen there.
-struct TangentLimit {
-  uint64_t (*get)();
-  void (*set)(uint64_t limit);
+// What autograd, a layer above, puts in.
+struct Differentiation {
+  // Forward mode's state of the thread: what is computed outside of a level of vmap sees the
+  // tangents that were seen there.
+  uint64_t (*tangent_limit)();
+  void (*set_tangent_limit)(uint64_t limit);
+  uint64_t (*newest_forward_level)();
+  // Makes `result` a view whose writes reach the history and tangents of `base`.
+  void (*track_view)(const Tensor& result, const Tensor& base, bool one_of_several);
 };
-void set_tangent_limit(TangentLimit limit);
+void set_differentiation(const Differentiation& functions);
+const Differentiation& differentiation();
 
 // The innermost level of the calling thread; null outside of vmap.
 Level* current();
+// The same; null too where functionalize, inside of it, is at work, whose tensors are no batches.
+Level* active();
+// Makes a level of the calling thread the innermost one for a while, and gives back which it was.
+Level* exchange_current(Level* level);
 // Starts a level of the calling thread and ends it: strictly nested.
 Level& enter(int64_t size, Randomness randomness);
 void leave();
 
 struct Wrapped final : RefCounted {
-  Tensor value;
+  Tensor value;   // the batch in front; undefined where there is
+  Tensor shared;  // the one tensor that all samples are
   Ref<Level> level;
 };
 
@@ -52,7 +68,9 @@ inline bool is_batched(const Tensor& t) { return t.defined() && t.impl()->keys.h
 bool has_ended(const Tensor& t);
 // Of a batched tensor. RuntimeError where its vmap has ended.
 Level& level_of(const Tensor& t);
-const Tensor& value_of(const Tensor& t);
+// What it is made of: its value, or the tensor that all samples share.
+const Tensor& content_of(const Tensor& t);
+bool is_at(const Tensor& t, const Level& level);
 // The value where `t` is batched at this level; undefined otherwise.
 Tensor value_at(const Tensor& t, const Level& level);
 
@@ -61,10 +79,24 @@ Tensor expand_batch(const Tensor& plain, int64_t size);
 
 // The tensor that hides dimension 0 of `value`.
 Tensor wrap(const Tensor& value, Level& level);
+// A tensor of the level for `plain`, which all samples share: with a history and tangents of its
+// own, apart from those of `plain`.
+Tensor wrap_shared(const Tensor& plain, Level& level);
+// What all samples of `t` share at this level; undefined otherwise.
+Tensor shared_at(const Tensor& t, const Level& level);
+// `t` as a tensor of the innermost level: where it belongs to code outside, a shared one. A
+// transform inside of vmap differentiates by such a tensor. Outside of vmap, `t` itself.
+Tensor lift(const Tensor& t);
+// The same for what is written: where it is lifted, each sample has a copy.
+Tensor lift_to_write(const Tensor& t);
 // Gives a plain tensor a batch of its own, each sample with a copy of what it holds, where nobody
 // can tell: only C++ code that is running knows the tensor, and no other looks into its memory
 // (what a composite or a formula made to write into). False where that is not so.
 bool take_on_batch(const Tensor& t, Level& level);
+// The same inside of vmap for what will be written by batched tensors, maybe through views.
+inline void prepare_to_write(const Tensor& fresh) {
+  if (Level* level = active()) take_on_batch(fresh, *level);
+}
 // `t`, or of a batched tensor what lies below all levels: for checks of all elements.
 Tensor all_samples(const Tensor& t);
 // Takes sizes, strides and offset from the value again, after it was written in place.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "op/empty.h"
 #include "op/movedim.h"
 #include "op/reshape.h"
 #include "op/select.h"
@@ -86,11 +87,38 @@ Tensor unfold_channels(const Tensor& folded, int64_t size) {
 
 // --- sample by sample ---
 
+namespace {
+
+Tensor empty_of(IntSpan sizes, const Tensor& like, Device device) {
+  TensorOptions options(like.dtype());
+  options.device = device;
+  return op::empty(sizes, options, std::nullopt);
+}
+
+// A batch of no samples: what the operator makes of tensors without elements says which sizes and
+// dtypes its results have.
+void by_no_samples(Call& call) {
+  Device device;
+  Stack results = call.stack;
+  {
+    const Outside outside(call.level);
+    each_tensor(call.stack, [&](const Tensor& t) { device = t.device(); });
+    for (Value& argument : results)
+      change_tensors(argument, [](const Tensor& t) {
+        return empty_of(t.sizes(), t, Device(DeviceType::kMeta));
+      });
+    call.op.call(results);
+    for (Value& result : results)
+      change_tensors(result,
+                     [&](const Tensor& t) { return empty_of(joined(0, t.sizes()), t, device); });
+  }
+  finish(call, results);
+}
+
+}  // namespace
+
 void by_samples(Call& call, const std::function<void()>& before_each) {
-  TD_CHECK(call.size() > 0,
-           "vmap: {} runs sample by sample, which a batch of no samples does not allow: the sizes "
-           "of its results are not known",
-           call.op.name());
+  if (call.size() == 0) return by_no_samples(call);
   std::vector<Stack> samples;
   {
     const Outside outside(call.level);

@@ -20,7 +20,7 @@ struct Call {
   const Tensor& tensor(size_t i) const { return stack[i].tensor(); }
   // The value of an argument that is batched at this level; undefined for others.
   Tensor value(size_t i) const { return value_at(tensor(i), level); }
-  bool has_batch(size_t i) const { return value(i).defined(); }
+  bool has_batch(size_t i) const { return is_at(tensor(i), level); }
   // The argument with the batch in front: where it has none, repeated without a copy.
   Tensor with_batch(size_t i) const;
   // The argument as the code outside of the level sees it.
@@ -69,7 +69,7 @@ void each_tensor(const Stack& stack, const Visit& visit) {
 }
 inline bool any_batched(const Stack& stack, const Level& level) {
   bool any = false;
-  each_tensor(stack, [&](const Tensor& t) { any |= value_at(t, level).defined(); });
+  each_tensor(stack, [&](const Tensor& t) { any |= is_at(t, level); });
   return any;
 }
 // `change(tensor)` in the place of every tensor.

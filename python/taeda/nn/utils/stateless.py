@@ -81,18 +81,28 @@ def _reparametrize_module(
 
 def functional_call(
     module: Module,
-    parameters_and_buffers: dict[str, Tensor] | Sequence[dict[str, Tensor]],
+    parameters_and_buffers: dict[str, Tensor],
     args: Any = None,
     kwargs: dict[str, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Calls ``module`` with the given tensors in the place of its own, by dotted name.
+    """The older name of ``torch.func.functional_call``."""
+    return _functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
 
-    In-place changes that the call makes to buffers go to the given tensors. With ``tie_weights``
-    a value for one name of a shared tensor is used for its other names.
-    """
+
+def _functional_call(
+    module: Module,
+    parameters_and_buffers: dict[str, Tensor] | Sequence[dict[str, Tensor]],
+    args: Any,
+    kwargs: dict[str, Any] | None,
+    *,
+    tie_weights: bool,
+    strict: bool,
+) -> Any:
     if isinstance(parameters_and_buffers, dict):
         values = parameters_and_buffers
     elif isinstance(parameters_and_buffers, (list, tuple)):
@@ -111,7 +121,7 @@ def functional_call(
             values = {**values, **part}
     else:
         raise ValueError(
-            "Expected parameters_and_buffers to be a dict, or a list/tuple of dicts, "
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
             f"but got {type(parameters_and_buffers)}"
         )
     if kwargs is None:

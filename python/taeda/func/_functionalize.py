@@ -1,0 +1,82 @@
+"""functionalize: a function without writes in place."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from taeda import _C, Tensor
+from taeda.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+__all__ = ["functionalize"]
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """``func`` without writes in place: each becomes an operator that makes a new tensor.
+
+    Arguments that ``func`` writes get their last values in the end, so the function that is
+    returned does what ``func`` does. With ``remove="mutations_and_views"`` views become copies
+    too. docs/notes/transforms.md says what operators become.
+
+    >>> import taeda as torch
+    >>> def double(x):
+    ...     y = x.clone()
+    ...     y[0].mul_(2)
+    ...     return y
+    >>> torch.func.functionalize(double)(torch.ones(2))
+    tensor([2., 1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. "
+            "Valid options are:\n     remove='mutations': in-place and out= operators become "
+            "operators that make new tensors.\n     remove='mutations_and_views': besides, views "
+            "become copies."
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = tree_flatten((args, kwargs))
+        _C._functionalize_enter(remove == "mutations_and_views")
+        try:
+            inner: dict[int, Tensor] = {}  # a tensor that is given twice stays one
+            for x in leaves:
+                if isinstance(x, Tensor) and id(x) not in inner:
+                    inner[id(x)] = _C._functionalize_wrap(x)
+            given = [inner[id(x)] if isinstance(x, Tensor) else x for x in leaves]
+            inner_args, inner_kwargs = tree_unflatten(given, spec)
+            result = tree_map(_current, func(*inner_args, **inner_kwargs))
+            written = [
+                (x, _C._functionalize_unwrap(y))
+                for x, y in zip(leaves, given)
+                if isinstance(x, Tensor) and _C._functionalize_is_written(y)
+            ]
+        finally:
+            _C._functionalize_exit()
+        for x, value in {id(x): (x, value) for x, value in written}.values():
+            _write_back(x, value)
+        return result
+
+    return wrapped
+
+
+def check_function(cls: type, args: tuple) -> None:
+    """RuntimeError for a custom Function in a level whose caller differentiates an argument: its
+    operators run unrecorded, and so would what they become."""
+    if any(isinstance(x, Tensor) and _C._is_differentiated_below(x) for x in args):
+        raise RuntimeError(
+            f"functionalize: {cls.__name__} is a custom Function of a tensor that is "
+            "differentiated outside of functionalize, which has no rule for it. Differentiate "
+            "inside: functionalize(grad(f)) instead of grad(functionalize(f))."
+        )
+
+
+def _current(x: Any) -> Any:
+    return _C._functionalize_unwrap(x) if isinstance(x, Tensor) else x
+
+
+def _write_back(x: Tensor, value: Tensor) -> None:
+    if x.shape != value.shape:
+        x.resize_(value.shape)
+    x.copy_(value)

@@ -1,0 +1,145 @@
+#include "ops/functionalize/memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/view_rules.h"
+
+namespace taeda::functionalize {
+namespace {
+
+// The order of dimensions in memory, outermost first.
+DimVector memory_order(IntSpan strides) {
+  DimVector order(strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
+}  // namespace
+
+int Memory::find(const Tensor& t) {
+  const Layout layout(t);
+  if (layout == whole_) return kWhole;
+  for (size_t i = 0; i < views_.size(); i++)
+    if (views_[i].layout == layout) return static_cast<int>(i);
+  static const Operator* const as_strided = find_operator("aten::as_strided");
+  add(t, kWhole, *as_strided, {});
+  return static_cast<int>(views_.size()) - 1;
+}
+
+void Memory::add(const Tensor& view, int parent, const Operator& op, Stack arguments) {
+  const Layout layout(view);
+  if (layout == whole_) return;
+  for (const KnownView& known : views_)
+    if (known.layout == layout) return;
+  views_.push_back({layout, parent, &op, std::move(arguments), Tensor(), 0, false});
+}
+
+Tensor Memory::strided(const KnownView& view, const Tensor* written) {
+  TD_CHECK_IMPLEMENTED(view.layout.dtype == whole_.dtype,
+                       "functionalize: a view by strides of another dtype");
+  const DimVector order = memory_order(whole_.strides);
+  const bool sorted = std::is_sorted(order.begin(), order.end());
+  Tensor rows = sorted ? value_ : show("aten::permute", "", {value_, IntSpan(order)}, copies());
+  if (!rows.is_contiguous()) rows = call("aten::clone", "", {rows, MemoryFormat::kContiguous});
+  if (!written)
+    return show("aten::as_strided", "",
+                {rows, IntSpan(view.layout.sizes), IntSpan(view.layout.strides),
+                 view.layout.offset + rows.storage_offset()},
+                copies());
+  const Tensor filled = call("aten::as_strided_scatter", "",
+                             {rows, *written, IntSpan(view.layout.sizes),
+                              IntSpan(view.layout.strides), view.layout.offset});
+  if (sorted) return filled;
+  return show("aten::permute", "", {filled, IntSpan(rules::inverse_permutation(order))}, copies());
+}
+
+Tensor Memory::value(int i) {
+  if (i == kWhole) return value_;
+  KnownView& view = views_[static_cast<size_t>(i)];
+  const bool recording = thread_modes.grad_enabled;
+  if (view.value.defined() && view.generation == generation_ && (view.recorded || !recording))
+    return view.value;
+  Tensor made;
+  if (view.arguments.empty()) {
+    made = strided(view, nullptr);
+  } else {
+    const Tensor parent = value(view.parent);
+    if (view.op->name() == "aten::view" && view.op->overload().empty()) {
+      made = viewed(parent, views_[static_cast<size_t>(i)].layout.sizes, copies());
+    } else {
+      Stack stack = view.arguments;
+      stack[0] = parent;
+      made = show(*view.op, std::move(stack), copies());
+    }
+  }
+  KnownView& kept = views_[static_cast<size_t>(i)];
+  kept.value = made;
+  kept.generation = generation_;
+  kept.recorded = recording;
+  return made;
+}
+
+// The parent's value when the view's is `value`.
+Tensor Memory::inverse(const KnownView& view, const Tensor& parent, const Tensor& value) {
+  const std::string_view name = view.op->name();
+  const Stack& a = view.arguments;
+  if (a.empty() || name == "aten::as_strided") return strided(view, &value);
+  if (name == "aten::view" && view.op->overload() == "dtype")
+    return show("aten::view", "dtype", {value, parent.dtype()}, copies());
+  if (name == "aten::view" || name == "aten::squeeze" || name == "aten::unsqueeze")
+    return viewed(value, parent.sizes(), copies());
+  if (name == "aten::transpose")
+    return show("aten::transpose", "int", {value, a[1], a[2]}, copies());
+  if (name == "aten::permute")
+    return show("aten::permute", "",
+                {value, IntSpan(rules::inverse_permutation(IntSpan(a[1].ints())))}, copies());
+  if (name == "aten::select") return call("aten::select_scatter", "", {parent, value, a[1], a[2]});
+  if (name == "aten::slice")
+    return call("aten::slice_scatter", "", {parent, value, a[1], a[2], a[3], a[4]});
+  if (name == "aten::diagonal")
+    return call("aten::diagonal_scatter", "", {parent, value, a[1], a[2], a[3]});
+  if (name == "aten::view_as_real") return show("aten::view_as_complex", "", {value}, copies());
+  if (name == "aten::view_as_complex") return show("aten::view_as_real", "", {value}, copies());
+  return Tensor();  // expand, unfold: by the strides of the whole
+}
+
+void Memory::write(int i, const Tensor& value) {
+  written = true;
+  std::vector<std::pair<int, Tensor>> path;  // the views whose values are known now
+  Tensor now = value;
+  while (i != kWhole) {
+    const KnownView view = views_[static_cast<size_t>(i)];
+    path.emplace_back(i, now);
+    const Tensor parent = this->value(view.parent);
+    Tensor above = inverse(view, parent, now);
+    if (above.defined()) {
+      i = view.arguments.empty() ? kWhole : view.parent;
+      now = std::move(above);
+    } else {
+      now = strided(view, &now);
+      i = kWhole;
+    }
+  }
+  value_ = std::move(now);
+  generation_++;
+  for (auto& [k, known] : path) {
+    KnownView& view = views_[static_cast<size_t>(k)];
+    view.value = std::move(known);
+    view.generation = generation_;
+    view.recorded = thread_modes.grad_enabled;
+  }
+  for (Storage* storage : {plain, detached})
+    if (storage) storage->bump_version();
+}
+
+void Memory::replace(const Tensor& shown, const Tensor& value) {
+  whole_ = Layout(shown);
+  views_.clear();
+  write(kWhole, value);
+}
+
+}  // namespace taeda::functionalize

@@ -1,0 +1,68 @@
+// Views as copies: the bodies behind ops/view_copy.yaml.
+#include "op/alias.h"
+#include "op/as_strided.h"
+#include "op/clone.h"
+#include "op/copy_.h"
+#include "op/detach.h"
+#include "op/diagonal.h"
+#include "op/expand.h"
+#include "op/permute.h"
+#include "op/reshape.h"
+#include "op/select.h"
+#include "op/slice.h"
+#include "op/squeeze.h"
+#include "op/transpose.h"
+#include "op/unfold.h"
+#include "op/unsqueeze.h"
+#include "op/view.h"
+#include "op/view_as_complex.h"
+#include "op/view_as_real.h"
+
+namespace taeda::impl {
+namespace {
+Tensor copied(const Tensor& view) { return op::clone(view, MemoryFormat::kContiguous); }
+}  // namespace
+
+Tensor alias_copy(const Tensor& self) { return copied(self); }
+Tensor as_strided_copy(const Tensor& self, IntSpan size, IntSpan stride, OptInt storage_offset) {
+  return copied(op::as_strided(self, size, stride, storage_offset));
+}
+Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntSpan size, IntSpan stride,
+                          OptInt storage_offset) {
+  Tensor out = copied(self);
+  op::copy_(op::as_strided(out, size, stride, storage_offset), src, false);
+  return out;
+}
+Tensor detach_copy(const Tensor& self) { return copied(self); }
+Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  return copied(op::diagonal(self, offset, dim1, dim2));
+}
+Tensor expand_copy(const Tensor& self, IntSpan size, bool implicit) {
+  return copied(op::expand(self, size, implicit));
+}
+Tensor permute_copy(const Tensor& self, IntSpan dims) { return copied(op::permute(self, dims)); }
+Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) {
+  return copied(op::select(self, dim, index));
+}
+Tensor slice_copy(const Tensor& self, int64_t dim, OptInt start, OptInt end, int64_t step) {
+  return copied(op::slice(self, dim, start, end, step));
+}
+Tensor squeeze_all_copy(const Tensor& self) { return copied(op::squeeze(self)); }
+Tensor squeeze_dims_copy(const Tensor& self, IntSpan dim) {
+  return copied(op::squeeze_dim(self, dim));
+}
+Tensor transpose_copy(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return copied(op::transpose(self, dim0, dim1));
+}
+Tensor unfold_copy(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
+  return copied(op::unfold(self, dimension, size, step));
+}
+Tensor unsqueeze_copy(const Tensor& self, int64_t dim) { return copied(op::unsqueeze(self, dim)); }
+Tensor view_copy(const Tensor& self, IntSpan size) { return copied(op::reshape(self, size)); }
+Tensor view_dtype_copy(const Tensor& self, DType dtype) {
+  return copied(op::view_dtype(self, dtype));
+}
+Tensor view_as_complex_copy(const Tensor& self) { return copied(op::view_as_complex(self)); }
+Tensor view_as_real_copy(const Tensor& self) { return copied(op::view_as_real(self)); }
+
+}  // namespace taeda::impl
