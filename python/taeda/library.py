@@ -77,9 +77,11 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError("Unsupported kind: ", kind)
+            raise ValueError(f"Unsupported kind: {kind}")
         if ns in ("prim", "prims"):
-            raise ValueError(ns, " is a reserved namespace. Please try creating a library with ")
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self.m: Any = _C._Library(ns)
         self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules

@@ -131,7 +131,10 @@ bool divides_safely(const Tensor& a, const Tensor& inverse, const Tensor& det) {
 }
 
 bool all_equal(const Tensor& t, int64_t value) {
-  return !t.is_meta() && !known_true(op::any(op::ne(t, Tensor(value)), std::nullopt, false));
+  const Tensor differs = op::any(op::ne(t, Tensor(value)), std::nullopt, false);
+  const HostElements<Bool> samples(batching::all_samples(differs));
+  return samples.size() > 0 &&
+         std::none_of(samples.begin(), samples.end(), [](Bool b) { return static_cast<bool>(b); });
 }
 
 namespace {

@@ -189,8 +189,9 @@ std::optional<Value> to_value(PyObject* object, const SchemaType& type) {
 
 PyObject* wrap(const Value& value) { return std::visit(Wrap(), value.data()); }
 
-Stack bind_arguments(const Schema& schema, PyObject* const* args, Py_ssize_t nargs,
+Stack bind_arguments(const Operator& op, PyObject* const* args, Py_ssize_t nargs,
                      PyObject* kwargs) {
+  const Schema& schema = op.schema();
   const size_t given = static_cast<size_t>(nargs);
   size_t positional = 0;
   while (positional < schema.arguments.size() && !schema.arguments[positional].keyword_only)
@@ -216,7 +217,9 @@ Stack bind_arguments(const Schema& schema, PyObject* const* args, Py_ssize_t nar
     }
     if (object) {
       std::optional<Value> value = to_value(object, argument.type);
-      if (!value) fail_type(schema, argument, object);
+      // The kernels of a program's own operators are given tensors where they ask for tensors.
+      const bool number = value && value->is_tensor() && !is_tensor(object);
+      if (!value || (number && !op.record())) fail_type(schema, argument, object);
       stack.push_back(*std::move(value));
     } else if (argument.has_default) {
       stack.push_back(argument.default_value);

@@ -16,8 +16,7 @@ PyObject* wrap(const Value& value);
 
 // A stack with all arguments of a call: RuntimeError naming operator and argument where one is
 // missing, unknown, given twice or of another type. `kwargs` may be null.
-Stack bind_arguments(const Schema& schema, PyObject* const* args, Py_ssize_t nargs,
-                     PyObject* kwargs);
+Stack bind_arguments(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwargs);
 
 // The arguments as a program would write them: by position, keyword-only ones by name, without
 // those at the end that have their default.

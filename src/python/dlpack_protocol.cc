@@ -135,8 +135,7 @@ void ask_for_device(Request& request, PyObject* producers, DLDevice given, Devic
 PyRef stream_number(DLDevice given) {
   const Device device = device_of(given);
   cuda::check_device(device.index);
-  const auto handle =
-      reinterpret_cast<uintptr_t>(cuda::Stream::current(device.index).handle());
+  const auto handle = reinterpret_cast<uintptr_t>(cuda::Stream::current(device.index).handle());
   return PyRef::check(PyLong_FromUnsignedLongLong(handle ? handle : kLegacyStream));
 }
 

@@ -57,8 +57,7 @@ PyObject* run(Stack& stack, const Call& call) {
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   const Operator& op = *cast(self)->op;
-  Stack stack =
-      bind_arguments(op.schema(), PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), kwargs);
+  Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), kwargs);
   return run(stack, [&](Stack& s) { op.call(s); });
   TD_PYTHON_CATCH(nullptr)
 }
@@ -75,8 +74,7 @@ PyObject* redispatch_below(PyObject* self, PyObject* args) {
   if (!autograd && std::string_view(key) != "Autocast")
     raise_python(PyExc_ValueError, "_redispatch_below(): no layer is called '{}'", key);
   const Operator& op = *cast(self)->op;
-  Stack stack =
-      bind_arguments(op.schema(), PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
+  Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
   const ExcludeKeys excluded(autograd ? kDifferentiationKeys : KeySet(Key::kAutocast));
   const KeySet keys = op.keys_of(stack) & KeySet::below(autograd ? Key::kAutograd : Key::kAutocast);
   return run(stack, [&](Stack& s) { op.redispatch(keys, s); });
@@ -204,8 +202,7 @@ PyObject* check_arguments(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO!O!:_check_arguments", &op, &PyTuple_Type, &given, &PyDict_Type,
                         &kwargs))
     return nullptr;
-  bind_arguments(to_operator(op).schema(), PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given),
-                 kwargs);
+  bind_arguments(to_operator(op), PySequence_Fast_ITEMS(given), PyTuple_GET_SIZE(given), kwargs);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }

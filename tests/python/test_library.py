@@ -335,6 +335,13 @@ def test_a_schema_that_disagrees_is_refused(namespace):
         custom_op("f", lambda x: x, mutates_args=())
 
 
+def test_wrong_libraries():
+    with pytest.raises(ValueError, match=r"^Unsupported kind: B$"):
+        Library("a", "B")
+    with pytest.raises(ValueError, match=r"^prim is a reserved namespace"):
+        Library("prim", "DEF")
+
+
 def test_triton_is_refused_clearly():
     with pytest.raises(NotImplementedError, match="Triton"):
         taeda.library.triton_op("a::b", lambda x: x, mutates_args=())
@@ -412,6 +419,19 @@ def test_annotations_that_no_schema_has_are_refused():
     for function in (varargs, bare, strange, no_result):
         with pytest.raises(ValueError, match="infer_schema"):
             infer_schema(function, mutates_args=())
+
+
+def test_numbers_are_no_tensors_for_a_programs_operators(namespace):
+    library = Library(namespace, "DEF")
+    library.define("sine(Tensor x, Scalar by=1) -> Tensor")
+    library.impl("sine", lambda x, by=1: x.sin() * by, "CPU")
+    for call in (ops(namespace).sine, ops(namespace).sine.default):
+        with pytest.raises(
+            RuntimeError, match="Expected a value of type 'Tensor' for argument 'x'"
+        ):
+            call(3)
+        assert call(taeda.zeros(1), 3).tolist() == [0.0]
+    assert taeda.ops.aten.add.Tensor(taeda.zeros(1), 3).tolist() == [3.0]
 
 
 # --- register_torch_dispatch ---
