@@ -32,6 +32,9 @@ bool has_history(const Tensor& t) {
   return !(t.impl()->keys & above).empty();
 }
 
+// One store while the library is loaded: core, a layer below, cannot name this file.
+const bool known_to_core = (functional_value = unwrap, true);
+
 }  // namespace
 
 Level* current_level() { return current; }
@@ -106,7 +109,6 @@ Ref<Storage> storage_for(const Tensor& shown, std::shared_ptr<Memory> memory, bo
 }
 
 void enter(Remove remove) {
-  functional_value = unwrap;
   current = new Level{current,
                       thread_modes,
                       remove == Remove::kMutationsAndViews,
