@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/interrupt.h"
+#include "base/sliced.h"
 #include "core/layout.h"
 #include "kernel/index_fill.h"
 #include "kernel/index_read.h"
@@ -323,9 +325,11 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
   const Tensor given =
       op::contiguous(op::to_dtype(repeats, DType::kInt64, false, {}), MemoryFormat::kContiguous);
   // A copy that no other thread writes: what is counted is what is filled in.
-  const std::vector<int64_t> counts(given.data<int64_t>(), given.data<int64_t>() + given.numel());
+  const std::vector<int64_t> counts = sliced_copy(given.data<int64_t>(), given.numel());
   int64_t total = 0;
+  Looks looks;
   for (int64_t n : counts) {
+    looks.after(1);
     TD_CHECK(n >= 0, "repeats can not be negative");
     total = checked_add(total, n, "repeat_interleave");
   }
@@ -337,8 +341,13 @@ Tensor repeat_interleave_tensor(const Tensor& repeats, OptInt output_size) {
                     ? out
                     : empty_tensor({total}, DType::kInt64, repeats.device());
   int64_t* to = wide.data<int64_t>();
-  for (size_t i = 0; i < counts.size(); i++)
-    to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
+  for (size_t i = 0; i < counts.size(); i++) {
+    looks.after(1);
+    in_slices(counts[i], [&](int64_t begin, int64_t end) {
+      to = std::fill_n(to, end - begin, static_cast<int64_t>(i));
+      looks.after(end - begin);
+    });
+  }
   return wide.is_same(out) ? out : op::to_dtype(wide, repeats.dtype(), false, {});
 }
 Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, OptInt dim,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/interrupt.h"
+#include "base/sliced.h"
 #include "core/layout.h"
 #include "kernel/histogram.h"
 #include "kernel/is_among.h"
@@ -98,16 +99,21 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
     return std::min(static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(least), range);
   };
 
-  std::vector<int64_t> count(range + 1);
+  std::vector<int64_t> count = sliced_zeros<int64_t>(static_cast<int64_t>(range) + 1);
   in_slices(n, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) count[place(i)]++;
   });
-  const auto k = static_cast<int64_t>(count.size()) - std::count(count.begin(), count.end(), 0);
+  int64_t k = 0;
+  in_slices(static_cast<int64_t>(count.size()), [&](int64_t begin, int64_t end) {
+    k += end - begin - std::count(count.begin() + begin, count.begin() + end, 0);
+  });
   const Tensor values = empty_tensor({k}, DType::kInt64, flat.device());
   const Tensor counts = empty_tensor({return_counts ? k : 0}, DType::kInt64, flat.device());
   const Tensor inverse = empty_tensor({return_inverse ? n : 0}, DType::kInt64, flat.device());
   int64_t rank = 0;
+  Looks looks;
   for (size_t v = 0; v < count.size(); v++) {
+    looks.after(1);
     if (count[v] == 0) continue;
     values.data<int64_t>()[rank] = least + static_cast<int64_t>(v);
     if (return_counts) counts.data<int64_t>()[rank] = count[v];

@@ -181,7 +181,22 @@ LONG_PARTS: dict[str, Callable[[], Any]] = {
     ),
     "product of integers": lambda: torch.ones(1200, 1200).long() @ torch.ones(1200, 1200).long(),
     "randperm": lambda: torch.randperm(60_000_000),
+    "sort of doubles": lambda: torch.rand(20_000_000).double().sort(),
+    "gradients of a complex convolution": lambda: complex_convolution().sum().abs().backward(),
+    "repeat_interleave": lambda: torch.repeat_interleave(torch.ones(40_000_000).long()),
+    "unique_consecutive": lambda: torch.arange(40_000_000).unique_consecutive(),
+    "gradient of pooling": lambda: (
+        F.max_pool1d(torch.ones(1, 1, 30_000_000, requires_grad=True), 2, 1, return_indices=True)[0]
+        .sum()
+        .backward()
+    ),
 }
+
+
+def complex_convolution() -> torch.Tensor:
+    image = torch.randn(1, 16, 1000, 1000, dtype=torch.complex64, requires_grad=True)
+    filters = torch.randn(16, 16, 3, 3, dtype=torch.complex64, requires_grad=True)
+    return F.conv2d(image, filters)
 
 
 @pytest.mark.parametrize("name", LONG_PARTS)

@@ -6,7 +6,8 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr double kBandWork = 5e8;  // multiplications of one sample: some hundredths of a second
+constexpr double kBandWork = 5e8;      // multiplications of one sample: some hundredths of a second
+constexpr double kSlowBandWork = 1e8;  // of the types that take several times as long
 constexpr double kBandWindows = 1 << 25;  // elements of windows, where few channels come out
 constexpr int64_t kBandPositions = 1024;  // at least, since each band lays out the filters anew
 
@@ -27,7 +28,9 @@ int64_t band_rows(const ConvProblem& p, const ConvArray& result, size_t dim) {
   const double work = p.work_per_sample(),
                windows = work * static_cast<double>(p.groups) /
                          static_cast<double>(std::max<int64_t>(1, p.w.sizes[0]));
-  const double bands = std::ceil(std::max(work / kBandWork, windows / kBandWindows));
+  const bool slow = is_complex(p.x.dtype) || p.x.dtype == DType::kFloat64;
+  const double band_work = slow ? kSlowBandWork : kBandWork,
+               bands = std::ceil(std::max(work / band_work, windows / kBandWindows));
   if (bands < 2) return rows;
   const auto length = static_cast<int64_t>(std::ceil(static_cast<double>(rows) / bands));
   return std::max(length, ceil_div(kBandPositions, positions));

@@ -6,6 +6,7 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/conv/conv_backends.h"
 #include "kernels/cpu/conv/conv_bands.h"
@@ -65,11 +66,11 @@ template <class T>
 void clear_sample(const ConvArray& a, T* x) {
   const int64_t channels = a.sizes[1], elements = a.numel() / a.sizes[0];
   if (a.strides[1] == 1) {
-    std::fill_n(x, elements, T(0));
+    sliced_fill(x, elements, T(0));
     return;
   }
   for (int64_t c = 0; c < channels; c++)
-    std::fill_n(x + c * a.strides[1], elements / channels, T(0));
+    sliced_fill(x + c * a.strides[1], elements / channels, T(0));
 }
 
 }  // namespace

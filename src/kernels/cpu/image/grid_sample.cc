@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/image/grid_plane.h"
 #include "kernels/cpu/pool/pool.h"
@@ -287,7 +288,7 @@ void input_gradient(const Shape& s, const Options& o, const View& gx, const View
     for (int64_t i = begin; i < end; i++) {
       const int64_t b = i / groups, from = i % groups * kChannelGroup;
       const int64_t channels = std::min(kChannelGroup, s.channels - from);
-      std::fill_n(sums.data(), channels * s.plane, A(0));
+      sliced_fill(sums.data(), channels * s.plane, A(0));
       for (int64_t first = 0; first < s.points; first += kBlock) {
         const int64_t n = std::min(kBlock, s.points - first);
         block.fill(s, grid.as<T>() + (b * s.points + first) * s.axes, o, n);
@@ -317,7 +318,7 @@ void plane_input_gradient(const Shape& s, const Options& o, const View& gx, cons
       const int64_t b = i / groups, from = i % groups * kChannelGroup;
       const int64_t channels = std::min(kChannelGroup, s.channels - from);
       T* const sums = gx.as<T>() + (b * s.channels + from) * s.plane;
-      std::fill_n(sums, channels * s.plane, T(0));
+      sliced_fill(sums, channels * s.plane, T(0));
       for (int64_t first = 0; first < s.points; first += kBlock) {
         const int64_t n = std::min(kBlock, s.points - first);
         grid_table<T>().find(&taps, plane, grid.as<T>() + (b * s.points + first) * 2, n);

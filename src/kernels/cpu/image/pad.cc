@@ -19,7 +19,8 @@ namespace {
 // crops is gone before the rest is repeated.
 std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before, int64_t after,
                                       std::string_view mode) {
-  std::vector<int64_t> from(static_cast<size_t>(out));
+  std::vector<int64_t> from;
+  from.reserve(static_cast<size_t>(out));
   const int64_t cropped = std::max<int64_t>(-before, 0),
                 kept = in - cropped - std::max<int64_t>(-after, 0);
   Looks looks;
@@ -34,7 +35,7 @@ std::vector<int64_t> source_positions(int64_t in, int64_t out, int64_t before, i
     } else {
       i = cropped + ((i - cropped) % kept + kept) % kept;
     }
-    from[static_cast<size_t>(o)] = i;
+    from.push_back(i);
   }
   return from;
 }

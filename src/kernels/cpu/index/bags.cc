@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/rows/row_buffer.h"
@@ -202,7 +203,7 @@ void bag_dots(const View& result, const View& x, const View& weight, const View&
   const Bags bags(indices, starts, weight.sizes[0], weight.sizes[1]);
   with_dtype<Floating>(weight.dtype, [&]<class T>(T) {
     using A = Wide<T>;
-    std::fill_n(result.as<T>(), result.numel, T(0));
+    sliced_fill(result.as<T>(), result.numel, T(0));
     parallel_for(0, bags.count, bags.grain(), [&](int64_t begin, int64_t end) {
       RowBuffer<A> rows(weight, bags.width), gradients(x, bags.width);
       for (int64_t b = begin; b < end; b++) {

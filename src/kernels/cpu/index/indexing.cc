@@ -14,6 +14,7 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/simd/prefetch.h"
@@ -425,7 +426,7 @@ void embedding(const View& out, const View& weight, const View& indices, int64_t
 
 void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t num_weights,
                         int64_t padding_idx, bool scale_grad_by_freq) {
-  if (gw.numel) std::memset(gw.data, 0, static_cast<size_t>(gw.numel * item_size(gw.dtype)));
+  if (gw.numel) sliced_fill(static_cast<char*>(gw.data), gw.numel * item_size(gw.dtype), char{0});
   std::vector<int64_t> offsets =
       index_offsets(gw, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false);
   if (gw.numel == 0 || gy.numel == 0) return;

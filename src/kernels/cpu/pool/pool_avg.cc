@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/pool/pool.h"
 #include "kernels/cpu/simd/scratch.h"
@@ -140,10 +141,10 @@ void spread(const View& result, const View& grad_output, const PoolShape& s, con
         T* gx = result.as<T>() + p * s.in_size();
         const T* gy = grad_output.as<T>() + p * s.out_size();
         if constexpr (kDirect) {
-          std::fill_n(gx, s.in_size(), T(0));
+          sliced_fill(gx, s.in_size(), T(0));
           spread_plane(s, r, divisor, gy, gx);
         } else {
-          std::fill_n(wide.data(), s.in_size(), Sum<T>(0));
+          sliced_fill(wide.data(), s.in_size(), Sum<T>(0));
           spread_plane(s, r, divisor, gy, wide.data());
           for (int64_t i = 0; i < s.in_size(); i++) gx[i] = T(wide[i]);
         }

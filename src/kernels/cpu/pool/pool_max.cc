@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/pool/pool.h"
 #include "kernels/cpu/pool/pool_rows.h"
@@ -390,14 +391,14 @@ void scatter_plane(const PoolShape& s, const TapOffsets<A>& offsets, const A* ar
                    T* gx) {
   if constexpr (std::is_same_v<A, uint8_t>) {
     if (is_two_by_two(s)) {
-      if (s.h.in != 2 * s.h.out || s.w.in != 2 * s.w.out) std::fill_n(gx, s.in_size(), T(0));
+      if (s.h.in != 2 * s.h.out || s.w.in != 2 * s.w.out) sliced_fill(gx, s.in_size(), T(0));
       for (int64_t h = 0; h < s.h.out; h++, argmax += s.w.out, gy += s.w.out)
         max_of_pairs_gradient(argmax, gy, gx + 2 * h * s.w.in, gx + (2 * h + 1) * s.w.in, s.w.out);
       return;
     }
   }
   const uint64_t size = static_cast<uint64_t>(s.in_size());
-  std::fill_n(gx, size, T(0));
+  sliced_fill(gx, s.in_size(), T(0));
   for (int64_t od = 0; od < s.d.out; od++) {
     for (int64_t oh = 0; oh < s.h.out; oh++) {
       look_at_row(oh);
@@ -607,7 +608,7 @@ void pool_scatter(const View& result, const View& grad_output, const View& indic
   }
   const int64_t planes = out == 0 ? 0 : indices.numel / out;
   with_dtype<Floating>(result.dtype, [&]<class T>(T) {
-    std::fill_n(result.as<T>(), result.numel, T(0));
+    sliced_fill(result.as<T>(), result.numel, T(0));
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, in + out));
     parallel_for(0, planes, grain, [&](int64_t begin, int64_t end) {
       in_slices((end - begin) * out, [&](int64_t from, int64_t to) {

@@ -8,6 +8,7 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "core/with_dtype.h"
 #include "kernels/cpu/pointwise/flags.h"
 #include "kernels/cpu/simd/scratch.h"
@@ -298,7 +299,7 @@ std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
           }
         }
       });
-      starts.assign(at, at + count);
+      starts = sliced_copy(at, count);
       return;
     }
     in_slices(n, [&](int64_t begin, int64_t end) {

@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
+#include "kernels/cpu/simd/touch_pages.h"
 #include "kernels/cpu/sort/radix.h"
 #include "taeda/tensor.h"
 
@@ -181,6 +182,7 @@ bool sort_packed(Line<const int64_t> x, Line<int64_t> values, Line<int64_t> indi
     for (int64_t i = begin; i < end; i++)
       packed[i] = (key(i) - least) << index_bits | static_cast<uint64_t>(i);
   });
+  touch_pages(packed.data() + n, n * static_cast<int64_t>(sizeof(uint64_t)));
   const uint64_t* const sorted =
       radix_sort_bits(packed.data(), packed.data() + n, n, index_bits, key_bits);
   const uint64_t index_mask = (uint64_t{1} << index_bits) - 1;
@@ -414,7 +416,10 @@ struct Work {
 
  private:
   PairOf<T>* other() {
-    if (!other_.data()) other_ = Scratch<PairOf<T>>(n_);
+    if (!other_.data()) {
+      other_ = Scratch<PairOf<T>>(n_);
+      touch_pages(other_.data(), n_ * static_cast<int64_t>(sizeof(PairOf<T>)));
+    }
     return other_.data();
   }
 
