@@ -26,7 +26,8 @@ template <class T>
 std::vector<T> sliced_copy(const T* from, int64_t n) {
   std::vector<T> all;
   all.reserve(static_cast<size_t>(n));
-  in_slices(n, [&](int64_t begin, int64_t end) { all.insert(all.end(), from + begin, from + end); });
+  in_slices(n,
+            [&](int64_t begin, int64_t end) { all.insert(all.end(), from + begin, from + end); });
   return all;
 }
 
