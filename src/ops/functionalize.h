@@ -29,6 +29,8 @@ Tensor lift(const Tensor& t);
 uint64_t forward_floor();
 // What a tensor of the innermost level stands for now; other tensors as they are.
 Tensor unwrap(const Tensor& t);
+// What `t` stands for, through all levels: for reading its elements.
+Tensor readable(const Tensor& t);
 // Whether a tensor of the innermost level was written.
 bool is_written(const Tensor& t);
 

@@ -301,6 +301,17 @@ def test_values_may_be_looked_at():
     assert functionalize(f)(x) == ([8.0, 10.0], "tensor([ 8., 10.])")
 
 
+def test_values_are_read_through_levels():
+    x = taeda.tensor([1.0, 2.0])
+    assert functionalize(functionalize(lambda x: x * x[1].item()))(x).tolist() == [2, 4]
+    outer = lambda x: functionalize(lambda y: y * x.sum().item())(x)  # noqa: E731
+    assert functionalize(outer)(x).tolist() == [3, 6]
+    slopes = jacrev(lambda x: x.prod() * x)  # whose gradient asks for zeros
+    for f in (slopes, functionalize(slopes)):
+        found = taeda.vmap(functionalize(f))(taeda.stack([x, -x]))
+        assert found.tolist() == taeda.stack([slopes(x), slopes(-x)]).tolist()
+
+
 def test_mistakes():
     with pytest.raises(RuntimeError, match="invalid argument for remove=all"):
         functionalize(lambda x: x, remove="all")

@@ -6,6 +6,7 @@
 #include "op/clone.h"
 #include "op/expand.h"
 #include "op/unsqueeze.h"
+#include "ops/functionalize.h"
 
 namespace taeda::batching {
 namespace {
@@ -176,9 +177,9 @@ bool take_on_batch(const Tensor& t, Level& level) {
 }
 
 Tensor all_samples(const Tensor& t) {
-  Tensor plain = t;
-  while (is_batched(plain)) plain = content_of(plain);
-  return plain;
+  if (is_batched(t)) return all_samples(content_of(t));
+  if (!t.defined() || !t.impl()->keys.has(Key::kFunctionalize)) return t;
+  return all_samples(functionalize::readable(t));
 }
 
 void refresh_layout(const Tensor& batched) {

@@ -33,7 +33,7 @@ bool has_history(const Tensor& t) {
 }
 
 // One store while the library is loaded: core, a layer below, cannot name this file.
-const bool known_to_core = (functional_value = unwrap, true);
+const bool known_to_core = (functional_value = readable, true);
 
 }  // namespace
 
@@ -151,6 +151,13 @@ Tensor unwrap(const Tensor& t) {
   if (!c) return t;
   const Tensor value = c->memory->value(c->memory->find(t));
   return c->detached && has_history(value) ? call("aten::detach", "", {value}) : value;
+}
+
+Tensor readable(const Tensor& t) {
+  if (!context_of(t)) return t;
+  const Tensor value = functional(t) ? unwrap(t) : t;
+  const Outside outside;
+  return readable(value);
 }
 
 bool is_written(const Tensor& t) {
