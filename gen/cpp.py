@@ -33,6 +33,9 @@ class Table:
         found = self.overloads(name)
         return bool(found) and all(i < len(s.args) and s.args[i].optional for s in found)
 
+    def is_pointwise(self, name: str) -> bool:
+        return any(op.body == "pointwise" for op in self.by_name.get(name, []))
+
     def overload_index(self, op: Op) -> int:
         return self.by_name[op.name].index(op)
 

@@ -21,6 +21,7 @@ from .saved import (
     gy_names,
     metadata_only,
     names_needed,
+    reads_once,
 )
 from .schema import Argument
 from .text import block, struct
@@ -235,8 +236,10 @@ class BackwardNode:
         env |= {gy: Value(gy, r.base.expr) for gy, r in zip(gy_names(op), op.sig.returns)}
         t = translator(op, self.table, "grad of ", env)
         t.needs = self.needs.__getitem__
-        for targets, text in op.gradient_groups:
-            value = self._gradient(t, targets, text)
+        groups = op.gradient_groups
+        for i, (targets, text) in enumerate(groups):
+            later = [self.needs[name] for names, _ in groups[i + 1 :] for name in names]
+            value = self._gradient(t, targets, text, " || ".join(later))
             for held, message in op.inplace_check:
                 condition = f"!in_place || {t.condition(held)}"
                 lines.append(f"TD_CHECK({condition}, {t.message(message)});")
@@ -265,15 +268,28 @@ class BackwardNode:
             ]
         return lines
 
-    def _gradient(self, t: Translator, targets: list[str], text: str) -> Value:
+    def _gradient(self, t: Translator, targets: list[str], text: str, later: str) -> Value:
+        """A formula's value. `later`: where another one is evaluated after it."""
         op, metadata = self.op, self.saved.metadata
-        value = t.expression(from_metadata(text, metadata))
+
+        def evaluated(formula: str) -> Value:
+            self._set_gradient(t, formula, later)
+            return t.expression(from_metadata(formula, metadata))
+
+        value = evaluated(text)
         if op.dual_grad:
+            self._set_gradient(t, op.dual_grad[targets[0]], later)
             value = one_pass(op, targets[0], value, t)
         if op.inplace_grad:
-            other = t.expression(from_metadata(op.inplace_grad, metadata))
-            value = Value(f"in_place ? {other.cpp} : {value.cpp}", "T")
+            value = Value(f"in_place ? {evaluated(op.inplace_grad).cpp} : {value.cpp}", "T")
         return value
+
+    def _set_gradient(self, t: Translator, formula: str, later: str) -> None:
+        """What `gy` is there: read once, and for the last time, its memory is free (LastUse)."""
+        if "gy" in t.env and not self.op.returns_list:
+            last = reads_once(formula, "gy", self.table.is_pointwise)
+            condition = f", !({later})" if later else ""
+            t.env["gy"] = Value(f"LastUse(gy{condition}).tensor" if last else "gy", "T")
 
     def _assigned(self, targets: list[str], value: Value) -> list[str]:
         """Statements that give the arguments `targets` their gradients."""

@@ -72,6 +72,37 @@ def metadata_only(text: str, name: str) -> set[str] | None:
     return None if any(rest) else found
 
 
+def reads_once(text: str, name: str, pointwise: Callable[[str], bool]) -> bool:
+    """Whether every way through `text` reads `name` once, as an argument of an operator that
+    `pointwise` (of its name; signs are) says computes element by element."""
+    tree = ast.parse(text.strip())
+    direct = [arg for node in ast.walk(tree) for arg in _operands(node, pointwise)]
+    return _most_reads(tree, name) == 1 and all(
+        node in direct for node in _names(tree) if node.id == name
+    )
+
+
+def _operands(node: ast.AST, pointwise: Callable[[str], bool]) -> list[ast.expr]:
+    match node:
+        case ast.BinOp(left, _, right):
+            return [left, right]
+        case ast.UnaryOp(ast.USub(), operand):
+            return [operand]
+        case ast.Call(ast.Name(name), args) if pointwise(name):
+            return args
+    return []
+
+
+def _most_reads(node: ast.AST, name: str) -> int:
+    """How often the longest way through a formula reads `name`."""
+    match node:
+        case ast.Name(found):
+            return found == name
+        case ast.IfExp(test, body, orelse):
+            return _most_reads(test, name) + max(_most_reads(e, name) for e in (body, orelse))
+    return sum(_most_reads(child, name) for child in ast.iter_child_nodes(node))
+
+
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, kept: dict[str, set[str]]):
         self.kept = kept

@@ -7,9 +7,23 @@
 #include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
+#include "ops/last_use.h"
 #include "ops/rules.h"
 
-namespace taeda::pointwise {
+namespace taeda {
+
+thread_local const TensorImpl* LastUse::expiring_ __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+bool LastUse::owned_alone(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  return !thread_modes.grad_enabled && impl->use_count() == 1 && !impl->python_object() &&
+         !impl->autograd && !impl->view_base && (impl->keys - kDeviceKeys).empty() &&
+         impl->storage && impl->storage->use_count() == 1 && impl->storage->writable() &&
+         is_dense_layout(impl->sizes, impl->strides);
+}
+
+namespace pointwise {
 
 namespace {
 
@@ -112,11 +126,13 @@ bool run_directly(DenseFn fn, DType compute, DType result, const Tensor& into,
   return true;
 }
 
-// A result for inputs that are not all row-major takes the layout of the first full-size input.
+// A result for inputs that are not all row-major takes the layout of the first full-size input, or
+// its memory.
 Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
                        Span<const Tensor* const> inputs) {
   for (const Tensor* t : inputs) {
     if (t->sizes() == sizes && t->dim() > 0) {
+      if (LastUse::frees(*t) && t->dtype() == dtype) return *t;
       if (t->impl()->contiguous) break;
       if (device.is_cpu()) return empty_like_tensor(*t, dtype);
       break;
@@ -232,4 +248,5 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   return out;
 }
 
-}  // namespace taeda::pointwise
+}  // namespace pointwise
+}  // namespace taeda
