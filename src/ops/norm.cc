@@ -4,9 +4,6 @@
 #include "kernel/batch_norm_backward.h"
 #include "kernel/batch_norm_train.h"
 #include "kernels/copy.h"
-#include "kernels/cpu/norm/batch_norm.h"
-#include "op/hardtanh.h"
-#include "op/hardtanh_backward.h"
 #include "op/zero_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -46,7 +43,7 @@ std::tuple<Tensor, Tensor, Tensor> _batch_norm_train(const Tensor& input, const 
   const Tensor x = in_layout_of(input, input);
   Tensor out = empty_in_layout_of(x);
   kernels::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
-                            view_of(bias), eps, std::nullopt);
+                            view_of(bias), eps);
   return {out, mean, var};
 }
 
@@ -72,39 +69,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& gy, const T
     op::zero_(gb);
   }
   kernels::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
-                               view_of(weight), {}, view_of(mean), view_of(var), training, eps,
-                               std::nullopt);
-  return {gx, gw, gb};
-}
-
-std::tuple<Tensor, Tensor, Tensor> _batch_norm_train_relu(const Tensor& input, const Tensor& weight,
-                                                          const Tensor& bias, double eps,
-                                                          double ceiling) {
-  const Tensor x = in_layout_of(input, input);
-  if (!cpu::batch_norm_fuses_relu(view_of(x))) {
-    const auto [y, mean, var] = _batch_norm_train(x, weight, bias, eps);
-    return {op::hardtanh(y, Scalar(0.0), Scalar(ceiling)), mean, var};
-  }
-  Tensor mean = empty_channels(x, x.dtype()), var = empty_channels(x, x.dtype());
-  Tensor out = empty_in_layout_of(x);
-  kernels::batch_norm_train(view_of(out), view_of(mean), view_of(var), view_of(x), view_of(weight),
-                            view_of(bias), eps, ceiling);
-  return {out, mean, var};
-}
-
-std::tuple<Tensor, Tensor, Tensor> _batch_norm_train_relu_backward(
-    const Tensor& gy, const Tensor& y, const Tensor& input, const Tensor& weight,
-    const Tensor& bias, const Tensor& mean, const Tensor& var, double eps, double ceiling) {
-  const Tensor x = in_layout_of(input, input);
-  if (!cpu::batch_norm_fuses_relu(view_of(x)))
-    return batch_norm_backward(op::hardtanh_backward(gy, y, Scalar(0.0), Scalar(ceiling)), x,
-                               weight, mean, var, true, eps);
-  Tensor gw = empty_channels(x, weight_dtype(x, weight)),
-         gb = empty_channels(x, weight_dtype(x, weight)), gx = empty_in_layout_of(x);
-  const Tensor g = in_layout_of(gy, x);
-  kernels::batch_norm_backward(view_of(gx), view_of(gw), view_of(gb), view_of(g), view_of(x),
-                               view_of(weight), view_of(bias), view_of(mean), view_of(var), true,
-                               eps, ceiling);
+                               view_of(weight), view_of(mean), view_of(var), training, eps);
   return {gx, gw, gb};
 }
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
-from taeda._C import _has_torch_function_variadic
 from taeda.nn import functional as F
 from taeda.nn import init
 from taeda.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -124,10 +123,6 @@ class _NormBase(Module):
 
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
-        return self._normalize(input, None)
-
-    def _normalize(self, input: Tensor, ceiling: float | None) -> Tensor:
-        """The result, clamped to ``[0, ceiling]`` if there is a ceiling."""
         self._check_input_dim(input)
         # momentum None means a cumulative average over all batches.
         factor = 0.0 if self.momentum is None else self.momentum
@@ -138,19 +133,7 @@ class _BatchNorm(_NormBase):
         use_batch = self.training or (self.running_mean is None and self.running_var is None)
         use_running = not self.training or self.track_running_stats
         running = (self.running_mean, self.running_var) if use_running else (None, None)
-        if (
-            ceiling is not None
-            and use_batch
-            and type(input) is Tensor
-            and input.shape[1] == self.num_features
-            and input.numel() > self.num_features
-            and not _has_torch_function_variadic(input)
-        ):
-            return taeda._batch_norm_relu(
-                input, *running, self.weight, self.bias, factor, self.eps, ceiling
-            )
-        result = F.batch_norm(input, *running, self.weight, self.bias, use_batch, factor, self.eps)
-        return result if ceiling is None else F.hardtanh(result, 0.0, ceiling)
+        return F.batch_norm(input, *running, self.weight, self.bias, use_batch, factor, self.eps)
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):

@@ -12,9 +12,6 @@ from typing import Any
 from taeda import Tensor
 from taeda.nn.parameter import Parameter
 
-from ._errors import note_module
-from ._fusion import CEILINGS, NORMS, can_fuse, is_plain
-from .batchnorm import _BatchNorm
 from .module import Module, _addindent
 
 __all__ = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
@@ -25,44 +22,6 @@ def _wrap_index(idx: Any, size: int) -> int:
     if not -size <= idx < size:
         raise IndexError(f"index {idx} is out of range")
     return idx % size
-
-
-def _call_in_turn(modules: Iterable[Module], input: Any) -> Any:
-    before: Module | None = None  # not called yet: the next one may be fused with it
-    for module in modules:
-        kind = type(module)
-        if before is not None:
-            if kind in CEILINGS and can_fuse(_last_of(before), module):
-                input = _call_fused(before, input, CEILINGS[kind])
-                before = None
-                continue
-            input = before(input)
-            before = None
-        if kind in NORMS or kind is Sequential:
-            before = module
-        else:
-            input = module(input)
-    return input if before is None else before(input)
-
-
-def _last_of(module: Module) -> Module:
-    """The module whose result is that of this one: it itself, or the last of a Sequential."""
-    if type(module) is Sequential and module._modules and is_plain(module):
-        return next(reversed(module._modules.values()))
-    return module
-
-
-def _call_fused(module: Module, input: Any, ceiling: float) -> Any:
-    """``module(input)``, which ends in a batch norm, with its ReLU: clamped to ``[0, ceiling]``."""
-    try:
-        if type(module) is Sequential:
-            *others, last = module._modules.values()
-            return _call_fused(last, _call_in_turn(others, input), ceiling)
-        assert isinstance(module, _BatchNorm)
-        return module._normalize(input, ceiling)
-    except Exception as error:
-        note_module(error, module, (input,), {})
-        raise
 
 
 class Sequential(Module):
@@ -141,7 +100,9 @@ class Sequential(Module):
         return iter(self._modules.values())
 
     def forward(self, input: Any) -> Any:
-        return _call_in_turn(self._modules.values(), input)
+        for module in self:
+            input = module(input)
+        return input
 
     def pop(self, key: int | slice) -> Module:
         """Removes and returns the module at ``key``."""

@@ -89,20 +89,10 @@ T scale_of(T weight, T var, double eps) {
   return static_cast<T>(weight / std::sqrt(static_cast<double>(var) + eps));
 }
 
-// The result's piece, with ReLU or ReLU6 fused if there is a ceiling.
-template <class T>
-void normalize_piece(T* out, const T* x, T mean, T scale, T bias, std::optional<double> ceiling,
-                     int64_t n) {
-  if (ceiling)
-    row_table<T>().affine_relu(out, x, mean, scale, bias, static_cast<T>(*ceiling), n);
-  else
-    row_table<T>().centered(out, x, mean, scale, bias, n);
-}
-
 // By the batch's statistics, for rows.
 template <class T>
 void train_rows(const View& out, const View& mean, const View& var, const View& x,
-                const View& weight, const View& bias, double eps, std::optional<double> ceiling) {
+                const View& weight, const View& bias, double eps) {
   const Shape s = shape_of(x);
   const SmallTensor<T> w(weight, s.channels, T(1)), b(bias, s.channels, T(0));
   const bool streamed = stream_pieces<T>(x, 2, s.positions);
@@ -124,7 +114,7 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
       const int64_t c = first + static_cast<int64_t>(k);
       const T scale = scale_of(w[c], v[k], eps), *const row = xs.read(p.at, p.n);
       os.write(p.at, p.n, [&](T* y, int64_t i, int64_t n) {
-        normalize_piece(y, row + i, m[k], scale, b[c], ceiling, n);
+        row_table<T>().centered(y, row + i, m[k], scale, b[c], n);
       });
     });
   });
@@ -254,18 +244,16 @@ struct Slopes {
 template <class T>
 class Gradient {
  public:
-  Gradient(const View& gy, const View& x, const View& weight, const View& bias, const View& mean,
-           const View& var, bool training, double eps, std::optional<double> ceiling)
+  Gradient(const View& gy, const View& x, const View& weight, const View& mean, const View& var,
+           bool training, double eps)
       : gy_(gy),
         x_(x),
         s_(shape_of(x)),
         w_(weight, s_.channels, T(1)),
-        b_(bias, s_.channels, T(0)),
         m_(mean, s_.channels, T(0)),
         v_(var, s_.channels, T(0)),
         training_(training),
         eps_(eps),
-        ceiling_(ceiling),
         gw_(static_cast<size_t>(s_.channels)),
         gb_(gw_) {}
 
@@ -291,15 +279,6 @@ class Gradient {
     const RowTable<T>& t = row_table<T>();
     const bool streamed = gx.present && stream_pieces<T>(x_, 3, s_.positions);
     RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece, streamed);
-    T masked[kPiece];
-    // gy, or 0 where the fused ReLU cut the result off.
-    const auto gradient = [&](int64_t c, int64_t at, const T* x, int64_t n) -> const T* {
-      const T* g = gs.read(at, n);
-      if (!ceiling_) return g;
-      t.masked(masked, g, x, m_[c], scale_of(w_[c], v_[c], eps_), b_[c], static_cast<T>(*ceiling_),
-               n);
-      return masked;
-    };
     const size_t count = static_cast<size_t>(last - first);
     std::vector<double> s1(count), s2(count);
     for_each_piece(s_, first, last, [&](const Piece& p) {
@@ -308,7 +287,7 @@ class Gradient {
         gs.prefetch(p.next, p.n);
         xs.prefetch(p.next, p.n);
       }
-      const T *x = xs.read(p.at, p.n), *g = gradient(c, p.at, x, p.n);
+      const T *x = xs.read(p.at, p.n), *g = gs.read(p.at, p.n);
       s1[p.channel] += t.sum(g, p.n);
       s2[p.channel] += t.dot_centered(x, m_[c], g, p.n);
     });
@@ -317,8 +296,7 @@ class Gradient {
       by_channel.push_back(slopes(first + static_cast<int64_t>(k), s1[k], s2[k]));
     if (!gx.present) return;
     for_each_piece(s_, first, last, [&](const Piece& p) {
-      const T* x = xs.read(p.at, p.n);
-      const T* g = gradient(first + static_cast<int64_t>(p.channel), p.at, x, p.n);
+      const T *x = xs.read(p.at, p.n), *g = gs.read(p.at, p.n);
       const Slopes<T>& f = by_channel[p.channel];
       os.write(p.at, p.n, [&](T* o, int64_t i, int64_t n) {
         if (training_)
@@ -344,10 +322,9 @@ class Gradient {
 
   const View &gy_, &x_;
   Shape s_;
-  SmallTensor<T> w_, b_, m_, v_;
+  SmallTensor<T> w_, m_, v_;
   bool training_;
   double eps_;
-  std::optional<double> ceiling_;
   std::vector<T> gw_, gb_;
 };
 
@@ -360,8 +337,7 @@ void batch_norm(const View& out, const View& x, const View& weight, const View& 
                      [&](auto t) { normalize<decltype(t)>(out, x, weight, bias, mean, var, eps); });
 }
 void batch_norm_train(const View& out, const View& mean, const View& var, const View& x,
-                      const View& weight, const View& bias, double eps,
-                      std::optional<double> ceiling) {
+                      const View& weight, const View& bias, double eps) {
   if (x.numel == 0 || shape_of(x).channels_last) {
     DimVector dims{0};
     for (int64_t d = 2; d < x.ndim(); d++) dims.push_back(d);
@@ -369,22 +345,16 @@ void batch_norm_train(const View& out, const View& mean, const View& var, const 
     batch_norm(out, x, weight, bias, mean, var, eps);
     return;
   }
-  with_wide_floating(x.dtype, [&](auto t) {
-    train_rows<decltype(t)>(out, mean, var, x, weight, bias, eps, ceiling);
-  });
+  with_wide_floating(
+      x.dtype, [&](auto t) { train_rows<decltype(t)>(out, mean, var, x, weight, bias, eps); });
 }
 void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
-                         const View& x, const View& weight, const View& bias, const View& mean,
-                         const View& var, bool training, double eps,
-                         std::optional<double> ceiling) {
+                         const View& x, const View& weight, const View& mean, const View& var,
+                         bool training, double eps) {
   if (x.numel == 0) return;
   with_wide_floating(x.dtype, [&](auto t) {
-    Gradient<decltype(t)>(gy, x, weight, bias, mean, var, training, eps, ceiling).run(gx, gw, gb);
+    Gradient<decltype(t)>(gy, x, weight, mean, var, training, eps).run(gx, gw, gb);
   });
-}
-bool batch_norm_fuses_relu(const View& x) {
-  return (x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64) && x.numel > 0 &&
-         !shape_of(x).channels_last;
 }
 
 void move_running(const View& self, const View& value, double momentum, double scale) {

@@ -3,8 +3,6 @@
 // tensors are left alone.
 #pragma once
 
-#include <optional>
-
 #include "kernels/view.h"
 
 namespace taeda::cpu {
@@ -12,17 +10,12 @@ namespace taeda::cpu {
 // out = (x - mean) / sqrt(var + eps) * weight + bias
 void batch_norm(const View& out, const View& x, const View& weight, const View& bias,
                 const View& mean, const View& var, double eps);
-// The same by x's own mean and variance, which it gives; with a ceiling fused with ReLU (or ReLU6).
+// The same by x's own mean and variance, which it gives.
 void batch_norm_train(const View& out, const View& mean, const View& var, const View& x,
-                      const View& weight, const View& bias, double eps,
-                      std::optional<double> ceiling = {});
-// `training`: mean and var are x's own and depend on it. gx may be absent, and bias where there
-// is no ceiling.
+                      const View& weight, const View& bias, double eps);
+// `training`: mean and var are x's own and depend on it. gx may be absent.
 void batch_norm_backward(const View& gx, const View& gw, const View& gb, const View& gy,
-                         const View& x, const View& weight, const View& bias, const View& mean,
-                         const View& var, bool training, double eps,
-                         std::optional<double> ceiling = {});
-// Whether x may have a ceiling: f32 and f64 images in row-major order.
-bool batch_norm_fuses_relu(const View& x);
+                         const View& x, const View& weight, const View& mean, const View& var,
+                         bool training, double eps);
 
 }  // namespace taeda::cpu

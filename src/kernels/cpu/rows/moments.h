@@ -1,5 +1,5 @@
-// Mean and variance of a row in pieces, joined by Chan's formula (Chan, Golub and LeVeque 1979): as
-// exact as two passes over the whole.
+// Mean and variance of a row in pieces, combined by Chan's formula (Chan, Golub and LeVeque 1979):
+// as exact as two passes over the whole.
 //
 // A piece mostly takes one pass: squares of distances from the mean of its first elements lose
 // nothing to speak of to cancellation where these are like the others. Where they are not, a second
@@ -17,7 +17,7 @@ struct Moments {
   double count = 0, mean = 0, m2 = 0;  // m2: sum of squared distances from the mean
 };
 
-inline void join(Moments& a, double count, double mean, double m2) {
+inline void combine_moments(Moments& a, double count, double mean, double m2) {
   if (count == 0) return;
   const double total = a.count + count, delta = mean - a.mean;
   a.m2 +=
@@ -45,7 +45,7 @@ void add_wide(Moments& a, const T* x, int64_t n, int64_t stride) {
     const double d = static_cast<double>(x[i * stride]) - mean;
     m2 += d * d;
   }
-  join(a, static_cast<double>(n), mean, m2);
+  combine_moments(a, static_cast<double>(n), mean, m2);
 }
 
 // Takes in a piece of n > 0 elements.
@@ -62,9 +62,9 @@ void add_piece(Moments& a, const T* x, int64_t n) {
   }
   const bool equal = second == 0 && std::all_of(x, x + n, [x](T v) { return v == *x; });
   if (is_out_of_range(second) && !equal) return add_wide(a, x, n, 1);
-  join(a, count, center + static_cast<double>(first) / count,
-       static_cast<double>(second) -
-           static_cast<double>(first) * static_cast<double>(first) / count);
+  combine_moments(a, count, center + static_cast<double>(first) / count,
+                  static_cast<double>(second) -
+                      static_cast<double>(first) * static_cast<double>(first) / count);
 }
 
 }  // namespace taeda::cpu

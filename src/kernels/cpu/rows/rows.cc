@@ -179,22 +179,22 @@ struct Rows {
     const V<T> c = hn::Set(d, center);
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, q0 = s0, q1 = s0, q2 = s0, q3 = s0;
-    const auto take = [](V<T>& s, V<T>& q, V<T> u) HWY_ATTR {
+    const auto accumulate = [](V<T>& s, V<T>& q, V<T> u) HWY_ATTR {
       s = hn::Add(s, u);
       q = hn::MulAdd(u, u, q);
     };
     const auto at = [=](int64_t i) HWY_ATTR { return hn::Sub(hn::LoadU(d, x + i), c); };
     int64_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      take(s0, q0, at(i));
-      take(s1, q1, at(i + lanes));
-      take(s2, q2, at(i + 2 * lanes));
-      take(s3, q3, at(i + 3 * lanes));
+      accumulate(s0, q0, at(i));
+      accumulate(s1, q1, at(i + lanes));
+      accumulate(s2, q2, at(i + 2 * lanes));
+      accumulate(s3, q3, at(i + 3 * lanes));
     }
-    for (; i + lanes <= n; i += lanes) take(s1, q1, at(i));
+    for (; i + lanes <= n; i += lanes) accumulate(s1, q1, at(i));
     if (i < n) {
       const V<T> u = hn::Sub(load_n(x + i, n - i).raw, c);
-      take(s2, q2, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), u));
+      accumulate(s2, q2, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), u));
     }
     *first = total<T>(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
     *second = total<T>(hn::Add(hn::Add(q0, q1), hn::Add(q2, q3)));
@@ -217,7 +217,7 @@ struct Rows {
     const Tag<T> d;
     const V<T> c = hn::Set(d, center), r = hn::Set(d, scale);
     V<T> s0 = hn::Zero(d), s1 = s0, q0 = s0, q1 = s0;
-    const auto take = [&](V<T>& s, V<T>& q, int64_t i, auto load, auto store) HWY_ATTR {
+    const auto accumulate = [&](V<T>& s, V<T>& q, int64_t i, auto load, auto store) HWY_ATTR {
       const V<T> u = hn::Mul(hn::Sub(load(x + i), c), r), gy_i = load(gy + i),
                  g = hn::Mul(gy_i, load(weight + i));
       s = hn::Add(s, g);
@@ -234,15 +234,15 @@ struct Rows {
         __builtin_prefetch(next, 0, 2);  // into the second-level cache
         __builtin_prefetch(next + lanes, 0, 2);
       }
-      take(s0, q0, i, load, store);
-      take(s1, q1, i + lanes, load, store);
+      accumulate(s0, q0, i, load, store);
+      accumulate(s1, q1, i + lanes, load, store);
     }
     for (; i < n; i += lanes) {
       const int64_t m = std::min(lanes, n - i);
       if (m == lanes) {
-        take(s0, q0, i, load, store);
+        accumulate(s0, q0, i, load, store);
       } else {
-        take(
+        accumulate(
             s0, q0, i, [=](const T* p) HWY_ATTR { return load_n(p, m).raw; },
             [=](T* p, V<T> v) HWY_ATTR { store_n(p, Vec<T>(v), m); });
       }
@@ -297,25 +297,6 @@ struct Rows {
     const Tag<T> d;
     const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset);
     each(out, n, [&](auto load) HWY_ATTR { return hn::MulAdd(hn::Sub(load(x), c), a, b); });
-  }
-  static void affine_relu(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n) {
-    const Tag<T> d;
-    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset),
-               top = hn::Set(d, ceiling), zero = hn::Zero(d);
-    each(out, n, [&](auto load) HWY_ATTR {
-      const V<T> z = hn::MulAdd(hn::Sub(load(x), c), a, b);
-      return hn::IfThenElse(hn::Lt(z, zero), zero, hn::IfThenElse(hn::Gt(z, top), top, z));
-    });
-  }
-  static void masked(T* out, const T* gy, const T* x, T center, T scale, T offset, T ceiling,
-                     int64_t n) {
-    const Tag<T> d;
-    const V<T> c = hn::Set(d, center), a = hn::Set(d, scale), b = hn::Set(d, offset),
-               top = hn::Set(d, ceiling), zero = hn::Zero(d);
-    each(out, n, [&](auto load) HWY_ATTR {
-      const V<T> z = hn::MulAdd(hn::Sub(load(x), c), a, b);
-      return hn::IfThenElse(hn::Or(hn::Le(z, zero), hn::Ge(z, top)), zero, load(gy));
-    });
   }
   static void affine_rows(T* out, const T* x, T center, T scale, const T* weight, const T* bias,
                           int64_t n) {
@@ -388,31 +369,31 @@ struct Rows {
         sums[k] = hn::Add(sums[k], hn::LoadU(d, x + i * stride + k * lanes));
     }
   }
-  // Calls take(vector of sums, j) for whole vectors of columns, take(sum, j) for the rest.
-  template <class Take>
+  // Calls visit(vector of sums, j) for whole vectors of columns, visit(sum, j) for the rest.
+  template <class Visit>
   static HWY_INLINE void each_column_sum(const T* x, int64_t n, int64_t rows, int64_t stride,
-                                         const Take& take) {
-    int64_t j = vectors_of_columns<8>(0, x, n, rows, stride, take);
-    j = vectors_of_columns<4>(j, x, n, rows, stride, take);
-    j = vectors_of_columns<2>(j, x, n, rows, stride, take);
-    j = vectors_of_columns<1>(j, x, n, rows, stride, take);
+                                         const Visit& visit) {
+    int64_t j = vectors_of_columns<8>(0, x, n, rows, stride, visit);
+    j = vectors_of_columns<4>(j, x, n, rows, stride, visit);
+    j = vectors_of_columns<2>(j, x, n, rows, stride, visit);
+    j = vectors_of_columns<1>(j, x, n, rows, stride, visit);
     if (j == n) return;
     Vec<T> sum(0);
     for (int64_t i = 0; i < rows; i++) sum = sum + load_n(x + i * stride + j, n - j);
     alignas(64) T rest[Vec<T>::size()];
     hn::Store(sum.raw, Tag<T>(), rest);
-    for (int64_t k = 0; j < n; j++, k++) take(rest[k], j);
+    for (int64_t k = 0; j < n; j++, k++) visit(rest[k], j);
   }
   // As many groups of N vectors from column j on as there are; returns the first column left.
-  template <int N, class Take>
+  template <int N, class Visit>
   static HWY_INLINE int64_t vectors_of_columns(int64_t j, const T* x, int64_t n, int64_t rows,
-                                               int64_t stride, const Take& take) {
+                                               int64_t stride, const Visit& visit) {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(Tag<T>()));
     for (; j + N * lanes <= n; j += N * lanes) {
       V<T> sums[N];
       column_sums(sums, x + j, rows, stride);
 #pragma GCC unroll 8
-      for (int k = 0; k < N; k++) take(sums[k], j + k * lanes);
+      for (int k = 0; k < N; k++) visit(sums[k], j + k * lanes);
     }
     return j;
   }
@@ -732,8 +713,6 @@ const RowTable<T>* rows() {
                                      Long<&R::subtract>::run,
                                      Long<&R::affine>::run,
                                      Long<&R::centered>::run,
-                                     Long<&R::affine_relu>::run,
-                                     Long<&R::masked>::run,
                                      Long<&R::affine_rows>::run,
                                      Long<&R::softmax_backward>::run,
                                      Long<&R::log_softmax_backward>::run,

@@ -2,7 +2,7 @@
 // normalisations.
 //
 // row_table<T>() gives the functions for the widest instruction set of this machine. T is float or
-// double; sums are taken in several lanes and joined in a fixed order, so results depend on n
+// double; sums are taken in several lanes and combined in a fixed order, so results depend on n
 // alone. Any n >= 0 is allowed.
 #pragma once
 
@@ -46,10 +46,6 @@ struct RowTable {
   void (*affine)(T* out, const T* x, T scale, T offset, int64_t n);
   // out[i] = (x[i] - center) * scale + offset: exact where x is the center
   void (*centered)(T* out, const T* x, T center, T scale, T offset, int64_t n);
-  // the same z, as min(max(z, 0), ceiling); gy[i] where 0 < z < ceiling (or z is NaN), else 0
-  void (*affine_relu)(T* out, const T* x, T center, T scale, T offset, T ceiling, int64_t n);
-  void (*masked)(T* out, const T* gy, const T* x, T center, T scale, T offset, T ceiling,
-                 int64_t n);
   // out[i] = (x[i] - center) * scale * weight[i] + bias[i]
   void (*affine_rows)(T* out, const T* x, T center, T scale, const T* weight, const T* bias,
                       int64_t n);
