@@ -16,18 +16,23 @@
 #include "op/_scaled_dot_product_flash_attention_for_cpu_backward.h"
 #include "op/add.h"
 #include "op/dropout.h"
+#include "op/exp.h"
 #include "op/expand.h"
 #include "op/full.h"
 #include "op/masked_fill.h"
 #include "op/matmul.h"
 #include "op/mul.h"
 #include "op/repeat_interleave.h"
+#include "op/reshape.h"
 #include "op/softmax.h"
 #include "op/squeeze.h"
+#include "op/sub.h"
+#include "op/sum.h"
 #include "op/to_dtype.h"
 #include "op/transpose.h"
 #include "op/triu.h"
 #include "op/unsqueeze.h"
+#include "op/zeros_like.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
@@ -36,7 +41,7 @@ namespace taeda::impl {
 namespace {
 
 // With fewer queries packing the keys costs more than the products: a kernel of its own reads them
-// as they are, and gradients are those of the definition.
+// as they are, and gradients are batched products.
 constexpr int64_t kFewQueries = 8;
 bool few_queries(const Tensor& q, const Tensor& k, const Tensor& v) {
   return q.size(2) < kFewQueries && k.stride(3) == 1 && v.stride(3) == 1;
@@ -80,9 +85,7 @@ bool by_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& 
                double dropout_p, bool enable_gqa) {
   return q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() != DType::kFloat64 &&
          dropout_p == 0 && q.size(1) > 0 && sizes_fit(q, k, v, enable_gqa) &&
-         (q.size(2) >= kFewQueries || (few_queries(q, k, v) && !q.requires_grad() &&
-                                       !k.requires_grad() && !v.requires_grad())) &&
-         !(mask.defined() && (mask.requires_grad() || mask.dim() > 4));
+         (q.size(2) >= kFewQueries || few_queries(q, k, v)) && !(mask.defined() && mask.dim() > 4);
 }
 
 // The mask as the kernel takes it; RuntimeError where it does not broadcast.
@@ -102,6 +105,22 @@ Tensor minus_infinity(IntSpan sizes, const Tensor& like) {
   return op::full(sizes, Scalar(-std::numeric_limits<double>::infinity()), options);
 }
 
+// Adds the mask to the scores (..., t, s), -inf where a key stands behind its query if causal. In
+// place: of scores that no graph sees.
+Tensor masked_scores(Tensor scores, const Tensor& mask, bool is_causal, bool in_place = false) {
+  const auto add = [&](const Tensor& bias) {
+    const Scalar once(int64_t{1});
+    scores = in_place ? op::add_inplace(scores, bias, once) : op::add(scores, bias, once);
+  };
+  if (mask.defined() && mask.dtype() == DType::kBool)
+    add(op::masked_fill_Scalar(minus_infinity(mask.sizes(), scores), mask, Scalar(0.0)));
+  else if (mask.defined())
+    add(op::to_dtype(mask, scores.dtype(), false, std::nullopt));
+  if (is_causal)
+    add(op::triu_inplace(minus_infinity({scores.size(-2), scores.size(-1)}, scores), 1));
+  return scores;
+}
+
 Tensor heads_like(const Tensor& x, const Tensor& query, bool enable_gqa) {
   if (!enable_gqa) return x;
   const int64_t heads = query.size(-3), groups = x.size(-3);
@@ -112,22 +131,45 @@ Tensor heads_like(const Tensor& x, const Tensor& query, bool enable_gqa) {
   return op::repeat_interleave_self_int(x, heads / groups, -3, std::nullopt);
 }
 
+struct Gradients {
+  Tensor q, k, v, mask;
+};
+struct BackwardArguments {
+  const Tensor &gy, &query, &key, &value, &output, &logsumexp, &mask;
+  bool causal;
+  double scale;
+};
+
+// (b, h, t, x) with the heads that share a head of keys as one with all their queries.
+Tensor by_group(const Tensor& x, int64_t groups) {
+  return op::reshape(x, {x.size(0), groups, x.size(1) / groups * x.size(2), x.size(3)});
+}
+
+// P = exp(S - logsumexp), gP = gO V^T, gS = P (gP - sum(gO O)), and gS is the mask's gradient.
+Gradients few_queries_backward(const BackwardArguments& a) {
+  const int64_t groups = a.key.size(1);
+  const Tensor q = by_group(a.query, groups), gy = by_group(a.gy, groups);
+  const DimVector sizes{a.query.size(0), a.query.size(1), a.query.size(2), a.key.size(2)};
+  const Tensor products = op::matmul(op::mul(q, Scalar(a.scale)), op::transpose(a.key, -2, -1));
+  const Tensor scores =
+      masked_scores(op::reshape(products, sizes), a.mask, a.causal, /*in_place=*/true);
+  const Tensor weights =
+      op::exp_inplace(op::sub_inplace(scores, op::unsqueeze(a.logsumexp, 3), Scalar(int64_t{1})));
+  const Tensor means = op::sum(op::mul(a.gy, a.output), DimVector{3}, true, std::nullopt);
+  Tensor gm = op::reshape(op::matmul(gy, op::transpose(a.value, -2, -1)), sizes);
+  gm = op::mul_inplace(op::sub_inplace(gm, means, Scalar(int64_t{1})), weights);
+  const Tensor gs = by_group(op::mul(gm, Scalar(a.scale)), groups), p = by_group(weights, groups);
+  return {op::reshape(op::matmul(gs, a.key), a.query.sizes()),
+          op::matmul(op::transpose(gs, -2, -1), q), op::matmul(op::transpose(p, -2, -1), gy), gm};
+}
+
 }  // namespace
 
 Tensor _attention_scores(const Tensor& query, const Tensor& key, const Tensor& attn_mask,
                          bool is_causal, double scale) {
   // Scaling the query costs a pass over it, scaling the scores one over something far larger.
-  Tensor scores = op::matmul(op::mul(query, Scalar(scale)), op::transpose(key, -2, -1));
-  if (attn_mask.defined()) {
-    const Tensor mask = attn_mask.dtype() == DType::kBool
-                            ? op::masked_fill_Scalar(minus_infinity(attn_mask.sizes(), scores),
-                                                     attn_mask, Scalar(0.0))
-                            : op::to_dtype(attn_mask, scores.dtype(), false, std::nullopt);
-    scores = op::add(scores, mask, Scalar(1));
-  }
-  if (!is_causal) return scores;
-  const Tensor future = minus_infinity({query.size(-2), key.size(-2)}, scores);
-  return op::add(scores, op::triu_inplace(future, 1), Scalar(1));
+  return masked_scores(op::matmul(op::mul(query, Scalar(scale)), op::transpose(key, -2, -1)),
+                       attn_mask, is_causal);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -182,20 +224,28 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(
   return {narrowed(out, query.dtype()), logsumexp};
 }
 
-std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
+std::tuple<Tensor, Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
     const Tensor& gy, const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& output, const Tensor& logsumexp, const Tensor& attn_mask, bool is_causal,
-    double scale) {
-  const DType dtype = DType::kFloat32;
-  Tensor gq = empty_heads(query, query.size(3), dtype), gk = empty_heads(key, key.size(3), dtype),
-         gv = empty_heads(value, value.size(3), dtype);
+    double scale, bool of_mask) {
+  const DType dtype = DType::kFloat32, narrow = query.dtype();
   const Tensor q = widened(query), k = widened(key), v = widened(value), g = widened(gy),
                y = widened(output);
-  kernels::attention_backward(view_of(gq), view_of(gk), view_of(gv), view_of(g), view_of(y),
-                              view_of(logsumexp),
+  const Tensor no_mask = empty_tensor({0}, dtype, query.device());
+  if (few_queries(query, key, value)) {
+    const auto [gq, gk, gv, gm] =
+        few_queries_backward({g, q, k, v, y, logsumexp, attn_mask, is_causal, scale});
+    return {narrowed(gq, narrow), narrowed(gk, narrow), narrowed(gv, narrow),
+            of_mask ? gm : no_mask};
+  }
+  Tensor gq = empty_heads(query, query.size(3), dtype), gk = empty_heads(key, key.size(3), dtype),
+         gv = empty_heads(value, value.size(3), dtype), gm = no_mask;
+  if (of_mask) gm = op::zeros_like(attn_mask, TensorOptions(dtype), MemoryFormat::kContiguous);
+  kernels::attention_backward(view_of(gq), view_of(gk), view_of(gv), of_mask ? view_of(gm) : View(),
+                              view_of(g), view_of(y), view_of(logsumexp),
                               {view_of(q), view_of(k), view_of(v), view_of(attn_mask), is_causal,
                                static_cast<float>(scale)});
-  return {narrowed(gq, query.dtype()), narrowed(gk, query.dtype()), narrowed(gv, query.dtype())};
+  return {narrowed(gq, narrow), narrowed(gk, narrow), narrowed(gv, narrow), gm};
 }
 
 }  // namespace taeda::impl

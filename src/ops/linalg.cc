@@ -5,10 +5,12 @@
 
 #include "core/layout.h"
 #include "kernel/linear_rows.h"
+#include "op/_matrix_times_batch.h"
 #include "op/add.h"
 #include "op/bmm.h"
 #include "op/clamp_min.h"
 #include "op/clone.h"
+#include "op/conj.h"
 #include "op/copy_.h"
 #include "op/dot.h"
 #include "op/expand.h"
@@ -124,13 +126,55 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
         leading);
   }
   if (b == 2) return rows_times_matrix(self, other);
-  if (a == 2 && self.requires_grad()) {
-    // One product for the whole batch: its gradient for the matrix is one product, too.
-    const Tensor product =
-        rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1));
-    return op::transpose(product, -2, -1);
+  return a == 2 ? op::_matrix_times_batch(self, other) : batched_matmul(self, other);
+}
+
+namespace {
+
+// A matrix (n, m) times narrow matrices (m, p) is one product for all of them: many would read the
+// left matrix as often, and cost more than copying the narrow ones.
+bool is_narrow(int64_t n, int64_t m, int64_t p) { return p <= 64 && 2 * p <= std::min(n, m); }
+
+// (..., n, p) as rows (... p, n)
+Tensor columns_of(const Tensor& batch) {
+  const int64_t n = batch.size(-2);
+  return op::reshape(op::transpose(batch, -2, -1), {n == 0 ? 0 : batch.numel() / n, n});
+}
+
+}  // namespace
+
+Tensor _matrix_times_batch(const Tensor& self, const Tensor& other) {
+  if (!is_narrow(self.size(0), self.size(1), other.size(-1))) return batched_matmul(self, other);
+  return op::transpose(rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1)),
+                       -2, -1);
+}
+
+std::tuple<Tensor, Tensor> _matrix_times_batch_backward(const Tensor& gy, const Tensor& self,
+                                                        const Tensor& other, bool of_self,
+                                                        bool of_other) {
+  const int64_t n = self.size(0), m = self.size(1), p = gy.size(-1);
+  const bool narrow = is_narrow(n, m, p);
+  // Of matrices that are not narrow, a product for each may be smaller than copies of both.
+  const bool summed = !narrow && n * m <= p * (n + m);
+  const Tensor columns = narrow || (of_self && !summed) ? columns_of(gy) : Tensor();
+  Tensor gs, go;
+  if (of_self && summed) {
+    const Tensor products = batched_matmul(gy, op::conj(op::transpose(other, -2, -1)));
+    gs =
+        op::sum(op::reshape(products,
+                            {rules::product(products.sizes()) / std::max<int64_t>(1, n * m), n, m}),
+                DimVector{0}, false, std::nullopt);
+  } else if (of_self) {
+    gs = op::mm(op::transpose(columns, 0, 1), op::conj(columns_of(other)));
   }
-  return batched_matmul(self, other);
+  if (of_other && narrow) {
+    DimVector sizes(other.sizes());
+    std::swap(sizes[sizes.size() - 2], sizes[sizes.size() - 1]);
+    go = op::transpose(op::reshape(op::mm(columns, op::conj(self)), sizes), -2, -1);
+  } else if (of_other) {
+    go = op::matmul(op::conj(op::transpose(self, 0, 1)), gy);
+  }
+  return {gs, go};
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {

@@ -4,10 +4,13 @@
 // columns. That is how B's panels are packed for the next product, so weights are used as they are
 // computed, and maxima and sums over keys are taken in all lanes at once.
 //
-//   S = scale K Q^T, P = exp(S - max), O^T = V^T P / sum P, with online softmax: the running max
-//   and sum, and O, are corrected when a later block has a larger score (Dao et al. 2022) P = exp(S
-//   - logsumexp), gP = V gO^T, gS = P (gP - sum(gO O)) gQ^T = scale K^T gS, gK = scale gS Q, gV = P
-//   gO
+//   S = scale K Q^T, P = exp(S - max), O^T = V^T P / sum P
+//
+// with online softmax: the running max and sum, and O, are corrected when a later block has a
+// larger score (Dao et al. 2022). Backward computes the weights again:
+//
+//   P = exp(S - logsumexp), gP = V gO^T, gS = P (gP - sum(gO O))
+//   gQ^T = scale K^T gS, gK = scale gS Q, gV = P gO, and the mask's gradient is gS^T
 #include "kernels/cpu/attention/attention.h"
 
 #include <algorithm>
@@ -49,7 +52,7 @@ class Arena {
  public:
   explicit Arena(int64_t floats = 0) : memory_(floats) {}
   int64_t used() const { return used_; }
-  float* take(int64_t floats) {
+  float* allocate(int64_t floats) {
     float* const piece = memory_.data() ? memory_.data() + used_ : nullptr;
     used_ += rounded_up(floats, 16);
     return piece;
@@ -170,7 +173,8 @@ struct RowState {
 
 // Scores become weights; columns a..b of lanes at once.
 template <int kVectors>
-TD_FN void weigh(float* scores, const RowState& state, int64_t at, int64_t width, int64_t keys) {
+TD_FN void softmax_weights(float* scores, const RowState& state, int64_t at, int64_t width,
+                           int64_t keys) {
   V old[kVectors], high[kVectors], sum[kVectors];
   for (int v = 0; v < kVectors; v++) old[v] = high[v] = load(state.high + at + v * kLanes);
   for (int64_t k = 0; k < keys; k++)
@@ -193,15 +197,15 @@ TD_FN void weigh(float* scores, const RowState& state, int64_t at, int64_t width
   }
   for (int v = 0; v < kVectors; v++) store(state.sum + at + v * kLanes, sum[v]);
 }
-void weigh_panel(float* scores, const RowState& state, const Panel& p, bool causal, int64_t key,
-                 int64_t keys) {
+void softmax_weights(float* scores, const RowState& state, const Panel& p, bool causal, int64_t key,
+                     int64_t keys) {
   int64_t at = 0;
   const int64_t used = rounded_up(p.count, kLanes);
   const bool whole = visible(p, causal, key, keys, kLanes) == keys;
   for (; whole && at + 2 * kLanes <= used; at += 2 * kLanes)
-    weigh<2>(scores, state, at, p.row, keys);
+    softmax_weights<2>(scores, state, at, p.row, keys);
   for (; at < used; at += kLanes)
-    weigh<1>(scores, state, at, p.row, visible(p, causal, key, keys, at + kLanes));
+    softmax_weights<1>(scores, state, at, p.row, visible(p, causal, key, keys, at + kLanes));
   if (!whole) clear_future(scores, p, key, keys);
 }
 
@@ -275,9 +279,9 @@ class Forward : Task {
                   tasks = a_.query.sizes[0] * s_.heads * groups;
     parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
       Arena count;
-      take(count);
+      allocate(count);
       Arena arena(count.used());
-      const Memory m = take(arena);
+      const Memory m = allocate(arena);
       for (int64_t i = begin; i < end; i++)
         group(m, head_at(i / groups), long_and_short(i % groups, groups) * s_.group,
               head_at(std::min(i + 1, tasks - 1) / groups));
@@ -290,15 +294,15 @@ class Forward : Task {
   struct Memory {
     float *queries, *results, *rows, *keys, *values, *scores, *mask;
   };
-  Memory take(Arena& arena) const {
+  Memory allocate(Arena& arena) const {
     const int64_t panels = std::min(s_.group, s_.panels) * t_.columns;
-    return {arena.take(panels * s_.features),
-            arena.take(panels * s_.values),
-            arena.take(panels * 3),
-            arena.take(s_.block * s_.features),
-            arena.take(s_.block * rounded_up(s_.values, t_.rows)),
-            arena.take(s_.block * t_.columns),
-            arena.take(mask_scratch())};
+    return {arena.allocate(panels * s_.features),
+            arena.allocate(panels * s_.values),
+            arena.allocate(panels * 3),
+            arena.allocate(s_.block * s_.features),
+            arena.allocate(s_.block * rounded_up(s_.values, t_.rows)),
+            arena.allocate(s_.block * t_.columns),
+            arena.allocate(mask_scratch())};
   }
   float* queries(const Memory& m, int64_t i) const {
     return m.queries + i * t_.columns * s_.features;
@@ -367,14 +371,14 @@ class Forward : Task {
     }
     if (left == 0) ahead[3] = rows_ahead(head.out, p.query, p.count, s_.values, tiles_of(seen));
     score(m.scores, m.keys, queries(m, i), p, key, seen, head.mask, m.mask, ahead);
-    weigh_panel(m.scores, rows, p, a_.causal, key, seen);
+    softmax_weights(m.scores, rows, p, a_.causal, key, seen);
     if (key > 0) scale_columns(sums, s_.values, rows.factor, p);
     t_.multiply({s_.values, p.count, seen, sums, p.row, 1, m.values, n, m.scores, seen, 1,
                  key > 0 ? 1.0f : 0.0f, 0, ahead});
-    if (left == 0) finish(m, i, p, head);
+    if (left == 0) finalize(m, i, p, head);
   }
 
-  void finish(const Memory& m, int64_t i, const Panel& p, const Head& head) const {
+  void finalize(const Memory& m, int64_t i, const Panel& p, const Head& head) const {
     const RowState rows = state(m, i);
     float* const sums = results(m, i);
     float* const lse = lse_ + (head.b * s_.heads + head.h) * s_.queries + p.query;
@@ -393,8 +397,8 @@ class Forward : Task {
 };
 
 // x becomes exp(x - logsumexp), the weights; gradients of weights become those of scores.
-void weigh_gradient(float* x, float* gradient, const float* logsumexp, const float* mean,
-                    const Panel& p, bool causal, int64_t key, int64_t keys) {
+void softmax_gradient(float* x, float* gradient, const float* logsumexp, const float* mean,
+                      const Panel& p, bool causal, int64_t key, int64_t keys) {
   for (int64_t at = 0; at < p.count; at += kLanes) {
     const V shift = load(logsumexp + at), center = load(mean + at);
     const int64_t end = visible(p, causal, key, keys, at + kLanes) * p.row;
@@ -414,9 +418,16 @@ void weigh_gradient(float* x, float* gradient, const float* logsumexp, const flo
 // queries are added in order.
 class Backward : Task {
  public:
-  Backward(const View& gq, const View& gk, const View& gv, const View& gy, const View& out,
-           const View& logsumexp, const Attention& a)
-      : Task(a), gq_(gq), gk_(gk), gv_(gv), gy_(gy), out_(out), lse_(logsumexp.as<float>()) {
+  Backward(const View& gq, const View& gk, const View& gv, const View& gm, const View& gy,
+           const View& out, const View& logsumexp, const Attention& a)
+      : Task(a),
+        gq_(gq),
+        gk_(gk),
+        gv_(gv),
+        gm_(gm),
+        gy_(gy),
+        out_(out),
+        lse_(logsumexp.as<float>()) {
     const int64_t heads = std::max<int64_t>(1, a.query.sizes[0] * s_.groups);
     const int64_t ranges =
         std::clamp<int64_t>(s_.keys / kRangeKeys, 1, blocks_of(kEnoughTasks, heads));
@@ -431,9 +442,9 @@ class Backward : Task {
     const Scratch<float> partial(ranges_ > 1 ? heads * ranges_ * gq_size() : 0);
     parallel_for(0, heads * ranges_, 1, [&](int64_t begin, int64_t end) {
       Arena count;
-      take(count);
+      allocate(count);
       Arena arena(count.used());
-      Memory m = take(arena);
+      Memory m = allocate(arena);
       for (int64_t i = begin; i < end; i++) {
         const int64_t head = i / ranges_, range = long_and_short(i % ranges_, ranges_);
         if (ranges_ > 1) m.gq = partial.data() + (head * ranges_ + range) * gq_size();
@@ -456,24 +467,24 @@ class Backward : Task {
     // Of a panel: columns of Q and gO.
     float *panel_queries, *panel_gy, *mask;
   };
-  Memory take(Arena& arena) const {
+  Memory allocate(Arena& arena) const {
     const int64_t d = s_.features, e = s_.values, w = t_.columns, some = kBackwardPanels * w;
     const int64_t all = panels() * w;
-    return {arena.take(ranges_ > 1 ? 0 : gq_size()),
-            arena.take(all),
-            arena.take(all),
-            arena.take(s_.block * d),
-            arena.take(s_.block * rounded_up(d, t_.rows)),
-            arena.take(s_.block * e),
-            arena.take(s_.block * d),
-            arena.take(s_.block * e),
-            arena.take(some * rounded_up(d, w)),
-            arena.take(some * rounded_up(e, w)),
-            arena.take(weights_row() * s_.block),
-            arena.take(weights_row() * s_.block),
-            arena.take(w * d),
-            arena.take(w * e),
-            arena.take(mask_scratch())};
+    return {arena.allocate(ranges_ > 1 ? 0 : gq_size()),
+            arena.allocate(all),
+            arena.allocate(all),
+            arena.allocate(s_.block * d),
+            arena.allocate(s_.block * rounded_up(d, t_.rows)),
+            arena.allocate(s_.block * e),
+            arena.allocate(s_.block * d),
+            arena.allocate(s_.block * e),
+            arena.allocate(some * rounded_up(d, w)),
+            arena.allocate(some * rounded_up(e, w)),
+            arena.allocate(weights_row() * s_.block),
+            arena.allocate(weights_row() * s_.block),
+            arena.allocate(w * d),
+            arena.allocate(w * e),
+            arena.allocate(mask_scratch())};
   }
   int64_t repeats() const { return s_.heads / s_.groups; }
   int64_t panels() const { return s_.panels * repeats(); }  // of all heads of queries of a task
@@ -573,7 +584,12 @@ class Backward : Task {
       score(weights, m.keys, m.panel_queries, p, key, seen, mask, m.mask, ahead);
       multiply_seen(gradients, m.values, m.panel_gy, s_.values, 1, p, key, seen, ahead);
       const int64_t row = r * padded_queries() + p.query;
-      weigh_gradient(weights, gradients, m.logsumexp + row, m.means + row, p, a_.causal, key, seen);
+      softmax_gradient(weights, gradients, m.logsumexp + row, m.means + row, p, a_.causal, key,
+                       seen);
+      if (gm_.present) {
+        const Rows gm = head_of(gm_, b, h);
+        store_transposed({gm.data + key * gm.col, gm.row, gm.col}, p, gradients, seen);
+      }
       for (int64_t k = seen; k % t_.rows != 0; k++) {  // the strip's other keys
         std::fill_n(weights + k * p.row, t_.columns, 0.0f);
         std::fill_n(gradients + k * p.row, t_.columns, 0.0f);
@@ -632,7 +648,7 @@ class Backward : Task {
     }
   }
 
-  View gq_, gk_, gv_, gy_, out_;
+  View gq_, gk_, gv_, gm_, gy_, out_;
   const float* lse_;
   int64_t blocks_, ranges_;
 };
@@ -642,9 +658,10 @@ class Backward : Task {
 void attention_forward(const View& out, const View& logsumexp, const Attention& a) {
   Forward(out, logsumexp, a).run();
 }
-void attention_gradient(const View& gq, const View& gk, const View& gv, const View& gy,
-                        const View& out, const View& logsumexp, const Attention& a) {
-  Backward(gq, gk, gv, gy, out, logsumexp, a).run();
+void attention_gradient(const View& gq, const View& gk, const View& gv, const View& gm,
+                        const View& gy, const View& out, const View& logsumexp,
+                        const Attention& a) {
+  Backward(gq, gk, gv, gm, gy, out, logsumexp, a).run();
 }
 
 }  // namespace taeda::cpu::HWY_NAMESPACE
@@ -659,9 +676,10 @@ HWY_EXPORT(attention_gradient);
 void attention(const View& out, const View& logsumexp, const Attention& a) {
   HWY_DYNAMIC_DISPATCH(attention_forward)(out, logsumexp, a);
 }
-void attention_backward(const View& gq, const View& gk, const View& gv, const View& gy,
-                        const View& out, const View& logsumexp, const Attention& a) {
-  HWY_DYNAMIC_DISPATCH(attention_gradient)(gq, gk, gv, gy, out, logsumexp, a);
+void attention_backward(const View& gq, const View& gk, const View& gv, const View& gm,
+                        const View& gy, const View& out, const View& logsumexp,
+                        const Attention& a) {
+  HWY_DYNAMIC_DISPATCH(attention_gradient)(gq, gk, gv, gm, gy, out, logsumexp, a);
 }
 
 }  // namespace taeda::cpu

@@ -23,7 +23,8 @@ void attention(const View& out, const View& logsumexp, const Attention& a);
 // The same for few queries, without packing: keys and values may be f32 or bf16, with features side
 // by side in memory.
 void attention_few_queries(const View& out, const View& logsumexp, const Attention& a);
-void attention_backward(const View& gq, const View& gk, const View& gv, const View& gy,
-                        const View& out, const View& logsumexp, const Attention& a);
+// gm, the gradient of the mask (b, h, t, s), may be absent; else it is zero where no query looks.
+void attention_backward(const View& gq, const View& gk, const View& gv, const View& gm,
+                        const View& gy, const View& out, const View& logsumexp, const Attention& a);
 
 }  // namespace taeda::cpu
