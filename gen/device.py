@@ -82,9 +82,12 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
     device = _device(op)
     lines, views, results = [], [], [op.sig.args[0].name] if op.mutates else []
     for r in [] if op.mutates else op.sig.returns:
-        sizes, dtype = (t.expression(str(e)).cpp for e in op.out[r.name])
+        sizes, dtype, *wanted = op.out[r.name]
+        size_and_dtype = (t.expression(str(e)).cpp for e in (sizes, dtype))
+        made = f"empty_tensor({', '.join(size_and_dtype)}, {device})"
         local = op.sig.local(r)
-        lines.append(f"Tensor {local} = empty_tensor({sizes}, {dtype}, {device});")
+        given = f"{t.condition(wanted[0])} ? {made} : Tensor()" if wanted else made
+        lines.append(f"Tensor {local} = {given};")
         views.append(f"view_of({local})")
         results.append(local)
     result = several(results)

@@ -104,7 +104,8 @@ class Op:
     expr: str | None = key(None)  # the definition, also beside a kernel
     no_definition: str = key("")  # why a kernel or cpp has none, and the test that stands in for it
     promote: str = key("same", PROMOTIONS)  # result and compute dtype of a pointwise operator
-    out: dict[str, list[str]] = key({})  # sizes and dtype of each result of a kernel
+    # sizes and dtype of each result of a kernel; when it is made, for one that may be undefined
+    out: dict[str, list[str]] = key({})
     view: bool = key(False)  # results are views of the first argument
     kernels: list[str] = key([])  # what a cpp launches (src/kernels/hand_called.yaml)
     # a cpp reads or writes elements itself; 'sizes': and the result's sizes depend on them
