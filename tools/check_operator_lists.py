@@ -22,11 +22,7 @@ ALLOWED = {
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
-    "python/taeda/nn/_functional/activation.py": "__all__: functions in Python around operators",
-    "python/taeda/nn/_functional/loss.py": "functions in Python around operators, by their checks",
-    "python/taeda/nn/_functional/vision.py": "interpolate's modes and the operator of each",
-    "python/taeda/nn/init.py": "calculate_gain's names are those of layers",
-    "python/taeda/utils/_device.py": "what a default device is for is PyTorch's choice",
+    "python/taeda/nn/_functional/activation.py": "__all__: functions that the file defines",
 }
 NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)
 MENTION = re.compile(r"""["']([a-z_0-9]+)["']|\b[A-Z_]+\(\s*([a-z_0-9]+)\s*[,)]""")

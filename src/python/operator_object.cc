@@ -4,6 +4,8 @@
 
 #include <unordered_map>
 
+#include "ops/boxing.h"
+#include "ops/modes.h"
 #include "ops/operator.h"
 #include "python/boxed.h"
 #include "python/call.h"
@@ -186,6 +188,21 @@ PyObject* find_names(PyObject*, PyObject* name) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _factories() -> the names of the table's operators that make tensors from no tensor, on a device
+PyObject* factories(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  PyRef names = PyRef::check(PyList_New(0));
+  for (size_t i = 0; i < kNumOperatorRecords; i++) {
+    const std::string_view letters = boxing::letters(*kOperatorRecords[i]);
+    if (letters.find('o') == letters.npos || letters.find_first_of("TLl") != letters.npos) continue;
+    const std::string_view name = kOperatorRecords[i]->name();
+    const PyRef text = PyRef::check(wrap(name.substr(name.find("::") + 2)));
+    check_status(PyList_Append(names.get(), text.get()));
+  }
+  return names.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* set_overload_type(PyObject*, PyObject* type) {
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), base_type)) {
     PyErr_SetString(PyExc_TypeError, "_set_overload_type() expects a subclass of _OperatorBase");
@@ -239,6 +256,7 @@ PyMethodDef functions[] = {
     {"_operator", find, METH_VARARGS, nullptr},
     {"_operators", find_all, METH_O, nullptr},
     {"_overload_names", find_names, METH_O, nullptr},
+    {"_factories", factories, METH_NOARGS, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
     {"_parse_schema", parse, METH_O, nullptr},
     {"_set_overload_type", set_overload_type, METH_O, nullptr},

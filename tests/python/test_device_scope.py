@@ -12,6 +12,7 @@ def test_factories_in_the_block_take_its_device():
     with torch.device("meta") as device:
         assert device == torch.device("meta")
         assert torch.ones(2).is_meta and torch.tensor([1.0]).is_meta
+        assert not torch.range(0, 3).is_meta and not torch.normal(0.0, 1.0, (2,)).is_meta
         assert torch.arange(3).is_meta and torch.randn(2).is_meta and torch.full((2,), 1.0).is_meta
         assert not torch.ones(2, device="cpu").is_meta
         model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))

@@ -6,6 +6,7 @@ Random numbers are drawn in PyTorch's order, so the same seed gives the same wei
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -42,16 +43,7 @@ __all__ = [
     "sparse",
 ]
 
-_UNIT_GAIN = (
-    "linear",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "sigmoid",
-)
+_UNIT_GAIN = re.compile(r"linear|sigmoid|conv(_transpose)?[123]d")
 
 
 def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
@@ -80,7 +72,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1 for linear, convolutions and sigmoid; 5/3 for tanh; sqrt(2) for relu;
     sqrt(2 / (1 + param^2)) for leaky_relu; 3/4 for selu.
     """
-    if nonlinearity in _UNIT_GAIN:
+    if _UNIT_GAIN.fullmatch(nonlinearity):
         return 1
     if nonlinearity == "tanh":
         return 5.0 / 3

@@ -16,11 +16,8 @@ from taeda.overrides import TorchFunctionMode
 
 __all__ = ["DeviceContext", "get_default_device", "set_default_device"]
 
-_FACTORIES = (
-    "arange asarray as_tensor empty empty_permuted empty_strided eye full linspace logspace ones "
-    "rand randint randn randperm scalar_tensor tensor tril_indices triu_indices zeros "
-    "bartlett_window blackman_window hamming_window hann_window kaiser_window"
-).split()
+# Functions in Python that make tensors; the table knows the others.
+_PYTHON_FACTORIES = ("tensor", "as_tensor", "asarray")
 
 
 class _ThreadState(threading.local):
@@ -36,7 +33,9 @@ _factories: set[Callable] = set()
 
 def _factory_functions() -> set[Callable]:
     if not _factories:
-        _factories.update(getattr(taeda, n) for n in _FACTORIES if hasattr(taeda, n))
+        # PyTorch's normal and range do not look at the default.
+        names = {*_C._factories(), *_PYTHON_FACTORIES} - {"normal", "range"}
+        _factories.update(getattr(taeda, name) for name in names if hasattr(taeda, name))
     return _factories
 
 

@@ -1,4 +1,4 @@
-"""Losses: the warnings around those of the table, and two that are not there."""
+"""Losses: the warnings around those of the table, and three that are not there."""
 
 from __future__ import annotations
 
@@ -8,36 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda.nn._reduction import get_enum, legacy_get_string
 
 from .raw import raw
 
 # Losses of two tensors of one size: another size broadcasts, which is seldom meant.
 _SAME_SIZE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-_OTHERS = (
-    "nll_loss",
-    "cross_entropy",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "kl_div",
-    "poisson_nll_loss",
-    "hinge_embedding_loss",
-    "soft_margin_loss",
-    "multilabel_soft_margin_loss",
-    "cosine_embedding_loss",
-    "margin_ranking_loss",
-    "multi_margin_loss",
-    "triplet_margin_loss",
-)
-
-__all__ = [
-    *_SAME_SIZE,
-    *_OTHERS,
-    "ctc_loss",
-    "multilabel_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
 
 
 def _warning(name: str) -> Callable[..., Tensor]:
@@ -71,23 +48,20 @@ def _warning(name: str) -> Callable[..., Tensor]:
     return loss
 
 
-mse_loss = _warning("mse_loss")
-l1_loss = _warning("l1_loss")
-smooth_l1_loss = _warning("smooth_l1_loss")
-huber_loss = _warning("huber_loss")
-nll_loss = _warning("nll_loss")
-cross_entropy = _warning("cross_entropy")
-binary_cross_entropy = _warning("binary_cross_entropy")
-binary_cross_entropy_with_logits = _warning("binary_cross_entropy_with_logits")
-kl_div = _warning("kl_div")
-poisson_nll_loss = _warning("poisson_nll_loss")
-hinge_embedding_loss = _warning("hinge_embedding_loss")
-soft_margin_loss = _warning("soft_margin_loss")
-multilabel_soft_margin_loss = _warning("multilabel_soft_margin_loss")
-cosine_embedding_loss = _warning("cosine_embedding_loss")
-margin_ranking_loss = _warning("margin_ranking_loss")
-multi_margin_loss = _warning("multi_margin_loss")
-triplet_margin_loss = _warning("triplet_margin_loss")
+# Every function of the table with a `reduction` is a loss.
+_LOSSES = {
+    name: _warning(name)
+    for name, function in _C._functions["nn.functional"].items()
+    if "reduction: str" in function.__doc__.partition("\n")[0]
+}
+globals().update(_LOSSES)
+
+__all__ = [
+    *_LOSSES,
+    "ctc_loss",
+    "multilabel_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 
 def _reduce(loss: Tensor, reduction: str) -> Tensor:

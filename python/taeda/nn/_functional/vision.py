@@ -304,9 +304,9 @@ def _maxima(rows: Tensor, bag_of: Tensor, zeros: Tensor) -> Tensor:
     with taeda.no_grad():
         largest = zeros.scatter_reduce(0, index, rows, "amax", include_self=False)[bag_of]
         found = (rows == largest) | ((rows != rows) & (largest != largest))
-        places = taeda.arange(n, device=rows.device).unsqueeze(1).expand_as(rows)
+        numbers = taeda.arange(n, device=rows.device).unsqueeze(1).expand_as(rows)
         none = taeda.full_like(zeros, n, dtype=taeda.int64)
-        first = none.scatter_reduce(0, index, places.masked_fill(~found, n), "amin")
+        first = none.scatter_reduce(0, index, numbers.masked_fill(~found, n), "amin")
     return rows.gather(0, first.clamp(max=n - 1)).masked_fill(first == n, 0)
 
 
@@ -365,17 +365,14 @@ def _output_size(
     return sizes, None if recompute else scales
 
 
-_BY_MODE = {
-    ("nearest", 3): "upsample_nearest1d",
-    ("nearest", 4): "upsample_nearest2d",
-    ("nearest", 5): "upsample_nearest3d",
-    ("nearest-exact", 3): "_upsample_nearest_exact1d",
-    ("nearest-exact", 4): "_upsample_nearest_exact2d",
-    ("nearest-exact", 5): "_upsample_nearest_exact3d",
-    ("linear", 3): "upsample_linear1d",
-    ("bilinear", 4): "upsample_bilinear2d",
-    ("trilinear", 5): "upsample_trilinear3d",
-    ("bicubic", 4): "upsample_bicubic2d",
+# mode -> the dimensions, batch and channels included, of the images that it resizes.
+_DIMS = {
+    "nearest": (3, 4, 5),
+    "nearest-exact": (3, 4, 5),
+    "linear": (3,),
+    "bilinear": (4,),
+    "trilinear": (5,),
+    "bicubic": (4,),
 }
 
 
@@ -413,15 +410,17 @@ def interpolate(
         )
     if mode == "area" and 3 <= input.dim() <= 5:
         return raw(f"adaptive_avg_pool{input.dim() - 2}d")(input, sizes)
-    name = _BY_MODE.get((mode, input.dim()))
-    if name is None:
+    if input.dim() not in _DIMS.get(mode, ()):
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported"
             f" (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | "
             f"trilinear | area | nearest-exact (got {mode})"
         )
+    name = f"upsample_{mode.replace('-', '_')}{input.dim() - 2}d"
     if antialias:
         name = f"_{name}_aa"
+    if mode == "nearest-exact":
+        name = f"_{name}"
     if "nearest" in mode:
         return raw(name)(input, sizes, *(scales or []))
     return raw(name)(input, sizes, align_corners, *(scales or []))
