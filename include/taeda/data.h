@@ -30,6 +30,15 @@ struct Example {
 };
 
 // Examples by index. One object serves every worker of a loader, so get() must not change it.
+//
+//   struct Squares : data::Dataset {
+//     int64_t size() const override { return 100; }
+//     data::Example get(int64_t i) const override {
+//       return {full({1}, static_cast<double>(i)), full({1}, static_cast<double>(i * i))};
+//     }
+//   };
+//   const data::DataLoader loader(Squares{}, {.batch_size = 10, .workers = 2});
+//   assert(loader.begin()->target[3].item<float>() == 9);
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -53,6 +62,8 @@ class TensorDataset final : public Dataset {
   Tensor data, target;
 };
 
+// How a DataLoader goes about it, as in torch.utils.data.DataLoader. Workers are threads of this
+// process, not processes: they share the data set and cost no copies.
 struct LoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;    // a new order for each pass, drawn from the default generator
@@ -101,12 +112,15 @@ class DataLoader {
   LoaderOptions options_;
 };
 
-// An array in the IDX format of MNIST, plain or gzipped: the file's dtype and sizes. RuntimeError
-// for files that cannot be read or are damaged; memory is taken only as the file has the data.
+// An array in the IDX format of MNIST, plain or gzipped: the file's dtype and sizes (LeCun, Cortes
+// and Burges, "The MNIST database of handwritten digits"). RuntimeError for files that cannot be
+// read or are damaged; memory is taken only as the file has the data.
 Tensor read_idx(const std::string& path);
 
 // MNIST's four files (train-images-idx3-ubyte and so on, plain or with .gz) in `folder`, which
-// Fashion-MNIST shares: float32 images (n, 1, 28, 28) in [0, 1], int64 labels.
+// Fashion-MNIST shares: float32 images (n, 1, 28, 28) in [0, 1], int64 labels. `train`: the 60,000
+// examples to learn from, else the 10,000 to test with. All of them are read at once, 188 MB.
+// Errors are read_idx's, and RuntimeError where a file is not there.
 TensorDataset mnist(const std::string& folder, bool train);
 
 }  // namespace taeda::data

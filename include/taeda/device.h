@@ -11,9 +11,16 @@
 
 namespace taeda {
 
-// Types of devices; the order is that of the dispatch tables' columns.
+// Types of devices; the order is that of the dispatch tables' columns. CUDA devices are found when
+// the driver is there at run time; operators without a kernel of theirs run on the CPU, with
+// copies.
 enum class DeviceType : uint8_t { kCPU, kMeta, kCUDA };
 
+// Two bytes, compared by value. Tensors always know the index of theirs; -1 stands in arguments for
+// the device that is current where the tensor is made.
+//
+//   assert(Device::parse("cuda:1") == Device(DeviceType::kCUDA, 1));
+//   assert(to_text(Device()) == "cpu" && zeros({2}).device().is_cpu());
 struct Device {
   DeviceType type = DeviceType::kCPU;
   int8_t index = -1;  // -1: the current device of that type

@@ -2,6 +2,19 @@
 //
 // Everything known of a dtype stands in one row of the table TD_DTYPES below; a new dtype is a new
 // row, and a struct where C++ has no such type (docs/notes/dtypes.md).
+//
+//   assert(promote_types(DType::kInt64, DType::kFloat16) == DType::kFloat16);
+//   assert(item_size(DType::kComplex64) == 8 && to_text(DType::kBFloat16) == "bfloat16");
+//   assert(kDTypeOf<double> == DType::kFloat64);
+//
+// | dtype | bytes | largest | exact integers up to | smallest step at 1 |
+// |---|---|---|---|---|
+// | float16 | 2 | 65504 | 2^11 | 2^-10 |
+// | bfloat16 | 2 | 3.4e38 | 2^8 | 2^-7 |
+// | float32 | 4 | 3.4e38 | 2^24 | 2^-23 |
+// | float64 | 8 | 1.8e308 | 2^53 | 2^-52 |
+//
+// Kernels compute half precision in float32 and round their results once, to nearest even.
 #pragma once
 
 #include <bit>
@@ -26,7 +39,11 @@ struct Bool {
 };
 
 // IEEE 754 binary16 and bfloat16 as storage formats: arithmetic converts to float and back,
-// rounding to nearest even.
+// rounding to nearest even. Conversions are inline and exact; NaN stays NaN, what is too large
+// becomes infinite, and denormal numbers are kept.
+//
+//   assert(static_cast<float>(Half(65520.0f)) == std::numeric_limits<float>::infinity());
+//   assert(static_cast<float>(BFloat16(1.003f)) == 1.0f);
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -118,6 +135,8 @@ struct ComplexHalf {
   TD_ARITHMETIC_DTYPES(X) \
   TD_STORAGE_DTYPES(X)
 
+// An element type. The numbers are the rows of the tables above; files and other processes are
+// given names, never these.
 enum class DType : uint8_t {
 #define TD_ENUMERATOR(name, ...) name,
   TD_DTYPES(TD_ENUMERATOR)
@@ -128,6 +147,8 @@ inline constexpr int kNumArithmeticDTypes = 0 TD_ARITHMETIC_DTYPES(TD_COUNT);
 inline constexpr int kNumDTypes = 0 TD_DTYPES(TD_COUNT);
 #undef TD_COUNT
 
+// The dtype of a C++ type: kDTypeOf<float> is DType::kFloat32. Does not compile for types that are
+// no element type.
 template <class T>
 struct DTypeOf;
 #define TD_DTYPE_OF(name, type, ...)            \
@@ -149,6 +170,7 @@ concept StoredFloat = requires(T x) {
   T(1.0f);
 };
 
+// What promotion goes by, in its order: a result has the highest kind among its arguments.
 enum class DTypeKind : uint8_t { kBool, kInteger, kFloating, kComplex };
 
 // A row of the table.
@@ -198,6 +220,9 @@ consteval DTypeSet dtypes_of(DTypeKind kind) {
 }
 inline constexpr DTypeSet kStorageDTypes = (1u << kNumDTypes) - (1u << kNumArithmeticDTypes);
 
+// Questions about a dtype. Floating: half to double and the eight-bit formats; inexact: floating or
+// complex; integral: without bool, as in TD_DTYPES; storage type: one that no kernel calculates
+// with.
 constexpr bool is_floating(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kFloating); }
 constexpr bool is_complex(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kComplex); }
 constexpr bool is_inexact(DType t) {
@@ -213,6 +238,7 @@ constexpr bool is_reduced_floating(DType t) {
   return t == DType::kFloat16 || t == DType::kBFloat16;
 }
 
+// Bytes of an element.
 constexpr int64_t item_size(DType t) {
   constexpr uint8_t sizes[kNumDTypes] = {
 #define TD_SIZE(name, type, ...) sizeof(type),
@@ -228,9 +254,18 @@ std::string_view to_text(DType t);
 std::string_view scalar_type_name(DType t);
 
 // torch.promote_types: the smallest type that both convert to. RuntimeError for eight-bit floats
-// and for uint16, uint32 and uint64 beside another type, but that these become floating.
+// and for uint16, uint32 and uint64 beside another type, but that these become floating. Operators
+// promote tensors of one kind so; numbers and 0-d tensors count only where their kind is higher.
+//
+//   assert(promote_types(DType::kUInt8, DType::kInt8) == DType::kInt16);
+//   assert(promote_types(DType::kFloat16, DType::kBFloat16) == DType::kFloat32);
+//   assert((ones({2}, DType::kFloat16) + 2.5).dtype() == DType::kFloat16);
 DType promote_types(DType a, DType b);
-// torch.can_cast: whether a result of type `from` may be written to a tensor of type `to`.
+// torch.can_cast: whether a result of type `from` may be written to a tensor of type `to`: by out=
+// and in place. It may lose precision, but not its kind.
+//
+//   assert(can_cast(DType::kFloat64, DType::kFloat16) && !can_cast(DType::kFloat32,
+//   DType::kInt64));
 bool can_cast(DType from, DType to);
 
 // The real type of a complex one's parts, and the complex type with such parts. Others map to
@@ -248,7 +283,8 @@ constexpr DType to_complex(DType t) {
                                 : DType::kComplex64;
 }
 
-// torch.get_default_dtype / set_default_dtype, for the whole process.
+// torch.get_default_dtype / set_default_dtype, for the whole process: what factories and numbers
+// with decimals give, float32 at first. TypeError for types that are not floating.
 DType default_dtype();
 void set_default_dtype(DType t);
 

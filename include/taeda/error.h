@@ -2,8 +2,9 @@
 //
 // TD_CHECK(cond, "softmax: dim {} out of range [{}, {}]", dim, lo, hi) raises RuntimeError when
 // cond is false; the variants below raise the type that PyTorch raises in Python for the same
-// mistake. A message names the operator, the argument, what was expected and what was given.
-// Nothing is formatted unless the check fails.
+// mistake. Errors may be caught and thrown from any thread; those of worker threads are thrown
+// again where the program waits for them. A message names the operator, the argument, what was
+// expected and what was given. Nothing is formatted unless the check fails.
 //
 //   try {
 //     ones({2, 3}) + ones({4});
@@ -24,6 +25,9 @@
 namespace taeda {
 
 // The Python exception type that an error becomes. Order is part of the binding layer's table.
+// kRuntime is the usual one; kValue is for arguments of the right type and a wrong value where
+// PyTorch raises ValueError; kIndex for dimensions and indices out of range; kType for arguments of
+// the wrong type, undefined tensors among them.
 enum class ErrorKind : uint8_t {
   kRuntime,
   kValue,
@@ -37,7 +41,9 @@ enum class ErrorKind : uint8_t {
 };
 
 // what() is PyTorch's message where PyTorch has the error. Only std::bad_alloc of small objects and
-// what a program's own callbacks throw leave the library beside it.
+// what a program's own callbacks throw leave the library beside it. Arguments are checked before
+// anything is written, but for the values of index tensors: an IndexError may leave a part of an
+// in-place write behind.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -82,7 +88,10 @@ std::string format_parts(std::string_view format, std::initializer_list<std::str
 
 }  // namespace detail
 
-// Replaces each "{}" of `format` by the next argument.
+// Replaces each "{}" of `format` by the next argument, written as Python writes it: True, 1.0, nan.
+// A type of your own takes part by a function to_text(T) beside it.
+//
+//   assert(format("{} in {}", DType::kInt8, IntSpan({2, 3})) == "int8 in [2, 3]");
 template <class... Args>
 std::string format(std::string_view format, const Args&... args) {
   return detail::format_parts(format, {detail::text_of(args)...});
@@ -98,7 +107,15 @@ template <class... Args>
 }  // namespace taeda
 
 // Each throws unless the condition holds: RuntimeError, ValueError, IndexError, TypeError,
-// NotImplementedError, or the ErrorKind given. The arguments are a format and what it shows.
+// NotImplementedError, or the ErrorKind given. The arguments are a format and what it shows, and
+// are evaluated only then. They are no asserts: they stay in release builds.
+//
+//   const auto checked_root = [](double x) {
+//     TD_CHECK_VALUE(x >= 0, "checked_root: expected x >= 0, got {}", x);
+//     return std::sqrt(x);
+//   };
+//   assert(checked_root(9) == 3);
+//   EXPECT_THROW(checked_root(-1), Error);
 #define TD_CHECK_AS(kind, cond, ...)    \
   do {                                  \
     if (!(cond)) [[unlikely]]           \

@@ -1,6 +1,8 @@
 // Floating-point numbers of eight bits, as storage formats: the OCP formats E4M3FN, E5M2 and E8M0
 // and the FNUZ variants (finite, with NaN in the place of negative zero). Conversions from float
-// round to nearest, ties to even, and treat what is too large as PyTorch does.
+// round to nearest, ties to even, and treat what is too large as PyTorch does. Sources:
+// Micikevicius et al., "FP8 formats for deep learning", 2022; Rouhani et al., "Microscaling data
+// formats", 2023.
 #pragma once
 
 #include <bit>
@@ -8,6 +10,18 @@
 
 namespace taeda {
 
+// | type | exponent and mantissa bits | largest | smallest above 0 | infinity |
+// |---|---|---|---|---|
+// | Float8E4M3FN | 4, 3 | 448 | 2^-9 | no |
+// | Float8E5M2 | 5, 2 | 57344 | 2^-16 | yes |
+// | Float8E4M3FNUZ | 4, 3 | 240 | 2^-10 | no |
+// | Float8E5M2FNUZ | 5, 2 | 57344 | 2^-17 | no |
+// | Float8E8M0 | 8, 0 | 2^127 | 2^-127 | no |
+//
+//   assert(static_cast<float>(Float8E4M3FN(1.06f)) == 1.0f);
+//   assert(static_cast<float>(Float8E5M2(3.0f)) == 3.0f);
+//   assert(static_cast<float>(Float8E8M0(5.0f)) == 4.0f);
+//
 // A format with a sign bit. Codes are those of positive numbers.
 struct Float8Format {
   int mantissa;      // bits
@@ -18,6 +32,7 @@ struct Float8Format {
   bool fnuz;  // no negative zero: its code is the only NaN
 };
 
+// The number that a code stands for, exactly; NaN for the format's NaNs.
 constexpr float decode_float8(Float8Format f, uint8_t bits) {
   const uint32_t code = bits & 0x7fu, sign = bits & 0x80u;
   if (f.fnuz ? bits == f.nan : code > f.largest) {
@@ -32,6 +47,7 @@ constexpr float decode_float8(Float8Format f, uint8_t bits) {
   return sign ? -magnitude : magnitude;
 }
 
+// The code of the nearest number, ties to the even code; NaN stays NaN.
 constexpr uint8_t encode_float8(Float8Format f, float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value), magnitude = u & 0x7fffffffu;
   const uint32_t sign = f.fnuz ? 0 : (u >> 24) & 0x80u;

@@ -34,16 +34,23 @@ class Generator : public RefCounted {
 
   // Starts the stream over from `seed`.
   virtual void manual_seed(uint64_t seed) = 0;
-  // Seeds from the system's entropy and returns the seed.
+  // Seeds from the system's entropy and returns the seed, for a run that is to be repeatable after
+  // the fact: manual_seed() of it gives the same numbers.
   uint64_t seed();
   uint64_t initial_seed() const { return seed_; }
   Device device() const { return device_; }
 
-  // The whole state as bytes, in PyTorch's layout.
+  // The whole state as bytes, in PyTorch's layout: a copy, a uint8 tensor on the CPU. What was
+  // drawn after it can be drawn again.
+  //
+  //   const Tensor before = default_generator().get_state();
+  //   const Tensor a = randn({3});
+  //   default_generator().set_state(before);
+  //   assert(equal(a, randn({3})));
   virtual Tensor get_state() const = 0;
   // TypeError unless `state` holds bytes, RuntimeError unless they are a state.
   virtual void set_state(const Tensor& state) = 0;
-  // A generator that goes on independently from the same state.
+  // A generator that goes on independently from the same state: both give the same numbers next.
   virtual Ref<Generator> clone() const = 0;
   // How far the counter is; RuntimeError for generators without one.
   virtual uint64_t offset() const;
@@ -165,7 +172,9 @@ inline Generator& generator_or_default(Generator* generator) {
 }
 // RuntimeError for a generator of another device.
 Generator& generator_or_default(Generator* generator, Device device);
-// Seeds the default generators of all devices.
+// Seeds the default generators of all devices; those of devices that were not used yet when they
+// are first. Which numbers a program draws depends on the order of its operators, so threads that
+// draw from one generator do not give the same numbers twice: give each its own.
 void manual_seed(uint64_t seed);
 
 }  // namespace taeda

@@ -25,7 +25,12 @@ inline constexpr std::nullopt_t None = std::nullopt;
 inline constexpr struct EllipsisType {
 } Ellipsis;
 
-// start:stop:step; None stands for the end in question. ValueError for steps below 1.
+// start:stop:step; None stands for the end in question. Negative numbers count from the end, and
+// ends that lie outside are cut, as in Python. ValueError for steps below 1.
+//
+//   const Tensor x = arange(10);
+//   assert(equal(x.index({indexing::Slice(-3, 100)}), tensor({7, 8, 9})));
+//   assert(equal(x.index({indexing::Slice(1, 8, 3)}), tensor({1, 4, 7})));
 struct Slice {
   static constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
   int64_t start, stop, step;
@@ -34,7 +39,14 @@ struct Slice {
 };
 
 // One index; every kind converts to it, so that braces hold a mixture. A bool tensor is a mask over
-// as many dimensions as it has, an integer tensor indices into one.
+// as many dimensions as it has, an integer tensor indices into one; several of them broadcast, and
+// their dimensions stand where the first was, or in front where other indices lie between them.
+//
+//   const Tensor x = arange(24).view({2, 3, 4});
+//   const Tensor rows = tensor({0, 2}), columns = tensor({3, 1});
+//   assert(equal(x.index({1, rows, columns}), tensor({15, 21})));
+//   assert(x.index({rows > 0, indexing::None, indexing::Ellipsis}).sizes() == IntSpan({1, 1, 3,
+//   4}));
 class TensorIndex {
  public:
   enum class Kind : uint8_t { kNone, kEllipsis, kInteger, kBool, kSlice, kTensor };
@@ -71,8 +83,8 @@ Indexed apply(const Tensor& x, Span<const TensorIndex> indices);
 // x[i] with Python's messages; `shown` is the dimension that they name.
 Tensor select_checked(const Tensor& x, int64_t dim, int64_t i, int64_t shown);
 
-// What x[...] reads, and writes: leading dimensions of size 1 that the place lacks do not count.
-Tensor get(const Indexed& place);
-void set(const Indexed& place, const Tensor& value);
+// What x[...] reads, and writes: leading dimensions of size 1 that the target lacks do not count.
+Tensor get(const Indexed& target);
+void set(const Indexed& target, const Tensor& value);
 
 }  // namespace taeda::indexing

@@ -1,5 +1,9 @@
 // Dispatch keys: what a call must pass through before it reaches a device kernel.
 //
+// x.mul(y) of two tensors of which one requires grad has the keys {kCPU, kAutograd}: the handler of
+// kAutograd records a node and calls mul again without its key, which leads to the CPU's handler.
+// Programs meet keys where they register operators (operator.h) and in src/ops only.
+//
 // A tensor carries a set of keys; an operator takes the union over its tensor arguments, adds the
 // keys that the calling thread includes, removes those that it excludes, and jumps to the handler
 // of the highest one. Each handler removes its key and calls again.
@@ -68,7 +72,9 @@ inline constexpr KeySet kLeafKeys =
     kCompositeKeys | Key::kPython | Key::kFunctionalize | Key::kBatched;
 
 // The calling thread's modes. Each operator of this thread adds the `included` keys to those of its
-// arguments and skips the `excluded` ones.
+// arguments and skips the `excluded` ones. Programs switch modes by the scopes made for them
+// (NoGrad, InferenceMode, start_profile); these are for whoever writes a handler. Modes go along to
+// the threads that backward hands its work to, and to no others.
 struct ThreadModes {
   KeySet excluded;
   KeySet included;
@@ -82,7 +88,12 @@ extern thread_local ThreadModes thread_modes __attribute__((tls_model("initial-e
 extern thread_local ThreadModes thread_modes;
 #endif
 
-// Skips `keys` on this thread until the end of the scope.
+// Skips `keys` on this thread until the end of the scope: a handler that calls the operator again
+// does so below itself.
+//
+//   const Tensor x = ones({2}).requires_grad_();
+//   const ExcludeKeys below(Key::kAutograd);
+//   assert(!(x * 2).requires_grad());
 class ExcludeKeys {
  public:
   explicit ExcludeKeys(KeySet keys) : saved_(thread_modes.excluded) {

@@ -39,7 +39,14 @@ class Module {
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
-  // All parameters of this module and those below it; one that is shared appears once.
+  // All parameters of this module and those below it, in the order of registration; one that is
+  // shared appears once. Handles: an optimizer that is given them changes the module's own tensors.
+  //
+  //   const nn::Sequential model{nn::Linear(4, 8), nn::ReLU(), nn::Linear(8, 2)};
+  //   int64_t count = 0;
+  //   for (const Tensor& p : model.parameters()) count += p.numel();
+  //   assert(count == 4 * 8 + 8 + 8 * 2 + 2);
+  //   assert(model.named_parameters()[2].first == "2.weight");
   TensorList parameters() const;
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
@@ -55,15 +62,26 @@ class Module {
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
   // Training mode (dropout drops, batch norm uses the batch's statistics), for this module and
-  // those below it.
+  // those below it. Modules are made in training mode. The mode says nothing of gradients: for
+  // evaluation without a graph, open a NoGrad or InferenceMode scope as well.
+  //
+  //   nn::Sequential model{nn::Linear(2, 2), nn::Dropout(0.9)};
+  //   model.eval();
+  //   assert(!model.is_training() && equal(model(ones({1, 2})), model[0].forward(ones({1, 2}))));
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const;
 
   // Converts floating parameters and buffers, keeping the tensor objects, so that optimizers go on
-  // with them. TypeError for integer dtypes.
+  // with them; integer buffers, such as batch norm's count of batches, stay as they are. Gradients
+  // are converted with their parameters. TypeError for integer dtypes.
+  //
+  //   nn::Linear layer(2, 3);
+  //   layer.to(DType::kFloat64);
+  //   assert(layer.weight.dtype() == DType::kFloat64 && layer.bias.requires_grad());
   void to(DType dtype);
-  // Of all parameters; false freezes them.
+  // Of all parameters; false freezes them: operators below the first parameter that is trained are
+  // then not recorded at all, which saves their memory.
   void requires_grad_(bool value = true);
   // Drops all gradients: grad() is undefined until the next backward.
   void zero_grad();
@@ -87,6 +105,18 @@ class Module {
 };
 
 // A module of one tensor in, one tensor out. Others are classes with whatever function suits them.
+//
+// forward() is const: it may be called by several threads at once, as long as no layer writes a
+// buffer (batch norm in training does). Parameters are members as well as registered, so that
+// forward() reads them without looking up names:
+//
+//   struct Scale : nn::Layer {
+//     Tensor factor = add_parameter("factor", ones({1}));
+//     Tensor forward(const Tensor& x) const override { return x * factor; }
+//   };
+//   const Scale scale;
+//   scale(tensor({2.0, 3.0})).sum().backward();
+//   assert(scale.factor.grad().item<float>() == 5);
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
@@ -95,7 +125,11 @@ class Layer : public Module {
 
 // Layers applied one after the other, named "0", "1", ... In braces, Sequential{Linear(4, 8),
 // ReLU()}, layers are made from left to right, so that a seed gives PyTorch's weights; arguments in
-// parentheses have no order in C++.
+// parentheses have no order in C++. A Sequential is a layer, and may be part of another.
+//
+//   nn::Sequential model{nn::Linear(4, 8), nn::Tanh()};
+//   model.push_back(nn::Linear(8, 1));
+//   assert(model.size() == 3 && model(ones({5, 4})).sizes() == IntSpan({5, 1}));
 class Sequential final : public Layer {
  public:
   Sequential() = default;
@@ -143,8 +177,13 @@ struct Conv1dOptions {
   bool bias = true;
 };
 // Cross-correlation: y[n, o, i] = bias[o] + sum over c and k of weight[o, c, k] x[n, c, i stride -
-// padding + k dilation]; x (n, in, l) or (in, l), weight (out, in / groups, kernel). ValueError
-// unless groups divides `in` and `out`; RuntimeError for inputs shorter than the kernel.
+// padding + k dilation]; x (n, in, l) or (in, l), weight (out, in / groups, kernel). The result's
+// length is (l + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down. Weights and
+// bias begin uniform in +- 1 / sqrt(in / groups * kernel). ValueError unless groups divides `in`
+// and `out`; RuntimeError for inputs shorter than the kernel.
+//
+//   const nn::Conv1d layer(16, 32, 3, {.padding = 2, .dilation = 2});
+//   assert(layer(ones({8, 16, 100})).sizes() == IntSpan({8, 32, 100}));
 class Conv1d final : public Layer {
  public:
   Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options = {});
@@ -180,7 +219,11 @@ struct ConvTranspose2dOptions {
 };
 // The gradient of Conv2d with respect to its input: from a small image to a large one. x (n, in, h,
 // w), weight (in, out / groups, kernel h, kernel w); the result's height is (h - 1) stride -
-// 2 padding + dilation (kernel - 1) + output_padding + 1.
+// 2 padding + dilation (kernel - 1) + output_padding + 1. RuntimeError for an output_padding that
+// is neither below the stride nor below the dilation.
+//
+//   const nn::ConvTranspose2d twice(8, 4, 2, {.stride = 2});
+//   assert(twice(ones({1, 8, 5, 7})).sizes() == IntSpan({1, 4, 10, 14}));
 class ConvTranspose2d final : public Layer {
  public:
   ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, ConvTranspose2dOptions options = {});
@@ -197,7 +240,14 @@ struct BatchNormOptions {
 };
 // Ioffe & Szegedy 2015. (x - mean) / sqrt(var + eps) * weight + bias by channel; x has channels in
 // dimension 1. In training mean and variance are the batch's, and the running ones move toward
-// them; eval() uses the running ones. ValueError in training for one value a channel.
+// them; eval() uses the running ones. The variance that normalizes is divided by the number of
+// values, the one that is kept by that number less one, as in PyTorch. ValueError in training for
+// one value a channel. Training writes buffers, so a layer serves one thread at a time there.
+//
+//   const nn::BatchNorm2d norm(3);
+//   const Tensor y = norm(rand({8, 3, 5, 5}));
+//   assert(y.mean().abs().item<float>() < 1e-5);
+//   assert(norm.num_batches_tracked.item<int64_t>() == 1);
 class BatchNorm : public Layer {
  public:
   Tensor forward(const Tensor& x) const override;
@@ -244,8 +294,12 @@ class LayerNorm final : public Layer {
   double eps_;
 };
 
-// Wu & He 2018: normalizes each image's channels in `groups` groups; x (n, channels, ...).
-// ValueError unless groups divides channels.
+// Wu & He 2018: normalizes each image's channels in `groups` groups; x (n, channels, ...), weight
+// and bias (channels). Unlike batch norm it computes the same in training and evaluation, whatever
+// the batch. ValueError unless groups divides channels.
+//
+//   const nn::GroupNorm norm(2, 6);
+//   assert(norm(rand({1, 6, 4, 4})).mean().abs().item<float>() < 1e-5);
 class GroupNorm final : public Layer {
  public:
   GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true);
@@ -272,7 +326,12 @@ class Embedding final : public Layer {
   int64_t padding_;
 };
 
-// The maximum of each window of (n, c, h, w) or (c, h, w); padding counts as minus infinity.
+// The maximum of each window of (n, c, h, w) or (c, h, w); padding counts as minus infinity, and a
+// NaN wins. The result's height is (h + 2 padding - kernel) / stride + 1, rounded down. The
+// gradient goes to the first of equal maxima. RuntimeError for padding above half the kernel.
+//
+//   const nn::MaxPool2d pool(2);
+//   assert(pool(arange(16, DType::kFloat32).view({1, 4, 4}))[0][1][1].item<float>() == 15);
 class MaxPool2d final : public Layer {
  public:
   // `stride` defaults to the kernel's size.
@@ -284,7 +343,8 @@ class MaxPool2d final : public Layer {
   Size2 kernel_, stride_, padding_;
 };
 
-// The mean of each window; padding counts as zeros.
+// The mean of each window of (n, c, h, w) or (c, h, w); padding counts as zeros, and its elements
+// are counted. Sizes and errors are MaxPool2d's.
 class AvgPool2d final : public Layer {
  public:
   explicit AvgPool2d(Size2 kernel, std::optional<Size2> stride = std::nullopt, Size2 padding = 0)
@@ -308,7 +368,13 @@ class AdaptiveAvgPool2d final : public Layer {
   Size2 output_;
 };
 
-// Zeroes elements with probability p and scales the others by 1 / (1 - p), in training mode.
+// Zeroes elements with probability p and scales the others by 1 / (1 - p), in training mode, so
+// that the mean stays; x itself in evaluation. Srivastava et al. 2014. Draws one number an element
+// from the default generator.
+//
+//   nn::Dropout drop(0.5);
+//   const Tensor y = drop(ones({1000}));
+//   assert(((y == 0) | (y == 2)).all().item<bool>());
 class Dropout final : public Layer {
  public:
   // ValueError unless p is in [0, 1].
@@ -319,7 +385,10 @@ class Dropout final : public Layer {
   double p_;
 };
 
-// Merges dimensions start to end into one: (n, c, h, w) becomes (n, c h w).
+// Merges dimensions start to end, both included, into one: (n, c, h, w) becomes (n, c h w). A view
+// where the memory allows it. IndexError for dimensions that x has not.
+//
+//   assert(nn::Flatten()(ones({2, 3, 4, 5})).sizes() == IntSpan({2, 60}));
 class Flatten final : public Layer {
  public:
   explicit Flatten(int64_t start = 1, int64_t end = -1) : start_(start), end_(end) {}
@@ -330,7 +399,13 @@ class Flatten final : public Layer {
 };
 
 // Elementwise functions, without parameters: x itself, max(x, 0), tanh x, 1 / (1 + exp(-x)),
-// x Phi(x) (Hendrycks & Gimpel 2016), x sigmoid(x), and x or slope x where x is negative.
+// x Phi(x) (Hendrycks & Gimpel 2016), x sigmoid(x), and x or slope x where x is negative. The
+// result has the sizes and dtype of x, which is floating; ReLU takes integers too. At the kink ReLU
+// and LeakyReLU have the derivative of the negative side, as in PyTorch.
+//
+//   const Tensor x = tensor({-2.0, 0.0, 3.0});
+//   assert(equal(nn::ReLU()(x), tensor({0.0, 0.0, 3.0})));
+//   assert(equal(nn::LeakyReLU(0.5)(x), tensor({-1.0, 0.0, 3.0})));
 class Identity final : public Layer {
  public:
   Tensor forward(const Tensor& x) const override { return x; }
@@ -364,7 +439,11 @@ class LeakyReLU final : public Layer {
   double slope_;
 };
 // exp(x) / sum of exp(x) along a dimension, and its logarithm, which is what losses want: the
-// logarithm of a small probability is exact.
+// logarithm of a small probability is exact. The largest element is subtracted first, so no finite
+// x overflows. IndexError for a dimension that x has not.
+//
+//   const Tensor p = nn::Softmax(-1)(zeros({1, 2}));
+//   assert(p[0][0].item<float>() == 0.5);
 class Softmax final : public Layer {
  public:
   explicit Softmax(int64_t dim) : dim_(dim) {}
@@ -397,7 +476,8 @@ class Loss {
  protected:
   std::string reduction_;
 };
-// (input - target)^2; sizes broadcast.
+// (input - target)^2; sizes broadcast, which is seldom what is meant: (n, 1) beside (n) is n^2
+// differences.
 class MSELoss final : public Loss {
  public:
   using Loss::Loss;
@@ -410,7 +490,12 @@ class L1Loss final : public Loss {
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
 // -log softmax(input)[target]: input (n, c, ...) of scores, target (n, ...) of int64 classes or
-// (n, c, ...) of probabilities. The class -100 counts for nothing; IndexError for others outside.
+// (n, c, ...) of probabilities. The class -100 counts for nothing, also in the mean; IndexError for
+// others outside [0, c). Scores go in as they are: a Softmax layer before it is a mistake.
+//
+//   const Tensor scores = tensor({0.0, 0.0, 100.0, 0.0}, {2, 2});
+//   const Tensor loss = nn::CrossEntropyLoss("none")(scores, tensor({1, 0}));
+//   assert(std::abs(loss[0].item<float>() - std::log(2.0f)) < 1e-6 && loss[1].item<float>() == 0);
 class CrossEntropyLoss final : public Loss {
  public:
   using Loss::Loss;
@@ -422,7 +507,8 @@ class NLLLoss final : public Loss {
   using Loss::Loss;
   Tensor operator()(const Tensor& input, const Tensor& target) const override;
 };
-// Binary cross-entropy of sigmoid(input) and target in [0, 1], exact for large inputs.
+// Binary cross-entropy of sigmoid(input) and target in [0, 1], exact for large inputs:
+// max(x, 0) - x y + log(1 + exp(-|x|)). Sizes must be equal: ValueError.
 class BCEWithLogitsLoss final : public Loss {
  public:
   using Loss::Loss;
@@ -435,7 +521,12 @@ namespace init {
 // dimension 1 times those after it, fan_out the same with dimension 0. ValueError below 2
 // dimensions.
 //
-// He et al. 2015, for leaky ReLU of slope a: uniform in +- sqrt(6 / ((1 + a^2) fan_in)).
+// He et al. 2015, for leaky ReLU of slope a: uniform in +- sqrt(6 / ((1 + a^2) fan_in)). Keeps the
+// variance of activations from layer to layer.
+//
+//   const nn::Linear layer(6, 4);
+//   nn::init::kaiming_uniform_(layer.weight);
+//   assert(layer.weight.abs().max().item<float>() <= 1 && layer.weight.requires_grad());
 void kaiming_uniform_(const Tensor& weight, double a = 0);
 // Glorot & Bengio 2010: uniform in +- gain * sqrt(6 / (fan_in + fan_out)).
 void xavier_uniform_(const Tensor& weight, double gain = 1);
@@ -443,7 +534,13 @@ void xavier_uniform_(const Tensor& weight, double gain = 1);
 }  // namespace init
 
 // Scales all gradients in place so that their common 2-norm is at most `max_norm`; returns the norm
-// before. Parameters without a gradient are left out.
+// before. Parameters without a gradient are left out. Call it between backward() and the
+// optimizer's step. A NaN in one of them makes all of them NaN.
+//
+//   const Tensor p = zeros({2}).requires_grad_();
+//   (p * tensor({3.0, 4.0})).sum().backward();
+//   assert(nn::clip_grad_norm_({p}, 1.0) == 5);
+//   assert(std::abs(p.grad().norm().item<float>() - 1) < 1e-5);
 double clip_grad_norm_(const TensorList& parameters, double max_norm);
 
 }  // namespace taeda::nn

@@ -30,7 +30,13 @@ namespace taeda {
 enum class Layout : uint8_t { kStrided };
 
 // One argument or result of any type that a schema can name. A Scalar argument holds what it was
-// given: bool, int, float or complex.
+// given: bool, int, float or complex. An undefined tensor is None. Tensors are handles: a Value
+// keeps what it holds alive, but for generators.
+//
+//   const Value three = 3, none = Value(), list = IntSpan({1, 2});
+//   assert(three.integer() == 3 && three.real() == 3.0 && none.is_none());
+//   assert(std::string(list.type_name()) == "int[]" && list.ints().size() == 2);
+//   EXPECT_THROW(list.tensor(), Error);
 class Value {
  public:
   using Ints = std::vector<int64_t>;
@@ -114,7 +120,8 @@ class Value {
 // The arguments of a call, all of them, in the schema's order; after the call its results.
 using Stack = std::vector<Value>;
 
-// The types of the schema language without their brackets and question marks.
+// The types of the schema language without their brackets and question marks: Tensor, Scalar, int
+// (also SymInt), float, bool, str, ScalarType, Layout, Device, MemoryFormat, Generator.
 enum class ValueType : uint8_t {
   kTensor,
   kScalar,
@@ -144,6 +151,9 @@ struct SchemaType {
 };
 
 // What `(a!)` or `(a -> *)` behind a type says: tensors with the same letter may share memory.
+//
+//   const Schema schema = find_operator("aten::add_", "Tensor")->schema();
+//   assert(schema.arguments[0].alias.written && schema.is_mutable());
 struct SchemaAlias {
   std::string set;       // "a"; empty where there is none
   bool written = false;  // "!": the operator changes its elements
@@ -161,7 +171,15 @@ struct SchemaArgument {
   std::string default_text;  // as it was written
 };
 
-// The signature of an operator in PyTorch's schema language.
+// The signature of an operator in PyTorch's schema language,
+// "namespace::name.overload(Type name=default, *, Type keyword_only) -> Type". A type is one of
+// ValueType with `[]` for a list, `[2]` for a list that one number may stand for, and `?` for None;
+// behind it `(a)` says that the result is a view of the argument with the same letter and `(a!)`
+// that the operator writes it. Arguments behind `*` are given by name only.
+//
+//   const Schema& s = find_operator("aten::sum", "dim_IntList")->schema();
+//   assert(s.arguments[1].type.list && s.arguments[1].type.optional);
+//   assert(s.find("keepdim") == 2 && !s.arguments[2].default_value.boolean());
 struct Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor"; empty for the one without a name
@@ -188,7 +206,13 @@ class Operator;
 using BoxedKernel = std::function<void(const Operator& op, KeySet keys, Stack& stack)>;
 using BoxedHandler = void (*)(const Operator& op, KeySet keys, Stack& stack);
 
-// What a kernel is registered for: one key, or what stands for several.
+// What a kernel is registered for: one key, or what stands for several. A call passes keys without
+// a kernel by. At the device it takes that device's kernel, else kCompositeExplicit's, else
+// kComposite's; where there is none, NotImplementedError names operator and device.
+//
+// kMeta gives shapes without data; an operator without it, and without a composite kernel, cannot
+// be called on meta tensors. kAutograd wraps the others: it records a node, as apply_function does,
+// and goes on by redispatch().
 enum class KernelKind : uint8_t {
   kCPU,
   kMeta,
@@ -214,13 +238,22 @@ class Operator {
   // "aten::add.Tensor"
   std::string qualified_name() const;
 
-  // Runs the operator as a program's own call does. The stack holds every argument (fill_defaults
-  // adds those left out at the end); TypeError or RuntimeError naming operator and argument where
-  // one is missing or of another type.
+  // Runs the operator as a program's own call does: through modes, autocast and autograd. The stack
+  // holds every argument (fill_defaults adds those left out at the end); TypeError or RuntimeError
+  // naming operator and argument where one is missing or of another type.
+  //
+  //   const Operator& mul = *find_operator("aten::mul", "Tensor");
+  //   Stack stack = {ones({2}).requires_grad_(), full({2}, 3.0)};
+  //   mul.call(stack);
+  //   assert(stack.size() == 1 && stack[0].tensor().requires_grad());
+  //   Stack wrong = {ones({2})};
+  //   EXPECT_THROW(mul.call(wrong), Error);
   void call(Stack& stack) const;
-  // Goes on with the handler of the highest of `keys`.
+  // Goes on with the handler of the highest of `keys`: what a kernel calls when it has done its
+  // part, with its own key taken out.
   void redispatch(KeySet keys, Stack& stack) const;
-  // The keys of a call with these arguments on this thread.
+  // The keys of a call with these arguments on this thread: the union over all tensors, with the
+  // thread's modes.
   KeySet keys_of(const Stack& stack) const;
   void fill_defaults(Stack& stack) const;
 
@@ -255,7 +288,11 @@ class Operator {
 };
 
 // The operator of that name ("aten::add") and overload ("Tensor", "" or "default"); null where
-// there is none. Overloads of PyTorch that one entry of the table covers lead to that entry.
+// there is none. Overloads of PyTorch that one entry of the table covers lead to that entry. Costs
+// a search by name, so keep the pointer.
+//
+//   assert(find_operator("aten::add", "Scalar") == find_operator("aten::add", "Tensor"));
+//   assert(find_operator("aten::no_such_operator") == nullptr);
 const Operator* find_operator(std::string_view name, std::string_view overload = "");
 // The overloads of a name, the table's in alphabetical order.
 std::vector<const Operator*> find_overloads(std::string_view name);
@@ -285,7 +322,18 @@ class Library {
   // operator that is there already. Returns "ns::name.overload".
   std::string define(std::string_view schema);
   // A kernel of an operator of any library ("name.overload" or "ns::name.overload"). RuntimeError
-  // where the operator is not defined, is one of the table's, or has that kernel already.
+  // where the operator is not defined, is one of the table's, or has that kernel already. The
+  // kernel may be called from several threads at once, and must own what it captures.
+  //
+  //   Library library("header_boxed");
+  //   library.define("twice(Tensor x) -> Tensor");
+  //   library.implement("twice", KernelKind::kComposite,
+  //                     BoxedKernel([](const Operator&, KeySet, Stack& stack) {
+  //                       stack = {stack[0].tensor() * 2};
+  //                     }));
+  //   Stack stack = {ones({3})};
+  //   find_operator("header_boxed::twice")->call(stack);
+  //   assert(stack[0].tensor().sum().item<float>() == 6);
   void implement(std::string_view name, KernelKind kind, BoxedKernel kernel);
   // The same for a C++ function, whose types must be those of the schema: RuntimeError otherwise.
   template <class R, class... Args>

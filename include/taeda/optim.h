@@ -39,18 +39,35 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // Updates every parameter that has a gradient, unrecorded, and counts as a write: a graph that
-  // saved the old values raises in backward.
+  // saved the old values raises in backward. Gradients stay as they are, and the next backward adds
+  // to them unless zero_grad() comes between.
   void step();
   // Drops the gradients of all parameters: grad() is undefined until the next backward.
   void zero_grad();
 
-  // Learning rates may be changed between steps.
+  // Learning rates and decays may be changed between steps.
+  //
+  //   const Tensor w = ones({1}).requires_grad_();
+  //   optim::SGD sgd({w}, {.lr = 1.0});
+  //   sgd.groups()[0].lr = 0.5;
+  //   w.sum().backward();
+  //   sgd.step();
+  //   assert(w.item<float>() == 0.5);
   std::vector<Group>& groups() { return groups_; }
-  // ValueError for parameters that are no leaves, appear twice, or for a negative rate or decay.
+  // More parameters, with a rate of their own: layers that are fine-tuned, or biases without decay.
+  // Their state begins with their first step. ValueError for parameters that are no leaves, appear
+  // twice, or for a negative rate or decay.
   void add_group(TensorList parameters, double lr, double weight_decay = 0);
 
   // Buffers by "index.name", the index counting parameters over all groups: what training needs to
-  // go on beside the parameters themselves. Learning rates are not among them.
+  // go on beside the parameters themselves. Learning rates are not among them. The tensors are the
+  // optimizer's own, not copies; save() them before the next step.
+  //
+  //   const Tensor w = ones({3}).requires_grad_();
+  //   optim::Adam adam({w});
+  //   w.sum().backward();
+  //   adam.step();
+  //   assert(adam.state_dict().size() > 0 && adam.state_dict()[0].first.starts_with("0."));
   using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
   NamedTensors state_dict() const;
   // RuntimeError for entries that this optimizer has no place for.
@@ -78,9 +95,17 @@ class Optimizer {
   std::vector<std::vector<State>> states_;  // by group and parameter
 };
 
-// v = momentum v + (1 - dampening) (g + weight_decay p); p -= lr v, or with nesterov
-// lr (g + momentum v). ValueError for negative rates, and for nesterov without momentum or with
-// dampening.
+// Stochastic gradient descent with momentum (Sutskever et al. 2013, with PyTorch's placing of the
+// rate): v = momentum v + (1 - dampening) (g + weight_decay p); p -= lr v, or with nesterov
+// lr (g + momentum v). The first step takes v = g. ValueError for negative rates, and for nesterov
+// without momentum or with dampening. With momentum a parameter's state is one tensor of its size,
+// without it none.
+//
+//   const Tensor w = tensor({1.0}).requires_grad_();
+//   optim::SGD sgd({w}, {.lr = 0.1, .weight_decay = 0.5});
+//   (w * 2).sum().backward();
+//   sgd.step();                                               // w - 0.1 (2 + 0.5 w)
+//   assert(std::abs(w.item<float>() - 0.75) < 1e-6);
 struct SGDOptions {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
@@ -103,7 +128,14 @@ struct AdamOptions {
   bool amsgrad = false, maximize = false;
 };
 // Kingma & Ba 2015: p -= lr m / (sqrt(v) + eps) with bias-corrected averages m of g and v of g^2;
-// weight decay is added to g. A parameter's state is two tensors of its size (three with amsgrad).
+// weight decay is added to g. A parameter's state is two tensors of its size (three with amsgrad)
+// and a count of steps. The first step moves every element by nearly lr, whatever its gradient.
+//
+//   const Tensor w = tensor({1.0, 1.0}).requires_grad_();
+//   optim::Adam adam({w}, {.lr = 0.1});
+//   (w * tensor({1.0, 1000.0})).sum().backward();
+//   adam.step();
+//   assert(allclose(w, full({2}, 0.9), 1e-4));
 class Adam : public Optimizer {
  public:
   explicit Adam(TensorList parameters, AdamOptions options = {})
@@ -125,7 +157,7 @@ struct AdamWOptions {
   bool amsgrad = false, maximize = false;
 };
 // Loshchilov & Hutter 2019: Adam whose weight decay is beside the gradient instead of in it,
-// p -= lr weight_decay p.
+// p -= lr weight_decay p, so that large gradients do not hide it. State and options are Adam's.
 class AdamW final : public Adam {
  public:
   explicit AdamW(TensorList parameters, AdamWOptions o = {})
@@ -179,7 +211,7 @@ class Scheduler {
   int64_t epoch_ = 0;
 };
 
-// base * gamma^floor(epoch / size)
+// base * gamma^floor(epoch / size): a tenth every `size` epochs.
 class StepLR final : public Scheduler {
  public:
   StepLR(Optimizer& optimizer, int64_t size, double gamma = 0.1);
@@ -190,7 +222,13 @@ class StepLR final : public Scheduler {
   double gamma_;
 };
 
-// base * gamma^(number of milestones reached)
+// base * gamma^(number of milestones reached). Milestones are epochs in any order; one that stands
+// twice counts twice.
+//
+//   optim::SGD sgd({ones({1}).requires_grad_()}, {.lr = 1.0});
+//   optim::MultiStepLR schedule(sgd, {1, 3}, 0.5);
+//   for (int epoch = 0; epoch < 3; epoch++) schedule.step();
+//   assert(schedule.lr() == 0.25);
 class MultiStepLR final : public Scheduler {
  public:
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
@@ -211,7 +249,14 @@ class ExponentialLR final : public Scheduler {
   double gamma_;
 };
 
-// From base * start to base * end over `total` epochs: a warm-up.
+// From base * start to base * end over `total` epochs, in equal steps, and base * end after them: a
+// warm-up, which large batches and transformers want.
+//
+//   optim::SGD sgd({ones({1}).requires_grad_()}, {.lr = 1.0});
+//   optim::LinearLR warm_up(sgd, 0.5, 1.0, 4);
+//   assert(warm_up.lr() == 0.5);
+//   warm_up.step();
+//   assert(warm_up.lr() == 0.625);
 class LinearLR final : public Scheduler {
  public:
   LinearLR(Optimizer& optimizer, double start = 1.0 / 3, double end = 1.0, int64_t total = 5);
@@ -222,7 +267,13 @@ class LinearLR final : public Scheduler {
   int64_t total_;
 };
 
-// Loshchilov & Hutter 2017: eta_min + (base - eta_min) (1 + cos(pi epoch / t_max)) / 2
+// Loshchilov & Hutter 2017: eta_min + (base - eta_min) (1 + cos(pi epoch / t_max)) / 2, down to
+// eta_min in t_max epochs, and up again after them.
+//
+//   optim::SGD sgd({ones({1}).requires_grad_()}, {.lr = 1.0});
+//   optim::CosineAnnealingLR schedule(sgd, 2);
+//   schedule.step();
+//   assert(std::abs(schedule.lr() - 0.5) < 1e-12);
 class CosineAnnealingLR final : public Scheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min = 0);

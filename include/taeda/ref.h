@@ -4,9 +4,9 @@
 //   const Ref<Buffer> a = make_ref<Buffer>(), b = a;
 //   assert(a == b && a->use_count() == 2);
 //
-// Counts are atomic; the object dies with its last Ref. A class that needs to know when it becomes
-// shared (TensorImpl, whose Python object must then stay alive) overloads retain/release, found by
-// ADL.
+// Counts are atomic; the object dies with its last Ref, on the thread that drops it. A class that
+// needs to know when it becomes shared (TensorImpl, whose Python object must then stay alive)
+// overloads retain/release, found by ADL.
 #pragma once
 
 #include <atomic>
@@ -48,6 +48,7 @@ class RefCounted {
 
 // As std::shared_ptr, with the count in the object: one pointer wide, and a Ref can be made from
 // `this`. One Ref object must not be changed by two threads at once; the object's other Refs may.
+// Two objects that hold Refs to each other are never freed: one of them keeps a plain pointer.
 template <class T>
 class Ref {
  public:

@@ -20,9 +20,14 @@
 
 namespace taeda {
 
-// A value: copies share nothing.
+// A value of 24 bytes: copies share nothing.
+//
+//   assert((ones({2}, DType::kInt64) * Scalar(2)).dtype() == DType::kInt64);
+//   assert((ones({2}, DType::kInt64) * Scalar(2.0)).dtype() == DType::kFloat32);
+//   assert((ones({2}, DType::kFloat64) * Scalar(2)).dtype() == DType::kFloat64);
 class Scalar {
  public:
+  // In the order of promotion.
   enum class Kind : uint8_t { kBool, kInt, kFloat, kComplex };
 
   Scalar() : Scalar(int64_t{0}) {}
@@ -51,7 +56,11 @@ class Scalar {
 
     // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real
     // type, and for a number outside an integer type's range (for unsigned types, negative integers
-    // wrap around as in PyTorch).
+    // wrap around as in PyTorch). Fractions are cut off toward zero.
+    //
+    //   assert(Scalar(-2.7).to<int64_t>() == -2 && Scalar(-1).to<uint8_t>() == 255);
+    //   EXPECT_THROW(Scalar(300).to<uint8_t>(), Error);
+    //   EXPECT_THROW(Scalar(std::complex<double>(1, 2)).to<float>(), Error);
     template <class T>
     T to() const {
       if constexpr (std::is_same_v<T, std::complex<float>> ||

@@ -22,7 +22,15 @@
 namespace taeda {
 
 // A pointer and a length; Span<const T> takes lists in braces, arrays and any contiguous container.
-// Comparing compares elements.
+// Comparing compares elements. As a parameter it takes whatever the caller has; as a local it must
+// not be made of a temporary, whose memory is gone after the statement:
+//
+//   const auto product = [](IntSpan sizes) {
+//     int64_t n = 1;
+//     for (const int64_t size : sizes) n *= size;
+//     return n;
+//   };
+//   assert(product({2, 3}) == 6 && product(std::vector<int64_t>{4, 5}) == 20);
 template <class T>
 class Span {
  public:
@@ -53,7 +61,7 @@ class Span {
   constexpr T& operator[](size_t i) const { return data_[i]; }
   constexpr T& front() const { return data_[0]; }
   constexpr T& back() const { return data_[size_ - 1]; }
-  // `count` elements from `start`, and a copy of all.
+  // `count` elements from `start`, which must lie within; a copy of all, which outlives the memory.
   constexpr Span slice(size_t start, size_t count) const { return {data_ + start, count}; }
   std::vector<value_type> vec() const { return {begin(), end()}; }
 
@@ -72,7 +80,13 @@ using IntSpan = Span<const int64_t>;
 std::string to_text(IntSpan values);
 
 // As std::vector, with what shapes need. Moving and growing copy bytes; addresses of elements
-// change with both.
+// change with both. Up to N elements nothing is allocated. Capacity never shrinks but by moving
+// from the vector.
+//
+//   DimVector dims{4, 5, 6};
+//   dims.insert(0, 3);
+//   dims.erase(1);
+//   assert(dims == DimVector({3, 5, 6}) && dims.back() == 6);
 template <class T, size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -117,7 +131,7 @@ class SmallVector {
   }
   void pop_back() { size_--; }
   void clear() { size_ = 0; }
-  // Elements from `at` on move up, or down.
+  // Elements from `at` on move up, or down: linear in their number. `at` may be size() for insert.
   void insert(size_t at, T value) {
     push_back(value);
     std::rotate(data_ + at, data_ + size_ - 1, data_ + size_);

@@ -26,7 +26,17 @@ class Storage final : public RefCounted {
   // Uninitialised memory from the device's allocator; OutOfMemoryError when there is none. `meta`
   // has no memory.
   static Ref<Storage> allocate(int64_t nbytes, Device device);
-  // Foreign memory; `deleter(context)` runs once when the last reference goes, on any thread.
+  // Foreign memory; `deleter(context)` runs once when the last reference goes, on any thread. It
+  // must not throw. The memory must hold nbytes bytes until then.
+  //
+  //   static int freed = 0;
+  //   {
+  //     auto* values = new float[2]{1, 2};
+  //     const auto drop = [](void* p) { delete[] static_cast<float*>(p), freed++; };
+  //     const Ref<Storage> memory = Storage::wrap(values, 8, Device(), drop, values);
+  //     assert(memory->data() == values && !memory->resizable());
+  //   }
+  //   assert(freed == 1);
   static Ref<Storage> wrap(void* data, int64_t nbytes, Device device, Deleter deleter,
                            void* context);
 
@@ -56,7 +66,8 @@ class Storage final : public RefCounted {
   // The context of memory that was wrapped with this deleter, else null.
   void* context_of(Deleter deleter) const { return deleter_ == deleter ? context_ : nullptr; }
 
-  // How often operators wrote the memory in place.
+  // How often operators wrote the memory in place. Backward compares it with what it was when a
+  // tensor was saved, and raises where they differ.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -8,6 +8,16 @@
 //   taeda::Tensor x = taeda::randn({2, 3}).requires_grad_();
 //   (x * x).sum().backward();
 //   assert(taeda::equal(x.grad(), 2 * x));
+//
+// A handle is one pointer. Views (select, transpose, view, ...) share the memory of the tensor they
+// came from and cost no copy; a write through either is seen by the other:
+//
+//   Tensor m = zeros({2, 3});
+//   m[0].fill_(1);
+//   m.t()[2].add_(5);
+//   assert(equal(m, tensor({1.0, 1.0, 6.0, 0.0, 0.0, 5.0}, {2, 3})));
+//
+// Methods of a const Tensor may change the elements: const is of the handle, as of a pointer.
 #pragma once
 
 #include <initializer_list>
@@ -34,7 +44,10 @@ class TensorIndex;
 }
 using TensorSpan = Span<const Tensor>;
 using TensorList = std::vector<Tensor>;
+// Tensors as arguments (borrowed) and as results or members (owned): PyTorch's `Tensor[]` above.
+//
 // An optional integer list or number in operator signatures: PyTorch's `int[]?`, `float?`, ...
+// std::nullopt is Python's None.
 using OptInt = std::optional<int64_t>;
 using OptDouble = std::optional<double>;
 using OptBool = std::optional<bool>;
@@ -45,6 +58,9 @@ using OptInts = std::optional<IntSpan>;
 
 // The order of a tensor's elements in memory: row-major; that of the argument; or channels last,
 // where a pixel's channels lie side by side (4 or 5 dimensions, sizes stay n, c, h, w).
+//
+//   const Tensor x = zeros({2, 3, 4, 5}).contiguous(MemoryFormat::kChannelsLast);
+//   assert(x.strides() == IntSpan({60, 1, 15, 3}) && x.sizes() == IntSpan({2, 3, 4, 5}));
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
 using OptMemoryFormat = std::optional<MemoryFormat>;
 
@@ -61,6 +77,9 @@ struct TensorOptions {
   TensorOptions(Device device) : device(device) {}
 };
 
+// The handle. Everything below but defined(), is_same() and to_string() needs a defined tensor: an
+// undefined one is a null pointer, and asking it is undefined behaviour. Operators check their
+// arguments and raise TypeError for undefined ones.
 class Tensor {
  public:
   Tensor() = default;
@@ -95,7 +114,11 @@ class Tensor {
     Device device() const { return impl_->device; }
     int64_t itemsize() const { return item_size(impl_->dtype); }
     int64_t nbytes() const { return impl_->numel * itemsize(); }
-    // Whether the elements lie without gaps in the order of `format`.
+    // Whether the elements lie without gaps in the order of `format`. contiguous() copies only
+    // where they do not.
+    //
+    //   const Tensor m = zeros({2, 3});
+    //   assert(m.is_contiguous() && !m.t().is_contiguous() && m.t().contiguous().is_contiguous());
     bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
     bool is_floating_point() const { return is_floating(impl_->dtype); }
     bool is_complex() const { return taeda::is_complex(impl_->dtype); }
@@ -107,7 +130,12 @@ class Tensor {
     // The first element: memory of device(), null where there is none (meta, no elements).
     void* data_ptr() const { return impl_->data(); }
     // The data as T*, by strides() unless contiguous; RuntimeError when the dtype differs. Writing
-    // through it is not recorded and counts as no change of version.
+    // through it is not recorded and counts as no change of version. Valid until the storage is
+    // resized; of a device's tensor, an address of that device.
+    //
+    //   const Tensor x = zeros({3});
+    //   for (int64_t i = 0; i < x.numel(); i++) x.data<float>()[i] = static_cast<float>(i);
+    //   assert(x.sum().item<float>() == 3);
     template <class T>
     T* data() const {
       TD_CHECK(impl_->dtype == kDTypeOf<T>, "data(): expected dtype {}, got {}", kDTypeOf<T>,
@@ -115,7 +143,8 @@ class Tensor {
       return static_cast<T*>(impl_->data());
     }
     // The value of a one-element tensor as T; RuntimeError for more elements, and for a value that
-    // T cannot hold. Waits for a device.
+    // T cannot hold. Waits for a device. The dtype need not be T's: a float tensor of 3.7 as
+    // int64_t is 3.
     template <class T>
     T item() const {
       return item_scalar().to<T>();
@@ -123,9 +152,14 @@ class Tensor {
     Scalar item_scalar() const;
 
     // --- indexing (indexing.h) ---
-    // x[i]: the i-th row, a view; negative i counts from the end, IndexError outside.
+    // x[i]: the i-th row, a view; negative i counts from the end, IndexError outside and for 0-d x.
+    // Assigning to the result rebinds a handle; x[i].copy_(y) or index_put_ write.
     Tensor operator[](int64_t i) const;
     // x[indices], x[mask]: a copy of the elements that a tensor of indices or a mask names.
+    //
+    //   const Tensor x = tensor({1.0, -2.0, 3.0});
+    //   assert(equal(x[x > 0], tensor({1.0, 3.0})));
+    //   assert(equal(x[tensor({2, 0})], tensor({3.0, 1.0})));
     Tensor operator[](const Tensor& index) const;
     // x.index({0, Slice(1, None, 2), Ellipsis, mask}) is Python's x[0, 1::2, ..., mask]: a view
     // unless a tensor is among the indices.
@@ -144,9 +178,11 @@ class Tensor {
     // Whether operators on it are recorded; whether it is no result of a recorded operator.
     bool requires_grad() const;
     bool is_leaf() const;
-    // Makes a leaf record gradients; RuntimeError for integer tensors and non-leaves.
+    // Makes a leaf record gradients; RuntimeError for integer tensors and, to switch it off, for
+    // non-leaves: detach() gives a tensor on the same memory without history.
     Tensor& requires_grad_(bool value = true);
-    // The accumulated gradient; undefined when there is none.
+    // The accumulated gradient, of the tensor's sizes, dtype and device; undefined when there is
+    // none. Backward adds to it: set_grad({}) starts over.
     Tensor grad() const;
     // Replaces it; undefined drops it. RuntimeError for other sizes or another device.
     void set_grad(const Tensor& grad);

@@ -32,8 +32,9 @@ class VersionCounter final : public RefCounted {
   std::atomic<uint32_t> value{0};
 };
 
-// How the binding layer keeps a tensor's Python object alive while C++ shares the tensor. Set once
-// by the bindings.
+// How the binding layer keeps a tensor's Python object alive while C++ shares the tensor, so that
+// attributes and the subclass of a tensor that backward saved are there when it comes back. Set
+// once by the bindings; programs in C++ never need it.
 struct PythonHooks {
   void (*incref)(void* object);
   void (*decref)(void* object);  // may be called without the GIL
@@ -41,7 +42,11 @@ struct PythonHooks {
 extern PythonHooks python_hooks;
 
 // Counted by overloads of retain and release below, because the Python object has to know. Fields
-// describe one another: change layouts by the functions for it.
+// describe one another: change layouts by the functions for it. Objects come from thread-local free
+// lists: making a small tensor is one of them and its storage.
+//
+// Element (i, j, ...) lies at storage->data() + (offset + i strides[0] + j strides[1] + ...) *
+// item_size(dtype). Strides may be 0 (expanded) but not negative.
 class TensorImpl {
  public:
   // Of sizes [], with the key of the device.

@@ -1,4 +1,5 @@
-// Tensors from values written in the program.
+// Tensors from values written in the program. load() reads them from a file (serialize.h), and
+// Storage::wrap makes a storage of memory that is there already (storage.h).
 #pragma once
 
 #include <initializer_list>
@@ -21,6 +22,7 @@ Tensor tensor_from(const bool* values, size_t count, IntSpan sizes);
 //
 //   assert(tensor({1.5, 2.5}).dtype() == DType::kFloat32);
 //   assert(tensor({1, 2, 3, 4}, {2, 2})[1][0].item<int64_t>() == 3);
+//   assert(tensor({true, false}).dtype() == DType::kBool && tensor({2.5}, {}).dim() == 0);
 template <class T>
 Tensor tensor(std::initializer_list<T> values, IntSpan sizes) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
