@@ -73,7 +73,7 @@ NOTES: dict[str, str] = {
     r"bincount.*|histc.*": (
         "a read, an addition and a write of a count an element: bincount spends 50 % there and "
         "13 % in the pass that bounds the values, histc 16 % in the division by a bin's width. "
-        "Tables of each thread are in use; four tables in turn help up to 256 places only."
+        "Tables of each thread are in use; four tables in turn help up to 256 bins only."
     ),
     r"topk.*": (
         "half is comparing each element with the one that came out before. Tried: "
@@ -116,7 +116,7 @@ NOTES: dict[str, str] = {
         "are checked by vectors, 256 at a time, and large results of gather are stored past the "
         "cache: 0.65 of PyTorch's time on one thread (1.2 before). Tried: fetching indices ahead "
         "and gathers of AVX-512 gained nothing; index_add_ gives each thread the lines of a range "
-        "of places, where fetching ahead was slower."
+        "of bins, where fetching ahead was slower."
     ),
     r"grid_sample.*": (
         "waits for two lines of the cache a point and channel; corners are read as two pairs (7.6 "
@@ -127,7 +127,7 @@ NOTES: dict[str, str] = {
     r"cumsum\(.\)|argmax\(0\)": (
         "sums are in double: four shuffles, five additions and two conversions for 8 floats; along "
         "dimension 0 both wait for pieces of 1 to 4 KB of each row. Tried: sums of columns kept in "
-        "registers and places carried along in vectors (4.4 to 1.8 and 6.8 to 1.1 ms)."
+        "registers and indices carried along in vectors (4.4 to 1.8 and 6.8 to 1.1 ms)."
     ),
     r"max|max\(1\)|argmax\(1\)|norm|mean\(1\)": (
         "reads memory, then the block in the cache once more for the place. Tried: extremes of "

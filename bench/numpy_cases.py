@@ -46,8 +46,8 @@ def mask(share: float) -> Callable[[], np.ndarray]:
 
 def sort_with_places(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted values and where they were, as sort() gives them elsewhere."""
-    places = x.argsort(-1, kind="stable")
-    return np.take_along_axis(x, places, -1), places
+    indices = x.argsort(-1, kind="stable")
+    return np.take_along_axis(x, indices, -1), indices
 
 
 matrix = floats(2048, 2048)

@@ -116,8 +116,8 @@ class GPT(nn.Module):
             nn.init.normal_(module.weight, std=0.02)
 
     def forward(self, tokens, caches=None, position=0):
-        places = torch.arange(position, position + tokens.shape[1])
-        x = self.embedding(tokens) + self.position(places)
+        indices = torch.arange(position, position + tokens.shape[1])
+        x = self.embedding(tokens) + self.position(indices)
         for i, block in enumerate(self.blocks):
             x = block(x, None if caches is None else caches[i], position)
         return F.linear(self.norm(x), self.embedding.weight)

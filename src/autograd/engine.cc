@@ -41,7 +41,7 @@ class NodeIndex {
   // The index of `node`, or `fresh` after storing that.
   uint32_t find_or_add(const Node* node, uint32_t fresh) {
     if (2 * (count_ + 1) > slots_.size()) grow();
-    Slot& slot = place(node);
+    Slot& slot = slot_of(node);
     if (!slot.node) {
       slot = {node, fresh};
       count_++;
@@ -50,7 +50,7 @@ class NodeIndex {
   }
   static constexpr uint32_t kNone = ~0u;
   uint32_t find(const Node* node) {
-    const Slot& slot = place(node);
+    const Slot& slot = slot_of(node);
     return slot.node ? slot.state : kNone;
   }
 
@@ -59,7 +59,7 @@ class NodeIndex {
     const Node* node = nullptr;
     uint32_t state = 0;
   };
-  Slot& place(const Node* node) {
+  Slot& slot_of(const Node* node) {
     const size_t mask = slots_.size() - 1;
     size_t i = (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15ull >> 20 & mask;
     while (slots_[i].node && slots_[i].node != node) i = (i + 1) & mask;
@@ -69,7 +69,7 @@ class NodeIndex {
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old)
-      if (slot.node) place(slot.node) = slot;
+      if (slot.node) slot_of(slot.node) = slot;
   }
   std::vector<Slot> slots_;
   size_t count_ = 0;

@@ -10,7 +10,7 @@ namespace taeda::rules {
 
 // `sizes` with another size at `dim`; a 0-d tensor stays one.
 DimVector resized(IntSpan sizes, int64_t dim, int64_t size);
-// Lines longer than this are not sorted: places are counted in 32 bits.
+// Lines longer than this are not sorted: indices are counted in 32 bits.
 bool sortable(std::string_view op, IntSpan sizes, int64_t dim);
 
 // Whether a condition is uint8, which is deprecated: warns once.

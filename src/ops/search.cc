@@ -95,13 +95,13 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
   const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
   if (range >= static_cast<uint64_t>(4 * n) + 256) return std::nullopt;
   // Another thread may have written x since.
-  const auto place = [=](int64_t i) {
+  const auto index_of = [=](int64_t i) {
     return std::min(static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(least), range);
   };
 
   std::vector<int64_t> count = sliced_zeros<int64_t>(static_cast<int64_t>(range) + 1);
   in_slices(n, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) count[place(i)]++;
+    for (int64_t i = begin; i < end; i++) count[index_of(i)]++;
   });
   int64_t k = 0;
   in_slices(static_cast<int64_t>(count.size()), [&](int64_t begin, int64_t end) {
@@ -117,12 +117,12 @@ std::optional<std::tuple<Tensor, Tensor, Tensor>> unique_by_counting(const Tenso
     if (count[v] == 0) continue;
     values.data<int64_t>()[rank] = least + static_cast<int64_t>(v);
     if (return_counts) counts.data<int64_t>()[rank] = count[v];
-    count[v] = rank++;  // from here on the value's place
+    count[v] = rank++;  // from here on the value's index
   }
   if (return_inverse) {
     int64_t* const to = inverse.data<int64_t>();
     in_slices(n, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) to[i] = count[place(i)];
+      for (int64_t i = begin; i < end; i++) to[i] = count[index_of(i)];
     });
   }
   return std::tuple(op::to_dtype(values, flat.dtype(), false, {}), inverse, counts);
@@ -262,7 +262,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   }
   Tensor out = op::new_zeros(
       x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
-  cpu::sum_by_place(view_of(out), view_of(x), view_of(weights));
+  cpu::sum_by_index(view_of(out), view_of(x), view_of(weights));
   return out;
 }
 

@@ -83,17 +83,17 @@ class Arguments {
     }
   }
 
-  // Contents that are also places inside and outside of small tensors.
+  // Contents that are also indices inside and outside of small tensors.
   Tensor tensor() {
     const DType dtype =
         rarely() ? pick<DType>({DType::kInt64, DType::kInt64, DType::kInt32, DType::kUInt8,
                                 DType::kBool, DType::kFloat32, DType::kFloat64, DType::kComplex128})
                  : dtype_;
     const DimVector sizes = some_sizes();
-    Tensor places = zeros(sizes, TensorOptions(DType::kInt64));
-    for (int64_t i = 0; i < places.numel(); i++)
-      places.data<int64_t>()[i] = rarely() ? number() : static_cast<int64_t>(random_() % 3);
-    Tensor t = op::to_dtype(places, dtype, false, std::nullopt);
+    Tensor indices = zeros(sizes, TensorOptions(DType::kInt64));
+    for (int64_t i = 0; i < indices.numel(); i++)
+      indices.data<int64_t>()[i] = rarely() ? number() : static_cast<int64_t>(random_() % 3);
+    Tensor t = op::to_dtype(indices, dtype, false, std::nullopt);
     if (t.dim() >= 2 && rarely()) t = op::transpose(t, 0, -1);
     note(to_text(t.dtype()));
     note(to_text(t.sizes()));

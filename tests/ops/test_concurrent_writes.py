@@ -51,7 +51,7 @@ def shared(good, bad):
     return torch.from_numpy(live[: good.nbytes].view(good.dtype).reshape(good.shape))
 
 
-def places(shape, high, bad=1 << 40, dtype=np.int64):
+def indices_below(shape, high, bad=1 << 40, dtype=np.int64):
     return shared(random.integers(0, high, shape).astype(dtype), bad)
 
 
@@ -104,7 +104,7 @@ def float_case(call, bad=float("nan")):
 
 def index_case(call, *args, **kwargs):
     def make():
-        i = places(*(args or (N, ROWS)), **kwargs)
+        i = indices_below(*(args or (N, ROWS)), **kwargs)
         return lambda: call(i)
 
     return make

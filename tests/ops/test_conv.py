@@ -309,7 +309,7 @@ LARGE_IMAGES = [
     ((1, 24, 260_000), (24, 24, 9), {"padding": 4}),
     ((1, 8, 61, 60, 62), (12, 8, 4, 4, 3), {"padding": (1, 0, 1), "stride": (1, 1, 1)}),
 ]
-# Cut for the memory of their windows; float32's gradients are sums over millions of places.
+# Cut for the memory of their windows; float32's gradients are sums over millions of elements.
 WIDE_IMAGES = [
     ((1, 1, 8_000_000), (1, 1, 9), {"padding": 4}),
     ((1, 8, 40, 20_000), (2, 8, 1, 9), {"padding": (30, 0)}),  # the outer bands see no row

@@ -91,10 +91,10 @@ def test_gather_and_scatter(dtype: type, dim: int) -> None:
         got = x.clone().scatter_(dim, torch.from_numpy(unique), torch.from_numpy(values))
         np.testing.assert_array_equal(got.numpy(), want)
         want = a.astype(np.float64)
-        places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
-        places[dim] = index
+        indices = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+        indices[dim] = index
         source = numbers(dtype, *index.shape)
-        np.add.at(want, tuple(places), source.astype(np.float64))
+        np.add.at(want, tuple(indices), source.astype(np.float64))
         got = x.scatter_add(dim, torch.from_numpy(index), torch.from_numpy(source))
         if dtype is not np.int16:  # which wraps
             np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-3)
@@ -293,12 +293,12 @@ def test_results_past_the_cache() -> None:
     threads = torch.get_num_threads()
     a = numbers(np.float32, 2100, 2000)
     x = torch.from_numpy(a)
-    places = RANDOM.integers(0, 2000, (2100, 2003))
+    indices = RANDOM.integers(0, 2000, (2100, 2003))
     try:
         for n in (1, 2):
             torch.set_num_threads(n)
-            gathered = x.gather(1, torch.from_numpy(places))
-            np.testing.assert_array_equal(gathered.numpy(), np.take_along_axis(a, places, 1))
+            gathered = x.gather(1, torch.from_numpy(indices))
+            np.testing.assert_array_equal(gathered.numpy(), np.take_along_axis(a, indices, 1))
             stacked, repeated = torch.stack([x, x + 1, x], -1), x.repeat_interleave(3, 1)
             np.testing.assert_array_equal(stacked.numpy(), np.stack([a, a + 1, a], -1))
             np.testing.assert_array_equal(repeated.numpy(), np.repeat(a, 3, 1))

@@ -100,7 +100,7 @@ def test_places_in_columns(dtype):
     t = torch.from_numpy(x)
     for name in ("max", "min"):
         result = getattr(t, name)(0)
-        places = getattr(np, f"arg{name}")(x, 0)  # as PyTorch: the first extreme, the first NaN
-        np.testing.assert_array_equal(result.indices.numpy(), places)
+        indices = getattr(np, f"arg{name}")(x, 0)  # as PyTorch: the first extreme, the first NaN
+        np.testing.assert_array_equal(result.indices.numpy(), indices)
         np.testing.assert_array_equal(result.values.numpy(), getattr(np, name)(x, 0))
-        np.testing.assert_array_equal(getattr(t, f"arg{name}")(0).numpy(), places)
+        np.testing.assert_array_equal(getattr(t, f"arg{name}")(0).numpy(), indices)

@@ -1,7 +1,7 @@
 """Activation checkpointing: recompute a region in backward instead of keeping what it saved.
 
-Without ``use_reentrant`` (recommended), the region runs once with hooks that keep a place for each
-saved tensor; the first place that backward asks for runs the region again and fills all of them.
+Without ``use_reentrant`` (recommended), the region runs once with hooks that keep a number for each
+saved tensor; the first that backward asks for runs the region again and fills all of them.
 With it, the region runs unrecorded and backward runs it again as a graph of its own.
 """
 
@@ -178,7 +178,7 @@ class CheckpointFunction(Function):
 
 
 class _StopRecomputation(Exception):
-    """All places are filled; the rest of the region is not needed."""
+    """All tensors are found; the rest of the region is not needed."""
 
 
 class _KeepInputs(Function):
@@ -204,7 +204,7 @@ def _metadata(tensor: Tensor) -> tuple:
 
 
 class _Frame:
-    """One run of a region: the places of what it saved, and the way to run it again."""
+    """One run of a region: the numbers of what it saved, and the way to run it again."""
 
     def __init__(
         self, run: Callable, args: tuple, early_stop: bool, check: Callable | None
@@ -216,14 +216,14 @@ class _Frame:
         self.found: dict[int, Tensor] = {}
         self.complete = False  # the forward call has ended
         self.plain = [None if isinstance(x, Tensor) else x for x in args]
-        self.places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
-        tensors = [args[i] for i in self.places]
+        self.indices = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        tensors = [args[i] for i in self.indices]
         with taeda.enable_grad():
             self.marker = _KeepInputs.apply(taeda.zeros((), requires_grad=True), *tensors)
 
     def args(self) -> list:
         values = list(self.plain)
-        for i, tensor in zip(self.places, self.marker.grad_fn.saved_tensors):
+        for i, tensor in zip(self.indices, self.marker.grad_fn.saved_tensors):
             values[i] = tensor
         return values
 
@@ -233,12 +233,12 @@ class _Frame:
         self.saved.append(_metadata(tensor))
         return len(self.saved) - 1
 
-    def unpack(self, place: int) -> Tensor:
-        if place not in self.found:
+    def unpack(self, index: int) -> Tensor:
+        if index not in self.found:
             self.recompute()
-        if place not in self.found:
+        if index not in self.found:
             raise self.number_differs()
-        return self.found.pop(place)
+        return self.found.pop(index)
 
     def number_differs(self) -> CheckpointError:
         return CheckpointError(
@@ -255,11 +255,11 @@ class _Frame:
         self.count = 0
 
         def keep(tensor: Tensor) -> Tensor:
-            place = self.count
+            index = self.count
             self.count += 1
-            if place < len(self.saved):
-                self.compare(place, tensor)
-                self.found[place] = tensor.detach()
+            if index < len(self.saved):
+                self.compare(index, tensor)
+                self.found[index] = tensor.detach()
             if self.early_stop and self.complete and self.count == len(self.saved):
                 raise _StopRecomputation
             return tensor.detach()
@@ -273,14 +273,14 @@ class _Frame:
         if self.complete and self.count != len(self.saved):
             raise self.number_differs()
 
-    def compare(self, place: int, tensor: Tensor) -> None:
-        if self.check is None or _metadata(tensor) == self.saved[place]:
+    def compare(self, index: int, tensor: Tensor) -> None:
+        if self.check is None or _metadata(tensor) == self.saved[index]:
             return
         raise CheckpointError(
             "torch.utils.checkpoint: Recomputed values for the following tensors have different "
             "metadata than during the "
-            f"forward pass.\ntensor at position {place}:\nsaved metadata: "
-            f"{self.saved[place]}\nrecomputed metadata: "
+            f"forward pass.\ntensor at position {index}:\nsaved metadata: "
+            f"{self.saved[index]}\nrecomputed metadata: "
             f"{_metadata(tensor)}\n"
         )
 

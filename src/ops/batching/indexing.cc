@@ -97,7 +97,7 @@ Tensor move_dims(const Tensor& t, int64_t from, int64_t count, int64_t to) {
 
 // Where x[None, indices] puts the batch: in front, unless indices that do not lie side by side put
 // their dimensions there.
-bool apart(const Selection& chosen) {
+bool separated(const Selection& chosen) {
   size_t first = 0;
   while (first < chosen.indices.size() && !chosen.indices[first].defined()) first++;
   return first != chosen.place;
@@ -112,12 +112,12 @@ void index(Call& call) {
   {
     const Outside outside(call.level);
     if (call.has_batch(0) && chosen.batched) {
-      // [B, indices, others]: the number of the sample stands apart unless place is 0.
+      // [B, indices, others]: the number of the sample stands in front unless place is 0.
       result = op::index(call.value(0), batch_indices(call, chosen, true));
       result = move_dims(result, 1, chosen.ndim, place + 1);
     } else if (call.has_batch(0)) {
       result = op::index(call.value(0), batch_indices(call, chosen, false));
-      if (apart(chosen)) result = move_dims(result, chosen.ndim, 1, 0);
+      if (separated(chosen)) result = move_dims(result, chosen.ndim, 1, 0);
     } else {
       TensorList all = batch_indices(call, chosen, false);
       all.erase(all.begin());

@@ -273,10 +273,10 @@ TEST(Sort, OrdersAndKeepsTies) {
     for (DType t :
          {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kInt64, DType::kFloat16}) {
       for (bool descending : {false, true}) {
-        Array x({2, n}, DimVector{1, 2}, t), values({2, n}, t), places({2, n}, DType::kInt64);
+        Array x({2, n}, DimVector{1, 2}, t), values({2, n}, t), indices({2, n}, DType::kInt64);
         x.randomize(5);
-        sort(values.view(), places.view(), x.view(), 1, descending);
-        const std::vector<double> in = x.values(), out = values.values(), from = places.values();
+        sort(values.view(), indices.view(), x.view(), 1, descending);
+        const std::vector<double> in = x.values(), out = values.values(), from = indices.values();
         for (int64_t row = 0; row < 2; row++) {
           for (int64_t i = 0; i < n; i++) {
             const size_t at = static_cast<size_t>(row * n + i);

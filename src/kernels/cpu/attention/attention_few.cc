@@ -6,7 +6,7 @@
 //
 //   s = scale q k, p = exp(s - max), o = sum p v / sum p
 //
-// Parts are merged in their order, so that the bits do not depend on the number of threads.
+// Parts are combined in their order, so that the bits do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -84,7 +84,7 @@ void add_values(float* sums, int64_t features, const float* weights, const T* va
 
 // n scores become weights; returns what earlier sums are to be multiplied by. The lanes after them
 // are overwritten.
-float weigh_row(float* scores, int64_t n, RowState& state) {
+float softmax_weights(float* scores, int64_t n, RowState& state) {
   std::fill_n(scores + n, (n + kLanes - 1) / kLanes * kLanes - n, -kInfinity);
   V high(state.high);
   for (int64_t i = 0; i < n; i += kLanes) high = raw_max(load(scores + i), high);
@@ -115,7 +115,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace taeda::cpu {
 
-HWY_EXPORT(weigh_row);
+HWY_EXPORT(softmax_weights);
 HWY_EXPORT(add_weighted);
 
 namespace {
@@ -159,8 +159,8 @@ class FewQueries {
                  });
     for (int64_t i = 0; i < heads; i++)
       for (int64_t r = 0; r < rows_; r++)
-        merge(i, r, sums.data() + (i * parts_ * rows_ + r) * values_,
-              states.data() + i * parts_ * rows_ + r);
+        combine(i, r, sums.data() + (i * parts_ * rows_ + r) * values_,
+                states.data() + i * parts_ * rows_ + r);
   }
 
  private:
@@ -196,7 +196,7 @@ class FewQueries {
              0, n);
     for (int64_t r = 0; r < rows_; r++) {
       mask(scores + r * kKeys, head, r, key, n);
-      const float factor = HWY_DYNAMIC_DISPATCH(weigh_row)(scores + r * kKeys, n, states[r]);
+      const float factor = HWY_DYNAMIC_DISPATCH(softmax_weights)(scores + r * kKeys, n, states[r]);
       for (int64_t d = 0; d < values_ && factor != 1; d++) sums[r * values_ + d] *= factor;
     }
     const char* values = a_.value.as<char>() + v_at * item_size(a_.value.dtype);
@@ -222,7 +222,7 @@ class FewQueries {
   }
 
   // Row r of a head: the first part's sums and state; the others' lie rows_ rows apart.
-  void merge(int64_t head, int64_t r, const float* sums, const RowState* states) const {
+  void combine(int64_t head, int64_t r, const float* sums, const RowState* states) const {
     float high = -kInfinity, sum = 0;
     for (int64_t i = 0; i < parts_; i++) high = std::max(high, states[i * rows_].high);
     const float shift = high == -kInfinity ? 0 : high;

@@ -176,7 +176,8 @@ class Layer {
                        weight.data() + unit * all, all});
         for (int64_t i = 0; i < r_.batch; i++) backward_row(step, direct.data(), i, unit, units);
         if (step < 0) return;
-        const float* from = (Cell::kSums ? r_.gsums : r_.gx) + place(step) * r_.batch * all + unit;
+        const float* from =
+            (Cell::kSums ? r_.gsums : r_.gx) + index_of(step) * r_.batch * all + unit;
         for (int64_t g = 0; g < Cell::kGates; g++)
           t_.pack_rows(next + (g * h + unit) * t_.rows, all, from + g * h, r_.batch, all, 1, units);
       });
@@ -186,7 +187,7 @@ class Layer {
  private:
   using U = typename Cell::U;
   // Where the step stands in x, and the states around it.
-  int64_t place(int64_t step) const { return r_.reverse ? r_.steps - 1 - step : step; }
+  int64_t index_of(int64_t step) const { return r_.reverse ? r_.steps - 1 - step : step; }
   int64_t before(int64_t step) const { return r_.reverse ? r_.steps - step : step; }
   int64_t after(int64_t step) const { return r_.reverse ? r_.steps - 1 - step : step + 1; }
   // A's strips with k elements a row.
@@ -211,13 +212,13 @@ class Layer {
   // What the cell will read arrives while the products are computed.
   [[gnu::always_inline]] void prefetch(const float* from, int64_t parts, int64_t step, int64_t unit,
                                        int64_t units) const {
-    const float* rows = from + place(step) * r_.batch * parts * r_.hidden + unit;
+    const float* rows = from + index_of(step) * r_.batch * parts * r_.hidden + unit;
     for (int64_t i = 0; i < r_.batch * parts; i++, rows += r_.hidden)
       prefetch_lines(rows, units * static_cast<int64_t>(sizeof(float)));
   }
 
   void forward_row(int64_t step, const float* sums, int64_t i, int64_t unit, int64_t units) const {
-    const int64_t h = r_.hidden, row = place(step) * r_.batch + i;
+    const int64_t h = r_.hidden, row = index_of(step) * r_.batch + i;
     const int64_t old = (before(step) * r_.batch + i) * h, to = (after(step) * r_.batch + i) * h;
     for (int64_t at = 0; at < units; at += kLanes) {
       const int64_t n = std::min(kLanes, units - at), j = unit + at;
@@ -239,7 +240,7 @@ class Layer {
 
   // The gradient of h is what came through W, or, in the last step, that of the last state.
   void backward_row(int64_t step, float* direct, int64_t i, int64_t unit, int64_t units) const {
-    const int64_t h = r_.hidden, row = place(step) * r_.batch + i;
+    const int64_t h = r_.hidden, row = index_of(step) * r_.batch + i;
     const int64_t old = (before(step) * r_.batch + i) * h, to = (after(step) * r_.batch + i) * h;
     for (int64_t at = 0; at < units; at += kLanes) {
       const int64_t n = std::min(kLanes, units - at), j = unit + at;

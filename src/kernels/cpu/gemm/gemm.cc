@@ -326,8 +326,8 @@ constexpr int64_t kSomeColumns = 128;
 
 // Rows [begin, end) of C = alpha Y + beta D, Y column by column, y_step apart.
 template <class T>
-void finish_rows(const Typed<T>& c, const float* y, int64_t y_step, float alpha, float beta,
-                 const Typed<T>& d, int64_t begin, int64_t end) {
+void finalize_rows(const Typed<T>& c, const float* y, int64_t y_step, float alpha, float beta,
+                   const Typed<T>& d, int64_t begin, int64_t end) {
   if (y == reinterpret_cast<const float*>(c.data) && alpha == 1 && beta == 0) return;
   const bool lines = c.row_stride == 1 && (beta == 0 || d.row_stride == 1);
   for (int64_t j = 0; j < c.cols; j++) {
@@ -378,7 +378,7 @@ bool try_streamed(bool parallel, const Typed<T>& c, const Typed<T>& a, const Typ
                      n};
   const auto rows = [&](int64_t begin, int64_t end) {
     dot_rows(kDTypeOf<T>, dots, begin, end);
-    finish_rows(c, y, y_step, alpha, beta, d.data ? d : c, begin, end);
+    finalize_rows(c, y, y_step, alpha, beta, d.data ? d : c, begin, end);
   };
   const int64_t grain = std::max<int64_t>(1, kStreamedGrain / (k * n) / 4) * 4;
   if (parallel)
@@ -509,11 +509,11 @@ bool try_onednn_tile(const Typed<BFloat16>& c, const Typed<BFloat16>& a, const T
   if (row_major(c) && alpha == 1 && (beta == 0 || has_bias)) {
     if (has_bias) p.bias = d.data;
     // oneDNN's fast kernels write whole matrices, and want B packed or column by column.
-    const bool apart = c.row_stride > n && (packed || b.row_stride == 1);
-    const Scratch<BFloat16> whole(apart ? m * n : 0);
-    if (apart) p.c = {whole.data(), m, n, n, 1};
+    const bool staged = c.row_stride > n && (packed || b.row_stride == 1);
+    const Scratch<BFloat16> whole(staged ? m * n : 0);
+    if (staged) p.c = {whole.data(), m, n, n, 1};
     if (!onednn_gemm(p)) return false;
-    for (int64_t i = 0; apart && i < m; i++) std::copy_n(whole.data() + i * n, n, c.at(i, 0));
+    for (int64_t i = 0; staged && i < m; i++) std::copy_n(whole.data() + i * n, n, c.at(i, 0));
     return true;
   }
   const Scratch<float> sums(m * n);

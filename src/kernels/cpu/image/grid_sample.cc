@@ -70,8 +70,8 @@ template <class A>
 Tap<A> tap_at(A position, int64_t size, A weight, A slope) {
   // Not for NaN. Sides beyond what A counts exactly are compared as integers.
   const bool fits = position >= 0 && position <= static_cast<A>(size - 1);
-  const int64_t place = fits ? static_cast<int64_t>(position) : -1;
-  return {place < size ? place : -1, weight, slope};
+  const int64_t index = fits ? static_cast<int64_t>(position) : -1;
+  return {index < size ? index : -1, weight, slope};
 }
 
 // Keys' cubic with a = -3/4 at the distances t + 1, t, 1 - t and 2 - t.
@@ -206,8 +206,8 @@ void for_each_block(const Shape& s, const Options& o, const View& grid, const F&
   });
 }
 
-// Whether vectors do it: images of float or double, sampled linearly or at the nearest place, whose
-// rows and columns T counts exactly.
+// Whether vectors do it: images of float or double, sampled linearly or at the nearest element,
+// whose rows and columns T counts exactly.
 template <class T>
 bool is_plane(const Shape& s, const Options& o) {
   constexpr int64_t kExact = int64_t{1} << std::min(std::numeric_limits<T>::digits, 31);

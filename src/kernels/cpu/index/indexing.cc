@@ -38,7 +38,7 @@ struct Block {
     sizes.push_back(size);
     strides.push_back(stride);
   }
-  void finish() {
+  void coalesce() {
     size_t last = 0;
     for (size_t i = 1; i < sizes.size(); i++) {  // join dimensions that follow each other in memory
       if (strides[last] == sizes[i] * strides[i]) {
@@ -84,8 +84,8 @@ Layout layout_of(const View& self, int64_t first, int64_t count) {
     else if (d >= first + count)
       l.after.push(self.sizes[i], self.strides[i]);
   }
-  l.before.finish();
-  l.after.finish();
+  l.before.coalesce();
+  l.after.coalesce();
   const auto k = static_cast<size_t>(first);
   if (count == 1 && self.ndim() > 0 && self.strides[k] == 1) l.span = self.sizes[k];
   return l;

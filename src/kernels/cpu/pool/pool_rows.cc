@@ -46,11 +46,11 @@ void pairs_max(const T* upper, const T* lower, T* y, int64_t n) {
 }
 
 template <class T>
-TD_FN void pairs_gradient_block(const uint8_t* place, const T* gy, T* g_upper, T* g_lower) {
+TD_FN void pairs_gradient_block(const uint8_t* argmax, const T* gy, T* g_upper, T* g_lower) {
   using Unsigned = hn::RebindToUnsigned<typename Vec<T>::Tag>;
   const typename Vec<T>::Tag d;
   const Unsigned words;
-  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Unsigned>(), place);
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, Unsigned>(), argmax);
   const auto at = [&]() HWY_ATTR {
     if constexpr (sizeof(T) == 4)
       return hn::PromoteTo(words, bytes);
@@ -65,20 +65,20 @@ TD_FN void pairs_gradient_block(const uint8_t* place, const T* gy, T* g_upper, T
 }
 
 template <class T>
-void pairs_gradient(const uint8_t* place, const T* gy, T* g_upper, T* g_lower, int64_t n) {
+void pairs_gradient(const uint8_t* argmax, const T* gy, T* g_upper, T* g_lower, int64_t n) {
   constexpr int64_t kLanes = Vec<T>::size();
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    pairs_gradient_block(place + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
+    pairs_gradient_block(argmax + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
   if (i == n) return;
   if (n >= kLanes) {
     i = n - kLanes;
-    return pairs_gradient_block(place + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
+    return pairs_gradient_block(argmax + i, gy + i, g_upper + 2 * i, g_lower + 2 * i);
   }
   uint8_t at[kLanes] = {};
   T g[kLanes] = {}, upper[2 * kLanes], lower[2 * kLanes];
   const size_t bytes = static_cast<size_t>(n) * sizeof(T);
-  std::memcpy(at, place, static_cast<size_t>(n));
+  std::memcpy(at, argmax, static_cast<size_t>(n));
   std::memcpy(g, gy, bytes);
   pairs_gradient_block(at, g, upper, lower);
   std::memcpy(g_upper, upper, 2 * bytes);
@@ -224,11 +224,12 @@ void pairs_max_f32(const float* a, const float* b, float* y, int64_t n) { pairs_
 void pairs_max_f64(const double* a, const double* b, double* y, int64_t n) {
   pairs_max(a, b, y, n);
 }
-void pairs_gradient_f32(const uint8_t* place, const float* gy, float* ga, float* gb, int64_t n) {
-  pairs_gradient(place, gy, ga, gb, n);
+void pairs_gradient_f32(const uint8_t* argmax, const float* gy, float* ga, float* gb, int64_t n) {
+  pairs_gradient(argmax, gy, ga, gb, n);
 }
-void pairs_gradient_f64(const uint8_t* place, const double* gy, double* ga, double* gb, int64_t n) {
-  pairs_gradient(place, gy, ga, gb, n);
+void pairs_gradient_f64(const uint8_t* argmax, const double* gy, double* ga, double* gb,
+                        int64_t n) {
+  pairs_gradient(argmax, gy, ga, gb, n);
 }
 
 }  // namespace
@@ -282,13 +283,13 @@ void max_of_pairs(const float* a, const float* b, float* y, int64_t n) {
 void max_of_pairs(const double* a, const double* b, double* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(pairs_max_f64)(a, b, y, n);
 }
-void max_of_pairs_gradient(const uint8_t* place, const float* gy, float* g_upper, float* g_lower,
+void max_of_pairs_gradient(const uint8_t* argmax, const float* gy, float* g_upper, float* g_lower,
                            int64_t n) {
-  HWY_DYNAMIC_DISPATCH(pairs_gradient_f32)(place, gy, g_upper, g_lower, n);
+  HWY_DYNAMIC_DISPATCH(pairs_gradient_f32)(argmax, gy, g_upper, g_lower, n);
 }
-void max_of_pairs_gradient(const uint8_t* place, const double* gy, double* g_upper, double* g_lower,
-                           int64_t n) {
-  HWY_DYNAMIC_DISPATCH(pairs_gradient_f64)(place, gy, g_upper, g_lower, n);
+void max_of_pairs_gradient(const uint8_t* argmax, const double* gy, double* g_upper,
+                           double* g_lower, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(pairs_gradient_f64)(argmax, gy, g_upper, g_lower, n);
 }
 
 }  // namespace taeda::cpu

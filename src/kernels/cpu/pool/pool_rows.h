@@ -27,7 +27,7 @@ struct Phases {
   int64_t pitch;  // elements of a phase, with room for whole vectors
 };
 
-// Writes a row's elements to their places in `phases`, whose others hold minus infinity; whether
+// Writes a row's elements to their indices in `phases`, whose others hold minus infinity; whether
 // one is NaN.
 bool split_phases(const Phases& p, const float* row, float* phases);
 bool split_phases(const Phases& p, const double* row, double* phases);
@@ -49,10 +49,10 @@ bool find_max_of_taps(const double* from, const int64_t* taps, int64_t count, bo
 // y[i] = max(upper[2 i], upper[2 i + 1], lower[2 i], lower[2 i + 1])
 void max_of_pairs(const float* upper, const float* lower, float* y, int64_t n);
 void max_of_pairs(const double* upper, const double* lower, double* y, int64_t n);
-// gy[i] goes to the one of those four that place[i] names, zero to the others.
-void max_of_pairs_gradient(const uint8_t* place, const float* gy, float* g_upper, float* g_lower,
+// gy[i] goes to the one of those four that argmax[i] names, zero to the others.
+void max_of_pairs_gradient(const uint8_t* argmax, const float* gy, float* g_upper, float* g_lower,
                            int64_t n);
-void max_of_pairs_gradient(const uint8_t* place, const double* gy, double* g_upper, double* g_lower,
-                           int64_t n);
+void max_of_pairs_gradient(const uint8_t* argmax, const double* gy, double* g_upper,
+                           double* g_lower, int64_t n);
 
 }  // namespace taeda::cpu

@@ -69,8 +69,8 @@ struct Unit {
 class Plan {
  public:
   Plan(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
-       FinishFn finish, const void* params)
-      : reducer_(reducer), x_(x), results_(results), finish_(finish), params_(params) {
+       FinalizeFn finalize, const void* params)
+      : reducer_(reducer), x_(x), results_(results), finalize_(finalize), params_(params) {
     collect(dims);
     kept_count_ = product(kept_);
     count_ = product(reduced_);
@@ -116,7 +116,7 @@ class Plan {
     }
     const int64_t bytes = tile * reducer_.state_size;
     const std::unique_ptr<char[]> partial(new char[static_cast<size_t>(units * chunks * bytes)]);
-    // Multiples of the block, so that blocks fall at the same places whatever the chunk.
+    // Multiples of the block, so that blocks begin at the same elements whatever the chunk.
     const int64_t step =
         ((count_ + chunks - 1) / chunks + kReduceBlock - 1) / kReduceBlock * kReduceBlock;
     const int64_t length = column_mode_ ? (count_ + chunks - 1) / chunks : step;
@@ -137,7 +137,7 @@ class Plan {
       // number of chunks.
       for (int64_t width = 1; width < chunks; width *= 2) {
         for (int64_t i = 0; i + width < chunks; i += 2 * width) {
-          reducer_.merge(first + i * bytes, first + (i + width) * bytes, unit.n);
+          reducer_.combine(first + i * bytes, first + (i + width) * bytes, unit.n);
         }
       }
       store(unit, first);
@@ -287,7 +287,7 @@ class Plan {
     for (size_t k = 0; k < results_.size(); k++) outs[k] = buffers[k];
     for (int64_t j = 0; j < unit.n; j += kReduceTile) {
       const int64_t n = std::min(kReduceTile, unit.n - j);
-      finish_(outs, states + j * reducer_.state_size, n, count_, params_);
+      finalize_(outs, states + j * reducer_.state_size, n, count_, params_);
       for (size_t k = 0; k < results_.size(); k++) {
         const View& v = *results_[k].view;
         convert_row(at(v, unit.out[k] + j * run_.out[k]), v.dtype, run_.out[k], buffers[k],
@@ -299,7 +299,7 @@ class Plan {
   const Reducer& reducer_;
   const View& x_;
   Span<const ReduceResult> results_;
-  FinishFn finish_;
+  FinalizeFn finalize_;
   const void* params_;
   Axes kept_, reduced_;  // without their innermost axes:
   Axis run_{1, 0, {}}, inner_{1, 0, {}};
@@ -310,8 +310,8 @@ class Plan {
 }  // namespace
 
 void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
-            FinishFn finish, const void* params) {
-  Plan(reducer, x, dims, results, finish, params).run();
+            FinalizeFn finalize, const void* params) {
+  Plan(reducer, x, dims, results, finalize, params).run();
 }
 
 }  // namespace taeda::cpu

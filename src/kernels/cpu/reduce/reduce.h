@@ -1,9 +1,9 @@
 // Reductions: one engine for any set of dimensions, any strides and any element type.
 //
 // What is computed is a Reducer: how a state starts, how it takes in dense values, how two states
-// merge. The engine walks the tensor along its smallest strides, brings blocks that are strided or
-// of another type into L1 as dense `compute` values, and splits long reductions into chunks whose
-// number depends on sizes only: the same bits come out for any number of threads.
+// combine. The engine walks the tensor along its smallest strides, brings blocks that are strided
+// or of another type into L1 as dense `compute` values, and splits long reductions into chunks
+// whose number depends on sizes only: the same bits come out for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Reducer {
   void (*columns)(void* states, const void* x, int64_t n, int64_t rows, int64_t stride,
                   int64_t index);
   // states[j] takes in others[j], which saw later elements.
-  void (*merge)(void* states, const void* others, int64_t n);
+  void (*combine)(void* states, const void* others, int64_t n);
   // Elements must arrive in their logical order (arg reductions); at most one reduced dimension, or
   // a contiguous tensor.
   bool ordered = false;
@@ -33,20 +33,20 @@ inline constexpr int64_t kMaxStateSize = 32;
 inline constexpr int64_t kReduceBlock = 2048;  // values handed to `row` at once, at most
 inline constexpr int64_t kReduceTile = 256;    // states handed to `columns` at once, at most
 
-// Where results go: `finish` writes dense values of `type`, the engine stores them to `view`.
+// Where results go: `finalize` writes dense values of `type`, the engine stores them to `view`.
 struct ReduceResult {
   const View* view;
   DType type;
 };
 // Turns n states that took in `count` elements each into results: outs[k] is a dense array of
 // results[k].type, null beyond the results asked for.
-using FinishFn = void (*)(void* const* outs, const void* states, int64_t n, int64_t count,
-                          const void* params);
+using FinalizeFn = void (*)(void* const* outs, const void* states, int64_t n, int64_t count,
+                            const void* params);
 
 // Reduces x over `dims` (none given: over all). The results have x's sizes without the reduced
 // dimensions, or with 1 in their place.
 void reduce(const Reducer& reducer, const View& x, IntSpan dims, Span<const ReduceResult> results,
-            FinishFn finish, const void* params = nullptr);
+            FinalizeFn finalize, const void* params = nullptr);
 
 // The mean and the variance (divided by N) of x over `dims`.
 void mean_and_variance(const View& mean, const View& variance, const View& x, IntSpan dims);

@@ -59,14 +59,14 @@ struct Extreme {
                       int64_t) {
     of_columns(static_cast<T*>(states), x, n, rows, stride);
   }
-  static void merge(void* states, const void* others, int64_t n) {
+  static void combine(void* states, const void* others, int64_t n) {
     for (int64_t j = 0; j < n; j++) {
       const T v = static_cast<const T*>(others)[j];
       if (beats<kMax>(v, static_cast<T*>(states)[j])) static_cast<T*>(states)[j] = v;
     }
   }
   static T result(const T& s, int64_t, const void*) { return s; }
-  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(T), init, row, columns, merge};
+  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(T), init, row, columns, combine};
 };
 
 template <class T>
@@ -102,14 +102,14 @@ struct ArgExtreme {
       }
     }
   }
-  static void merge(void* states, const void* others, int64_t n) {
+  static void combine(void* states, const void* others, int64_t n) {
     for (int64_t j = 0; j < n; j++) {
       State& s = static_cast<State*>(states)[j];
       const State& o = static_cast<const State*>(others)[j];
       if (o.index >= 0 && (s.index < 0 || beats<kMax>(o.value, s.value))) s = o;
     }
   }
-  static void finish(void* const* outs, const void* states, int64_t n, int64_t, const void*) {
+  static void finalize(void* const* outs, const void* states, int64_t n, int64_t, const void*) {
     for (int64_t j = 0; j < n; j++) {
       const State& s = static_cast<const State*>(states)[j];
       static_cast<int64_t*>(outs[0])[j] = s.index;
@@ -117,7 +117,7 @@ struct ArgExtreme {
     }
   }
   static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(State),   init, row, columns,
-                                    merge,       /*ordered=*/true};
+                                    combine,     /*ordered=*/true};
 };
 
 template <bool kMax>
@@ -126,7 +126,7 @@ void extreme(const View& out, const View& self, IntSpan dims) {
     using E = Extreme<decltype(zero), kMax>;
     const ReduceResult result{&out, E::kReducer.compute};
     reduce(E::kReducer, self, dims, {&result, 1},
-           finish_each<typename E::State, typename E::State, E::result>);
+           finalize_each<typename E::State, typename E::State, E::result>);
   });
 }
 
@@ -135,7 +135,7 @@ void arg_extreme(const View* values, const View& indices, const View& self, IntS
   with_order(self.dtype, [&](auto zero) {
     using A = ArgExtreme<decltype(zero), kMax>;
     const ReduceResult results[] = {{&indices, DType::kInt64}, {values, A::kReducer.compute}};
-    reduce(A::kReducer, self, dims, {results, values ? 2u : 1u}, A::finish);
+    reduce(A::kReducer, self, dims, {results, values ? 2u : 1u}, A::finalize);
   });
 }
 

@@ -29,16 +29,16 @@ struct MomentsOf {
       if (is_out_of_range(second[j]))
         add_wide(state, x + j, rows, stride);
       else
-        join(state, count, center[j] + f / count, second[j] - f * f / count);
+        combine_moments(state, count, center[j] + f / count, second[j] - f * f / count);
     }
   }
-  static void merge(void* states, const void* others, int64_t n) {
+  static void combine(void* states, const void* others, int64_t n) {
     for (int64_t j = 0; j < n; j++) {
       const Moments& o = static_cast<const Moments*>(others)[j];
-      join(static_cast<Moments*>(states)[j], o.count, o.mean, o.m2);
+      combine_moments(static_cast<Moments*>(states)[j], o.count, o.mean, o.m2);
     }
   }
-  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(Moments), init, row, columns, merge};
+  static constexpr Reducer kReducer{kDTypeOf<T>, sizeof(Moments), init, row, columns, combine};
 };
 
 struct Params {
@@ -47,7 +47,7 @@ struct Params {
 };
 
 template <class T>
-void finish(void* const* outs, const void* states, int64_t n, int64_t count, const void* params) {
+void finalize(void* const* outs, const void* states, int64_t n, int64_t count, const void* params) {
   const Params& p = *static_cast<const Params*>(params);
   const double degrees = std::max(0.0, static_cast<double>(count) - p.correction);
   for (int64_t j = 0; j < n; j++) {
@@ -67,7 +67,7 @@ void moments(const View& out, const View* mean, const View& self, const OptInts&
   with_wide_floating(self.dtype, [&](auto zero) {
     using T = decltype(zero);
     const ReduceResult results[] = {{&out, kDTypeOf<T>}, {mean, kDTypeOf<T>}};
-    reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finish<T>,
+    reduce(MomentsOf<T>::kReducer, self, dims_or_all(dim), {results, mean ? 2u : 1u}, finalize<T>,
            &params);
   });
 }

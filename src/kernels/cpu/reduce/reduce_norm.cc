@@ -18,7 +18,7 @@ struct Norm {
   static State identity() {
     return kOrder == Order::kMin ? std::numeric_limits<double>::infinity() : 0;
   }
-  static void take(State& s, const T& x) {
+  static void accumulate(State& s, const T& x) {
     if constexpr (kOrder == Order::kZero)
       s += x != T(0);
     else if constexpr (kOrder == Order::kOne)
@@ -28,9 +28,9 @@ struct Norm {
     else if constexpr (kOrder == Order::kTwo)
       s += static_cast<double>(x) * static_cast<double>(x);
     else
-      merge(s, std::abs(x));
+      combine(s, std::abs(x));
   }
-  static void merge(State& s, State other) {
+  static void combine(State& s, State other) {
     if constexpr (kOrder == Order::kMax)
       s = other > s || other != other ? other : s;
     else if constexpr (kOrder == Order::kMin)
@@ -48,10 +48,10 @@ struct Norm {
       return t.max_abs(x, n);
   }
   static void row(void* state, const void* x, int64_t n, int64_t) {
-    merge(*static_cast<State*>(state), of_row(static_cast<const T*>(x), n));
+    combine(*static_cast<State*>(state), of_row(static_cast<const T*>(x), n));
   }
   template <class R>
-  static void finish(void* const* outs, const void* states, int64_t n, int64_t, const void*) {
+  static void finalize(void* const* outs, const void* states, int64_t n, int64_t, const void*) {
     for (int64_t j = 0; j < n; j++) {
       const double s = static_cast<const double*>(states)[j];
       static_cast<R*>(outs[0])[j] = static_cast<R>(kOrder == Order::kTwo ? std::sqrt(s) : s);
@@ -68,7 +68,7 @@ void run(const View& out, const View& self, IntSpan dims) {
   using R = std::conditional_t<std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>>,
                                double, float>;
   const ReduceResult result{&out, kDTypeOf<R>};
-  reduce(reducer, self, dims, {&result, 1}, N::template finish<R>);
+  reduce(reducer, self, dims, {&result, 1}, N::template finalize<R>);
 }
 
 template <class T>

@@ -53,7 +53,7 @@ struct Sum {
                                             std::conditional_t<std::is_same_v<T, int64_t>, Wrapping,
                                                                Plain<std::complex<double>>>>>;
   static State identity() { return State{}; }
-  static void take(State& s, const T& x) {
+  static void accumulate(State& s, const T& x) {
     if constexpr (kSkipNaN) {
       if (x != x) return;
     }
@@ -62,7 +62,7 @@ struct Sum {
     else
       s.add(x);
   }
-  static void merge(State& s, const State& other) { s.add(other); }
+  static void combine(State& s, const State& other) { s.add(other); }
 };
 
 template <class T, class State>
@@ -179,8 +179,8 @@ void sum_or_mean(const View& out, const View& self, const OptInts& dim, bool mea
       reducer.columns = sum_columns<T, State>;
     }
     reduce(reducer, self, dims_or_all(dim), {&result, 1},
-           mean ? finish_each<State, T, mean_of<T, State>>
-                : finish_each<State, T, total_of<T, State>>);
+           mean ? finalize_each<State, T, mean_of<T, State>>
+                : finalize_each<State, T, total_of<T, State>>);
   });
 }
 
@@ -193,8 +193,8 @@ struct Product {
           std::is_same_v<T, int64_t>, uint64_t,
           std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>>;
   static State identity() { return State(1); }
-  static void take(State& s, const T& x) { s *= static_cast<State>(x); }
-  static void merge(State& s, const State& other) { s *= other; }
+  static void accumulate(State& s, const T& x) { s *= static_cast<State>(x); }
+  static void combine(State& s, const State& other) { s *= other; }
 };
 template <class T>
 T product_of(const typename Product<T>::State& s, int64_t, const void*) {
@@ -206,8 +206,8 @@ struct CountNonzero {
   using T = E;
   using State = int64_t;
   static State identity() { return 0; }
-  static void take(State& s, T x) { s += x != T(0); }
-  static void merge(State& s, State other) { s += other; }
+  static void accumulate(State& s, T x) { s += x != T(0); }
+  static void combine(State& s, State other) { s += other; }
 };
 int64_t count_of(const int64_t& s, int64_t, const void*) { return s; }
 void count_row(void* state, const void* data, int64_t n, int64_t) {
@@ -238,7 +238,7 @@ struct Search {
         s[j] |= kWanted ? x[i * stride + j] : static_cast<uint8_t>(x[i * stride + j] == 0);
     }
   }
-  static void merge(void* states, const void* others, int64_t n) {
+  static void combine(void* states, const void* others, int64_t n) {
     for (int64_t j = 0; j < n; j++)
       static_cast<uint8_t*>(states)[j] |= static_cast<const uint8_t*>(others)[j];
   }
@@ -247,9 +247,9 @@ struct Search {
 template <bool kWanted>
 void search(const View& out, const View& self, const OptInts& dim) {
   using S = Search<kWanted>;
-  const Reducer reducer{DType::kBool, 1, S::init, S::row, S::columns, S::merge};
+  const Reducer reducer{DType::kBool, 1, S::init, S::row, S::columns, S::combine};
   const ReduceResult result{&out, DType::kBool};
-  reduce(reducer, self, dims_or_all(dim), {&result, 1}, finish_each<uint8_t, bool, S::result>);
+  reduce(reducer, self, dims_or_all(dim), {&result, 1}, finalize_each<uint8_t, bool, S::result>);
 }
 
 }  // namespace
@@ -272,7 +272,7 @@ void prod(const View& out, const View& self, OptInts dim, bool, OptDType) {
   const ReduceResult result{&out, compute};
   with_dtype<ComputeNumbers>(compute, [&]<class T>(T) {
     reduce(PolicyReducer<Product<T>>::kReducer, self, dims_or_all(dim), {&result, 1},
-           finish_each<typename Product<T>::State, T, product_of<T>>);
+           finalize_each<typename Product<T>::State, T, product_of<T>>);
   });
 }
 
@@ -280,7 +280,8 @@ void count_nonzero(const View& out, const View& self, OptInts dim) {
   const ReduceResult result{&out, DType::kInt64};
   const auto count = [&](Reducer reducer, auto* row) {
     reducer.row = row;
-    reduce(reducer, self, dims_or_all(dim), {&result, 1}, finish_each<int64_t, int64_t, count_of>);
+    reduce(reducer, self, dims_or_all(dim), {&result, 1},
+           finalize_each<int64_t, int64_t, count_of>);
   };
   if (self.dtype == DType::kFloat32)  // others are converted to truth values first
     count(PolicyReducer<CountNonzero<float>>::kReducer, count_numbers<float>);

@@ -45,7 +45,7 @@ int64_t pack_flags(const Bool* flags, int64_t n, uint64_t* bits) {
   return count + std::popcount(*bits);
 }
 
-// put(k, i) for the k-th true flag, `at` <= k < `stop`, at place i, the first place of `bits`.
+// put(k, i) for the k-th true flag, `at` <= k < `stop`, at index i, the first of `bits`.
 // Where many flags are true no branch depends on them: put() is then called for false ones too,
 // with a k that comes again.
 template <class Put>
@@ -251,7 +251,7 @@ void is_among(const View& out, const View& values, const View& sorted, bool inve
   });
 }
 
-void sum_by_place(const View& out, const View& x, const View& weights) {
+void sum_by_index(const View& out, const View& x, const View& weights) {
   const int64_t* const at = x.as<int64_t>();
   const auto last = static_cast<uint64_t>(out.numel - 1);
   const DenseView w(weights, out.dtype);

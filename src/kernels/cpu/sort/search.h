@@ -14,7 +14,7 @@ class TrueElements {
  public:
   explicit TrueElements(const View& x);
   int64_t count() const { return starts_.back(); }
-  // Their places as coordinates in a tensor with sizes `sizes`: out is int64 [count, ndim], dense.
+  // Their indices as coordinates in a tensor with sizes `sizes`: out is int64 [count, ndim], dense.
   void coordinates(const View& out, IntSpan sizes) const;
   // out[k] = x at the k-th of them; x has the tensor's sizes, out is dense.
   void select(const View& out, const View& x) const;
@@ -33,7 +33,7 @@ class TrueElements {
 // source has fewer.
 void masked_scatter(const View& self, const View& mask, const View& source);
 
-// For each row of `values` [rows, n], the place in the matching row of `boundaries` ([rows, m], or
+// For each row of `values` [rows, n], the index in the matching row of `boundaries` ([rows, m], or
 // [1, m] for all) that keeps it sorted; after equal elements if `right`. All dense and of one
 // dtype; out int64.
 void searchsorted(const View& out, const View& boundaries, const View& values, bool right);
@@ -44,7 +44,7 @@ void is_among(const View& out, const View& values, const View& sorted, bool inve
 // out[x[i]] += 1, or += weights[i]. x int64, dense, in range, or was when out was made; out int64,
 // or floating for weights.
 void bincount(const View& out, const View& x);
-void sum_by_place(const View& out, const View& x, const View& weights);
+void sum_by_index(const View& out, const View& x, const View& weights);
 // The bits that any element of x has. x int64, dense.
 uint64_t bits_in_use(const View& x);
 // Counts of x in equal bins over [low, high]; all of x's dtype, float or double.
