@@ -9,6 +9,16 @@
 
 namespace taeda {
 
+// Writes to each page of memory whose values are not needed: before a scatter, which would touch
+// all pages at once, within one block between two looks.
+inline void touch_pages(void* memory, int64_t bytes) {
+  constexpr int64_t kPage = 4096, kBetweenLooks = int64_t{8} << 20;
+  for (int64_t at = 0; at < bytes; at += kPage) {
+    static_cast<volatile char*>(memory)[at] = 0;
+    if (at % kBetweenLooks == 0) check_interrupt();
+  }
+}
+
 template <class T>
 void sliced_fill(T* to, int64_t n, T value) {
   in_slices(n, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/interrupt.h"
+#include "base/sliced.h"
 #include "core/layout.h"
 #include "kernels/cpu/pointwise/interleave.h"
 #include "op/all.h"
@@ -262,6 +263,13 @@ bool join_last(const Tensor& out, TensorSpan tensors, int64_t dim) {
                   item_size(out.dtype()), tensors[0].numel());
   return true;
 }
+
+// Before parts of rows are written: the first would touch every page of the result.
+void touch_rows(const Tensor& out, int64_t dim) {
+  constexpr int64_t kLarge = int64_t{8} << 20;
+  const int64_t bytes = out.numel() * item_size(out.dtype());
+  if (dim > 0 && bytes >= kLarge && out.device().is_cpu()) touch_pages(out.data_ptr(), bytes);
+}
 }  // namespace
 
 Tensor cat(TensorSpan tensors, int64_t dim) {
@@ -300,13 +308,14 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
   else
     out = empty_tensor(sizes, promotion.result(), first->device());
   if (join_small(out, tensors, dim)) return out;
+  touch_rows(out, dim);
   int64_t at = 0;
   Looks looks;
   for (const Tensor& t : tensors) {
     if (skipped(t)) continue;
     impl::copy_(impl::slice(out, dim, at, at + t.size(dim), 1), t, false);
     at += t.size(dim);
-    looks.after(kViewWork);
+    looks.after(kViewWork + t.numel());
   }
   return out;
 }
@@ -341,10 +350,11 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
   Tensor out = empty_tensor(sizes, promotion.result(), first.device());
   if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
+  touch_rows(out, dim);
   Looks looks;
   for (size_t i = 0; i < tensors.size(); i++) {
     impl::copy_(impl::select(out, dim, static_cast<int64_t>(i)), tensors[i], false);
-    looks.after(kViewWork);
+    looks.after(kViewWork + tensors[i].numel());
   }
   return out;
 }

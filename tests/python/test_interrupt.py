@@ -185,6 +185,7 @@ LONG_PARTS: dict[str, Callable[[], Any]] = {
     "gradients of a complex convolution": lambda: complex_convolution().sum().abs().backward(),
     "repeat_interleave": lambda: torch.repeat_interleave(torch.ones(40_000_000).long()),
     "unique_consecutive": lambda: torch.arange(40_000_000).unique_consecutive(),
+    "stack of columns": lambda: torch.stack([torch.ones(8192)] * 20_000, 1),
     "gradient of pooling": lambda: (
         F.max_pool1d(torch.ones(1, 1, 30_000_000, requires_grad=True), 2, 1, return_indices=True)[0]
         .sum()

@@ -14,9 +14,9 @@
 
 #include "base/interrupt.h"
 #include "base/parallel.h"
+#include "base/sliced.h"
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels/cpu/simd/touch_pages.h"
 #include "kernels/cpu/sort/radix.h"
 #include "taeda/tensor.h"
 
