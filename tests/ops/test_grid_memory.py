@@ -100,7 +100,7 @@ def test_in_place_over_another_argument(op: Op) -> None:
                     continue
                 assert_same(self, expected)
         expanded = args[0].reshape(-1)[:1].expand(3)
-        if op.name not in ("fill", "zero"):
+        if op.name not in ("fill", "zero", "as_strided"):  # which sees other elements
             try:
                 once = getattr(expanded, op.name + "_")(*args[1:], **kwargs)
             except (RuntimeError, ValueError, IndexError):
