@@ -305,7 +305,7 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
     const int64_t size = self.ndim() ? self.sizes[static_cast<size_t>(dim)] : 1;
     const int64_t stride = self.ndim() ? self.strides[static_cast<size_t>(dim)] : 0;
     const DenseView index(indices[k], DType::kInt64);
-    if (offsets.empty()) offsets.resize(static_cast<size_t>(indices[k].numel));
+    if (offsets.empty()) offsets = sliced_zeros<int64_t>(indices[k].numel);
     const int64_t* const given = index.as<int64_t>();
     std::atomic<bool> inside = true;
     parallel_for(0, indices[k].numel, 1 << 15, [&](int64_t begin, int64_t end) {
