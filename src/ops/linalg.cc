@@ -144,9 +144,14 @@ Tensor columns_of(const Tensor& batch) {
 }  // namespace
 
 Tensor _matrix_times_batch(const Tensor& self, const Tensor& other) {
-  if (!is_narrow(self.size(0), self.size(1), other.size(-1))) return batched_matmul(self, other);
-  return op::transpose(rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1)),
-                       -2, -1);
+  const bool narrow = is_narrow(self.size(0), self.size(1), other.size(-1));
+  const Tensor product =
+      narrow
+          ? op::transpose(
+                rows_times_matrix(op::transpose(other, -2, -1), op::transpose(self, 0, 1)), -2, -1)
+          : batched_matmul(self, other);
+  // Not a view: what it would look into is nobody's.
+  return alias_tensor(product, product.sizes(), product.strides(), product.storage_offset());
 }
 
 std::tuple<Tensor, Tensor> _matrix_times_batch_backward(const Tensor& gy, const Tensor& self,

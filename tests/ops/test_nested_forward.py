@@ -39,7 +39,7 @@ def along(f: Any, directions: tuple) -> Any:
 def test_second_derivatives_by_forward_mode_alone(op: Op) -> None:
     for sample in grid.samples(op):
         f, inputs = gradient_case(op, sample)
-        if not inputs or sum(t.numel() for t in inputs) > 40:
+        if not inputs or sum(t.numel() for t in inputs) > 40 or not f(*inputs):
             continue
         generator = taeda.Generator().manual_seed(1)
         xs = tuple(x.detach().clone() for x in inputs)
