@@ -46,9 +46,12 @@ Ranges make_ranges(const PoolShape& s, bool include_padding, const F& range) {
   return {all(s.d), all(s.h), all(s.w)};
 }
 
+// In f64: windows over padding may have more elements than an integer counts.
 template <class A>
 A divisor_of(const Range& d, const Range& h, const Range& w, OptInt fixed) {
-  return static_cast<A>(fixed ? *fixed : d.counted * h.counted * w.counted);
+  if (fixed) return static_cast<A>(*fixed);
+  return static_cast<A>(static_cast<double>(d.counted) * static_cast<double>(h.counted) *
+                        static_cast<double>(w.counted));
 }
 
 // Adds the window's rows first, so that the inner loop runs along memory.
