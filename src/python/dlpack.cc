@@ -175,9 +175,9 @@ Description describe(const DLTensor& given) {
   d.nbytes = reach_of(d);
   if (!given.data)
     raise_python(PyExc_BufferError, "from_dlpack(): {} bytes at a null pointer", d.nbytes);
-  uintptr_t begin = 0, end = 0;
-  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(given.data), given.byte_offset, &begin) ||
-      __builtin_add_overflow(begin, static_cast<uintptr_t>(d.nbytes), &end))
+  intptr_t begin = 0, end = 0;  // signed: programs have the lower half of the address space
+  if (__builtin_add_overflow(reinterpret_cast<intptr_t>(given.data), given.byte_offset, &begin) ||
+      __builtin_add_overflow(begin, d.nbytes, &end))
     raise_python(PyExc_BufferError,
                  "from_dlpack(): a byte offset of {} leads out of the address space",
                  given.byte_offset);

@@ -284,6 +284,7 @@ WRONG_CAPSULES = [
     ("dtype", (9, 32, 1, 0)),
     ("dtype", (255, 255, 255, 255)),
     ("byte_offset", 2**64 - 8),
+    ("byte_offset", 2**63),
     ("shape", (-2, 3)),
     ("shape", (2, -3)),
     ("shape", (-(2**63), 0)),
