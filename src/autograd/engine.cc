@@ -210,6 +210,7 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
   };
   std::vector<Frame> stack;
   std::vector<bool> seen(states_.size(), false);
+  Looks looks;
   const auto visit = [&](Node* node) {
     const uint32_t s = state_of(node);
     if (s >= seen.size()) seen.resize(s + 1, false);
@@ -230,6 +231,7 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
       const EdgeList& edges = states_[s].node->next_edges();
       if (stack.back().next < edges.size()) {
         const Edge& edge = edges[stack.back().next++];
+        looks.after(1);
         if (edge) states_[visit(edge.node.get())].dependencies++;
         continue;
       }

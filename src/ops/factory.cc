@@ -1,7 +1,9 @@
 // Factory functions, copies and conversions: the hand-written bodies behind ops/factory.yaml.
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "core/layout.h"
 #include "core/with_dtype.h"
@@ -238,13 +240,16 @@ Tensor triangle_indices(std::string_view name, int64_t first_row, int64_t count,
                        "\"{}\" not implemented for '{}'", name, scalar_type_name(dtype));
   const Tensor out =
       written_on_host({2, count}, DType::kInt64, device_or_cpu(options), [&](const Tensor& t) {
-        auto* data = t.data<int64_t>();
+        int64_t* rows = t.data<int64_t>();
+        int64_t* numbers = rows + count;  // of columns
+        Looks looks;
         for (int64_t row = first_row, at = 0; at < count; row++) {
           const auto [first, end] = columns(row);
-          for (int64_t column = first; column < end; column++, at++) {
-            data[at] = row;
-            data[count + at] = column;
-          }
+          const int64_t n = std::max<int64_t>(0, end - first);
+          std::fill_n(rows + at, n, row);
+          std::iota(numbers + at, numbers + at + n, first);
+          looks.after(n);
+          at += n;
         }
       });
   return finished(op::to_dtype(out, dtype, false, std::nullopt), options);

@@ -185,6 +185,11 @@ LONG_PARTS: dict[str, Callable[[], Any]] = {
     "gradients of a complex convolution": lambda: complex_convolution().sum().abs().backward(),
     "repeat_interleave": lambda: torch.repeat_interleave(torch.ones(40_000_000).long()),
     "unique_consecutive": lambda: torch.arange(40_000_000).unique_consecutive(),
+    "indices of a triangle": lambda: torch.tril_indices(13000, 13000),
+    "one long bag": lambda: F.embedding_bag(
+        torch.zeros(40_000_000).long(), torch.ones(10, 640), torch.zeros(1).long()
+    ),
+    "backward of many nodes": lambda: chain(4_000_000).backward(),
     "stack of columns": lambda: torch.stack([torch.ones(8192)] * 20_000, 1),
     "gradient of pooling": lambda: (
         F.max_pool1d(torch.ones(1, 1, 30_000_000, requires_grad=True), 2, 1, return_indices=True)[0]
@@ -192,6 +197,13 @@ LONG_PARTS: dict[str, Callable[[], Any]] = {
         .backward()
     ),
 }
+
+
+def chain(length: int) -> torch.Tensor:
+    y = torch.ones(1, requires_grad=True)
+    for _ in range(length):
+        y = y + 1
+    return y
 
 
 def complex_convolution() -> torch.Tensor:

@@ -3,6 +3,7 @@
 // tensors, and each other's gradients.
 #include <algorithm>
 
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "base/sliced.h"
 #include "core/with_dtype.h"
@@ -21,6 +22,7 @@ namespace taeda::cpu::HWY_NAMESPACE {
 
 // Rows lie anywhere: those that come this much later are fetched ahead.
 constexpr int64_t kAhead = 16;
+constexpr int64_t kBetweenLooks = int64_t{1} << 20;  // rows of one bag
 
 // out[c] = sum over i < count of scales[i] * weight[indices[i]][c], kVectors vectors of columns;
 // `tail` columns of the last one, if it is not whole. `known` indices may be read ahead.
@@ -32,6 +34,7 @@ TD_FN void sum_strip(T* out, const T* weight, int64_t width, const int64_t* indi
 #pragma GCC unroll 4  // so that sums stay in registers
   for (V& sum : sums) sum = V(0);
   for (int64_t i = 0; i < count; i++) {
+    if (i % kBetweenLooks == kBetweenLooks - 1) check_interrupt();
     if (i + kAhead < known) {
       const T* later = weight + indices[i + kAhead] * width;
 #pragma GCC unroll 4
