@@ -15,6 +15,9 @@
 // | float64 | 8 | 1.8e308 | 2^53 | 2^-52 |
 //
 // Kernels compute half precision in float32 and round their results once, to nearest even.
+//
+// Everything here but the default dtype is constant: functions may be called from any thread, and a
+// question about a dtype costs a look into a table of constants at most.
 #pragma once
 
 #include <bit>
@@ -30,7 +33,10 @@ namespace taeda {
 
 // An element of a bool tensor as it lies in memory: a byte, of which any but 0 is true. Memory from
 // elsewhere (a view of bytes, NumPy, DLPack, a file) may hold others than 0 and 1, and reading
-// those as C++'s bool is undefined.
+// those as C++'s bool is undefined. It converts from and to bool without a cast:
+//
+//   const Tensor mask = tensor({3, 0}) > 1;
+//   assert(mask.data<Bool>()[0] && !mask.data<Bool>()[1] && sizeof(Bool) == 1);
 struct Bool {
   uint8_t byte = 0;
   Bool() = default;
@@ -42,8 +48,15 @@ struct Bool {
 // rounding to nearest even. Conversions are inline and exact; NaN stays NaN, what is too large
 // becomes infinite, and denormal numbers are kept.
 //
+// The smallest normal float16 is 2^-14, the smallest denormal one 2^-24: gradients below half of
+// that become 0, which scaling the loss prevents. bfloat16 is the upper half of a float32: it has
+// the same range, needs no scaling, and has an eighth of the precision of float16. A double is
+// rounded to float first, so it may be rounded twice.
+//
 //   assert(static_cast<float>(Half(65520.0f)) == std::numeric_limits<float>::infinity());
 //   assert(static_cast<float>(BFloat16(1.003f)) == 1.0f);
+//   assert(Half(2049.0f) == 2048.0f && Half(1e-8f) == 0.0f && Half(0x1p-24f) != 0.0f);
+//   static_assert(std::is_same_v<decltype(Half() * Half()), float>);
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -90,7 +103,8 @@ inline Half::Half(float value) {
   }
 }
 
-// Two halves: complex32.
+// Two halves: complex32. A storage type, which operators convert to complex64 and back; real and
+// imaginary part lie side by side, as in std::complex.
 struct ComplexHalf {
   Half re, im;
   ComplexHalf() = default;
@@ -104,6 +118,17 @@ struct ComplexHalf {
 //
 // The class name is that of messages ("not implemented for 'Half'"), tensor types (HalfTensor) and
 // storages (HalfStorage). The compute type is that in which pointwise operators calculate.
+// NumPy's number is its NPY_TYPES, -1 where it has no such type; the struct format is that of
+// Python's module struct and of the buffer protocol (PEP 3118); the DLPack code is DLDataTypeCode.
+//
+// The order of the rows is that of promotion: bool, integers by size, floating types, complex ones.
+// Of two arithmetic real types the later one is mostly the common one (promote_types), so a row
+// does not move. Code that is compiled for each type expands a table; what asks for properties
+// alone loops over kDTypes:
+//
+//   int floating = 0;
+//   for (const DTypeInfo& row : kDTypes) floating += row.kind == DTypeKind::kFloating;
+//   assert(floating == 9);
 // clang-format off
 #define TD_ARITHMETIC_DTYPES(X)                                                                    \
   X(kBool,       Bool,     "bool",       "",        "Bool",     kBool,     Bool,     0, "?", 6, "BOOL") \
@@ -119,7 +144,8 @@ struct ComplexHalf {
   X(kComplex64,  std::complex<float>,  "complex64",  "cfloat",  "ComplexFloat",  kComplex, std::complex<float>,  14, "Zf", 5, "C64") \
   X(kComplex128, std::complex<double>, "complex128", "cdouble", "ComplexDouble", kComplex, std::complex<double>, 15, "Zd", 5, "C128")
 // Storage types: made, copied, converted, indexed, compared, saved and exchanged; no kernel is
-// compiled for them.
+// compiled for them. Operators that any type may go through calculate in the compute type; the
+// others raise NotImplementedError that names operator and type.
 #define TD_STORAGE_DTYPES(X)                                                                       \
   X(kUInt16, uint16_t, "uint16", "", "UInt16", kInteger, int32_t, 4, "H", 1, "U16")                \
   X(kUInt32, uint32_t, "uint32", "", "UInt32", kInteger, int64_t, 6, "I", 1, "U32")                \
@@ -148,7 +174,9 @@ inline constexpr int kNumDTypes = 0 TD_DTYPES(TD_COUNT);
 #undef TD_COUNT
 
 // The dtype of a C++ type: kDTypeOf<float> is DType::kFloat32. Does not compile for types that are
-// no element type.
+// no element type: std::complex<Half>, long double, char. bool leads to kBool, as Bool does.
+//
+//   static_assert(kDTypeOf<bool> == DType::kBool && kDTypeOf<uint8_t> == DType::kUInt8);
 template <class T>
 struct DTypeOf;
 #define TD_DTYPE_OF(name, type, ...)            \
@@ -163,17 +191,23 @@ struct DTypeOf<bool> : DTypeOf<Bool> {};
 template <class T>
 inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
-// Floating types that C++ cannot calculate with: read as float, written from float.
+// Floating types that C++ cannot calculate with: read as float, written from float. Half, BFloat16
+// and the eight-bit formats are, float and double are not: generic code asks this to know where
+// it must convert.
 template <class T>
 concept StoredFloat = requires(T x) {
   x.bits;
   T(1.0f);
 };
 
-// What promotion goes by, in its order: a result has the highest kind among its arguments.
+// What promotion goes by, in its order: a result has the highest kind among its arguments. A tensor
+// with dimensions outranks a 0-d one, and that a number, as long as the kind is not higher:
+//
+//   const Tensor row = ones({2}, DType::kInt32), one = ones({}, DType::kInt64);
+//   assert((row + one).dtype() == DType::kInt32 && (row + 1.5).dtype() == default_dtype());
 enum class DTypeKind : uint8_t { kBool, kInteger, kFloating, kComplex };
 
-// A row of the table.
+// A row of the table. The texts are constant data that lives as long as the program.
 struct DTypeInfo {
   std::string_view name, other_name, class_name;
   DTypeKind kind;
@@ -209,7 +243,11 @@ inline constexpr DTypeInfo kDTypes[kNumDTypes] = {
 };
 constexpr const DTypeInfo& dtype_info(DType t) { return kDTypes[static_cast<int>(t)]; }
 
-// A set of dtypes, one bit each.
+// A set of dtypes, one bit each, so that asking costs one instruction. Operators' entries say with
+// such sets which types they take.
+//
+//   constexpr DTypeSet half = dtype_bit(DType::kFloat16) | dtype_bit(DType::kBFloat16);
+//   assert((half & dtypes_of(DTypeKind::kFloating)) == half && !(half & kStorageDTypes));
 using DTypeSet = uint32_t;
 constexpr DTypeSet dtype_bit(DType t) { return 1u << static_cast<int>(t); }
 consteval DTypeSet dtypes_of(DTypeKind kind) {
@@ -222,7 +260,12 @@ inline constexpr DTypeSet kStorageDTypes = (1u << kNumDTypes) - (1u << kNumArith
 
 // Questions about a dtype. Floating: half to double and the eight-bit formats; inexact: floating or
 // complex; integral: without bool, as in TD_DTYPES; storage type: one that no kernel calculates
-// with.
+// with; reduced floating: the two of sixteen bits. Signed is said of complex types, too, and not of
+// bool and float8_e8m0fnu, which has no sign.
+//
+//   assert(is_floating(DType::kFloat8E5M2) && is_float8(DType::kFloat8E5M2));
+//   assert(!is_integral(DType::kBool) && is_inexact(DType::kComplex64));
+//   assert(!is_signed(DType::kUInt8) && is_signed(DType::kComplex64));
 constexpr bool is_floating(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kFloating); }
 constexpr bool is_complex(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kComplex); }
 constexpr bool is_inexact(DType t) {
@@ -238,7 +281,7 @@ constexpr bool is_reduced_floating(DType t) {
   return t == DType::kFloat16 || t == DType::kBFloat16;
 }
 
-// Bytes of an element.
+// Bytes of an element, 1 to 16. A complex number counts as one element; both parts are in its size.
 constexpr int64_t item_size(DType t) {
   constexpr uint8_t sizes[kNumDTypes] = {
 #define TD_SIZE(name, type, ...) sizeof(type),
@@ -260,16 +303,25 @@ std::string_view scalar_type_name(DType t);
 //   assert(promote_types(DType::kUInt8, DType::kInt8) == DType::kInt16);
 //   assert(promote_types(DType::kFloat16, DType::kBFloat16) == DType::kFloat32);
 //   assert((ones({2}, DType::kFloat16) + 2.5).dtype() == DType::kFloat16);
+//   assert(promote_types(DType::kFloat64, DType::kComplex64) == DType::kComplex128);
+//
+// "Smallest" is of kinds, not of values: an integer beside a floating type takes that type, even
+// where it cannot hold the value. An int64 of 100000 beside float16 is infinite.
 DType promote_types(DType a, DType b);
 // torch.can_cast: whether a result of type `from` may be written to a tensor of type `to`: by out=
-// and in place. It may lose precision, but not its kind.
+// and in place. It may lose precision, range and sign, but not its kind: no complex number becomes
+// real, no fraction an integer, and nothing but a bool a bool. Tensor::to converts between any two.
 //
 //   assert(can_cast(DType::kFloat64, DType::kFloat16) && !can_cast(DType::kFloat32,
 //   DType::kInt64));
 bool can_cast(DType from, DType to);
 
 // The real type of a complex one's parts, and the complex type with such parts. Others map to
-// themselves, and to the complex type of float.
+// themselves, and to the complex type of float, bfloat16 and integers among them.
+//
+//   assert(to_real(DType::kComplex128) == DType::kFloat64);
+//   assert(to_complex(DType::kFloat16) == DType::kComplex32);
+//   assert(to_complex(DType::kBFloat16) == DType::kComplex64);
 constexpr DType to_real(DType t) {
   return t == DType::kComplex64    ? DType::kFloat32
          : t == DType::kComplex128 ? DType::kFloat64
@@ -284,7 +336,9 @@ constexpr DType to_complex(DType t) {
 }
 
 // torch.get_default_dtype / set_default_dtype, for the whole process: what factories and numbers
-// with decimals give, float32 at first. TypeError for types that are not floating.
+// with decimals give, float32 at first. Both may be called from any thread; operators that run
+// meanwhile see one or the other. Python raises TypeError for types that are not floating; this
+// function takes the caller's word for it.
 DType default_dtype();
 void set_default_dtype(DType t);
 

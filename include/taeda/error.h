@@ -27,7 +27,16 @@ namespace taeda {
 // The Python exception type that an error becomes. Order is part of the binding layer's table.
 // kRuntime is the usual one; kValue is for arguments of the right type and a wrong value where
 // PyTorch raises ValueError; kIndex for dimensions and indices out of range; kType for arguments of
-// the wrong type, undefined tensors among them.
+// the wrong type, undefined tensors among them. kNotImplemented says that the operator has no
+// kernel for that dtype or device.
+//
+//   ErrorKind kind = ErrorKind::kRuntime;
+//   try {
+//     ones({2, 3}).size(2);
+//   } catch (const Error& error) {
+//     kind = error.kind();
+//   }
+//   assert(kind == ErrorKind::kIndex);
 enum class ErrorKind : uint8_t {
   kRuntime,
   kValue,
@@ -88,8 +97,9 @@ std::string format_parts(std::string_view format, std::initializer_list<std::str
 
 }  // namespace detail
 
-// Replaces each "{}" of `format` by the next argument, written as Python writes it: True, 1.0, nan.
-// A type of your own takes part by a function to_text(T) beside it.
+// Replaces each "{}" of `format` by the next argument, written as Python writes it: True, 0.1, nan;
+// but whole floats have no ".0". A type of your own takes part by a function to_text(T) beside it.
+// Braces without an argument stay, and arguments without braces are left out: nothing is checked.
 //
 //   assert(format("{} in {}", DType::kInt8, IntSpan({2, 3})) == "int8 in [2, 3]");
 template <class... Args>
@@ -97,7 +107,8 @@ std::string format(std::string_view format, const Args&... args) {
   return detail::format_parts(format, {detail::text_of(args)...});
 }
 
-// Throws an Error whose message is format(message, args...).
+// Throws an Error whose message is format(message, args...). Kept out of line, so that a check
+// costs its caller a comparison and a jump.
 template <class... Args>
 [[noreturn, gnu::noinline, gnu::cold]] void fail(ErrorKind kind, std::string_view message,
                                                  const Args&... args) {

@@ -1,6 +1,7 @@
 // Floating-point numbers of eight bits, as storage formats: the OCP formats E4M3FN, E5M2 and E8M0
 // and the FNUZ variants (finite, with NaN in the place of negative zero). Conversions from float
-// round to nearest, ties to even, and treat what is too large as PyTorch does. Sources:
+// round to nearest, ties to even, and treat what is too large as PyTorch does. All of it is
+// constexpr and needs no tables; tensors of such types are converted to calculate. Sources:
 // Micikevicius et al., "FP8 formats for deep learning", 2022; Rouhani et al., "Microscaling data
 // formats", 2023.
 #pragma once
@@ -22,6 +23,15 @@ namespace taeda {
 //   assert(static_cast<float>(Float8E5M2(3.0f)) == 3.0f);
 //   assert(static_cast<float>(Float8E8M0(5.0f)) == 4.0f);
 //
+// What is too large, infinity included, becomes 448 in E4M3FN, infinity in E5M2, and NaN in the
+// FNUZ formats. E4M3FN is for weights and activations, E5M2 for gradients, whose range is wider and
+// which need fewer digits; E8M0 is the scale that a block of smaller numbers shares. Scale values
+// into the range before the conversion: 448 is soon reached.
+//
+//   assert(static_cast<float>(Float8E4M3FN(1000.0f)) == 448.0f);
+//   assert(std::isinf(static_cast<float>(Float8E5M2(1e6f))));
+//   assert(std::isnan(static_cast<float>(Float8E4M3FNUZ(1000.0f))));
+//
 // A format with a sign bit. Codes are those of positive numbers.
 struct Float8Format {
   int mantissa;      // bits
@@ -32,7 +42,14 @@ struct Float8Format {
   bool fnuz;  // no negative zero: its code is the only NaN
 };
 
-// The number that a code stands for, exactly; NaN for the format's NaNs.
+// The number that a code stands for, exactly; NaN for the format's NaNs. Every code of every format
+// is a float, so decoding and encoding again gives the code back, NaNs aside.
+//
+//   for (int code = 0; code < 0x7f; code++) {
+//     Float8E4M3FN x;
+//     x.bits = static_cast<uint8_t>(code);
+//     assert(Float8E4M3FN(static_cast<float>(x)).bits == code);
+//   }
 constexpr float decode_float8(Float8Format f, uint8_t bits) {
   const uint32_t code = bits & 0x7fu, sign = bits & 0x80u;
   if (f.fnuz ? bits == f.nan : code > f.largest) {
@@ -47,7 +64,8 @@ constexpr float decode_float8(Float8Format f, uint8_t bits) {
   return sign ? -magnitude : magnitude;
 }
 
-// The code of the nearest number, ties to the even code; NaN stays NaN.
+// The code of the nearest number, ties to the even code; NaN stays NaN. Denormal numbers are kept:
+// up to half of the smallest one the result is zero, with the value's sign but in FNUZ formats.
 constexpr uint8_t encode_float8(Float8Format f, float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value), magnitude = u & 0x7fffffffu;
   const uint32_t sign = f.fnuz ? 0 : (u >> 24) & 0x80u;
@@ -68,6 +86,7 @@ constexpr uint8_t encode_float8(Float8Format f, float value) {
   return static_cast<uint8_t>(code | sign);
 }
 
+// One byte, zero at first. Made from float explicitly, read as float without a cast, as Half is.
 template <Float8Format kFormat>
 struct Float8 {
   static constexpr bool kSigned = true;
@@ -82,7 +101,12 @@ using Float8E5M2 = Float8<{2, 15, 0x7b, 0x7c, 0x7f, false}>;
 using Float8E4M3FNUZ = Float8<{3, 8, 0x7f, 0x80, 0x80, true}>;
 using Float8E5M2FNUZ = Float8<{2, 16, 0x7f, 0x80, 0x80, true}>;
 
-// Powers of two from 2^-127 to 2^127, without zero, sign and infinity: the exponent of a float.
+// Powers of two from 2^-127 to 2^127, without zero, sign and infinity: the exponent of a float. The
+// sign is dropped, zero becomes 2^-127, infinity and what is too large NaN, and a number in the
+// middle of two powers becomes the larger one, as in PyTorch. A default-made one is 2^-127, not 0.
+//
+//   assert(Float8E8M0(6.0f) == 8.0f && Float8E8M0(-2.0f) == 2.0f);
+//   assert(Float8E8M0() == 0x1p-127f && std::isnan(float{Float8E8M0(INFINITY)}));
 struct Float8E8M0 {
   static constexpr bool kSigned = false;
   uint8_t bits = 0;

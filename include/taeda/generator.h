@@ -5,6 +5,9 @@
 // the seed and of a counter, so that threads need no state; the generator only keeps how far the
 // counter is. Operators take their device's default generator unless given one, and lock its mutex
 // while they draw; whoever calls the draw functions directly does the same.
+//
+//   const Ref<Mt19937> own = make_ref<Mt19937>(7), same = make_ref<Mt19937>(7);
+//   assert(equal(rand({3}, own.get()), rand({3}, same.get())));
 #pragma once
 
 #include <array>
@@ -30,9 +33,12 @@ class Mt19937;
 //   assert(equal(copy->get_state(), default_generator().get_state()));
 class Generator : public RefCounted {
  public:
+  // PyTorch's for CUDA. Here the CPU's generator begins with it, too: a program that never seeds
+  // draws the same numbers in each run.
   static constexpr uint64_t kDefaultSeed = 67280421310721;
 
-  // Starts the stream over from `seed`.
+  // Starts the stream over from `seed`. Takes no lock: other threads must not draw meanwhile, or
+  // the caller holds the mutex, as taeda::manual_seed() does.
   virtual void manual_seed(uint64_t seed) = 0;
   // Seeds from the system's entropy and returns the seed, for a run that is to be repeatable after
   // the fact: manual_seed() of it gives the same numbers.
@@ -72,8 +78,14 @@ class Generator : public RefCounted {
   mutable std::mutex mutex_;
 };
 
-// The Mersenne twister mt19937. Only the lower 32 bits of a seed choose its stream, and its state
-// is 5,056 bytes, as in PyTorch.
+// The Mersenne twister mt19937 (Matsumoto & Nishimura 1998), word for word std::mt19937. Only the
+// lower 32 bits of a seed choose its stream, and its state is 5,056 bytes, as in PyTorch. Period
+// 2^19937 - 1; not for cryptography.
+//
+//   assert(Mt19937(5489).random() == 3499211612u);
+//   Mt19937& stream = default_generator();
+//   const std::lock_guard<std::mutex> lock(stream.mutex());
+//   assert(stream.uniform() < 1);
 class Mt19937 final : public Generator {
  public:
   explicit Mt19937(uint64_t seed = kDefaultSeed);
@@ -156,7 +168,10 @@ class Philox final : public Generator {
   // after it. The caller holds the mutex.
   uint64_t take(uint64_t draws);
 
-  // Four words of 32 random bits.
+  // Four words of 32 random bits: a function of its arguments alone, which any thread may call. The
+  // counter and the thread's number are the 128 bits that are enciphered.
+  //
+  //   assert(Philox::block(0, 0, 0)[0] == 0x6627e8d5u);   // Random123's test vector
   static std::array<uint32_t, 4> block(uint64_t counter, uint64_t thread, uint64_t key);
 
  private:

@@ -27,11 +27,13 @@
 
 namespace taeda {
 
+// Elements at offset + i strides[0] + ...: the only layout there is. Schemas name it.
 enum class Layout : uint8_t { kStrided };
 
 // One argument or result of any type that a schema can name. A Scalar argument holds what it was
 // given: bool, int, float or complex. An undefined tensor is None. Tensors are handles: a Value
-// keeps what it holds alive, but for generators.
+// keeps what it holds alive, but for generators. Copying a Value copies its list or text; moving
+// does not.
 //
 //   const Value three = 3, none = Value(), list = IntSpan({1, 2});
 //   assert(three.integer() == 3 && three.real() == 3.0 && none.is_none());
@@ -52,6 +54,7 @@ class Value {
     if (tensor.defined()) data_ = std::move(tensor);
   }
   Value(TensorList tensors) : data_(std::move(tensors)) {}
+  // RuntimeError for integers from 2^63 on, which an int of a schema cannot be.
   Value(const Scalar& number);
   template <class T>
     requires std::is_arithmetic_v<T> Value(T value) {
@@ -77,6 +80,8 @@ class Value {
     if (value) data_ = value;
   }
 
+  // What it holds: exactly one of Data's alternatives. holds<int64_t>() is false of `true`
+  // and of 1.0; only the functions below convert.
   bool is_none() const { return holds<std::monostate>(); }
   bool is_tensor() const { return holds<Tensor>(); }
   bool is_tensors() const { return holds<TensorList>(); }
@@ -86,7 +91,12 @@ class Value {
     return std::holds_alternative<T>(data_);
   }
 
-  // Each gives the value as that type. TypeError naming both types where it is none.
+  // Each gives the value as that type. TypeError naming both types where it is none. References are
+  // valid until the Value changes. A number never becomes a smaller kind: real() of 3 is 3.0, but
+  // integer() of 3.0 is an error, as for Python's int parameters.
+  //
+  //   assert(Value(true).integer() == 1 && Value(3).real() == 3.0);
+  //   EXPECT_THROW(Value(3.0).integer(), Error);
   const Tensor& tensor() const;  // undefined for None
   const TensorList& tensors() const { return get<TensorList>("Tensor[]"); }
   TensorList& tensors() { return const_cast<TensorList&>(std::as_const(*this).tensors()); }
@@ -117,11 +127,13 @@ class Value {
   Data data_;
 };
 
-// The arguments of a call, all of them, in the schema's order; after the call its results.
+// The arguments of a call, all of them, in the schema's order; after the call its results. Where
+// the call throws, what the stack holds is not specified.
 using Stack = std::vector<Value>;
 
 // The types of the schema language without their brackets and question marks: Tensor, Scalar, int
-// (also SymInt), float, bool, str, ScalarType, Layout, Device, MemoryFormat, Generator.
+// (also SymInt), float, bool, str, ScalarType, Layout, Device, MemoryFormat, Generator. SymInt is
+// read as int and written as int: sizes are always known here.
 enum class ValueType : uint8_t {
   kTensor,
   kScalar,
@@ -137,6 +149,9 @@ enum class ValueType : uint8_t {
 };
 
 // A type of the schema language: "Tensor?[]" is a list of optional tensors.
+//
+//   const SchemaType type = parse_schema("my::f(int[2]? x=None) -> ()").arguments[0].type;
+//   assert(type.list && type.optional && type.size == 2 && type.text() == "int[2]?");
 struct SchemaType {
   ValueType base = ValueType::kTensor;
   bool list = false;
@@ -150,7 +165,9 @@ struct SchemaType {
   std::string text() const;
 };
 
-// What `(a!)` or `(a -> *)` behind a type says: tensors with the same letter may share memory.
+// What `(a!)` or `(a -> *)` behind a type says: tensors with the same letter may share memory. An
+// argument that is written counts as changed after the call: its version goes up, and backward
+// raises if it had saved the old values.
 //
 //   const Schema schema = find_operator("aten::add_", "Tensor")->schema();
 //   assert(schema.arguments[0].alias.written && schema.is_mutable());
@@ -160,7 +177,8 @@ struct SchemaAlias {
   bool wildcard = false;
 };
 
-// An argument or a result.
+// An argument or a result. Of a result only name, type and alias mean anything. The default is a
+// Value ready for the stack; default_text is what the schema's text() shows.
 struct SchemaArgument {
   std::string name;  // of a result: empty where it has none
   SchemaType type;
@@ -185,14 +203,18 @@ struct Schema {
   std::string overload;  // "Tensor"; empty for the one without a name
   std::vector<SchemaArgument> arguments, results;
 
-  // Whether an argument is written.
+  // Whether an argument is written; the index of one by its name, in `arguments` and on the stack;
+  // the whole as text, which parse_schema() reads.
   bool is_mutable() const;
   int find(std::string_view argument) const;  // -1 where there is none
   std::string text() const;
 };
 
 // Reads "ns::name.overload(Tensor(a!) self, *, int[2] n=1) -> Tensor(a!)"; RuntimeError that shows
-// the text and says where it is wrong.
+// the text and says where it is wrong. White space does not count, a name appears once, and a
+// result in brackets, `-> (Tensor, Tensor)` or `-> ()`, is several or none.
+//
+//   EXPECT_THROW(parse_schema("my::scale(Tensor x, Number by) -> Tensor"), Error);
 //
 //   const Schema schema = parse_schema("my::scale(Tensor x, float by=2.0) -> Tensor");
 //   assert(schema.find("by") == 1 && schema.arguments[1].default_value.real() == 2);
@@ -202,7 +224,10 @@ struct OperatorRecord;
 class Operator;
 
 // The handler of one key for one operator, or of one generic key for all: takes the arguments from
-// the stack and leaves the results there, mostly by calling redispatch() without its key.
+// the stack and leaves the results there, mostly by calling redispatch() without its key. `keys`
+// are those of the call that are left; the highest is the handler's own, but for composites, which
+// see the device's. Results of a device's or composite kernel are compared with the schema:
+// RuntimeError for another number of them or other types.
 using BoxedKernel = std::function<void(const Operator& op, KeySet keys, Stack& stack)>;
 using BoxedHandler = void (*)(const Operator& op, KeySet keys, Stack& stack);
 
@@ -213,6 +238,10 @@ using BoxedHandler = void (*)(const Operator& op, KeySet keys, Stack& stack);
 // kMeta gives shapes without data; an operator without it, and without a composite kernel, cannot
 // be called on meta tensors. kAutograd wraps the others: it records a node, as apply_function does,
 // and goes on by redispatch().
+//
+// Most operators need one of three: kComposite for what is written in terms of other operators, and
+// then has their gradient, meta and device kernels; kCompositeExplicit beside kAutograd for one
+// with a gradient of its own; kCPU and kMeta for one with a kernel of its own.
 enum class KernelKind : uint8_t {
   kCPU,
   kMeta,
@@ -229,7 +258,11 @@ enum class KernelKind : uint8_t {
 };
 
 // An operator at run time: of the table, or registered by a program. Objects are not copied;
-// compare pointers.
+// compare pointers. A pointer stays valid when the Library that defined the operator is gone; calls
+// then find no kernel.
+//
+// A call through a stack looks at every value's type and makes Values of the results. An operator
+// that is known when the program is compiled is better called by its C++ function (ops.h).
 class Operator {
  public:
   const Schema& schema() const { return schema_; }
@@ -239,8 +272,9 @@ class Operator {
   std::string qualified_name() const;
 
   // Runs the operator as a program's own call does: through modes, autocast and autograd. The stack
-  // holds every argument (fill_defaults adds those left out at the end); TypeError or RuntimeError
-  // naming operator and argument where one is missing or of another type.
+  // holds every argument (fill_defaults adds those left out at the end); RuntimeError for another
+  // number of them, and naming the argument, its type and the one given where these do not agree.
+  // As in Python a number may stand for a tensor, a wider number or a list of fixed length.
   //
   //   const Operator& mul = *find_operator("aten::mul", "Tensor");
   //   Stack stack = {ones({2}).requires_grad_(), full({2}, 3.0)};
@@ -253,8 +287,15 @@ class Operator {
   // part, with its own key taken out.
   void redispatch(KeySet keys, Stack& stack) const;
   // The keys of a call with these arguments on this thread: the union over all tensors, with the
-  // thread's modes.
+  // thread's modes; kCPU where no tensor has a device. Composites keep only the keys that see them
+  // as a whole.
   KeySet keys_of(const Stack& stack) const;
+  // Adds the defaults of the arguments that are not there yet; RuntimeError for one without.
+  //
+  //   const Operator& add = *find_operator("aten::add", "Tensor");
+  //   Stack stack = {ones({2}), ones({2})};
+  //   add.fill_defaults(stack);
+  //   assert(stack.size() == 3 && stack[2].integer() == 1);
   void fill_defaults(Stack& stack) const;
 
   // Whether calls go through a table of handlers; composites run as functions over others.
@@ -264,7 +305,12 @@ class Operator {
   // The constant record; null for an operator that a program has registered.
   const OperatorRecord* record() const { return record_; }
 
-  // How a record's operator is called: as it stands, in place, with out=.
+  // How a record's operator is called: as it stands, in place, with out=. Each form is an Operator
+  // of its own, found by PyTorch's name; with out= the last arguments are the tensors to write.
+  //
+  //   const Operator& out = *find_operator("aten::add", "out");
+  //   assert(out.form() == Operator::Form::kOut && out.schema().is_mutable());
+  //   assert(find_operator("aten::add_", "Tensor")->form() == Operator::Form::kInplace);
   enum class Form : uint8_t { kPlain, kInplace, kOut };
   Form form() const { return form_; }
 
@@ -289,12 +335,13 @@ class Operator {
 
 // The operator of that name ("aten::add") and overload ("Tensor", "" or "default"); null where
 // there is none. Overloads of PyTorch that one entry of the table covers lead to that entry. Costs
-// a search by name, so keep the pointer.
+// a search by name, so keep the pointer. The first search for an operator also parses its schema.
 //
 //   assert(find_operator("aten::add", "Scalar") == find_operator("aten::add", "Tensor"));
 //   assert(find_operator("aten::no_such_operator") == nullptr);
 const Operator* find_operator(std::string_view name, std::string_view overload = "");
-// The overloads of a name, the table's in alphabetical order.
+// The overloads of a name, the table's in alphabetical order; empty where there is none. Those that
+// lead to another one's entry are not listed apart.
 std::vector<const Operator*> find_overloads(std::string_view name);
 // Every operator: makes all that were not asked for yet, so it costs milliseconds the first time.
 std::vector<const Operator*> all_operators();
@@ -302,7 +349,9 @@ std::vector<const Operator*> all_operators();
 // --- registering operators at run time ---
 
 // A group of registrations that ends with the object: operators that it defined are taken back, and
-// kernels that it gave to others are removed. Thread-safe.
+// kernels that it gave to others are removed. As torch.library.Library. Objects on different
+// threads may register at once; one object serves one thread at a time. Calls under way when it
+// ends finish with the kernels that they have begun.
 //
 //   Library library("mylib");
 //   library.define("scale(Tensor x, float factor) -> Tensor");
@@ -318,12 +367,14 @@ class Library {
   Library(Library&&) noexcept;
   Library& operator=(Library&&) = delete;
 
-  // RuntimeError for a schema that cannot be read, for the table's own namespaces, and for an
-  // operator that is there already. Returns "ns::name.overload".
+  // Adds an operator, which has no kernels yet. The namespace is the library's and may be left out
+  // of the schema. RuntimeError for a schema that cannot be read, for another namespace, for the
+  // table's own, and for an operator that is there already. Returns "ns::name.overload".
   std::string define(std::string_view schema);
   // A kernel of an operator of any library ("name.overload" or "ns::name.overload"). RuntimeError
-  // where the operator is not defined, is one of the table's, or has that kernel already. The
-  // kernel may be called from several threads at once, and must own what it captures.
+  // where the operator is not defined, NotImplementedError for the table's. One of the same kind is
+  // replaced, and does not come back when this library ends. The kernel may be called from several
+  // threads at once, and must own what it captures.
   //
   //   Library library("header_boxed");
   //   library.define("twice(Tensor x) -> Tensor");
@@ -335,7 +386,9 @@ class Library {
   //   find_operator("header_boxed::twice")->call(stack);
   //   assert(stack[0].tensor().sum().item<float>() == 6);
   void implement(std::string_view name, KernelKind kind, BoxedKernel kernel);
-  // The same for a C++ function, whose types must be those of the schema: RuntimeError otherwise.
+  // The same for a C++ function, whose types must be those of the schema: RuntimeError otherwise,
+  // when it is registered. Tensor takes Tensor and Tensor?, int64_t int, double float, IntSpan and
+  // Span<const double> their lists, TensorSpan and TensorList Tensor[], std::optional any `?`.
   template <class R, class... Args>
   void implement(std::string_view name, KernelKind kind, R (*function)(Args...));
   // Goes on with the next key as though nothing were registered.
@@ -357,7 +410,9 @@ class Library {
 //     library.implement("scale", KernelKind::kCPU, scale);   // ... of the program
 //   }
 //
-// They are called as find_operator("mylib::scale") in C++ and torch.ops.mylib.scale in Python.
+// They are called as find_operator("mylib::scale") in C++ and torch.ops.mylib.scale in Python. One
+// block a namespace and file. A linker may drop a shared library of which the program uses
+// nothing else; --no-as-needed keeps it. An exception in the block ends the program.
 #define TD_LIBRARY(ns, library)                                                     \
   static void td_library_##ns(::taeda::Library& library);                           \
   static const ::taeda::detail::LoadedLibrary td_loaded_##ns(#ns, td_library_##ns); \
@@ -377,7 +432,8 @@ class LoadedLibrary {
   Library library_;
 };
 
-// A C++ parameter type: the schema's name of it, and the value as that type.
+// A C++ parameter type: the schema's name of it, and the value as that type. Another type does not
+// compile. Spans and references are lent by the stack for the time of the call.
 template <class T>
 struct Native;
 

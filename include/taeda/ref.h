@@ -6,7 +6,8 @@
 //
 // Counts are atomic; the object dies with its last Ref, on the thread that drops it. A class that
 // needs to know when it becomes shared (TensorImpl, whose Python object must then stay alive)
-// overloads retain/release, found by ADL.
+// overloads retain/release, found by ADL. PyTorch's c10::intrusive_ptr is the same idea; there are
+// no weak pointers here.
 #pragma once
 
 #include <atomic>
@@ -15,16 +16,20 @@
 
 namespace taeda {
 
-// Objects begin without an owner; make_ref gives the first.
+// Objects begin without an owner; make_ref gives the first. One on the stack or inside another
+// object works as long as no Ref to it is made: the last Ref deletes it.
 class RefCounted {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   virtual ~RefCounted() = default;
+  // How many Refs there are now. Other threads may change it at once, unless it is 1 and the caller
+  // has that one.
   uint32_t use_count() const { return refs_.load(std::memory_order_relaxed); }
 
  private:
+  // Counting up orders nothing; the last count down sees all that other owners wrote before theirs.
   friend void retain(const RefCounted* object) {
     object->refs_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -49,6 +54,17 @@ class RefCounted {
 // As std::shared_ptr, with the count in the object: one pointer wide, and a Ref can be made from
 // `this`. One Ref object must not be changed by two threads at once; the object's other Refs may.
 // Two objects that hold Refs to each other are never freed: one of them keeps a plain pointer.
+//
+// Copying costs an atomic addition, moving none; a function that only uses the object takes a
+// `const T&`, one that keeps it a Ref by value. Dereferencing null is undefined. A Ref to a class
+// converts to one of its bases; == compares addresses.
+//
+//   struct Base : RefCounted { virtual int id() const { return 1; } };
+//   struct Derived final : Base { int id() const override { return 2; } };
+//   Ref<Base> base = make_ref<Derived>();
+//   assert(base->id() == 2 && base->use_count() == 1);
+//   const Ref<Base> moved = std::move(base);
+//   assert(!base && moved->use_count() == 1);
 template <class T>
 class Ref {
  public:
@@ -69,13 +85,18 @@ class Ref {
       return *this;
     }
 
-    // Takes over a count that the caller owns.
+    // Takes over a count that the caller owns. With detach(), the way through C and Python, which
+    // keep a plain pointer:
+    //
+    //   struct Buffer : RefCounted {};
+    //   Buffer* const kept = make_ref<Buffer>().detach();
+    //   assert(Ref<Buffer>::adopt(kept)->use_count() == 1);
     static Ref adopt(T* object) {
       Ref ref;
       ref.object_ = object;
       return ref;
     }
-    // Gives the count to the caller.
+    // Gives the count to the caller, who must adopt() it again; this Ref is null afterwards.
     T* detach() { return std::exchange(object_, nullptr); }
 
     T* get() const { return object_; }
@@ -88,7 +109,7 @@ class Ref {
     T* object_ = nullptr;
 };
 
-// A new object with its first owner.
+// A new object with its first owner: one allocation. Exceptions of its constructor pass through.
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
   return Ref<T>(new T(std::forward<Args>(args)...));

@@ -2,7 +2,10 @@
 //
 // It keeps its kind: in type promotion an int beside a float tensor leaves the tensor's dtype, a
 // float beside an int tensor gives the default floating dtype. Integers are int64, other numbers
-// double. Numbers of C++ convert to it.
+// double. Numbers of C++ convert to it. PyTorch's c10::Scalar is the same idea.
+//
+// It is a value: nothing is shared or allocated, and any thread may read it. Only conversions
+// raise, where the number does not fit.
 //
 //   const Scalar half = 0.5, three = 3;
 //   assert(three.is_integral() && half.to<float>() == 0.5f && half.to_int() == 0);
@@ -20,14 +23,21 @@
 
 namespace taeda {
 
-// A value of 24 bytes: copies share nothing.
+// A value of 24 bytes: copies share nothing. Half, BFloat16 and the eight-bit formats have no
+// constructor of their own, and Scalar(half) makes a bool of one: write Scalar(float{half}).
+//
+//   assert(Scalar(float{Half(0.5f)}).is_float() && Scalar(Half(0.5f)).is_bool());
 //
 //   assert((ones({2}, DType::kInt64) * Scalar(2)).dtype() == DType::kInt64);
 //   assert((ones({2}, DType::kInt64) * Scalar(2.0)).dtype() == DType::kFloat32);
 //   assert((ones({2}, DType::kFloat64) * Scalar(2)).dtype() == DType::kFloat64);
 class Scalar {
  public:
-  // In the order of promotion.
+  // In the order of promotion. What kind a number of C++ becomes follows from its type alone: any
+  // integer type is kInt, float and double are kFloat, whatever the value.
+  //
+  //   assert(Scalar(true).kind() == Scalar::Kind::kBool);
+  //   assert(Scalar(1u).is_integral() && Scalar(1.0f).is_float());
   enum class Kind : uint8_t { kBool, kInt, kFloat, kComplex };
 
   Scalar() : Scalar(int64_t{0}) {}
@@ -46,17 +56,26 @@ class Scalar {
       real_ = value.real();
     }
 
+    // Exactly one of bool, int, float and complex; is_integral() is true of bools, too, as
+    // isIntegral(includeBool=true) is in PyTorch.
     Kind kind() const { return kind_; }
     bool is_integral() const { return kind_ <= Kind::kInt; }
     bool is_bool() const { return kind_ == Kind::kBool; }
     bool is_float() const { return kind_ == Kind::kFloat; }
     bool is_complex() const { return kind_ == Kind::kComplex; }
-    // An integer from 2^63 on, which only uint64 can hold.
+    // An integer from 2^63 on, which only uint64 can hold: to<uint64_t>() and the floating types
+    // give it, every other integer type is a RuntimeError.
+    //
+    //   const Scalar most = std::numeric_limits<uint64_t>::max();
+    //   assert(most.is_huge() && most.to<double>() == 0x1p64);
+    //   EXPECT_THROW(most.to<int64_t>(), Error);
     bool is_huge() const { return huge_; }
 
     // The value as T. RuntimeError for a complex value with a nonzero imaginary part as a real
     // type, and for a number outside an integer type's range (for unsigned types, negative integers
-    // wrap around as in PyTorch). Fractions are cut off toward zero.
+    // wrap around as in PyTorch). Fractions are cut off toward zero. NaN and infinities fit no
+    // integer type. Floating types are not checked: what is too large for one becomes infinite, and
+    // integers beyond its mantissa are rounded.
     //
     //   assert(Scalar(-2.7).to<int64_t>() == -2 && Scalar(-1).to<uint8_t>() == 255);
     //   EXPECT_THROW(Scalar(300).to<uint8_t>(), Error);
@@ -85,24 +104,32 @@ class Scalar {
           return static_cast<T>(real_);
       }
     }
-    // to<T>() by name. to_bool() is true for anything but zero.
+    // to<T>() by name, but that to_int() drops an imaginary part where to<int64_t>() raises.
+    // to_bool() is true for anything but zero, NaN included; of a complex number both parts count.
     double to_double() const { return to<double>(); }
     int64_t to_int() const { return is_integral() ? narrow<int64_t>(int_) : to_int64(); }
-    // An integer modulo 2^64, as it lies in a tensor of 64-bit integers.
+    // An integer modulo 2^64, as it lies in a tensor of 64-bit integers: 2^64 - 1 is -1. Other
+    // numbers as to_int().
     int64_t wrapped_int() const { return is_integral() ? int_ : to_int64(); }
     bool to_bool() const { return is_complex() ? real_ != 0 || imag_ != 0 : to<bool>(); }
     std::complex<double> to_complex() const { return to<std::complex<double>>(); }
 
     // The dtype of a Python number in type promotion: bool, int64, the default float, its complex.
+    // The last two follow set_default_dtype() at the time of the call.
     DType dtype() const;
 
-    // Of the same kind, int64's least value being its own negative.
+    // Of the same kind, but that a bool becomes an int, as in Python. Integers wrap around: int64's
+    // least value is its own negative.
     Scalar operator-() const {
       if (is_integral()) return Scalar(static_cast<int64_t>(0 - static_cast<uint64_t>(int_)));
       if (is_float()) return Scalar(-real_);
       return Scalar(std::complex<double>(-real_, -imag_));
     }
-    // By value, whatever the kinds: integers exactly, others as complex doubles.
+    // By value, whatever the kinds: integers exactly, others as complex doubles. So true equals 1
+    // and 1.0, NaN equals nothing, and beside a float an integer above 2^53 is rounded first.
+    //
+    //   assert(Scalar(true) == Scalar(1.0) && Scalar(2) == Scalar(std::complex<double>(2, 0)));
+    //   assert(!(Scalar(NAN) == Scalar(NAN)));
     friend bool operator==(const Scalar& a, const Scalar& b) {
       if (a.is_integral() && b.is_integral()) return a.int_ == b.int_ && a.huge_ == b.huge_;
       return a.to_complex() == b.to_complex();
@@ -156,7 +183,10 @@ class Scalar {
     double imag_ = 0;
 };
 
-// As Python writes the number.
+// As Python writes the number, but that a whole float has no ".0". Messages show numbers so.
+//
+//   assert(to_text(Scalar(true)) == "True" && to_text(Scalar(0.1)) == "0.1");
+//   assert(to_text(Scalar(std::complex<double>(1, -2))) == "(1-2j)");
 std::string to_text(const Scalar& value);
 
 }  // namespace taeda

@@ -2,7 +2,8 @@
 // Span<T>: a borrowed range; it owns nothing and must not outlive what it points at.
 //
 // Shapes and strides are DimVector (5 dimensions without a heap allocation) and are passed as
-// IntSpan. Indices are not checked.
+// IntSpan. Indices are not checked. Neither type locks: threads may read one object at once, and
+// who writes it must be alone. A function takes spans, and returns and keeps vectors.
 //
 //   DimVector sizes{2, 3};
 //   sizes.push_back(4);
@@ -22,8 +23,11 @@
 namespace taeda {
 
 // A pointer and a length; Span<const T> takes lists in braces, arrays and any contiguous container.
-// Comparing compares elements. As a parameter it takes whatever the caller has; as a local it must
-// not be made of a temporary, whose memory is gone after the statement:
+// Comparing compares elements. Copying one costs two words: pass it by value. A Span<T> of a T that
+// is not const writes through to the caller's elements, also where the Span itself is const.
+//
+// As a parameter it takes whatever the caller has; as a local it must not be made of a temporary,
+// whose memory is gone after the statement:
 //
 //   const auto product = [](IntSpan sizes) {
 //     int64_t n = 1;
@@ -37,7 +41,8 @@ class Span {
   using value_type = std::remove_const_t<T>;
   constexpr Span() = default;
   constexpr Span(T* data, size_t size) : data_(data), size_(size) {}
-  // For arguments only: the list lives until the end of the full expression.
+  // For arguments only: the list lives until the end of the full expression. A local IntSpan
+  // made of braces compiles and dangles; a DimVector or an array keeps the numbers.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winit-list-lifetime"
   constexpr Span(std::initializer_list<value_type> list) requires std::is_const_v<T>
@@ -45,7 +50,14 @@ class Span {
 #pragma GCC diagnostic pop
   template <size_t N>
   constexpr Span(T (&array)[N]) : data_(array), size_(N) {}
-  // Any contiguous container with data() and size().
+  // Any contiguous container with data() and size(): std::vector but for bool, std::array,
+  // std::string, SmallVector. It points at the container's present memory, so growing the container
+  // invalidates it.
+  //
+  //   std::vector<int64_t> sizes = {2, 3};
+  //   const Span<int64_t> all = sizes;
+  //   all[0] = 5;
+  //   assert(sizes[0] == 5);
   template <class C>
     requires requires(C& c) {
       static_cast<T*>(c.data());
@@ -53,6 +65,8 @@ class Span {
     }
   constexpr Span(C&& container) : data_(container.data()), size_(container.size()) {}
 
+  // Elements are borrowed: pointers and references are valid as long as the memory behind them.
+  // operator[], front() and back() of an element that is not there are undefined.
   constexpr T* data() const { return data_; }
   constexpr size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
@@ -65,6 +79,7 @@ class Span {
   constexpr Span slice(size_t start, size_t count) const { return {data_ + start, count}; }
   std::vector<value_type> vec() const { return {begin(), end()}; }
 
+  // The same length and equal elements, wherever they lie; data() tells whether they are the same.
   friend bool operator==(Span a, Span b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
@@ -74,6 +89,7 @@ class Span {
   size_t size_ = 0;
 };
 
+// Sizes, strides, dimensions: what PyTorch's schemas call int[].
 using IntSpan = Span<const int64_t>;
 
 // "[2, 3]", as PyTorch writes shapes in messages.
@@ -81,7 +97,14 @@ std::string to_text(IntSpan values);
 
 // As std::vector, with what shapes need. Moving and growing copy bytes; addresses of elements
 // change with both. Up to N elements nothing is allocated. Capacity never shrinks but by moving
-// from the vector.
+// from the vector, and doubles when it is too small, so that push_back costs constant time on
+// average. Memory that is not to be had is a std::bad_alloc and leaves the vector as it was.
+//
+// Elements are copied as bytes and no destructor runs, which is why T must be trivially copyable.
+// Parentheses and braces differ, as they do for std::vector:
+//
+//   const DimVector twice(2, 7), both{2, 7};
+//   assert(twice == DimVector({7, 7}) && both.front() == 2);
 //
 //   DimVector dims{4, 5, 6};
 //   dims.insert(0, 3);
@@ -93,6 +116,8 @@ class SmallVector {
 
  public:
   using value_type = T;
+  // Empty; `count` times the same value, zero if none is given; a copy of a range, list or span.
+  // A vector that was moved from is empty and may be used again.
   SmallVector() = default;
   explicit SmallVector(size_t count, T value = T()) { resize(count, value); }
   SmallVector(const T* first, const T* last) { assign(first, last); }
@@ -114,17 +139,25 @@ class SmallVector {
     return *this;
   }
 
+  // Replaces the contents by a copy of [first, last), which may be a part of them.
+  //
+  //   DimVector dims{1, 2, 3, 4};
+  //   dims.assign(dims.begin() + 1, dims.end());
+  //   assert(dims == DimVector({2, 3, 4}));
   void assign(const T* first, const T* last) {
     const size_t count = static_cast<size_t>(last - first);
     if (count > capacity_) grow(count, /*keep=*/false);
     if (count) std::memmove(data_, first, count * sizeof(T));
     size_ = static_cast<uint32_t>(count);
   }
+  // New elements at the end are `value`; elements beyond `count` are dropped, their memory is kept.
   void resize(size_t count, T value = T()) {
     if (count > capacity_) grow(count, /*keep=*/true);
     for (size_t i = size_; i < count; i++) data_[i] = value;
     size_ = static_cast<uint32_t>(count);
   }
+  // The value is taken as a copy, so it may be an element of the vector. pop_back, which returns
+  // nothing, needs an element.
   void push_back(T value) {
     if (size_ == capacity_) grow(size_ + 1, /*keep=*/true);
     data_[size_++] = value;
@@ -141,6 +174,7 @@ class SmallVector {
     size_--;
   }
 
+  // Pointers and references are valid until the vector grows past its capacity, is moved or goes.
   T* data() { return data_; }
   const T* data() const { return data_; }
   size_t size() const { return size_; }
@@ -195,8 +229,11 @@ class SmallVector {
   T inline_[N];
 };
 
+// Sizes or strides: 56 bytes, enough for a batch of images or of volumes (n, c, d, h, w). More than
+// five dimensions take a heap allocation.
 using DimVector = SmallVector<int64_t, 5>;
 
+// A vector and a span compare by elements, in either order.
 template <class T, size_t N>
 bool operator==(const SmallVector<T, N>& a, Span<const T> b) {
   return Span<const T>(a) == b;

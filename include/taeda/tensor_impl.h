@@ -2,7 +2,11 @@
 // autograd and Python.
 //
 // Not for user code: programs hold Tensors. Fields are public because operators and bindings are
-// the class's implementation; everything else goes through Tensor's methods.
+// the class's implementation; everything else goes through Tensor's methods. PyTorch's class of the
+// same name is the model.
+//
+// Counts and version counters are atomic. All other fields are read without locks: threads may use
+// one tensor at once as long as none changes its layout, history or Python object.
 #pragma once
 
 #include <atomic>
@@ -20,13 +24,14 @@ namespace taeda {
 
 class TensorImpl;
 
-// What autograd hangs on a tensor; defined in src/autograd.
+// What autograd hangs on a tensor; defined in src/autograd. Made when there is something to
+// know, so that a tensor without history allocates nothing for it.
 struct AutogradMetaBase {
   virtual ~AutogradMetaBase() = default;
 };
 
 // A version counter apart from the storage's, for tensors that share memory but not history
-// (Tensor::data).
+// (Tensor::variable_data). A write through one is then not seen by what the other saved.
 class VersionCounter final : public RefCounted {
  public:
   std::atomic<uint32_t> value{0};
@@ -46,20 +51,32 @@ extern PythonHooks python_hooks;
 // lists: making a small tensor is one of them and its storage.
 //
 // Element (i, j, ...) lies at storage->data() + (offset + i strides[0] + j strides[1] + ...) *
-// item_size(dtype). Strides may be 0 (expanded) but not negative.
+// item_size(dtype). Strides may be 0 (expanded) but not negative. A transpose exchanges strides,
+// a row is an offset:
+//
+//   const Tensor m = arange(6).view({2, 3}), column = m.t()[1];
+//   assert(column.impl()->storage == m.impl()->storage && column.impl()->offset == 1);
+//   assert(IntSpan(m.t().impl()->strides) == IntSpan({1, 3}));
+//   assert(column.strides() == IntSpan({3}) && !column.impl()->contiguous);
 class TensorImpl {
  public:
-  // Of sizes [], with the key of the device.
+  // Of sizes [], with the key of the device; the caller sets the layout. Under inference_mode it is
+  // an inference tensor. numel stays 0 until a layout is set.
   TensorImpl(Ref<Storage> storage, DType dtype, Device device);
   ~TensorImpl();
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
 
+  // The bytes, shared with views.
   Ref<Storage> storage;
+  // The layout. numel and contiguous follow from sizes and strides; strides count elements, and
+  // that of a dimension of size 1 means nothing.
   int64_t offset = 0;  // in elements
   int64_t numel = 0;
   DimVector sizes;
   DimVector strides;
+  // What an operator on this tensor must pass through: its device, and kAutograd and the like while
+  // there is a reason (keys.h).
   KeySet keys;
   DType dtype;
   Device device;
@@ -84,7 +101,10 @@ class TensorImpl {
       return without_memory();
     return base + offset * item_size(dtype);
   }
+  // Number of dimensions, 0 for a number.
   int64_t ndim() const { return static_cast<int64_t>(sizes.size()); }
+  // How often the elements were written in place, wrapping at 2^32: what backward saved is compared
+  // with it. Whoever writes elements from outside of an operator bumps it.
   uint32_t version() const {
     return own_version ? own_version->value.load(std::memory_order_relaxed) : storage->version();
   }
@@ -95,7 +115,8 @@ class TensorImpl {
       storage->bump_version();
   }
   // Sets sizes, strides, offset and what follows from them (numel, contiguous). The caller
-  // has checked that they stay inside the storage.
+  // has checked that they stay inside the storage. An empty tensor counts as contiguous. The second
+  // takes row-major strides and offset 0; RuntimeError where a stride is beyond int64.
   void set_layout(IntSpan sizes, IntSpan strides, int64_t offset);
   void set_contiguous_layout(IntSpan sizes);
 

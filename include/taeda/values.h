@@ -18,7 +18,9 @@ Tensor tensor_from(const bool* values, size_t count, IntSpan sizes);
 
 // A tensor with these values, as torch.tensor makes it: decimals give the default dtype, integers
 // int64. One dimension unless `sizes` are given; RuntimeError where they do not multiply to the
-// number of values.
+// number of values. The values are copied, row by row, to a tensor on the CPU that requires no
+// grad. All have one type: {1, 2.5} does not compile, and floats (2.5f) give float32 whatever the
+// default is. An empty tensor is zeros({0}).
 //
 //   assert(tensor({1.5, 2.5}).dtype() == DType::kFloat32);
 //   assert(tensor({1, 2, 3, 4}, {2, 2})[1][0].item<int64_t>() == 3);
