@@ -365,8 +365,7 @@ void clear_tangents(const Tensor& written) {
 
 Tensor lift(const Tensor& t) {
   if (batching::active()) return batching::lift(t);
-  const KeySet active = thread_modes.included - thread_modes.excluded;
-  return active.has(Key::kFunctionalize) && t.defined() ? functionalize::lift(t) : t;
+  return functionalize::is_active() && t.defined() ? functionalize::lift(t) : t;
 }
 
 Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {

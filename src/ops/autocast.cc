@@ -5,6 +5,7 @@
 #include "base/handover.h"
 #include "op/to_dtype.h"
 #include "ops/modes.h"
+#include "ops/tensors_of.h"
 
 namespace taeda::autocast {
 namespace {
@@ -65,23 +66,8 @@ Tensor cast(const Tensor& x, DType to) {
 
 namespace {
 
-// Calls `visit` with every defined tensor among the arguments.
-template <class Visit>
-void each_tensor(Stack& stack, const Visit& visit) {
-  for (Value& value : stack) {
-    if (value.is_tensor()) {
-      Tensor t = value.tensor();
-      visit(t);
-      value = std::move(t);
-    } else if (value.is_tensors()) {
-      for (Tensor& t : value.tensors())
-        if (t.defined()) visit(t);
-    }
-  }
-}
-
 // float32 if one of the tensors that cast() converts has it, else lower_dtype().
-DType widest(Stack& stack) {
+DType widest(const Stack& stack) {
   DType result = state.lower;
   each_tensor(stack, [&](const Tensor& x) {
     if (!eligible(x)) return;
@@ -102,7 +88,7 @@ void handle(const Operator& op, KeySet, Stack& stack) {
     const DType to = rule == OperatorRecord::kLower     ? state.lower
                      : rule == OperatorRecord::kFloat32 ? DType::kFloat32
                                                         : widest(stack);
-    each_tensor(stack, [&](Tensor& x) { x = cast(x, to); });
+    change_tensors(stack, [&](const Tensor& x) { return cast(x, to); });
   }
   const Pause outside;
   op.redispatch(op.keys_of(stack) & KeySet::below(Key::kAutocast), stack);

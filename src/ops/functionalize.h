@@ -10,6 +10,7 @@
 // become runs as if the level had not been entered: with the modes of its caller.
 #pragma once
 
+#include "taeda/keys.h"
 #include "taeda/tensor.h"
 
 namespace taeda::functionalize {
@@ -19,6 +20,10 @@ enum class Remove { kMutations, kMutationsAndViews };
 void enter(Remove remove);
 // Ends the innermost level. RuntimeError where there is none.
 void exit();
+// Whether operators of this thread are functionalized: false while a level's operators run outside.
+inline bool is_active() {
+  return (thread_modes.included - thread_modes.excluded).has(Key::kFunctionalize);
+}
 
 // A tensor of the innermost level that stands for `t`.
 Tensor wrap(const Tensor& t);

@@ -5,6 +5,7 @@
 
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
+#include "ops/tensors_of.h"
 
 namespace taeda {
 namespace {
@@ -140,16 +141,9 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
   for (size_t i = first; i < stack.size(); i++) outs.push_back(stack[i].tensor());
   stack.resize(first);
   bool any_requires_grad = false;
-  const auto each_input = [&](const auto& visit) {
-    for (const Value& value : stack) {
-      if (value.is_tensor()) visit(value.tensor());
-      if (value.is_tensors())
-        for (const Tensor& t : value.tensors()) visit(t);
-    }
-  };
   KeySet all;
-  each_input([&](const Tensor& t) {
-    any_requires_grad |= t.defined() && t.requires_grad();
+  each_tensor(stack, [&](const Tensor& t) {
+    any_requires_grad |= t.requires_grad();
     all = all | dispatch::keys(t);
   });
   const bool checked = record.has(Flags::kOutExactOverlap) || record.has(Flags::kOutNoOverlap);
@@ -158,7 +152,8 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
   for (const Tensor& out : outs) {
     dispatch::check_out_keys(op.schema().name.substr(6), out, all | dispatch::keys(out),
                              any_requires_grad);
-    if (checked) each_input([&](const Tensor& t) { dispatch::check_overlap(policy, out, t); });
+    if (checked)
+      each_tensor(stack, [&](const Tensor& t) { dispatch::check_overlap(policy, out, t); });
   }
   const ExcludeKeys alone(kDifferentiationKeys |
                           (record.autocast == OperatorRecord::kNoRule ? KeySet() : Key::kAutocast));

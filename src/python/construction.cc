@@ -7,6 +7,7 @@
 #include "op/empty.h"
 #include "op/to_device.h"
 #include "op/to_dtype.h"
+#include "ops/functionalize.h"
 #include "python/arguments.h"
 #include "python/dlpack.h"
 #include "python/interop.h"
@@ -430,8 +431,7 @@ Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
 namespace {
 // Of new values, what a function that is functionalized may write.
 Tensor writable(const Tensor& t) {
-  const KeySet active = thread_modes.included - thread_modes.excluded;
-  return active.has(Key::kFunctionalize) ? op::clone(t, std::nullopt) : t;
+  return functionalize::is_active() ? op::clone(t, std::nullopt) : t;
 }
 }  // namespace
 

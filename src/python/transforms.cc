@@ -1,5 +1,6 @@
 #include "python/transforms.h"
 
+#include "autograd/differentiated.h"
 #include "autograd/reach.h"
 #include "ops/functionalize.h"
 #include "python/autograd_support.h"
@@ -63,13 +64,14 @@ PyObject* reaches_other_leaves(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* is_active(PyObject*, PyObject*) {
+// Whether operators of this thread are seen by a level of vmap or functionalize.
+PyObject* level_is_active(PyObject*, PyObject*) {
   const KeySet active = thread_modes.included - thread_modes.excluded;
-  return PyBool_FromLong(active.has(Key::kFunctionalize));
+  return PyBool_FromLong(!(active & autograd::kLevelKeys).empty());
 }
 
 PyMethodDef functions[] = {
-    {"_functionalize_is_active", is_active, METH_NOARGS, nullptr},
+    {"_level_is_active", level_is_active, METH_NOARGS, nullptr},
     {"_reaches_other_leaves", reaches_other_leaves, METH_VARARGS, nullptr},
     {"_functionalize_enter", enter, METH_O, nullptr},
     {"_functionalize_exit", exit, METH_NOARGS, nullptr},

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.func.test_vmap import Transformer
 
 import taeda
 from taeda import nn
@@ -23,17 +24,6 @@ def convolutional():
         nn.Conv2d(2, 6, 3, padding=1), nn.GroupNorm(2, 6), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(6, 4, 3, stride=2), nn.Tanh(), nn.Flatten(), nn.Linear(4 * 3 * 3, 5),
     )  # fmt: skip
-
-
-class Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = nn.Embedding(11, 8)
-        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-        self.head = nn.Linear(8, 5)
-
-    def forward(self, tokens):
-        return self.head(self.layer(self.embed(tokens)).mean(1))
 
 
 def batch_of(kind, count=3):

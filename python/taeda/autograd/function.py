@@ -152,14 +152,10 @@ class Function(metaclass=FunctionMeta):
             args = _bind_defaults(cls.forward, args, kwargs)
         elif kwargs:
             args = _in_order(cls.forward, args, kwargs)
-        if _C._vmap_level() and any(isinstance(x, Tensor) for x in args):
-            from taeda.func._rules import apply_function
+        if _C._level_is_active():
+            from taeda.func._rules import apply_in_level
 
-            return apply_function(cls, args)
-        if _C._functionalize_is_active():
-            from taeda.func._functionalize import check_function
-
-            check_function(cls, args)
+            return apply_in_level(cls, args)
         return _C._apply_function(cls, cls._backward_cls(), args)
 
 

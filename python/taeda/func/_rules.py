@@ -13,6 +13,7 @@ from taeda import _C, Tensor
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
+from ._functionalize import check_function
 from ._vmap import broadcast_dims, level
 
 
@@ -97,6 +98,16 @@ class _Below:
             rule = lambda info, in_dims, *args: (cls.apply(*args), None)  # noqa: E731
         outputs = call_rule(rule, self._depth, args, {}, self._recording)
         return tree_map(lambda y: _C._lift(y) if isinstance(y, Tensor) else y, outputs)
+
+
+def apply_in_level(cls: type[Function], args: tuple) -> Any:
+    """``cls.apply(*args)`` inside vmap or functionalize."""
+    if _C._vmap_level():
+        if any(isinstance(x, Tensor) for x in args):
+            return apply_function(cls, args)
+    else:
+        check_function(cls, args)
+    return _C._apply_function(cls, cls._backward_cls(), args)
 
 
 def apply_function(cls: type[Function], args: tuple) -> Any:

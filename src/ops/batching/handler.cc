@@ -171,7 +171,7 @@ bool run_shared(Call& call) {
     return false;
   }
   Stack args = call.stack;
-  for (Value& argument : args) change_tensors(argument, plain);
+  change_tensors(args, plain);
   {
     const Outside outside(call.level);
     run(call, args);

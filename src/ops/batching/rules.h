@@ -7,6 +7,7 @@
 
 #include "ops/batching/level.h"
 #include "ops/modes.h"
+#include "ops/tensors_of.h"
 
 namespace taeda::batching {
 
@@ -58,27 +59,10 @@ bool concerns(const OperatorRecord& record, const void* const* args);
 void handle(const Operator& op, KeySet keys, Stack& stack);
 
 // Whether a tensor is batched, or one of a list, in an operator's arguments.
-template <class Visit>
-void each_tensor(const Stack& stack, const Visit& visit) {
-  for (const Value& value : stack) {
-    if (value.is_tensor()) visit(value.tensor());
-    if (value.is_tensors())
-      for (const Tensor& t : value.tensors())
-        if (t.defined()) visit(t);
-  }
-}
 inline bool any_batched(const Stack& stack, const Level& level) {
   bool any = false;
   each_tensor(stack, [&](const Tensor& t) { any |= is_at(t, level); });
   return any;
-}
-// `change(tensor)` in the place of every tensor.
-template <class Change>
-void change_tensors(Value& value, const Change& change) {
-  if (value.is_tensor()) value = Value(change(value.tensor()));
-  if (value.is_tensors())
-    for (Tensor& t : value.tensors())
-      if (t.defined()) t = change(t);
 }
 
 // The operator on values, while outside of the level; `args` become its results.

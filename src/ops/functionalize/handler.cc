@@ -1,33 +1,19 @@
 // What operators become while a level is active: views, writes, and all others.
-#include <algorithm>
 #include <map>
 #include <string>
 
 #include "core/layout.h"
 #include "ops/functionalize/memory.h"
 #include "ops/modes.h"
+#include "ops/tensors_of.h"
 
 namespace taeda::functionalize {
 namespace {
 
-void unwrap_all(Value& value) {
-  if (value.is_tensor()) value = unwrap(value.tensor());
-  if (value.is_tensors())
-    for (Tensor& t : value.tensors()) t = unwrap(t);
-}
-
-void wrap_all(Value& value) {
-  if (value.is_tensor()) value = wrap(value.tensor());
-  if (value.is_tensors())
-    for (Tensor& t : value.tensors())
-      if (t.defined()) t = wrap(t);
-}
-
-bool any_functional(const Value& value) {
-  if (value.is_tensor()) return functional(value.tensor());
-  if (!value.is_tensors()) return false;
-  const TensorList& list = value.tensors();
-  return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return functional(t); });
+bool any_functional(const Stack& stack) {
+  bool any = false;
+  each_tensor(stack, [&](const Tensor& t) { any |= functional(t) != nullptr; });
+  return any;
 }
 
 // --- views ---
@@ -183,11 +169,11 @@ void write_in_copies(const Operator& op, Stack& stack) {
   const Schema& schema = op.schema();
   const Stack given = stack;
   for (size_t i = 0; i < stack.size(); i++) {
-    unwrap_all(stack[i]);
-    if (!schema.arguments[i].alias.written) continue;
-    if (stack[i].is_tensor()) stack[i] = call("aten::clone", "", {stack[i].tensor(), Value()});
-    if (stack[i].is_tensors())
-      for (Tensor& t : stack[i].tensors()) t = call("aten::clone", "", {t, Value()});
+    change_tensors(stack[i], unwrap);
+    if (schema.arguments[i].alias.written)
+      change_tensors(stack[i], [](const Tensor& t) {
+        return call("aten::clone", "", {t, Value()});
+      });
   }
   const Stack copies = stack;
   {
@@ -209,24 +195,21 @@ void write_in_copies(const Operator& op, Stack& stack) {
     bool aliased = false;
     for (size_t i = 0; i < given.size() && !set.empty(); i++)
       if (schema.arguments[i].alias.set == set) aliased = true, stack[r] = given[i];
-    if (!aliased) wrap_all(stack[r]);
+    if (!aliased) change_tensors(stack[r], wrap);
   }
 }
 
 void check_written(const Operator& op, const Stack& stack) {
   for (size_t i = 0; i < stack.size(); i++) {
     if (!op.schema().arguments[i].alias.written) continue;
-    const auto check = [&](const Tensor& t) {
+    each_tensor(stack[i], [&](const Tensor& t) {
       TD_CHECK(
-          !t.defined() || functional(t),
+          functional(t),
           "{}: mutating a non-functional tensor with a functional tensor is not allowed. Please "
           "ensure that all of your inputs are wrapped inside of a functionalize() call.",
           op.qualified_name());
-      if (t.defined()) check_no_internal_overlap(t);
-    };
-    if (stack[i].is_tensor()) check(stack[i].tensor());
-    if (stack[i].is_tensors())
-      for (const Tensor& t : stack[i].tensors()) check(t);
+      check_no_internal_overlap(t);
+    });
   }
 }
 
@@ -240,7 +223,7 @@ void mutate(const Operator& op, Stack& stack) {
   const Operator* plain = functional_form(op);
   if (rewrite == rewrites().end() && !plain) return write_in_copies(op, stack);
   if (is_out) stack.pop_back();
-  for (Value& value : stack) unwrap_all(value);
+  change_tensors(stack, unwrap);
   Tensor value;
   if (rewrite != rewrites().end()) {
     value = rewrite->second(target, stack);
@@ -261,16 +244,16 @@ void mutate(const Operator& op, Stack& stack) {
 }  // namespace
 
 void handle(const Operator& op, KeySet keys, Stack& stack) {
-  if (!current_level()) {  // of a level that has ended, or of another thread
-    for (const Value& value : stack) any_functional(value);
+  if (!current_level()) {   // of a level that has ended, or of another thread
+    any_functional(stack);  // raises
     return op.redispatch(keys - KeySet(Key::kFunctionalize), stack);
   }
   const Schema& schema = op.schema();
-  const bool any = std::any_of(stack.begin(), stack.end(), any_functional);
+  const bool any = any_functional(stack);
   const bool mutates = schema.is_mutable();
   if (any && mutates) return mutate(op, stack);
   if (any && is_view(schema) && functional(stack[0].tensor())) return make_view(op, stack);
-  for (Value& value : stack) unwrap_all(value);
+  change_tensors(stack, unwrap);
   {
     const Outside outside;
     // The autograd layer has recorded a write on the way here; it must not count twice.
@@ -278,6 +261,6 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     op.redispatch(op.keys_of(stack), stack);
   }
   if (mutates || is_view(schema)) return;  // of tensors from outside
-  for (Value& value : stack) wrap_all(value);
+  change_tensors(stack, wrap);
 }
 }  // namespace taeda::functionalize
