@@ -13,6 +13,7 @@ parts are loaded when they are first used, NumPy when an array is asked for.
 from __future__ import annotations
 
 import importlib as _importlib
+import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
 try:
@@ -36,10 +37,23 @@ from taeda._functions import *  # noqa: E402, F403
 from taeda._functions import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
 
+
+class _MissingFinder:
+    """Finds, after all others, modules whose names only raise: those of taeda._missing's tables."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> object:
+        if not name.startswith("taeda."):
+            return None
+        return _part("_missing").find_spec(name)
+
+
+_sys.meta_path.append(_MissingFinder)  # type: ignore[arg-type]
+
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit library "
-    "linalg mps multiprocessing nn optim overrides profiler random return_types serialization "
+    "linalg mps multiprocessing nn optim overrides random return_types serialization "
     "special storage testing types utils version xpu".split()
 )
 
@@ -75,31 +89,23 @@ def __getattr__(name: str):
     if name in _LAZY:
         value = getattr(_importlib.import_module(_LAZY[name]), name)
     elif name in _SUBMODULES:
-        try:
-            return _importlib.import_module(f"taeda.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"taeda.{name}":
-                raise
-            raise AttributeError(f"module 'taeda' has no attribute '{name}'") from None
-    elif name.startswith("_foreach_"):
-        functions = _importlib.import_module("taeda._foreach").__dict__
-        if name not in functions:
-            raise AttributeError(f"module 'taeda' has no attribute '{name}'")
-        value = functions[name]
-    elif name.endswith("Tensor") and name != "Tensor":
-        from taeda._dtypes import TENSOR_TYPES
-
-        if name not in TENSOR_TYPES:
-            raise AttributeError(f"module 'taeda' has no attribute '{name}'")
-        value = TENSOR_TYPES[name]
+        return _part(name)
+    elif name.startswith("_foreach_") and hasattr(_part("_foreach"), name):
+        value = getattr(_part("_foreach"), name)
+    elif name.endswith("Tensor") and name in _part("_dtypes").TENSOR_TYPES:
+        value = _part("_dtypes").TENSOR_TYPES[name]
     else:
-        raise AttributeError(f"module 'taeda' has no attribute '{name}'")
+        return _part("_missing").attribute("taeda", name)
     globals()[name] = value
     return value
 
 
+def _part(name: str):
+    return _importlib.import_module(f"taeda.{name}")
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, *_part("_missing").names("taeda")})
 
 
 bool = _C.bool  # last: the names of builtin types are dtypes from here on

@@ -27,7 +27,19 @@ def test_what_is_there_counts(lookup, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["cuda.MemPool", "cuda.CUDAGraph", "cuda.graph", "cuda.utilization", "accelerator.Graph", "zz"],
+    [
+        "cuda.MemPool",
+        "cuda.CUDAGraph",
+        "cuda.graph",
+        "cuda.utilization",
+        "accelerator.Graph",
+        "zz",
+        "distributed.rpc",
+        "distributed.rpc.init_rpc",
+        "distributed.rpc.RRef",
+        "distributed.rpc.BackendType.TENSORPIPE",
+        "distributed.rpc.functions.async_execution",
+    ],
 )
 def test_what_only_raises_does_not(lookup, name):
     assert not lookup(taeda, name)

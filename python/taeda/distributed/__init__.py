@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from taeda import _missing
+
 
 def is_available() -> bool:
     return False
@@ -13,3 +15,6 @@ def is_initialized() -> bool:
 
 def is_torchelastic_launched() -> bool:
     return False
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

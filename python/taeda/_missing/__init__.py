@@ -1,0 +1,236 @@
+"""Names that PyTorch has and taeda lacks: importing and reading them works, calling them raises.
+
+Programs import more than they call, ask ``isinstance(x, DTensor)`` and inherit from classes of
+which they make no object. So a missing function, class or decorator is there as an object that
+raises NotImplementedError, with what is missing and what to use instead, once it is called,
+instantiated, or what it decorated is called. ``_only_raises`` marks it; docs/coverage.md counts it
+as missing.
+
+A single one stands where its module is written:
+
+>>> from taeda import _missing
+>>> script = _missing.function("torch.jit.script", "there is no script compiler; call the function")
+>>> script(len)
+Traceback (most recent call last):
+    ...
+NotImplementedError: torch.jit.script: there is no script compiler; call the function
+
+Whole modules are entries of the tables beside this file: ``MODULES`` gives for a module's name why
+its names raise and what they are, words of the forms
+
+    name             a function; a class where the first letter is a capital
+    class:name       a class all the same; def:Name a function
+    @name            a decorator: what it decorates raises when called
+    Name.attribute   a function that is an attribute of the class Name
+    Name{A,B}        an enumeration, which is as good as PyTorch's
+    name=torch.m.x   what torch.m has under the name x; without the second name, the module torch.m
+    NAME=3           a number or a string without spaces
+
+A finder behind all others, which ``import taeda`` installs, serves modules that have an entry and
+no file.
+A module that has both writes ``__getattr__, __dir__ = _missing.attributes(__name__)``, or calls
+`attribute` at the end of its own ``__getattr__``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from importlib.abc import Loader
+from types import ModuleType
+from typing import Any
+
+_TABLES = ("distributed",)
+
+
+def _mark(found: Any, name: str, why: str) -> Any:
+    module, _, own_name = name.rpartition(".")
+    found.__module__, found.__name__, found.__qualname__ = module, own_name, own_name
+    found.__doc__ = f"NotImplementedError when called: {why}."
+    found._only_raises = True
+    return found
+
+
+def function(name: str, why: str) -> Callable[..., Any]:
+    """A function that raises; `why` says what is missing and what to use instead."""
+
+    def raises(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{name}: {why}")
+
+    return _mark(raises, name, why)
+
+
+class _Raises:
+    """What missing classes inherit from: subclasses and ``Name[int]`` work, objects do not."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(cls._message)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None: ...
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+    _message: str
+
+
+def class_(name: str, why: str) -> type:
+    """A class of which, or of whose subclasses, no object can be made."""
+    return _mark(
+        type(name.rpartition(".")[2], (_Raises,), {"_message": f"{name}: {why}"}), name, why
+    )
+
+
+def decorator(name: str, why: str) -> Callable[..., Any]:
+    """A decorator, with or without arguments of its own; what it gives raises when called."""
+
+    def decorate(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs or not callable(args[0]):
+            return decorate
+        raises = functools.wraps(args[0])(lambda *_, **__: function(name, why)())
+        raises._only_raises = True  # type: ignore[attr-defined]
+        return raises
+
+    return _mark(decorate, name, why)
+
+
+@functools.cache
+def _modules() -> dict[str, tuple[str, str]]:
+    """The tables in one."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in _TABLES:
+        found |= importlib.import_module(f"taeda._missing.{table}").MODULES
+    return found
+
+
+def _torch(module: str) -> str:
+    """torch.nn of taeda.nn."""
+    return "torch" + module.removeprefix("taeda") if module.startswith("taeda") else module
+
+
+def _taeda(module: str) -> str:
+    return "taeda" + module.removeprefix("torch") if module.startswith("torch") else module
+
+
+def _name_of(word: str) -> str:
+    """The name that a word of the table defines."""
+    name = word.removeprefix("class:").removeprefix("def:").removeprefix("@")
+    for end in "{=.":
+        name = name.partition(end)[0]
+    return name
+
+
+@functools.cache
+def _words(module: str) -> dict[str, list[str]]:
+    """name -> its words, of those that the table has for torch.`module`."""
+    found: dict[str, list[str]] = {}
+    for word in _modules().get(module, ("", ""))[1].split():
+        found.setdefault(_name_of(word), []).append(word)
+    return found
+
+
+@functools.cache
+def _submodules(module: str) -> frozenset[str]:
+    """The modules in a package that the tables have, with or without an entry of their own."""
+    start = module + "."
+    inside = (name.removeprefix(start) for name in _modules() if name.startswith(start))
+    return frozenset(name.partition(".")[0] for name in inside)
+
+
+def _enumeration(name: str, members: str) -> type:
+    from enum import Enum
+
+    module, _, own_name = name.rpartition(".")
+    found = Enum(own_name, members.replace(",", " "), module=module)  # type: ignore[misc]
+    found._only_raises = True  # type: ignore[attr-defined]
+    return found
+
+
+def _value(text: str) -> Any:
+    """What stands behind = in the table."""
+    if not text.startswith("torch"):
+        from ast import literal_eval
+
+        return literal_eval(text)
+    try:
+        return importlib.import_module(_taeda(text))
+    except ModuleNotFoundError:
+        module, _, name = text.rpartition(".")
+        return getattr(importlib.import_module(_taeda(module)), name)
+
+
+def _make(module: str, words: list[str]) -> Any:
+    """The object for a name's words."""
+    first, name = words[0], f"{module}.{_name_of(words[0])}"
+    why = _modules()[module][0]
+    if "=" in first:
+        return _value(first.partition("=")[2])
+    if "{" in first:
+        return _enumeration(name, first.partition("{")[2].rstrip("}"))
+    if first.startswith("@"):
+        return decorator(name, why)
+    own_name = _name_of(first).lstrip("_")
+    is_class = own_name[:1].isupper() or first.startswith("class:")
+    if not is_class or first.startswith("def:"):
+        return function(name, why)
+    found = class_(name, why)
+    for word in words:
+        _, dot, attribute = word.partition(".")
+        if dot:
+            setattr(found, attribute, staticmethod(function(f"{name}.{attribute}", why)))
+    return found
+
+
+def attribute(module: str, name: str) -> Any:
+    """What the tables have as `name` in a module; AttributeError, as a module's, without."""
+    torch_module = _torch(module)
+    if name in _words(torch_module):
+        found = _make(torch_module, _words(torch_module)[name])
+    elif name in _submodules(torch_module):
+        return importlib.import_module(f"{_taeda(module)}.{name}")
+    else:
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    setattr(sys.modules[_taeda(module)], name, found)
+    return found
+
+
+def names(module: str) -> set[str]:
+    """What the tables have in a module."""
+    return {*_words(_torch(module)), *_submodules(_torch(module))}
+
+
+def attributes(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` for a module that lacks what the tables have of it."""
+
+    def __getattr__(name: str) -> Any:
+        return attribute(module, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[_taeda(module)]), *names(module)})
+
+    return __getattr__, __dir__
+
+
+def find_spec(name: str) -> Any:
+    """Of a module that has an entry; None for others."""
+    module = _torch(name)
+    if module not in _modules() and not _submodules(module):
+        return None
+    from importlib.machinery import ModuleSpec
+
+    return ModuleSpec(name, _Loader(), is_package=bool(_submodules(module)))
+
+
+class _Loader(Loader):
+    """Makes the module of an entry."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = _torch(module.__name__)
+        why = _modules()[name][0] if name in _modules() else "what its modules hold raises"
+        members = module.__dict__
+        members["__doc__"] = f"Not part of taeda: {why}."
+        members["__getattr__"], members["__dir__"] = attributes(module.__name__)
+        members["__all__"] = sorted(n for n in _words(name) if not n.startswith("_"))
+        members["_only_raises"] = True

@@ -1,0 +1,100 @@
+"""Names that PyTorch has and taeda lacks import and read; calling them says what is missing."""
+
+import importlib
+import sys
+
+import pytest
+
+import taeda
+from taeda import _missing
+
+
+@pytest.fixture
+def entry(monkeypatch):
+    """torch.absent, a package of the tables for one test."""
+    from taeda._missing import distributed
+
+    words = (
+        "f Cls class:lower def:Upper @mark Cls.make Kind{A,B} SIZE=3 TEXT='a' nn=torch.nn "
+        "Linear=torch.nn.Linear"
+    )
+    modules = {
+        "torch.absent": ("there is none; use len", words),
+        "torch.absent.inside.deep": ("", "g"),
+    }
+    monkeypatch.setattr(distributed, "MODULES", distributed.MODULES | modules)
+    caches = (_missing._modules, _missing._words, _missing._submodules)
+    for cache in caches:
+        cache.cache_clear()
+    yield importlib.import_module("taeda.absent")
+    for cache in caches:
+        cache.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("taeda.absent")]:
+        del sys.modules[name]
+    vars(taeda).pop("absent", None)
+
+
+def raises(name):
+    return pytest.raises(
+        NotImplementedError, match=rf"^torch\.absent\.{name}: there is none; use len"
+    )
+
+
+def test_functions_and_classes_raise_when_called(entry):
+    for name in ("f", "Cls", "lower", "Upper"):
+        found = getattr(entry, name)
+        assert found is getattr(entry, name), "one object for a name"
+        assert isinstance(found, type) == (name in ("Cls", "lower"))
+        with raises(name):
+            found(1, key=2)
+    with raises(r"Cls\.make"):
+        entry.Cls.make()
+
+
+def test_classes_can_be_named_and_derived_from(entry):
+    class Derived(taeda.nn.Module, entry.Cls, option=1):
+        pass
+
+    assert entry.Cls[int] is entry.Cls
+    assert not isinstance(3, entry.Cls) and issubclass(Derived, entry.Cls)
+    assert (entry.Cls | None) is not None
+    with raises("Cls"):
+        Derived()
+
+
+def test_decorators_raise_when_what_they_decorate_is_called(entry):
+    def plain():
+        """Doc."""
+
+    for decorated in (entry.mark(plain), entry.mark()(plain), entry.mark(3, key=1)(plain)):
+        assert decorated.__name__ == "plain" and decorated.__doc__ == "Doc."
+        with raises("mark"):
+            decorated()
+
+
+def test_values(entry):
+    assert [kind.name for kind in entry.Kind] == ["A", "B"]
+    assert entry.SIZE == 3 and entry.TEXT == "a"
+    assert entry.nn is taeda.nn and entry.Linear is taeda.nn.Linear
+
+
+def test_modules(entry):
+    assert taeda.absent is entry and "absent" in dir(taeda)
+    assert {"f", "Cls", "mark", "SIZE", "inside"} <= set(dir(entry))
+    names = {}
+    exec("from taeda.absent import *", names)
+    assert {"f", "Cls", "lower", "Upper", "mark"} <= set(names)
+    assert entry.inside.deep.g is importlib.import_module("taeda.absent.inside.deep").g
+    with pytest.raises(AttributeError, match=r"'taeda\.absent' has no attribute 'zz'"):
+        entry.zz  # noqa: B018
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("taeda.absent.zz")
+    for kind in ("f", "Cls", "mark", "Kind"):
+        assert getattr(entry, kind)._only_raises
+
+
+def test_every_name_of_the_tables_can_be_read():
+    for module in _missing._modules():
+        found = importlib.import_module("taeda" + module.removeprefix("torch"))
+        for name in _missing._words(module):
+            getattr(found, name)
