@@ -7,7 +7,9 @@ from typing import Any
 
 __all__ = ["set_module"]
 
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "_pytree")
+_SUBMODULES = frozenset(
+    "_cxx_pytree _device _python_dispatch _pytree checkpoint data dlpack hooks".split()
+)
 
 
 def set_module(obj: Any, mod: str) -> None:
