@@ -30,6 +30,7 @@ struct NodeState {
   bool wanted = true;         // lies on a way to what was asked for
   bool runs = true;           // wanted for more than its captures
   bool queued = false;
+  bool discovered = false;
   TensorList grads;
   std::vector<Capture> captures;
 };
@@ -163,7 +164,7 @@ class Task {
   uint32_t state_of(Node* node) {
     const uint32_t fresh = static_cast<uint32_t>(states_.size());
     const uint32_t found = index_.find_or_add(node, fresh);
-    if (found == fresh) states_.push_back(NodeState{node, 0, true, true, false, {}, {}});
+    if (found == fresh) states_.push_back(NodeState{node, 0, true, true, false, false, {}, {}});
     return found;
   }
   void add(NodeState& state, uint32_t input_nr, Tensor gradient);
@@ -197,6 +198,8 @@ thread_local Task* current_task = nullptr;
 thread_local int nested_runs = 0;
 constexpr int kMostNestedRuns = 60;
 
+constexpr size_t kSmallGraph = 16;  // nodes that fit what is allocated at the start of a pass
+
 // Depth first with a stack of our own: states of successors are complete before their
 // predecessors'.
 void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inputs) {
@@ -209,14 +212,15 @@ void Task::discover(const std::vector<Edge>& roots, const std::vector<Edge>& inp
     uint32_t next;
   };
   std::vector<Frame> stack;
-  std::vector<bool> seen(states_.size(), false);
+  states_.reserve(kSmallGraph);
+  stack.reserve(kSmallGraph);
+  ready_.reserve(kSmallGraph);
   Looks looks;
   const auto visit = [&](Node* node) {
     const uint32_t s = state_of(node);
-    if (s >= seen.size()) seen.resize(s + 1, false);
-    if (seen[s]) return s;
-    seen[s] = true;
     NodeState& state = states_[s];
+    if (state.discovered) return s;
+    state.discovered = true;
     // A leaf that takes part in accumulation runs; other inputs are only looked at, unless
     // something lies behind them.
     state.runs = filtered_ ? options_.accumulate && !state.captures.empty() && node->leaf() : true;

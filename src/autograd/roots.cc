@@ -50,6 +50,7 @@ TensorList start_gradients(const std::vector<Root>& roots, const TensorList* giv
 
 std::vector<Edge> edges_of(const std::vector<Root>& roots) {
   std::vector<Edge> edges;
+  edges.reserve(roots.size());
   for (const Root& root : roots) edges.push_back(root.edge);
   return edges;
 }

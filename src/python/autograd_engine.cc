@@ -61,6 +61,7 @@ autograd::ResultMetadata metadata_of(const Target& target) {
 
 std::vector<autograd::Root> roots_of(const std::vector<Target>& outputs) {
   std::vector<autograd::Root> roots;
+  roots.reserve(outputs.size());
   for (const Target& output : outputs) roots.push_back({output.edge, metadata_of(output)});
   return roots;
 }

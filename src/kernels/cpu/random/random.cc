@@ -42,8 +42,9 @@ class Runs {
     for (int d = 0; d < v.ndim(); d++) {
       if (v.sizes[d] > 1) order.push_back(d);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return v.strides[a] > v.strides[b]; });
+    const auto outer = [&](int a, int b) { return v.strides[a] > v.strides[b]; };
+    if (!std::is_sorted(order.begin(), order.end(), outer))  // row-major layouts are
+      std::stable_sort(order.begin(), order.end(), outer);
     // Merge dimensions that continue each other, so that dense layouts are one run.
     for (int d : order) {
       const Dim dim{v.sizes[d], v.strides[d], other.strides[d]};

@@ -28,10 +28,12 @@ using Axes = SmallVector<Axis, 5>;
 
 // Outermost first; broadcast (stride 0) axes count as outermost.
 void sort_by_stride(Axes& axes) {
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+  const auto outer = [](const Axis& a, const Axis& b) {
     if (a.in == 0 || b.in == 0) return a.in == 0 && b.in != 0;
     return a.in > b.in;
-  });
+  };
+  if (!std::is_sorted(axes.begin(), axes.end(), outer))  // row-major layouts are
+    std::stable_sort(axes.begin(), axes.end(), outer);
 }
 
 void coalesce(Axes& axes, size_t results) {
