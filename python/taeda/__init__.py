@@ -52,7 +52,7 @@ _sys.meta_path.append(_MissingFinder)  # type: ignore[arg-type]
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cpu cuda distributed env fft func jit library "
+    "accelerator amp autograd backends compiler cpu cuda distributed env fft func hub jit library "
     "linalg mps multiprocessing nn optim overrides random return_types serialization "
     "special storage testing types utils version xpu".split()
 )
@@ -66,6 +66,7 @@ _LAZY = {
         "taeda.autograd": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode "
         "is_inference_mode_enabled",
         "taeda.serialization": "save load",
+        "taeda.serialization._archive": "PyTorchFileReader PyTorchFileWriter",
         "taeda.random": "fork_rng",
         "taeda.utils._device": "get_default_device set_default_device",
         "taeda.storage": "TypedStorage",

@@ -9,7 +9,6 @@ one trusts may be unpickled in full with ``weights_only=False``.
 from __future__ import annotations
 
 import io
-import mmap as _mmap
 import os
 import pickle
 import sys
@@ -18,9 +17,12 @@ from typing import IO, Any
 
 import taeda
 from taeda._portable import on_host
+from taeda.utils.serialization import config
 
 from . import _pickle_writer
 from ._legacy import check_bools, load_legacy
+from ._more import *  # noqa: F403
+from ._more import default_byteorder, map_file, restore_by_packages
 from ._names import StorageType, check_storage_id, named_storage
 from ._safe_pickle import NotAllowed, load_safely
 from ._safe_write import ObjectWriter, write_safely
@@ -189,6 +191,7 @@ def _load(
 ) -> Any:
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    mmap = config.load.mmap if mmap is None else mmap
     safe = (weights_only is None and pickle_module is None) or bool(weights_only)
     module = pickle_module or pickle
     options = _Options(map_location, safe, module, pickle_load_args, bool(verify))
@@ -324,12 +327,12 @@ def _load_zip(file: IO[bytes], options: _Options, mapped: bool) -> Any:
         if any(name.endswith("constants.pkl") for name in names):
             raise NotImplementedError("load: TorchScript archives are not supported")
         raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
-    byteorder: str = sys.byteorder
+    byteorder = default_byteorder()
     if folder + "byteorder" in names:
         byteorder = archive.read(folder + "byteorder").decode("ascii", "replace")
         if byteorder not in ("little", "big"):
             raise ValueError("Unknown endianness type: " + byteorder)
-    memory = _map(file) if mapped else None
+    memory = map_file(file) if mapped else None
     storages: dict[str, tuple[StorageType, Any]] = {}
 
     def persistent_load(pid: Any) -> Any:
@@ -395,11 +398,6 @@ def _swap_bytes(data: bytes, dtype: Any) -> bytes:
     return elements.tobytes()
 
 
-def _map(file: IO[bytes]) -> Any:
-    """The file in memory, private: writing to a tensor does not change the file."""
-    return _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_COPY)
-
-
 def _mapped_storage(archive: ZipReader, name: str, memory: Any, verify: bool) -> Any:
     entry = archive.entries[name]
     if entry.packed != entry.size:
@@ -441,6 +439,9 @@ def default_restore_location(storage: Any, location: str) -> Any:
                 "map your storages to an existing device."
             )
         return taeda.UntypedStorage(on_host(storage), device=location)
+    placed = restore_by_packages(storage, location)
+    if placed is not None:
+        return placed
     raise RuntimeError(
         "don't know how to restore data location of torch.storage.UntypedStorage "
         f"(tagged with {location[:40]})"

@@ -8,7 +8,8 @@ from typing import Any
 __all__ = ["set_module"]
 
 _SUBMODULES = frozenset(
-    "_cxx_pytree _device _python_dispatch _pytree checkpoint data dlpack hooks".split()
+    "_cxx_pytree _device _python_dispatch _pytree checkpoint data dlpack hooks model_zoo "
+    "serialization".split()
 )
 
 
