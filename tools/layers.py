@@ -18,8 +18,9 @@ ALLOWED: dict[str, set[str]] = {
     "optim": {"base", "core", "ops", "autograd"},
     "data": {"base", "core", "ops", "autograd"},
     "io": {"base", "core", "ops", "autograd", "nn"},
+    "jit": {"base", "core", "ops", "autograd"},
     "profile": {"base", "core", "ops"},
-    "python": {"base", "core", "device", "ops", "autograd", "io", "profile"},
+    "python": {"base", "core", "device", "ops", "autograd", "io", "jit", "profile"},
 }
 ORDER = list(ALLOWED)
 # This one is for users: it takes in all public headers, and no file of the library includes it.
@@ -49,6 +50,7 @@ PUBLIC_HEADERS: dict[str, str] = {
     "optim": "optim",
     "data": "data",
     "serialize": "io",
+    "trace": "jit",
     "profile": "profile",
 }
 

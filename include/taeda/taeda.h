@@ -23,6 +23,7 @@
 // | nn.h, optim.h, data.h, serialize.h | layers, optimizers, data sets, files |
 // | dtype.h, device.h, scalar.h, generator.h | element types, devices, numbers, random numbers |
 // | operator.h, profile.h | operators by name, registering new ones, what ran and how long |
+// | trace.h | the operators that a function called, as a program |
 // | error.h, warning.h | exceptions and warnings |
 #pragma once
 
@@ -37,5 +38,6 @@
 #include "taeda/profile.h"
 #include "taeda/serialize.h"
 #include "taeda/tensor.h"
+#include "taeda/trace.h"
 #include "taeda/values.h"
 #include "taeda/warning.h"

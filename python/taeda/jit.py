@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
+
+from taeda import _C
 
 Function = TypeVar("Function", bound=Callable)
 Final = Any
@@ -14,9 +17,18 @@ def is_scripting() -> bool:
     return False
 
 
+class TracerWarning(Warning):
+    """A traced function made a Python value of a tensor: the trace keeps what it was."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Hides those that come from this package's own code."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module="taeda.(?!jit)")
+
+
 def is_tracing() -> bool:
-    """Whether a trace is being recorded: never."""
-    return False
+    """Whether a trace is being recorded."""
+    return _C._is_tracing()
 
 
 def ignore(fn: Any = None, drop: bool = False) -> Any:

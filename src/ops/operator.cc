@@ -256,24 +256,41 @@ void Operator::redispatch(KeySet keys, Stack& stack) const {
   run_native(keys.empty() ? Key::kCPU : keys, stack);
 }
 
-void Operator::run_native(KeySet keys, Stack& stack) const {
-  const OperatorRecord& record = *record_;
-  if (form_ == Form::kOut && !record.has(Flags::kInto))
-    return compute_then_write(*this, record, stack);
-  const Tensor into = form_ == Form::kOut       ? stack.back().tensor()
-                      : form_ == Form::kInplace ? stack[0].tensor()
-                                                : Tensor();
+namespace {
+
+// A function of the type of `below`, on what is on the stack.
+void run_function(const Operator& op, OperatorRecord::Function function, KeySet keys,
+                  Stack& stack) {
+  const OperatorRecord& record = *op.record();
+  const Tensor into = op.form() == Form::kOut       ? stack.back().tensor()
+                      : op.form() == Form::kInplace ? stack[0].tensor()
+                                                    : Tensor();
   boxing::Unboxed unboxed(record, stack);
-  boxing::Results results(schema_);
+  boxing::Results results(op.schema());
   const void** args = unboxed.args();
-  if (form_ == Form::kInplace && !record.has(Flags::kInto)) {
+  if (op.form() == Form::kInplace && !record.has(Flags::kInto)) {
     record.invoke_inplace(record.inplace, args, results.pointers());
   } else {
     if (record.has(Flags::kInto)) *--args = &into;
     if (record.has(Flags::kDispatched)) *--args = &keys;
-    record.invoke(record.below, args, results.pointers());
+    record.invoke(function, args, results.pointers());
   }
   results.push(stack);
+}
+
+}  // namespace
+
+void Operator::run_native(KeySet keys, Stack& stack) const {
+  if (form_ == Form::kOut && !record_->has(Flags::kInto))
+    return compute_then_write(*this, *record_, stack);
+  run_function(*this, record_->below, keys, stack);
+}
+
+bool run_layer(const Operator& op, Key layer, KeySet keys, Stack& stack) {
+  const auto* const table = static_cast<const OperatorRecord::Function*>(op.record()->handlers);
+  const OperatorRecord::Function function = table[static_cast<int>(layer)];
+  if (function) run_function(op, function, keys, stack);
+  return function != nullptr;
 }
 
 // --- registered operators ---

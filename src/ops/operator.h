@@ -22,6 +22,11 @@ struct Operator::Kernels {
   }
 };
 
+// One layer of a call of a dispatched operator of the table: forward mode's or autograd's. What
+// lies below it gets the other `keys`, also those of higher priority. False where the operator has
+// no such layer, a gradient in one pass.
+bool run_layer(const Operator& op, Key layer, KeySet keys, Stack& stack);
+
 // The names of all overloads, those that one entry of the table covers among them.
 std::vector<std::string> overload_names(std::string_view name);
 

@@ -15,6 +15,7 @@
 #include "python/pinned.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
+#include "taeda/trace.h"
 #include "taeda/warning.h"
 
 namespace taeda::python {
@@ -422,16 +423,17 @@ Tensor on_device(const Tensor& x, Device device) {
 }
 
 Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
-  const ExcludeKeys memory((KeySet(Key::kFunctionalize)));
+  const ExcludeKeys memory(KeySet(Key::kFunctionalize) | Key::kTrace);
   TensorOptions options(dtype);
   options.device = device;
   return op::empty(sizes, options, std::nullopt);
 }
 
 namespace {
-// Of new values, what a function that is functionalized may write.
+// Of new values, what a function that is functionalized may write. Traced, they are a constant of
+// which each run has a copy.
 Tensor writable(const Tensor& t) {
-  return functionalize::is_active() ? op::clone(t, std::nullopt) : t;
+  return functionalize::is_active() || jit::is_tracing() ? op::clone(t, std::nullopt) : t;
 }
 }  // namespace
 

@@ -20,6 +20,7 @@
 #include "python/pinned.h"
 #include "python/storage_object.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 #include "python/wrap.h"
 
 namespace taeda::python {
@@ -124,6 +125,7 @@ TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
 TD_METHOD(item) {
   const Tensor& x = a.tensor(0);
   TD_CHECK(x.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", x.numel());
+  leaves_trace("a Python number");
   return wrap(x.item_scalar());
 }
 
@@ -194,6 +196,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
         PyRef::check(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "tolist"));
     return call_torch_function(function.get(), &self, 1, nullptr);
   }
+  leaves_trace("a Python list");
   const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
   if (x.dim() == 0) return kReaders[static_cast<int>(x.dtype())].number(data);
@@ -203,6 +206,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
 }
 
 PyObject* to_numpy(const Tensor& x, bool force) {
+  leaves_trace("a NumPy array");
   if (!x.device().is_cpu()) {
     if (force && !x.is_meta()) return array_from_tensor(host_copy(op::detach(x)));
     raise_python(PyExc_TypeError,

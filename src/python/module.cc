@@ -9,6 +9,7 @@
 #include "python/tensor_object.h"
 #include "python/torch_dispatch.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 #include "python/transforms.h"
 
 namespace taeda::python {
@@ -152,6 +153,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_profile(module.get());
   add_vmap(module.get());
   add_transforms(module.get());
+  add_trace(module.get());
   add_handover(module.get());
   taeda::set_interrupt_hook(look_for_signals);
   made = new_ref(module.get());

@@ -10,6 +10,7 @@
 #include "python/module.h"
 #include "python/tensor_slots.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 #include "python/wrap.h"
 #include "taeda/warning.h"
 
@@ -194,6 +195,7 @@ int tensor_bool(PyObject* self) {
   const Tensor& x = tensor_of(self);
   TD_CHECK(x.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
   TD_CHECK(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  leaves_trace("a Python boolean");
   return x.item_scalar().to_bool();
   TD_PYTHON_CATCH(-1)
 }
@@ -202,6 +204,7 @@ PyObject* tensor_int(PyObject* self) {
   TD_PYTHON_TRY
   if (hands_over(self)) [[unlikely]]
     return hand_over("__int__", {self}).release();
+  leaves_trace("a Python integer");
   const Scalar value = only_element(self);
   if (value.is_float())
     return PyLong_FromDouble(value.to_double());  // nan and inf raise as in Python
@@ -215,6 +218,7 @@ PyObject* tensor_float(PyObject* self) {
   TD_PYTHON_TRY
   if (hands_over(self)) [[unlikely]]
     return hand_over("__float__", {self}).release();
+  leaves_trace("a Python float");
   if (tensor_of(self).requires_grad())
     TD_WARN_ONCE("float() of a tensor that requires grad loses its history: use x.detach() before");
   return PyFloat_FromDouble(only_element(self).to_double());
@@ -230,6 +234,7 @@ PyObject* tensor_index(PyObject* self) {
     raise_python(PyExc_TypeError,
                  "only integer tensors of a single element can be converted to an index");
   }
+  leaves_trace("a Python index");
   return wrap_integer(x.item_scalar());
   TD_PYTHON_CATCH(nullptr)
 }

@@ -68,7 +68,9 @@ Level& enter(int64_t size, Randomness randomness) {
   level->randomness = randomness;
   level->tangents = installed.tangent_limit();
   level->forward_floor = installed.newest_forward_level();
-  thread_modes.excluded = (thread_modes.excluded | Key::kAutograd) - Key::kBatched;
+  // A trace that has begun outside of the level records what is computed there.
+  const KeySet outside = KeySet(Key::kAutograd) | (thread_modes.included & Key::kTrace);
+  thread_modes.excluded = (thread_modes.excluded | outside) - Key::kBatched;
   thread_modes.included = thread_modes.included | Key::kBatched;
   innermost = level.detach();
   return *innermost;
@@ -199,8 +201,7 @@ Tensor alias(const Tensor& batched) {
 Outside::Outside(const Level& level)
     : modes_(thread_modes), tangents_(installed.tangent_limit()), current_(innermost) {
   installed.set_tangent_limit(level.tangents);
-  // Conversions and tracing have seen the call as the function made it.
-  const KeySet handled = KeySet(Key::kTrace) | Key::kAutocast;
+  const KeySet handled = Key::kAutocast;  // conversions have seen the call as the function made it
   thread_modes.excluded = level.outside.excluded | handled;
   thread_modes.included = level.outside.included - handled;
   thread_modes.grad_enabled = modes_.grad_enabled && level.outside.grad_enabled;

@@ -117,8 +117,8 @@ void enter(Remove remove) {
                       batching::differentiation().newest_forward_level(),
                       batching::current()};
   // What watches the program sees what it becomes.
-  thread_modes.excluded =
-      thread_modes.excluded | Key::kProfile | (thread_modes.included & Key::kBatched);
+  thread_modes.excluded = thread_modes.excluded | Key::kProfile |
+                          (thread_modes.included & (KeySet(Key::kBatched) | Key::kTrace));
   thread_modes.included = thread_modes.included | Key::kFunctionalize;
 }
 
