@@ -9,7 +9,7 @@ __all__ = ["set_module"]
 
 _SUBMODULES = frozenset(
     "_cxx_pytree _device _python_dispatch _pytree checkpoint data dlpack hooks model_zoo "
-    "serialization".split()
+    "serialization tensorboard".split()
 )
 
 
