@@ -33,21 +33,19 @@ install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda
 # The libraries underneath, under the names that the loader asks for.
 get_target_property(dnnl_path DNNL::dnnl IMPORTED_LOCATION_RELEASE)
 get_filename_component(dnnl_dir ${dnnl_path} DIRECTORY)
-set(openblas_path ${TAEDA_OPENBLAS_FOLDER}/libscipy_openblas.so)
 get_filename_component(hwy_dir ${TAEDA_HWY_LIBRARY} DIRECTORY)
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.so.1
   OUTPUT_VARIABLE gomp_path OUTPUT_STRIP_TRAILING_WHITESPACE)
-find_program(TAEDA_STRIP strip REQUIRED)
-# OpenBLAS is C, Fortran and assembly, which throw nothing: 1.9 MB of unwinding tables that nobody reads.
-set(strip_libscipy_openblas.so --remove-section=.eh_frame --remove-section=.eh_frame_hdr)
-foreach(library ${dnnl_dir}/libdnnl.so.3 ${openblas_path} ${hwy_dir}/libhwy.so.1 ${gomp_path})
+foreach(library ${dnnl_dir}/libdnnl.so.3 ${hwy_dir}/libhwy.so.1 ${gomp_path})
   get_filename_component(name ${library} NAME)
   file(REAL_PATH ${library} file)
   install(PROGRAMS ${file} DESTINATION ${lib_dir} RENAME ${name} COMPONENT wheel)
-  install(CODE "execute_process(COMMAND ${TAEDA_STRIP} --strip-unneeded ${strip_${name}}
+  install(CODE "execute_process(COMMAND ${TAEDA_STRIP} --strip-unneeded
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${lib_dir}/${name}\" COMMAND_ERROR_IS_FATAL ANY)"
     COMPONENT wheel)
 endforeach()
+
+install(PROGRAMS ${TAEDA_OPENBLAS} DESTINATION ${lib_dir} COMPONENT wheel)
 
 # Their licences.
 install(FILES THIRD_PARTY.md DESTINATION taeda/licenses COMPONENT wheel)

@@ -60,6 +60,8 @@ class OpenBlasCall {
 // RuntimeError saying where it was looked for when OpenBLAS cannot be opened.
 const Blas& blas();
 
+// The copy beside libtaeda has the routines of openblas_routines.txt only.
+
 // One of CBLAS by its name ("cblas_dtrsm").
 void* cblas(const char* name);
 // A LAPACK routine by its Fortran name without prefix and underscore ("dgetrf"); RuntimeError when
