@@ -11,6 +11,7 @@ from .schema import Argument
 # Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
 # forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
 BORROWERS = ("special", "foreach")
+INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
 OPTIONS = [  # what an `options` argument is in Python
     Argument("dtype", "dtype?", "None", keyword_only=True),
     Argument("layout", "layout?", "None", keyword_only=True),
@@ -61,7 +62,10 @@ def python_names(ops: list[Op]) -> dict[Place, list[Call]]:
                 owner = owner.removeprefix("torch.")
             found[owner, name].append(Call(op))
             if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
-                found[owner, name + "_"].append(Call(op, inplace=True))
+                inside = owner == "Tensor" or place in op.inplace_python
+                if inside or owner in INTERNAL:
+                    home = owner if inside else INTERNAL[owner]
+                    found[home, name + "_"].append(Call(op, inplace=True))
     return dict(sorted(found.items()))
 
 

@@ -88,6 +88,9 @@ class Op:
     # the backward node's name where it is not the operator's, with or without 'Backward' and number
     node: str = key("")
     variants: list[str] = key([])  # which of inplace and out exist
+    # whose in-place forms Python has as functions too, torch.relu_ for torch.relu; if it does not
+    # say, those of a pointwise operator with one tensor
+    inplace_python: list[str] = key([])
 
     # What the arguments must be. A check is a condition and its message.
     types: str = key("all", TYPE_SETS)  # dtypes that the tensor arguments may have

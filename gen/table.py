@@ -125,10 +125,18 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
         "python": ([] if sig.mutates else [f"torch.{sig.name}"])
         + ([f"Tensor.{sig.name}"] if method else []),
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
+        "inplace_python": _unary_functions(entry, file, sig),
         "dual": body == "pointwise" and "grad" not in entry,
         "overlap": "exact" if file.startswith("pointwise") else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }
+
+
+def _unary_functions(entry: dict, file: str, sig: Signature) -> list[str]:
+    """The functions of a pointwise operator with one tensor."""
+    if not file.startswith("pointwise") or sum(a.is_tensor for a in sig.args) != 1:
+        return []
+    return entry.get("python", [f"torch.{sig.name}"])
 
 
 def _read(entry: dict, sig: Signature) -> dict[str, Any]:

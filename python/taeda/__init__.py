@@ -33,9 +33,9 @@ newaxis = None
 globals().update(_C._functions["torch"])
 
 from taeda import _storage_methods, _tensor  # noqa: E402, F401
-from taeda._functions import *  # noqa: E402, F403
-from taeda._functions import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
+from taeda.functional import *  # noqa: E402, F403
+from taeda.functional import _assert, _check  # noqa: E402, F401
 
 
 class _MissingFinder:
@@ -43,12 +43,15 @@ class _MissingFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
-        if not name.startswith("taeda."):
+        if not name.startswith("taeda.") or name.startswith("taeda._missing"):
             return None
         return _part("_missing").find_spec(name)
 
 
 _sys.meta_path.append(_MissingFinder)  # type: ignore[arg-type]
+# torch._C has names that are written in Python, and modules.
+_C.__path__ = []
+_C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(

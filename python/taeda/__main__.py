@@ -4,6 +4,9 @@ python -m taeda script.py ARGS...     the script, as __main__
 python -m taeda -m MODULE ARGS...     a module, as `python -m` does
 python -m taeda -c CODE ARGS...       a string
 python -m taeda - ARGS...             what comes on standard input
+python -m taeda --check PROGRAM [FOLDER...]   the names of torch in it that taeda lacks
+python -m taeda install-shim          from now on, ``import torch`` is taeda in this environment
+python -m taeda uninstall-shim        no longer
 python -m taeda --cmake-dir           where taedaConfig.cmake lies
 python -m taeda --version
 
@@ -89,6 +92,15 @@ def main() -> None:
         from taeda import version
 
         print(f"taeda {version.taeda} (torch {version.__version__})")
+        return
+    if first == "--check":
+        from taeda import _reading
+
+        raise SystemExit(_reading.main(arguments[1:]))
+    if first in ("install-shim", "uninstall-shim"):
+        from taeda import _shim
+
+        print(_shim.install() if first == "install-shim" else _shim.uninstall())
         return
     from taeda import _hook
 

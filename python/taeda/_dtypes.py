@@ -43,6 +43,8 @@ def _largest(dtype: Any) -> float:
 class finfo:
     """Limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
+    __module__ = __name__.partition(".")[0]
+
     def __init__(self, type: Any = None) -> None:
         dtype = _C.get_default_dtype() if type is None else type
         if not isinstance(dtype, _C.dtype):
@@ -84,6 +86,8 @@ class finfo:
 
 class iinfo:
     """Limits of an integer dtype: bits, max, min."""
+
+    __module__ = __name__.partition(".")[0]
 
     def __init__(self, type: Any) -> None:
         if not isinstance(type, _C.dtype):

@@ -17,12 +17,37 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def _as_torch(name: str) -> str:
+    """torch.nn for taeda.nn."""
+    return "torch" + name.removeprefix("taeda")
+
+
+class _NamedLoader(importlib.machinery.SourceFileLoader):
+    """Runs a module of taeda under torch's name, which its classes and functions take over."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        code = self.get_code(self.name)
+        assert code is not None
+        name = module.__name__ = _as_torch(self.name)
+        sys.modules[name] = module  # where dataclasses and pickle look for a class's module
+        try:
+            exec(code, module.__dict__)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+
+
 class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Resolves ``torch`` and ``torch.X`` to the module objects of ``taeda`` and ``taeda.X``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname.startswith("taeda."):
+            found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if found is not None and type(found.loader) is importlib.machinery.SourceFileLoader:
+                found.loader = _NamedLoader(fullname, found.loader.path)
+            return found
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         name = "taeda" + fullname.removeprefix("torch")
@@ -42,16 +67,43 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         found.__spec__ = spec
 
 
+def _rename(namespace: dict[str, Any]) -> None:
+    """Gives torch's name to the classes and functions of a namespace that have taeda's."""
+    for value in list(namespace.values()):
+        owner = getattr(value, "__module__", None)
+        if isinstance(value, types.ModuleType | types.MethodType) or value is None:
+            continue
+        if isinstance(value, type) and not isinstance(owner, str):  # a property of its objects
+            owner = "taeda"
+        if isinstance(owner, str) and owner.partition(".")[0] == "taeda" and callable(value):
+            value.__module__ = _as_torch(owner)
+
+
+def _name_as_torch() -> None:
+    """Modules, classes and functions say torch instead of taeda from here on: what is loaded is
+    renamed, what is loaded later gets the name from `_NamedLoader`."""
+    from taeda import _C
+
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "taeda" and isinstance(module, types.ModuleType):
+            module.__name__ = _as_torch(name)
+            sys.modules[module.__name__] = module
+            _rename(vars(module))
+    for functions in _C._functions.values():
+        _rename(functions)
+
+
 def install() -> None:
-    """From here on, ``import torch`` and ``import torch.nn`` give taeda and taeda.nn."""
-    loaded = sys.modules.get("torch")
-    if loaded is not None and loaded.__name__ != "taeda":
-        raise RuntimeError("torch is already imported; run the program with 'python -m taeda'")
-    if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _AliasFinder())
+    """From here on, ``import torch`` and ``import torch.nn`` give taeda and taeda.nn, whose modules
+    and classes have torch's names."""
     import taeda
 
+    if sys.modules.get("torch", taeda) is not taeda:
+        raise RuntimeError("torch is already imported; run the program with 'python -m taeda'")
     sys.modules["torch"] = taeda
+    if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AliasFinder())
+        _name_as_torch()
 
 
 def check_python() -> None:
@@ -113,6 +165,10 @@ def _refuse_isolated(event: str, arguments: tuple[Any, ...]) -> None:
         return
     flags, program = _flags_and_program(words)
     if set(flags) & set("IE") and _mentions_torch(program, os.fsdecode(folder or "")):
+        from taeda import _shim
+
+        if _shim.is_installed():
+            return
         raise RuntimeError(
             f"{' '.join(words[:3])}: with -I or -E a Python process ignores PYTHONPATH, by which "
             "the children of `python -m taeda` import taeda as torch; this one would import "

@@ -76,7 +76,7 @@ def _class(kind: type) -> Any:
     if kind is taeda.Tensor:
         return _named(".", "Tensor")
     package, _, module = kind.__module__.partition(".")
-    return _named("." + module, kind.__name__) if package == "taeda" else kind
+    return _named("." + module, kind.__name__) if package in _FRAMEWORKS else kind
 
 
 def on_host(storage: Any) -> Any:

@@ -99,9 +99,12 @@ def resolve_name(function: Callable) -> str | None:
         return f"torch.Tensor.{name}"
     parts = (getattr(function, "__module__", None) or "").split(".")
     owner = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), parts))
-    if parts[0] != "taeda" or getattr(sys.modules.get(owner), name, None) is not function:
+    if (
+        parts[0] not in ("taeda", "torch")
+        or getattr(sys.modules.get(owner), name, None) is not function
+    ):
         return None
-    return f"torch{owner.removeprefix('taeda')}.{name}"
+    return ".".join(["torch", *owner.split(".")[1:], name])
 
 
 class TorchFunctionMode:

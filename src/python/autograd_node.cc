@@ -8,6 +8,7 @@
 #include "python/autograd_hooks.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/names.h"
 #include "python/tensor_object.h"
 #include "python/wrap.h"
 
@@ -209,8 +210,8 @@ PyTypeObject* type_of(const Node& node) {
   if (!type) {
     PyRef dict = PyRef::check(PyDict_New());
     const bool custom = dynamic_cast<const autograd::CustomNode*>(&node) != nullptr;
-    const PyRef owner =
-        PyRef::check(PyUnicode_FromString(custom ? "taeda.autograd.function" : "builtins"));
+    const PyRef owner = custom ? name_in_package("autograd.function")
+                               : PyRef::check(PyUnicode_FromString("builtins"));
     check_status(PyDict_SetItemString(dict.get(), "__module__", owner.get()));
     check_status(PyDict_SetItemString(dict.get(), "__slots__", PyRef::check(PyTuple_New(0)).get()));
     type = reinterpret_cast<PyTypeObject*>(PyRef::check(call_python([&] {

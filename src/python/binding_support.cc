@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "device/device.h"
 #include "python/generated.h"
+#include "python/names.h"
 
 namespace taeda::python {
 
@@ -110,7 +111,7 @@ static PyTypeObject* make_result_type(const char* name, const char* const* field
   if (!type) throw PythonError();
   type->tp_repr = result_repr;
   // Where pickle finds the type.
-  PyRef module = PyRef::check(PyUnicode_FromString("taeda.return_types"));
+  PyRef module = name_in_package("return_types");
   check_status(
       PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
   return type;

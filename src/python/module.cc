@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "python/autograd.h"
 #include "python/generated.h"
+#include "python/names.h"
 #include "python/tensor_object.h"
 #include "python/torch_dispatch.h"
 #include "python/torch_function.h"
@@ -81,6 +82,12 @@ struct CollectorPause {
 };
 
 }  // namespace
+
+PyRef name_in_package(const char* module) {
+  const PyRef package = PyRef::check(PyImport_ImportModule("taeda"));
+  const PyRef name = PyRef::check(PyObject_GetAttrString(package.get(), "__name__"));
+  return PyRef::check(PyUnicode_FromFormat("%U.%s", name.get(), module));
+}
 
 PyObject* public_function(const char* qualified) {
   const char* dot = std::strrchr(qualified, '.');

@@ -250,13 +250,6 @@ Property properties[] = {
      "The imaginary part of a complex tensor, as a view; RuntimeError for others."},
     {"name", [](PyObject*, const Tensor&) { return new_ref(Py_None); },
      "None: tensors have no names."},
-    {"names",
-     [](PyObject*, const Tensor& x) {
-       PyRef names = PyRef::check(PyTuple_New(x.dim()));
-       for (Py_ssize_t i = 0; i < x.dim(); i++) PyTuple_SET_ITEM(names.get(), i, new_ref(Py_None));
-       return names.release();
-     },
-     "A None for each dimension: they have no names."},
     {"is_cpu", [](PyObject*, const Tensor& x) { return wrap(x.device().is_cpu()); },
      "Whether the tensor is in main memory."},
     {"is_meta", [](PyObject*, const Tensor& x) { return wrap(x.is_meta()); },

@@ -456,7 +456,9 @@ READS = {
     "gather": lambda x, v: torch.gather(x, 0, v.unsqueeze(1)),
     "take": lambda x, v: torch.take(x[:, 0], v),
     "embedding": lambda x, v: torch.nn.functional.embedding(v, x),
-    "embedding_dense_backward": lambda x, v: torch.embedding_dense_backward(x, v, N, -1, False),
+    "embedding_dense_backward": lambda x, v: torch.ops.aten.embedding_dense_backward(
+        x, v, N, -1, False
+    ),
     "nll_loss": lambda x, v: torch.nn.functional.nll_loss(x, v),
     "cross_entropy": lambda x, v: torch.nn.functional.cross_entropy(x, v),
     "multi_margin_loss": lambda x, v: torch.nn.functional.multi_margin_loss(x, v),

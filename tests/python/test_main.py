@@ -32,7 +32,7 @@ def test_script_with_arguments(tmp_path):
         import torch.backends.cudnn as cudnn
         import taeda, taeda.version, helper
         assert torch is taeda and torch.version is taeda.version
-        assert helper.name == "taeda" and __name__ == "__main__"
+        assert helper.name == "torch" and __name__ == "__main__"
         assert __file__.endswith("script.py")
         print(sys.argv[1:], isinstance(torch.tensor(1), Tensor), cudnn.benchmark)
         """)
@@ -43,9 +43,9 @@ def test_script_with_arguments(tmp_path):
 
 def test_module_and_code(tmp_path):
     (tmp_path / "program.py").write_text("import torch, sys; print(torch.__name__, sys.argv[1:])\n")
-    assert run("-m", "taeda", "-m", "program", "x", cwd=tmp_path).stdout.strip() == "taeda ['x']"
+    assert run("-m", "taeda", "-m", "program", "x", cwd=tmp_path).stdout.strip() == "torch ['x']"
     code = "import torch, sys; print(torch.__name__, sys.argv)"
-    assert run("-m", "taeda", "-c", code, "x").stdout.strip() == "taeda ['-c', 'x']"
+    assert run("-m", "taeda", "-c", code, "x").stdout.strip() == "torch ['-c', 'x']"
 
 
 def test_exit_codes_and_errors(tmp_path):
@@ -63,7 +63,7 @@ def test_program_from_standard_input():
         input="import sys, torch\nprint(torch.__name__, sys.argv, __name__)\n",
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.stdout.strip() == "taeda ['-', 'x'] __main__"
+    assert done.stdout.strip() == "torch ['-', 'x'] __main__"
 
 
 FAILURES = {
@@ -264,7 +264,7 @@ def test_workers_import_taeda_too(tmp_path, method):
             queue = context.Queue()
             worker = context.Process(target=work, args=(queue, torch.ones(2)))
             worker.start()
-            assert queue.get() == ("taeda", [2.0, 2.0])
+            assert queue.get() == ("torch", [2.0, 2.0])
             worker.join()
             assert worker.exitcode == 0
             shared = torch.zeros(2).share_memory_()
@@ -331,7 +331,7 @@ code = "import torch; print(torch.__name__)"
 subprocess.run([sys.executable, "{flag}", "-m", "taeda", "-c", code])
 """
     done = run("-m", "taeda", "-c", code, cwd=tmp_path)
-    assert done.stdout.split("\n") == ["True"] * 3 + ["no torch in here", "taeda", ""], done.stderr
+    assert done.stdout.split("\n") == ["True"] * 3 + ["no torch in here", "torch", ""], done.stderr
 
 
 SUBINTERPRETER = """

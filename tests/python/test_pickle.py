@@ -128,7 +128,7 @@ def test_pytorchs_open_where_torch_means_taeda(tmp_path):
     path = tmp_path / "all.pickle"
     path.write_bytes(pickle.dumps(list(theirs.values())[:-1]))
     module, text = opened_by("OPEN", path, "-m", "taeda")
-    assert module == "taeda"
+    assert module == "torch"
     assert eval(text)[0] == [described(v) for v in list(theirs.values())[:-1]]
 
 

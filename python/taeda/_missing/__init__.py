@@ -25,6 +25,7 @@ its names raise and what they are, words of the forms
     Name{A,B}        an enumeration, which is as good as PyTorch's
     name=torch.m.x   what torch.m has under the name x; without the second name, the module torch.m
     NAME=3           a number or a string without spaces
+    *torch.m         all that the entry of torch.m has
 
 A finder behind all others, which ``import taeda`` installs, serves modules that have an entry and
 no file.
@@ -42,10 +43,11 @@ from importlib.abc import Loader
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("distributed",)
+_TABLES = ("distributed", "parts")
 
 
-def _mark(found: Any, name: str, why: str) -> Any:
+def mark(found: Any, name: str, why: str) -> Any:
+    """`found`, named and marked as what only raises."""
     module, _, own_name = name.rpartition(".")
     found.__module__, found.__name__, found.__qualname__ = module, own_name, own_name
     found.__doc__ = f"NotImplementedError when called: {why}."
@@ -59,7 +61,7 @@ def function(name: str, why: str) -> Callable[..., Any]:
     def raises(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{name}: {why}")
 
-    return _mark(raises, name, why)
+    return mark(raises, name, why)
 
 
 class _Raises:
@@ -78,7 +80,7 @@ class _Raises:
 
 def class_(name: str, why: str) -> type:
     """A class of which, or of whose subclasses, no object can be made."""
-    return _mark(
+    return mark(
         type(name.rpartition(".")[2], (_Raises,), {"_message": f"{name}: {why}"}), name, why
     )
 
@@ -93,7 +95,7 @@ def decorator(name: str, why: str) -> Callable[..., Any]:
         raises._only_raises = True  # type: ignore[attr-defined]
         return raises
 
-    return _mark(decorate, name, why)
+    return mark(decorate, name, why)
 
 
 @functools.cache
@@ -127,7 +129,10 @@ def _words(module: str) -> dict[str, list[str]]:
     """name -> its words, of those that the table has for torch.`module`."""
     found: dict[str, list[str]] = {}
     for word in _modules().get(module, ("", ""))[1].split():
-        found.setdefault(_name_of(word), []).append(word)
+        if word.startswith("*"):
+            found |= {name: [f"{name}={word[1:]}.{name}"] for name in _words(word[1:])}
+        else:
+            found.setdefault(_name_of(word), []).append(word)
     return found
 
 
@@ -191,7 +196,8 @@ def attribute(module: str, name: str) -> Any:
     elif name in _submodules(torch_module):
         return importlib.import_module(f"{_taeda(module)}.{name}")
     else:
-        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        shown = getattr(sys.modules.get(_taeda(module)), "__name__", module)
+        raise AttributeError(f"module '{shown}' has no attribute '{name}'")
     setattr(sys.modules[_taeda(module)], name, found)
     return found
 
@@ -228,6 +234,9 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = _torch(module.__name__)
+        if sys.modules["taeda"].__name__ == "torch":  # as taeda._hook names the others
+            module.__name__ = name
+            sys.modules[name] = module
         why = _modules()[name][0] if name in _modules() else "what its modules hold raises"
         members = module.__dict__
         members["__doc__"] = f"Not part of taeda: {why}."

@@ -154,8 +154,9 @@ class _Rules:
         """A class or function that whoever reads the file can import."""
         name = name or getattr(obj, "__qualname__", None) or obj.__name__
         module = getattr(obj, "__module__", None) or ""
-        if module == "taeda" or module.startswith("taeda."):
-            return Name("torch" + module.removeprefix("taeda"), name)
+        package, dot, inside = module.partition(".")
+        if package in ("taeda", "torch"):
+            return Name(f"torch{dot}{inside}", name)
         module = pickle.whichmodule(obj, name)  # type: ignore[attr-defined]
         try:
             parent: Any = importlib.import_module(module)

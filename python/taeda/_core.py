@@ -1,0 +1,145 @@
+"""What PyTorch's programs read in ``torch._C`` and taeda's core does not hold: written in Python.
+
+``taeda._C`` looks here for the names that it lacks, then in the tables of names that are missing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+from taeda import _C, _missing
+from taeda._C import Tensor
+
+_TensorMeta = type(Tensor)
+_BACKENDS = (
+    "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta"
+)
+_KEYS = (
+    "Undefined Dense Quantized Sparse SparseCsr NestedTensor BackendSelect Python "
+    "PythonTLSSnapshot Functionalize Conjugate Negative ZeroTensor ADInplaceOrView "
+    "AutogradOther AutogradNestedTensor AutogradFunctionality Autograd AutocastCPU AutocastCUDA "
+    "AutocastXPU AutocastHPU AutocastIPU AutocastMPS AutocastPrivateUse1 FuncTorchBatched "
+    "FuncTorchBatchedDecomposition FuncTorchVmapMode FuncTorchGradWrapper "
+    "FuncTorchDynamicLayerBackMode FuncTorchDynamicLayerFrontMode PreDispatch PythonDispatcher "
+    "CompositeImplicitAutograd CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd "
+    "CompositeExplicitAutogradNonFunctional"
+).split()
+_KEYS += [
+    kind + backend
+    for kind in ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd")
+    for backend in _BACKENDS.split()
+]
+DispatchKey = Enum("DispatchKey", _KEYS, module="torch._C")  # type: ignore[misc]
+
+
+class DispatchKeySet:
+    """A set of dispatch keys."""
+
+    def __init__(self, keys: Any = ()) -> None:
+        listed: Iterable[Any] = [keys] if isinstance(keys, DispatchKey) else keys
+        self._keys = frozenset(listed)
+
+    def has(self, key: Any) -> bool:
+        return key in self._keys
+
+    def add(self, key: Any) -> DispatchKeySet:
+        return DispatchKeySet(self._keys | {key})
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        return DispatchKeySet(self._keys - {key})
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys - other._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        names = (key.name for key in DispatchKey if key in self._keys)
+        return f"DispatchKeySet({', '.join(names)})"
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Counts nothing: taeda keeps no records of what programs use."""
+
+
+def _get_tracing_state() -> None:
+    """None: no trace is being recorded."""
+
+
+def _get_privateuse1_backend_name() -> str:
+    return "privateuseone"
+
+
+_jit_settings: dict[str, Any] = {}
+
+
+def _setting(name: str, value: Any) -> Any:
+    """A switch of the script compiler, of which there is none: keeps it and gives the last one."""
+
+    def switch(new: Any = value) -> Any:
+        last = _jit_settings.get(name, value)
+        _jit_settings[name] = new
+        return last
+
+    switch.__name__ = switch.__qualname__ = name
+    return switch
+
+
+for _name in (
+    "set_profiling_executor set_profiling_mode override_can_fuse_on_cpu override_can_fuse_on_gpu "
+    "set_texpr_fuser_enabled set_nvfuser_enabled set_autocast_mode"
+).split():
+    globals()[f"_jit_{_name}"] = _setting(f"_jit_{_name}", False)
+del _name
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple:
+    """Device, dtype, non_blocking and memory format of a call of ``Tensor.to``."""
+    from taeda.nn.modules.module import _parse_to
+
+    return _parse_to(*args, **kwargs)
+
+
+def _members(name: str) -> dict[str, Any] | None:
+    """What a module inside the core holds: operators of the table by PyTorch's names."""
+    table = _C._functions
+    own = table.get(f"_C.{name}", {})
+    match name:
+        case "_nn":
+            functions = table["nn.functional"]
+            return {
+                **functions,
+                **own,
+                "log_sigmoid": functions["logsigmoid"],
+                "_parse_to": _parse_to,
+            }
+        case "_VariableFunctions":
+            return {**table["torch"], **own}
+        case "_linalg" | "_special" | "_fft":
+            return {f"{name[1:]}_{n}": f for n, f in table.get(name[1:], {}).items()}
+    return None
+
+
+def __getattr__(name: str) -> Any:
+    members = _members(name)
+    if members is None:
+        return _missing.attribute("taeda._C", name)
+    module = ModuleType(f"taeda._C.{name}")
+    module.__dict__.update(members)
+    sys.modules[module.__name__] = module
+    globals()[name] = module
+    return module

@@ -1,0 +1,128 @@
+"""Parts of PyTorch, each a few modules, that taeda does not have."""
+
+from __future__ import annotations
+
+_QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
+_SPARSE = "taeda's tensors are strided; use a dense tensor, or index_add and scatter_add"
+_NESTED = "taeda has no nested tensors; pad the sequences and give a mask"
+_MASKED = "taeda has no masked tensors; use torch.where and masked_fill"
+_SYMBOLS = "taeda computes with sizes that are numbers; use int, float and bool"
+_COMPILER = "taeda has no inductor; programs run eagerly"
+_CORE = "taeda's core has no such part"
+_PACKAGES = "taeda writes no packages; use torch.save and torch.load"
+
+_OBSERVERS = (
+    "FakeQuantize FakeQuantizeBase FixedQParamsFakeQuantize FixedQParamsObserver HistogramObserver "
+    "FusedMovingAvgObsFakeQuantize MinMaxObserver MovingAverageMinMaxObserver "
+    "MovingAveragePerChannelMinMaxObserver NoopObserver ObserverBase PerChannelMinMaxObserver "
+    "PlaceholderObserver RecordingObserver ReuseInputObserver UniformQuantizationObserverBase "
+    "default_debug_observer default_dynamic_quant_observer default_fake_quant "
+    "default_histogram_observer default_observer default_per_channel_weight_fake_quant "
+    "default_per_channel_weight_observer default_placeholder_observer default_weight_fake_quant "
+    "default_weight_observer disable_fake_quant disable_observer enable_fake_quant enable_observer "
+    "get_observer_state_dict load_observer_state_dict "
+)
+_STEPS = (
+    "DeQuantStub QConfig QConfigDynamic QConfigMapping QuantStub QuantType{DYNAMIC,STATIC,QAT,"
+    "WEIGHT_ONLY} QuantWrapper add_quant_dequant convert default_dynamic_qconfig default_eval_fn "
+    "default_qat_qconfig default_qconfig float16_dynamic_qconfig "
+    "float_qparams_weight_only_qconfig fuse_modules fuse_modules_qat get_default_qat_qconfig "
+    "get_default_qat_qconfig_mapping get_default_qconfig get_default_qconfig_mapping "
+    "get_default_dynamic_quant_module_mappings get_default_static_quant_module_mappings "
+    "per_channel_dynamic_qconfig prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic "
+    "quantize_jit quantize_dynamic_jit quantize_qat swap_module"
+)
+_LAYERS = (
+    "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d DeQuantize "
+    "Dropout ELU Embedding EmbeddingBag FXFloatFunctional FloatFunctional GroupNorm Hardswish "
+    "InstanceNorm2d LayerNorm LeakyReLU Linear PReLU QFunctional Quantize ReLU6 Sigmoid Softmax"
+)
+
+MODULES = {
+    # Quantization
+    "torch.ao": (_QUANTIZATION, "quantization=torch.ao.quantization nn=torch.ao.nn"),
+    "torch.ao.nn": (_QUANTIZATION, ""),
+    "torch.ao.quantization": (_QUANTIZATION, _OBSERVERS + _STEPS),
+    "torch.ao.quantization.observer": (_QUANTIZATION, _OBSERVERS),
+    "torch.ao.quantization.fake_quantize": (_QUANTIZATION, _OBSERVERS),
+    "torch.ao.quantization.qconfig": (
+        _QUANTIZATION, "QConfig default_qconfig get_default_qconfig get_default_qat_qconfig"
+    ),
+    "torch.ao.quantization.quantize_fx": (
+        _QUANTIZATION, "convert_fx convert_to_reference_fx fuse_fx prepare_fx prepare_qat_fx"
+    ),
+    "torch.ao.quantization.stubs": (_QUANTIZATION, "DeQuantStub QuantStub QuantWrapper"),
+    "torch.ao.nn.quantized": (_QUANTIZATION, _LAYERS),
+    "torch.ao.nn.quantized.dynamic": (
+        _QUANTIZATION, "Conv1d Conv2d GRU GRUCell LSTM LSTMCell Linear RNNCell"
+    ),
+    "torch.ao.nn.qat": (_QUANTIZATION, "Conv1d Conv2d Conv3d Embedding EmbeddingBag Linear"),
+    "torch.ao.nn.intrinsic": (
+        _QUANTIZATION,
+        "BNReLU2d BNReLU3d ConvBn1d ConvBn2d ConvBn3d ConvBnReLU1d ConvBnReLU2d ConvBnReLU3d "
+        "ConvReLU1d ConvReLU2d ConvReLU3d LinearBn1d LinearReLU",
+    ),
+    "torch.ao.nn.quantizable": (_QUANTIZATION, "LSTM LSTMCell MultiheadAttention"),
+    "torch.quantization": (_QUANTIZATION, "*torch.ao.quantization"),
+    "torch.quantization.observer": (_QUANTIZATION, "*torch.ao.quantization.observer"),
+    "torch.quantization.fake_quantize": (_QUANTIZATION, "*torch.ao.quantization.fake_quantize"),
+    "torch.quantization.quantize_fx": (_QUANTIZATION, "*torch.ao.quantization.quantize_fx"),
+    "torch.nn.quantized": (_QUANTIZATION, "*torch.ao.nn.quantized"),
+    "torch.nn.quantized.dynamic": (_QUANTIZATION, "*torch.ao.nn.quantized.dynamic"),
+    "torch.nn.qat": (_QUANTIZATION, "*torch.ao.nn.qat"),
+    "torch.nn.intrinsic": (_QUANTIZATION, "*torch.ao.nn.intrinsic"),
+    "torch.nn.quantizable": (_QUANTIZATION, "*torch.ao.nn.quantizable"),
+    # Layouts
+    "torch.sparse": (
+        _SPARSE,
+        "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+        "LongTensor ShortTensor SparseSemiStructuredTensor addmm as_sparse_gradcheck "
+        "class:check_sparse_tensor_invariants log_softmax mm sampled_addmm softmax spdiags spsolve "
+        "sum to_sparse_semi_structured",
+    ),
+    "torch.sparse.semi_structured": (
+        _SPARSE, "SparseSemiStructuredTensor to_sparse_semi_structured"
+    ),
+    "torch.nested": (
+        _NESTED,
+        "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged "
+        "to_padded_tensor",
+    ),
+    "torch.masked": (
+        _MASKED,
+        "MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor "
+        "log_softmax logaddexp logsumexp masked_tensor mean median norm normalize prod softmax "
+        "softmin std sum var",
+    ),
+    "torch.masked.maskedtensor": (_MASKED, "MaskedTensor is_masked_tensor masked_tensor"),
+    # Others
+    "torch": (
+        _SPARSE,
+        "hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
+        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm dsmm",
+    ),
+    "torch._C": (
+        _CORE,
+        "_ExcludeDispatchKeyGuard _AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
+        "_jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
+    ),
+    "torch.quasirandom": ("taeda has no Sobol sequences; use scipy.stats.qmc.Sobol", "SobolEngine"),
+    "torch.monitor": (
+        "taeda keeps no counters; use torch.profiler",
+        "Aggregation{VALUE,MEAN,COUNT,SUM,MAX,MIN} Event EventHandlerHandle Stat "
+        "TensorboardEventHandler log_event register_event_handler unregister_event_handler",
+    ),
+    "torch.package": (
+        _PACKAGES,
+        "Directory EmptyMatchError GlobGroup Importer ObjMismatchError ObjNotFoundError "
+        "OrderedImporter PackageExporter PackageImporter PackagingError find_file_dependencies "
+        "is_from_package",
+    ),
+    "torch.numa.binding": (
+        "taeda binds no threads; use numactl",
+        "AffinityMode{NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX} NumaOptions",
+    ),
+    "torch._inductor": (_COMPILER, "compile list_mode_options list_options"),
+    "torch._inductor.cpu_vec_isa": (_COMPILER, "pick_vec_isa valid_vec_isa_list"),
+    "torch._inductor.runtime.cache_dir_utils": (_COMPILER, "cache_dir default_cache_dir"),
+}  # fmt: skip

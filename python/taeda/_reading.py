@@ -1,0 +1,221 @@
+"""``python -m taeda --check prog.py [folder...]``: the names of torch that taeda lacks, found by
+reading a program.
+
+The program, the files of the folders and what they import are parsed, never run. Reported are
+dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``; methods of tensors
+and names that strings spell are not seen. What the program expects to miss is left out: names in a
+``try`` that catches ImportError or AttributeError, and under ``if hasattr(...)`` for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import sys
+import sysconfig
+import tokenize
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import taeda
+
+_EXPECTED = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+_LIBRARIES = tuple(
+    os.path.realpath(sysconfig.get_paths()[kind]) + os.sep
+    for kind in ("stdlib", "purelib", "platlib")
+)
+
+
+def _state(name: str) -> str | None:
+    """Why a dotted name of torch does not work here; None where it does."""
+    found: Any = taeda
+    walked = "taeda"
+    for part in name.split(".")[1:]:
+        if not isinstance(found, ModuleType | type):
+            return None  # an attribute of an object
+        walked = f"{walked}.{part}"
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            try:
+                found = importlib.import_module(walked)
+            except ImportError:
+                return "is missing"
+        if getattr(found, "_only_raises", False) and not isinstance(found, ModuleType):
+            return "raises when called"
+    return None
+
+
+class _Reader(ast.NodeVisitor):
+    """Collects a file's names of torch and the modules that it imports."""
+
+    def __init__(self) -> None:
+        self.aliases: dict[str, str] = {}  # local name -> torch.X
+        self.names: list[tuple[int, str]] = []
+        self.imports: list[tuple[int, str]] = []  # how many dots, module
+        self.expected: list[set[str] | None] = []  # of the blocks around; None: every name
+
+    def _found(self, line: int, name: str) -> None:
+        last = name.rpartition(".")[2]
+        if not any(names is None or last in names for names in self.expected):
+            self.names.append((line, name))
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.name.partition(".")[0] == "torch":
+                self.aliases[alias.asname or "torch"] = alias.name if alias.asname else "torch"
+                self._found(node.lineno, alias.name)
+            else:
+                self.imports.append((0, alias.name))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        for alias in node.names:
+            name = f"{module}.{alias.name}" if alias.name != "*" else module
+            if node.level or module.partition(".")[0] != "torch":
+                dot = "." if module and alias.name != "*" else ""
+                self.imports.append((node.level, f"{module}{dot}{alias.name}".rstrip("*")))
+            else:
+                self.aliases[alias.asname or alias.name] = name
+                self._found(node.lineno, name)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        parts: list[str] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id in self.aliases:
+            if isinstance(node.ctx, ast.Load):
+                self._found(node.lineno, ".".join([self.aliases[inner.id], *reversed(parts)]))
+        else:
+            self.visit(inner)
+
+    def _under(self, expected: set[str] | None, nodes: list[Any]) -> None:
+        self.expected.append(expected)
+        for node in nodes:
+            self.visit(node)
+        self.expected.pop()
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = {
+            name.id if isinstance(name, ast.Name) else "Exception"
+            for handler in node.handlers
+            for name in (
+                handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            )
+        }
+        self._under(None if caught & _EXPECTED else set(), node.body)
+        for other in (*node.handlers, *node.orelse, *node.finalbody):
+            self.visit(other)
+
+    def _choose(self, test: ast.expr, body: list, other: list) -> None:
+        asked = {
+            str(call.args[1].value)
+            for call in ast.walk(test)
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "hasattr"
+            if len(call.args) == 2 and isinstance(call.args[1], ast.Constant)
+        }
+        self._under(asked, [test, *body])
+        self._under(set(), other)
+
+    def visit_If(self, node: ast.If) -> None:
+        self._choose(node.test, node.body, node.orelse)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._choose(node.test, [node.body], [node.orelse])
+
+
+def _file_of(module: str, folders: list[str]) -> Iterator[str]:
+    """The files that importing a module runs: it and its packages."""
+    for folder in folders:
+        parts = module.split(".")
+        if not os.path.exists(os.path.join(folder, parts[0])) and not os.path.exists(
+            os.path.join(folder, parts[0] + ".py")
+        ):
+            continue
+        for count in range(1, len(parts) + 1):
+            path = os.path.join(folder, *parts[:count])
+            for file in (os.path.join(path, "__init__.py"), path + ".py"):
+                if os.path.isfile(file):
+                    yield file
+        return
+
+
+def _imported(file: str, reader: _Reader, folders: list[str]) -> Iterator[str]:
+    """The files that a file imports. In libraries only those beside it are searched relatively."""
+    for level, module in reader.imports:
+        if not level:
+            yield from _file_of(module, folders)
+            continue
+        folder = os.path.dirname(file)
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        yield from _file_of(module, [folder]) if module else ()
+
+
+def _read(file: str) -> _Reader | None:
+    """What a file names; None for one of a library that has nothing to do with torch."""
+    with tokenize.open(file) as stream:
+        text = stream.read()
+    reader = _Reader()
+    if "torch" not in text and os.path.realpath(file).startswith(_LIBRARIES):
+        return None
+    reader.visit(ast.parse(text, file))
+    return reader
+
+
+def _given(paths: list[str]) -> list[str]:
+    """The files named, and those of the folders named."""
+    found = []
+    for path in paths:
+        if os.path.isdir(path):
+            for folder, _, names in os.walk(path):
+                found += [os.path.join(folder, name) for name in names if name.endswith(".py")]
+        else:
+            found.append(path)
+    return sorted(found)
+
+
+def findings(paths: list[str]) -> Iterator[tuple[str, int, str, str]]:
+    """(file, line, name, why) for each name that does not work."""
+    waiting = _given(paths)
+    here = [p if os.path.isdir(p) else os.path.dirname(os.path.abspath(p)) for p in paths]
+    folders = [*here, *filter(os.path.isdir, sys.path)]
+    states: dict[str, str | None] = {}
+    seen: set[str] = set()
+    while waiting:
+        file = waiting.pop(0)
+        if (real := os.path.realpath(file)) in seen:
+            continue
+        seen.add(real)
+        try:
+            reader = _read(file)
+        except (OSError, SyntaxError, UnicodeDecodeError, RecursionError) as error:
+            yield file, getattr(error, "lineno", None) or 1, "", f"cannot be read: {error}"
+            continue
+        if reader is None:
+            continue
+        waiting += _imported(file, reader, folders)
+        for line, name in reader.names:
+            if name not in states:
+                states[name] = _state(name)
+            if (why := states[name]) is not None:
+                yield file, line, name, why
+
+
+def main(paths: list[str]) -> int:
+    """Prints the findings; 1 where there are any, 2 without a program."""
+    if not paths or any(not os.path.exists(path) for path in paths):
+        print("usage: python -m taeda --check PROGRAM [FOLDER...]", file=sys.stderr)
+        return 2
+    names = set()
+    for file, line, name, why in findings(paths):
+        names.add(name)
+        print(f"{os.path.relpath(file)}:{line}: {name} {why}".replace(":  ", ": "))
+    print(
+        f"{len(names) or 'no'} names of torch that taeda lacks" if names else "nothing is missing"
+    )
+    return 1 if names else 0

@@ -1,0 +1,94 @@
+"""``python -m taeda install-shim``: a distribution named torch, by which ``import torch`` is taeda.
+
+It is a package of one file and the metadata that pip and ``importlib.metadata`` read: installers
+find torch's version there and fetch no PyTorch for what requires it. Every Python process of the
+environment imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim``
+does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+
+_CODE = '''"""``import torch`` gives taeda: from ``python -m taeda install-shim``."""
+
+import sys
+
+from taeda import _hook
+
+del sys.modules["torch"]  # the import system gives what install() puts here
+_hook.install()
+'''
+
+
+def _metadata() -> Path:
+    """The folder with the metadata that programs under ``python -m taeda`` find."""
+    return next((Path(__file__).parent / "_as_torch").glob("torch-*.dist-info"))
+
+
+def _site() -> Path:
+    """Where this Python's packages are."""
+    return Path(sysconfig.get_paths()["purelib"])
+
+
+def _installed() -> metadata.Distribution | None:
+    """The distribution named torch in this Python's packages."""
+    return next(iter(metadata.distributions(name="torch", path=[str(_site())])), None)
+
+
+def is_installed() -> bool:
+    """Whether ``import torch`` is taeda in every process of this Python."""
+    found = _installed()
+    return found is not None and found.version == metadata.PathDistribution(_metadata()).version
+
+
+def _row(name: str, content: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(content)}"
+
+
+def _files() -> dict[str, bytes]:
+    """name -> content, RECORD with the hashes of the others among them."""
+    source = _metadata()
+    files = {"torch/__init__.py": _CODE.encode()}
+    files |= {f"{source.name}/{file.name}": file.read_bytes() for file in source.iterdir()}
+    files[f"{source.name}/INSTALLER"] = b"taeda\n"
+    record = f"{source.name}/RECORD"
+    rows = [_row(*item) for item in files.items()]
+    return files | {record: "".join(f"{row}\n" for row in [*rows, f"{record},,"]).encode()}
+
+
+def install() -> str:
+    """Writes the distribution; SystemExit where another torch is. Returns what to say."""
+    found, site = _installed(), _site()
+    if is_installed():
+        return f"taeda is torch in {site} already"
+    if found is not None or (site / "torch").exists():
+        version = f" {found.version}" if found is not None else ""
+        raise SystemExit(
+            f"python -m taeda install-shim: there is a torch{version} in {site}; "
+            "'pip uninstall torch' removes it"
+        )
+    try:
+        for name, content in _files().items():
+            (site / name).parent.mkdir(parents=True, exist_ok=True)
+            (site / name).write_bytes(content)
+    except OSError as error:
+        raise SystemExit(f"python -m taeda install-shim: {error}") from None
+    return f"import torch gives taeda in every process of {os.path.abspath(site)}"
+
+
+def uninstall() -> str:
+    """Removes the distribution; SystemExit where there is none, or another torch."""
+    site = _site()
+    if not is_installed():
+        raise SystemExit(f"python -m taeda uninstall-shim: taeda's torch is not in {site}")
+    shutil.rmtree(site / "torch")
+    shutil.rmtree(site / _metadata().name)
+    return f"removed taeda's torch from {site}"

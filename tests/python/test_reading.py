@@ -1,0 +1,101 @@
+"""python -m taeda --check: what a program needs and taeda lacks, without running it."""
+
+import subprocess
+import sys
+import textwrap
+
+
+def check(*paths, cwd):
+    done = subprocess.run(
+        [sys.executable, "-m", "taeda", "--check", *paths],
+        capture_output=True, text=True, timeout=60, cwd=cwd,
+    )  # fmt: skip
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+
+
+def test_names_that_are_missing(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch, torch.nn as nn
+        from torch.no_part import thing
+        from torch.nn import functional as F, NoLayer as Other
+        raise SystemExit("this never runs")
+        def f(x):
+            y = torch.no_such(x).anything + F.relu(x)
+            return nn.modules.no_layer.X(y), torch.float32.itemsize, torch.Tensor.no_method
+        """,
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    assert lines == [
+        "program.py:3: torch.no_part.thing is missing",
+        "program.py:4: torch.nn.NoLayer is missing",
+        "program.py:7: torch.no_such is missing",
+        "program.py:8: torch.nn.modules.no_layer.X is missing",
+        "program.py:8: torch.Tensor.no_method is missing",
+        "5 names of torch that taeda lacks",
+    ]
+
+
+def test_names_that_only_raise(tmp_path):
+    write(tmp_path, program="from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n")
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    name = "torch.distributed.fsdp.FullyShardedDataParallel"
+    assert lines[0] == f"program.py:1: {name} raises when called"
+
+
+def test_what_a_program_expects_to_miss(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        try:
+            from torch.no_part import thing
+            torch.no_such()
+        except (ImportError, AttributeError):
+            thing = None
+        if hasattr(torch, "newer"):
+            torch.newer()
+        x = torch.later if hasattr(torch, "later") else torch.ones(2)
+        """,
+    )
+    assert check("program.py", cwd=tmp_path)[:2] == (0, ["nothing is missing"])
+
+
+def test_imported_files_and_folders(tmp_path):
+    write(
+        tmp_path,
+        **{
+            "program": "import package.part\nfrom helper import f\nimport json\n",
+            "helper": "import torch\nf = torch.no_a\n",
+            "package/__init__": "from . import beside\n",
+            "package/part": "from torch import no_b\n",
+            "package/beside": "from torch import no_c\n",
+            "other/unrelated": "from torch import no_d\n",
+            "broken/one": "def (:\n",
+        },
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    assert {line.rpartition(": ")[2].split()[0] for line in lines[:-1]} == {
+        "torch.no_a", "torch.no_b", "torch.no_c"
+    }  # fmt: skip
+    code, lines, _ = check("helper.py", "other", cwd=tmp_path)
+    assert [line.split()[1] for line in lines[:-1]] == ["torch.no_a", "torch.no_d"]
+    code, lines, _ = check("broken", cwd=tmp_path)
+    assert code == 1 and "cannot be read" in lines[0]
+
+
+def test_usage(tmp_path):
+    assert check(cwd=tmp_path)[0] == 2
+    code, _, error = check("nothing.py", cwd=tmp_path)
+    assert code == 2 and "usage" in error
