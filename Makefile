@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench fuzz fuzz-readers asan tsan wheel docs clean help
+.PHONY: build setup test demo lint format bench programs fuzz fuzz-readers asan tsan wheel docs clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -64,6 +64,9 @@ $(BUILD_TSAN)/build.ninja: | $(READY)
 tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the thread sanitizer
 	@ninja -C $(BUILD_TSAN) -j $(JOBS) all taeda_tests fuzzers
 	@$(PY) tools/run_tests.py --build $(BUILD_TSAN) --sanitize thread
+
+programs: build ## run programs on public packages beside PyTorch; writes docs/programs.md
+	@$(PY) bench/compare_programs.py
 
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
 	@$(PY) tools/make_wheel.py

@@ -15,6 +15,16 @@ FRAMEWORKS = ("taeda", "torch")
 PAUSE = 0.015
 
 
+def machine() -> str:
+    """The processor and the cores that may be used: for the head of a table."""
+    model = "unknown processor"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return f"{model}, {len(os.sched_getaffinity(0))} cores"
+
+
 def pinned(threads: int) -> list[str]:
     """The start of a command that runs on `threads` cores: every thread of it, from its first."""
     cpus = sorted(os.sched_getaffinity(0))[-threads:]

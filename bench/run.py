@@ -33,7 +33,7 @@ import kernel_cases
 import memory
 import table
 from limits import Arithmetic, Yardsticks
-from process import FRAMEWORKS, ROOT, Model, Worker, pinned_python
+from process import FRAMEWORKS, ROOT, Model, Worker, machine, pinned_python
 from table import Row
 
 SUITES = [
@@ -348,15 +348,6 @@ def compile_seconds(source: Path, includes: list[Path]) -> float:
         start = time.perf_counter()
         subprocess.run(command, check=True)
         return time.perf_counter() - start
-
-
-def machine() -> str:
-    model = "unknown processor"
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
-    return f"{model}, {len(os.sched_getaffinity(0))} cores"
 
 
 def versions() -> dict[str, str]:
