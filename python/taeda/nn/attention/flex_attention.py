@@ -20,18 +20,22 @@ from typing import Any, NamedTuple, TypedDict
 import taeda as torch
 from taeda import Tensor
 from taeda.nn.attention._block_mask import (
+    DEFAULT_BLOCK_SIZE,
     BlockMask,
     create_block_mask,
     create_mask,
+    dense_to_ordered,
     noop_mask,
+    ordered_to_dense,
     sliced_mask_mod,
 )
-from taeda.nn.attention._block_mask import dense_to_ordered as _dense_to_ordered  # noqa: F401
-from taeda.nn.attention._block_mask import ordered_to_dense as _ordered_to_dense  # noqa: F401
-from taeda.nn.attention._modifications import Mod, apply_score_mod
-from taeda.nn.attention._modifications import ModificationType as _ModificationType  # noqa: F401
-from taeda.nn.attention._modifications import map_over_indices as _vmap_for_bhqkv  # noqa: F401
-from taeda.nn.attention._modifications import modification_type as _get_mod_type  # noqa: F401
+from taeda.nn.attention._modifications import (
+    Mod,
+    ModificationType,
+    apply_score_mod,
+    map_over_indices,
+    modification_type,
+)
 
 __all__ = [
     "AuxOutput",
@@ -45,6 +49,12 @@ __all__ = [
     "noop_mask",
     "or_masks",
 ]
+
+# The names by which libraries import these.
+_DEFAULT_SPARSE_BLOCK_SIZE = DEFAULT_BLOCK_SIZE
+_dense_to_ordered, _ordered_to_dense = dense_to_ordered, ordered_to_dense
+_ModificationType, _get_mod_type = ModificationType, modification_type
+_vmap_for_bhqkv = map_over_indices
 
 _LARGE_SPARSE_BLOCK_SIZE = 1 << 30
 _FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = False
