@@ -56,7 +56,7 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
     "accelerator amp autograd backends compiler cpu cuda distributed env fft func hub jit library "
-    "linalg mps multiprocessing nn optim overrides random return_types serialization "
+    "linalg mps multiprocessing nn optim overrides profiler random return_types serialization "
     "special storage testing types utils version xpu".split()
 )
 

@@ -22,27 +22,31 @@ int64_t now_ns() {
 // The records of one thread, which alone writes them.
 class Ring {
  public:
-  explicit Ring(size_t capacity) : slots_(std::max<size_t>(capacity, 1)) {}
+  explicit Ring(size_t capacity) : capacity_(std::max<size_t>(capacity, 1)) {}
 
   // A new record, in the place of the oldest where the ring is full.
   uint64_t begin(ProfileRecord record) {
-    slots_[count_ % slots_.size()] = std::move(record);
+    if (count_ < capacity_)
+      slots_.push_back(std::move(record));
+    else
+      slots_[count_ % capacity_] = std::move(record);
     return count_++;
   }
   // Its end, unless it has been overwritten since.
   void end(uint64_t number) {
-    if (count_ - number <= slots_.size()) slots_[number % slots_.size()].end_ns = now_ns();
+    if (count_ - number <= capacity_) slots_[number % capacity_].end_ns = now_ns();
   }
   void move_to(Profile& profile) {
-    const uint64_t kept = std::min<uint64_t>(count_, slots_.size());
+    const uint64_t kept = std::min<uint64_t>(count_, capacity_);
     profile.dropped += count_ - kept;
     for (uint64_t i = count_ - kept; i < count_; i++)
-      profile.records.push_back(std::move(slots_[i % slots_.size()]));
+      profile.records.push_back(std::move(slots_[i % capacity_]));
   }
   uint64_t thread() const { return thread_; }
 
  private:
-  std::vector<ProfileRecord> slots_;
+  const size_t capacity_;
+  std::vector<ProfileRecord> slots_;  // grows up to the capacity
   uint64_t count_ = 0;
   const uint64_t thread_ = static_cast<uint64_t>(syscall(SYS_gettid));
 };

@@ -186,6 +186,7 @@ def content_of(folder):
     """{file: events or bytes} under a folder, without times and machine-dependent names."""
     from PIL import Image
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
     def pixels(png):
         with Image.open(io.BytesIO(png)) as image:
@@ -204,6 +205,10 @@ def content_of(folder):
                 event.wall_time = 0
                 event.ClearField("source_metadata")
                 for value in event.summary.value:
+                    plugin = value.metadata.plugin_data
+                    if plugin.plugin_name == "hparams":  # a map, in any order
+                        found[name + value.tag] = str(HParamsPluginData.FromString(plugin.content))
+                        plugin.content = b""
                     if value.HasField("image"):
                         found[name + value.tag] = pixels(value.image.encoded_image_string)
                         value.image.encoded_image_string = b""

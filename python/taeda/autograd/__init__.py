@@ -217,7 +217,8 @@ class _ExecutionEngine:
 Variable._execution_engine = _ExecutionEngine  # type: ignore[attr-defined]
 
 _SUBMODULES = frozenset(
-    "forward_ad functional gradcheck graph grad_mode function anomaly_mode".split()
+    "forward_ad functional gradcheck graph grad_mode function anomaly_mode profiler "
+    "profiler_legacy profiler_util variable".split()
 )
 _LAZY = {
     "detect_anomaly": "anomaly_mode",

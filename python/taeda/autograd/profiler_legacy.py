@@ -1,0 +1,5 @@
+"""The old name of ``torch.autograd.profiler.profile``."""
+
+from taeda.autograd.profiler import profile
+
+__all__ = ["profile"]

@@ -1,0 +1,5 @@
+"""The old module of ``Variable``."""
+
+from taeda.autograd import Variable
+
+__all__ = ["Variable"]
