@@ -12,6 +12,7 @@
 #include "base/fork.h"
 #include "base/handover.h"
 #include "core/layout.h"
+#include "op/zeros_like.h"
 #include "ops/batching/level.h"
 #include "ops/functionalize.h"
 
@@ -91,6 +92,13 @@ Tensor with_layout_of(const Tensor& tangent, const Tensor& primal) {
   if (same_layout(tangent, primal)) return tangent;
   if (internal_overlap(primal.sizes(), primal.strides()) != Overlap::kNo) return tangent;
   return math::clone_with_strides(tangent, primal.strides());
+}
+
+// Inside of vmap: the tangent with a batch wherever the tensor has one. What is written into a part
+// of the tensor then finds room for its tangent, also where all samples had the same until now.
+Tensor with_batches_of(const Tensor& tangent, const Tensor& primal) {
+  if (!batching::current() || batching::has_batches_of(tangent, primal)) return tangent;
+  return math::add(tangent, op::zeros_like(primal, {}, std::nullopt));
 }
 
 // Whether nobody uses this memory but set_tangent and its caller.
@@ -348,7 +356,7 @@ void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
   } else if (same_layout(fitted, result) && !is_alone(fitted)) {
     fitted = math::clone(fitted);  // x + 1 has the tangent of x: writing one must leave the other
   }
-  put(result, with_layout_of(fitted, result), level);
+  put(result, with_layout_of(with_batches_of(fitted, result), result), level);
 }
 
 void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t level) {
@@ -388,7 +396,7 @@ Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
            t.dtype());
   const BelowLevel values_only(level);
   Tensor dual = math::view(lift(t));
-  put(dual, with_layout_of(batching::lift_to_write(given), t), level);
+  put(dual, with_layout_of(with_batches_of(batching::lift_to_write(given), dual), t), level);
   return dual;
 }
 

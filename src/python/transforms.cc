@@ -2,8 +2,9 @@
 
 #include "autograd/differentiated.h"
 #include "autograd/reach.h"
-#include "ops/functionalize.h"
+#include "ops/functionalize/memory.h"
 #include "python/autograd_support.h"
+#include "python/call.h"
 #include "python/module.h"
 #include "python/wrap.h"
 
@@ -46,6 +47,24 @@ PyObject* is_written(PyObject*, PyObject* tensor) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _functionalize_outside(recording, function) -> function(), called as by the caller of the level,
+// recorded where `recording`
+PyObject* call_outside(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  int recording;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "pO:_functionalize_outside", &recording, &function)) return nullptr;
+  TD_CHECK(functionalize::current_level(), "functionalize: no level is active");
+  struct GradMode {
+    const bool before = thread_modes.grad_enabled;
+    ~GradMode() { thread_modes.grad_enabled = before; }
+  } const restore;
+  const functionalize::Outside outside;
+  thread_modes.grad_enabled = recording;
+  return call_python([&] { return PyObject_CallNoArgs(function); });
+  TD_PYTHON_CATCH(nullptr)
+}
+
 TensorList tensors_in(PyObject* list) {
   TensorList found;
   const PyRef items = PyRef::check(PySequence_Fast(list, "expected a list of tensors"));
@@ -73,6 +92,7 @@ PyObject* level_is_active(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"_level_is_active", level_is_active, METH_NOARGS, nullptr},
     {"_reaches_other_leaves", reaches_other_leaves, METH_VARARGS, nullptr},
+    {"_functionalize_outside", call_outside, METH_VARARGS, nullptr},
     {"_functionalize_enter", enter, METH_O, nullptr},
     {"_functionalize_exit", exit, METH_NOARGS, nullptr},
     {"_functionalize_wrap", wrap_functional, METH_O, nullptr},

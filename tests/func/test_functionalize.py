@@ -329,6 +329,25 @@ def test_mistakes():
     assert taeda.ones(2).add_(1).tolist() == [2, 2]
 
 
+def test_a_function_that_is_differentiated_outside_must_not_write():
+    class Double(taeda.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, gy):
+            return 2 * gy
+
+    def f(x):
+        return Double.apply(x * 1)
+
+    assert functionalize(f)(taeda.ones(2)).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="functionalize: Double writes an argument"):
+        taeda.func.grad(lambda x: functionalize(f)(x).sum())(taeda.ones(2))
+
+
 def test_transforms_inside_of_it():
     def f(x):
         y = x.clone()

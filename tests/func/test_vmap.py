@@ -431,3 +431,26 @@ def test_mistakes_are_pytorchs(text):
             eval(text, scope)
         outcomes.append(type(raised.value).__name__)
     assert outcomes[0] == outcomes[1]
+
+
+def first_then_second(x):
+    y = x.clone()
+    y[0].mul_(x[1])
+    y[1] = y[1].sin() * x[0]
+    return y
+
+
+def square_with_a_sine(x):
+    y = x * x
+    y[0] = x[1].sin()
+    return y
+
+
+@pytest.mark.parametrize("f", [first_then_second, square_with_a_sine])
+def test_forward_mode_twice_of_writes_through_views(f):
+    torch = pytest.importorskip("torch")
+    rows = [[1.0, 2.0], [3.0, 0.5], [0.3, 0.4]]
+    for twice in (lambda m: m.jacfwd(m.jacfwd(f)), lambda m: m.jacfwd(f)):
+        found = taeda.vmap(twice(taeda.func))(taeda.tensor(rows))
+        expected = torch.vmap(twice(torch.func))(torch.tensor(rows))
+        np.testing.assert_allclose(found.tolist(), expected.tolist(), rtol=1e-5, atol=1e-6)

@@ -14,7 +14,8 @@ def autograd_kernel(
 ) -> Callable[..., Any]:
     """What runs for calls on tensors that require grad: an autograd.Function around the operator.
 
-    Tensors in lists are arguments of the function one by one, so each gets its gradient.
+    Tensors in lists are arguments of the function one by one, so each gets its gradient. What the
+    operator writes keeps its history, as in PyTorch: only its version counter goes up.
     """
     from taeda.autograd.function import Function
 
@@ -42,20 +43,12 @@ def autograd_kernel(
                 nonlocal result_spec
                 positional, named = pytree.tree_unflatten(list(flat), spec)
                 result = op._redispatch_below("Autograd", tuple(positional), dict(named))
-                written = [
-                    value
-                    for argument, value in zip(op._schema.arguments, positional)
-                    if argument.is_write
-                ]
-                ctx.mark_dirty(*(t for t in pytree.tree_leaves(written) if t is not None))
                 if setup_context is not None:
                     given = {"ctx": ctx, "inputs": positional, "output": result}
                     if keyword_only:
                         given["keyword_only_inputs"] = named
                     setup_context(**given)
                 flat_result, result_spec = pytree.tree_flatten(result)
-                if written:  # what mark_dirty names has to be returned
-                    return (*flat_result, *(t for t in pytree.tree_leaves(written)))
                 return tuple(flat_result)
 
             @staticmethod

@@ -61,15 +61,46 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     return wrapped
 
 
-def check_function(cls: type, args: tuple) -> None:
-    """RuntimeError for a custom Function in a level whose caller differentiates an argument: its
-    operators run unrecorded, and so would what they become."""
-    if any(isinstance(x, Tensor) and _C._is_differentiated_below(x) for x in args):
+def apply_function(cls: Any, args: tuple) -> Any:
+    """``cls.apply(*args)`` in a level. Where the caller differentiates an argument, the Function
+    runs outside, on what its arguments stand for; else its operators are functionalized."""
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if not any(_C._is_differentiated_below(x) for x in tensors):
+        return _C._apply_function(cls, cls._backward_cls(), args)
+    if not any(x.requires_grad or _C._tangents(x) for x in tensors):
+        return _apply_outside(cls, args, _C.is_grad_enabled())
+    if not cls._has_setup_context:
         raise RuntimeError(
-            f"functionalize: {cls.__name__} is a custom Function of a tensor that is "
-            "differentiated outside of functionalize, which has no rule for it. Differentiate "
-            "inside: functionalize(grad(f)) instead of grad(functionalize(f))."
+            f"functionalize: {cls.__name__} is differentiated inside and outside of functionalize, "
+            "and its forward takes ctx: override the setup_context staticmethod."
         )
+    return _C._apply_function(_Outside(cls), cls._backward_cls(), args)
+
+
+def _apply_outside(cls: Any, args: tuple, recording: bool) -> Any:
+    values = [_current(x) for x in args]
+    versions = [x._version if isinstance(x, Tensor) else 0 for x in values]
+    results = _C._functionalize_outside(recording, lambda: cls.apply(*values))
+    if any(isinstance(x, Tensor) and x._version != v for x, v in zip(values, versions)):
+        raise RuntimeError(
+            f"functionalize: {cls.__name__} writes an argument that is differentiated outside of "
+            "functionalize, which has no rule for it."
+        )
+    return tree_map(lambda y: _C._functionalize_wrap(y) if isinstance(y, Tensor) else y, results)
+
+
+class _Outside:
+    """Stands for a Function whose forward runs on what its arguments stand for."""
+
+    _has_setup_context = True
+
+    def __init__(self, cls: Any) -> None:
+        self.__name__ = cls.__name__
+        self.setup_context, self.jvp = cls.setup_context, cls.jvp
+        self._cls, self._recording = cls, _C.is_grad_enabled()
+
+    def forward(self, *args: Any) -> Any:
+        return _apply_outside(self._cls, args, self._recording)
 
 
 def _current(x: Any) -> Any:

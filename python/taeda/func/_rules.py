@@ -13,7 +13,7 @@ from taeda import _C, Tensor
 from taeda.autograd.function import Function
 from taeda.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from ._functionalize import check_function
+from . import _functionalize
 from ._vmap import broadcast_dims, level
 
 
@@ -102,11 +102,10 @@ class _Below:
 
 def apply_in_level(cls: type[Function], args: tuple) -> Any:
     """``cls.apply(*args)`` inside vmap or functionalize."""
-    if _C._vmap_level():
-        if any(isinstance(x, Tensor) for x in args):
-            return apply_function(cls, args)
-    else:
-        check_function(cls, args)
+    if not _C._vmap_level():
+        return _functionalize.apply_function(cls, args)
+    if any(isinstance(x, Tensor) for x in args):
+        return apply_function(cls, args)
     return _C._apply_function(cls, cls._backward_cls(), args)
 
 

@@ -127,6 +127,18 @@ Tensor shared_at(const Tensor& t, const Level& level) {
   return is_at(t, level) ? wrapped(t).shared : Tensor();
 }
 
+bool has_batches_of(const Tensor& t, const Tensor& other) {
+  const auto levels = [](Tensor x) {
+    uint64_t depths = 0;
+    for (; is_batched(x); x = content_of(x)) {
+      const Level& level = level_of(x);
+      if (!shared_at(x, level).defined()) depths |= uint64_t{1} << (level.depth & 63);
+    }
+    return depths;
+  };
+  return (levels(other) & ~levels(t)) == 0;
+}
+
 Tensor lift(const Tensor& t) {
   Level* const level = active();
   if (!level || !t.defined() || is_at(t, *level)) return t;
