@@ -16,9 +16,9 @@ from .text import block, join_lines
 def add_dual_operators(ops: list[Op]) -> list[Op]:
     """Entries for the gradients of pointwise functors that dual numbers compute.
 
-    ``gelu`` gets ``gelu_grad0(gy, self)``: gy times the partial derivative, in one pass. Backward
-    calls it where nothing differentiates the gradient further, and the formula of ``grad``
-    elsewhere. Where an entry has no formula, a second derivative raises.
+    ``softplus`` gets ``softplus_grad0(gy, self, ...)``: gy times the partial derivative, in one
+    pass. Backward calls it where nothing differentiates the gradient further, and the formula of
+    ``grad`` elsewhere. Where an entry has no formula, a second derivative raises.
     """
     out = list(ops)
     for op in ops:
@@ -38,7 +38,8 @@ def _dual_operators(op: Op) -> list[Op]:
     given = ", ".join([*(a.name for a in tensors), *(f"{a.name}={a.name}" for a in scalars)])
     derived, calls = [], {}
     for i, arg in enumerate(tensors):
-        name = f"{op.name}_grad{i}"
+        named = isinstance(op.dual, str) and i == 0
+        name = str(op.dual) if named else f"{op.name}_grad{i}"
         text = f"{name}, derived from {op.sig.text}"
         entry = Op(
             Signature(name, op.sig.overload, args, op.sig.returns, text),
@@ -46,6 +47,7 @@ def _dual_operators(op: Op) -> list[Op]:
             op.line,
             "pointwise",
             op.source,
+            aten=["default"] if named else None,
             partial=i,
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad=None if op.grad is None else {},

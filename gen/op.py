@@ -79,6 +79,8 @@ class Op:
     # Names. `aten`: PyTorch's overloads that it stands for, the first of which is its own name in
     # torch.ops.aten; 'none' (here []): it is not PyTorch's.
     aten: list[str] | None = key(None)
+    # PyTorch's overloads of the in-place form, where they are not those of `aten`
+    aten_inplace: list[str] = key([])
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])
@@ -128,8 +130,8 @@ class Op:
     inplace_grad: str = key("")
     inplace_check: list[tuple[str, str]] = key([])
     # beside `grad`: the functor on dual numbers computes the gradient, the formula where it is
-    # differentiated further
-    dual: bool = key(False)
+    # differentiated further; or PyTorch's name of that gradient
+    dual: bool | str = key(False)
     # tensor arguments of whose conjugates a pointwise operator is a holomorphic function
     antiholomorphic: list[str] = key([])
     # forward-mode rule: a formula (several results: by result), 'linear', 'replay' or 'none'

@@ -83,8 +83,9 @@ def letters(sig: Signature) -> str:
 
 
 def is_leaf(op: Op) -> bool:
-    """A composite that makes its result by itself: factories."""
-    return not op.dispatched and op.body == "cpp" and op.is_factory
+    """A composite that makes its result by itself: factories, and what gives a value of elements."""
+    reads = op.sig.returns[0].type in ("bool", "Scalar") and bool(op.sig.tensors)
+    return not op.dispatched and op.body == "cpp" and (op.is_factory or reads)
 
 
 def batch(op: Op) -> str:
@@ -188,15 +189,18 @@ def _key(op: Op) -> tuple[bytes, bytes]:
 
 
 def list_file(ops: list[Op]) -> str:
-    """All records in the order of their names, and the overloads that they cover besides."""
+    """All records in the order of their names, and the overloads that they cover besides; of the
+    in-place form, all of them where it has names of its own."""
     records = sorted(ops, key=_key)
     for one, other in itertools.pairwise(records):
         if _key(one) == _key(other):
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
+    names = [(op, op.name, (op.aten or [])[1:]) for op in ops]
+    names += [(op, f"{op.name}_", op.aten_inplace) for op in ops]
     aliases = sorted(
-        (f"{namespace(op)}::{op.name}.{'' if name == 'default' else name}", op.ident)
-        for op in ops
-        for name in (op.aten or [])[1:]
+        (f"{namespace(op)}::{name}.{'' if overload == 'default' else overload}", op.ident)
+        for op, name, overloads in names
+        for overload in overloads
     )
     listed = (f"&record::{op.ident}" for op in records)
     also = (f'{{"{name}", &record::{ident}}}' for name, ident in aliases)

@@ -149,8 +149,9 @@ def _read(entry: dict, sig: Signature) -> dict[str, Any]:
             values["grad"] = {}
         case str() as formula:  # one that stands alone is the first argument's
             values["grad"] = {sig.args[0].name: formula}
-    if isinstance(aten := values.get("aten"), str):
-        values["aten"] = [] if aten == "none" else [aten]
+    for key in {"aten", "aten_inplace"} & values.keys():
+        if isinstance(aten := values[key], str):
+            values[key] = [] if aten == "none" else [aten]
     return values
 
 
@@ -176,6 +177,8 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield "'host' and 'kernels' are for cpp entries that are dispatched"
     if op.dual and op.body != "pointwise":
         yield "'dual' is for pointwise operators"
+    if op.aten_inplace and "inplace" not in op.variants:
+        yield "'aten_inplace' is for operators with an in-place form"
     first = [a.name for a in op.sig.args[:1]]
     if op.inplace_grad and not (op.writes_into and list(op.grad or {}) == first):
         yield "'inplace_grad' is for pointwise operators with a gradient in the first argument"

@@ -6,6 +6,15 @@
 namespace taeda {
 
 Tensor (*functional_value)(const Tensor& t) = nullptr;
+Scalar (*dispatched_item)(const Tensor& t) = nullptr;
+
+void fail_value_of_samples() {
+  fail(ErrorKind::kRuntime,
+       "vmap: It looks like you're calling .item() on a Tensor, or use its value in "
+       "data-dependent control flow. We don't support vmap over that: samples of one batch "
+       "cannot go different ways. Please try to rewrite what you're doing with other "
+       "operations (torch.where).");
+}
 
 Tensor host_copy(const Tensor& t) {
   if (t.impl()->keys.has(Key::kFunctionalize)) return host_copy(functional_value(t));

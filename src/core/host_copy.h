@@ -13,4 +13,10 @@ Tensor host_copy(const Tensor& t);
 // What a tensor that stands for another (Key::kFunctionalize) stands for now; set by its owner.
 extern Tensor (*functional_value)(const Tensor& t);
 
+// RuntimeError: a value is asked that each sample of vmap may have another of.
+[[noreturn]] void fail_value_of_samples();
+
+// item() of a tensor that Python code (Key::kPython) answers for, or watches; set by its owner.
+extern Scalar (*dispatched_item)(const Tensor& t);
+
 }  // namespace taeda

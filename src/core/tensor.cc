@@ -62,12 +62,11 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 Scalar Tensor::item_scalar() const {
   TD_CHECK(defined(), "item(): the tensor is undefined");
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
+  const KeySet keys = (impl_->keys | thread_modes.included) - thread_modes.excluded;
+  if (keys.has(Key::kPython) && !impl_->wrapped_number) [[unlikely]]
+    return dispatched_item(*this);
   TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
-  TD_CHECK(!impl_->keys.has(Key::kBatched),
-           "vmap: It looks like you're calling .item() on a Tensor, or use its value in "
-           "data-dependent control flow. We don't support vmap over that: samples of one batch "
-           "cannot go different ways. Please try to rewrite what you're doing with other "
-           "operations (torch.where).");
+  if (impl_->keys.has(Key::kBatched)) fail_value_of_samples();
   if (impl_->keys.has(Key::kFunctionalize)) return functional_value(*this).item_scalar();
   const void* data = impl_->data();
   alignas(16) char on_host[16];

@@ -221,11 +221,12 @@ Unboxed::Unboxed(const OperatorRecord& record, const Stack& stack) {
 Results::Results(const Schema& schema) : schema_(schema) {
   for (size_t i = 0; i < schema.results.size(); i++) {
     const SchemaType& type = schema.results[i].type;
-    pointers_[i] = type.is_tensors()                ? static_cast<void*>(&list_)
-                   : type.base == ValueType::kBool  ? static_cast<void*>(&boolean_)
-                   : type.base == ValueType::kInt   ? static_cast<void*>(&integer_)
-                   : type.base == ValueType::kFloat ? static_cast<void*>(&real_)
-                                                    : static_cast<void*>(&tensors_[i]);
+    pointers_[i] = type.is_tensors()                 ? static_cast<void*>(&list_)
+                   : type.base == ValueType::kBool   ? static_cast<void*>(&boolean_)
+                   : type.base == ValueType::kInt    ? static_cast<void*>(&integer_)
+                   : type.base == ValueType::kFloat  ? static_cast<void*>(&real_)
+                   : type.base == ValueType::kScalar ? static_cast<void*>(&number_)
+                                                     : static_cast<void*>(&tensors_[i]);
   }
 }
 
@@ -241,6 +242,8 @@ void Results::push(Stack& stack) {
       stack.emplace_back(integer_);
     else if (type.base == ValueType::kFloat)
       stack.emplace_back(real_);
+    else if (type.base == ValueType::kScalar)
+      stack.emplace_back(number_);
     else
       stack.emplace_back(std::move(tensors_[i]));
   }
@@ -260,6 +263,8 @@ void unbox_results(const Operator& op, Stack& stack, void* const* results) {
       *static_cast<int64_t*>(results[i]) = stack[i].integer();
     else if (type.base == ValueType::kFloat)
       *static_cast<double*>(results[i]) = stack[i].real();
+    else if (type.base == ValueType::kScalar)
+      *static_cast<Scalar*>(results[i]) = stack[i].scalar();
     else
       *static_cast<Tensor*>(results[i]) = stack[i].tensor();
   }

@@ -43,6 +43,7 @@ class Results {
   bool boolean_ = false;
   int64_t integer_ = 0;
   double real_ = 0;
+  Scalar number_;
   void* pointers_[kMost];
 };
 

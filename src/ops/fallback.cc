@@ -119,11 +119,11 @@ void Call::check_devices(const Info& info, Span<const Tensor* const> tensors,
     if (!(cpu_allowed && t.device().is_cpu()))
       contract::fail_device(info.op, name_of(info, i), device_, t.device());
   };
-  for (size_t i = 0; i < tensors.size(); i++) {
-    const bool number =
-        info.devices == Devices::kPointwise && tensors[i]->defined() && tensors[i]->dim() == 0;
-    check(*tensors[i], i, number);
-  }
+  const size_t first_number = info.devices == Devices::kPointwise ? 0
+                              : info.devices == Devices::kIndexed ? 1
+                                                                  : tensors.size();
+  for (size_t i = 0; i < tensors.size(); i++)
+    check(*tensors[i], i, i >= first_number && tensors[i]->defined() && tensors[i]->dim() == 0);
   for (size_t i = 0; i < lists.size(); i++)
     for (const Tensor& t : lists[i])
       check(t, tensors.size() + i, info.devices == Devices::kIndexed);

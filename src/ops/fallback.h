@@ -21,7 +21,7 @@
 namespace taeda::fallback {
 
 // Which devices an operator's tensors may lie on: one; one besides 0-d CPU tensors; one besides
-// lists of indices on the CPU; any.
+// lists of indices on the CPU and 0-d values there; any.
 enum class Devices : uint8_t { kSame, kPointwise, kIndexed, kAny };
 
 struct Info {

@@ -13,11 +13,35 @@ namespace {
 using Form = Operator::Form;
 using Flags = OperatorRecord::Flags;
 
+// The aliases of a name: its overloads, each as kOperatorAliases has them.
+Span<const OperatorAlias> aliases_of(std::string_view name) {
+  const std::string first = std::string(name) + ".";
+  const auto* const end = kOperatorAliases + kNumOperatorAliases;
+  const auto* const begin =
+      std::lower_bound(kOperatorAliases, end, first,
+                       [](const OperatorAlias& a, const std::string& n) { return a.name < n; });
+  const auto* last = begin;
+  while (last != end && std::string_view(last->name).starts_with(first)) last++;
+  return {begin, static_cast<size_t>(last - begin)};
+}
+// The overloads of an in-place form where they are not those of the operator.
+Span<const OperatorAlias> inplace_aliases(std::string_view name) {
+  const auto found = aliases_of(name);
+  return found.empty() || found[0].record->name() == name ? Span<const OperatorAlias>() : found;
+}
+std::string_view overload_of(const OperatorAlias& alias) {
+  const std::string_view name = alias.name;
+  return name.substr(name.rfind('.') + 1);
+}
+
 // The schema of a form, from that of the entry.
 Schema schema_of(const OperatorRecord& record, Form form) {
   Schema schema = parse_schema(record.text);
   if (form == Form::kInplace) {
     schema.name += "_";
+    // Of several overloads that with the widest type, Tensor, stands last.
+    for (const OperatorAlias& alias : inplace_aliases(schema.name))
+      schema.overload = overload_of(alias);
     schema.arguments[0].alias = {"a", true, false};
     schema.results[0].alias = {"a", true, false};
     schema.results[0].name.clear();
@@ -422,6 +446,11 @@ const OperatorRecord* find_record(std::string_view name, std::string_view overlo
 bool is_out(std::string_view overload) { return overload == "out" || overload.ends_with("_out"); }
 
 const Operator* find_form(std::string_view name, std::string_view overload) {
+  if (const auto inplace = inplace_aliases(name); !inplace.empty()) {
+    for (const OperatorAlias& alias : inplace)
+      if (overload_of(alias) == overload) return &alias.record->form(Form::kInplace);
+    return nullptr;
+  }
   if (const OperatorRecord* record = find_record(name, overload))
     return &record->form(Form::kPlain);
   if (name.ends_with("_")) {
@@ -470,16 +499,14 @@ std::vector<std::string> overload_names(std::string_view name) {
   for (const Operator* op : find_overloads(name)) names.push_back(op->schema().overload);
   const bool inplace = name.ends_with("_");
   const std::string_view plain = inplace ? name.substr(0, name.size() - 1) : name;
-  for (const std::string_view one : {name, plain}) {
-    const std::string prefix = std::string(one) + ".";
-    for (size_t i = 0; i < kNumOperatorAliases; i++) {
-      const std::string_view alias = kOperatorAliases[i].name;
-      if (!alias.starts_with(prefix)) continue;
-      if (one == name || kOperatorAliases[i].record->has(Flags::kHasInplace))
-        names.emplace_back(alias.substr(prefix.size()));
-    }
-    if (!inplace) break;
-  }
+  const auto add = [&](const OperatorAlias& alias) {
+    const std::string overload(overload_of(alias));
+    if (std::find(names.begin(), names.end(), overload) == names.end()) names.push_back(overload);
+  };
+  for (const OperatorAlias& alias : aliases_of(name)) add(alias);
+  if (!inplace || !inplace_aliases(name).empty()) return names;
+  for (const OperatorAlias& alias : aliases_of(plain))
+    if (alias.record->has(Flags::kHasInplace)) add(alias);
   return names;
 }
 

@@ -1,6 +1,7 @@
 // PyTorch's schema language: reading and writing it, and the values of its defaults.
 #include <cctype>
 #include <charconv>
+#include <cstdio>
 
 #include "taeda/operator.h"
 
@@ -245,6 +246,19 @@ class Parser {
   size_t at_ = 0;
 };
 
+// A float as PyTorch's schemas show it: 17 digits, `2.` for a whole number.
+std::string float_text(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof(digits), "%.17g", value);
+  const std::string text = digits;
+  return text.find_first_of(".en") == std::string::npos ? text + "." : text;
+}
+
+std::string default_text_of(const SchemaArgument& argument) {
+  return argument.default_value.holds<double>() ? float_text(argument.default_value.real())
+                                                : argument.default_text;
+}
+
 // `Tensor(a!)?[]`: the letters stand behind the base type.
 std::string text_of(const SchemaType& type, const SchemaAlias& alias) {
   std::string text = type.text();
@@ -289,7 +303,7 @@ std::string Schema::text() const {
     if (&argument != &arguments.front()) text += ", ";
     if (argument.keyword_only && !std::exchange(keyword_only, true)) text += "*, ";
     text += text_of(argument.type, argument.alias) + " " + argument.name;
-    if (argument.has_default) text += "=" + argument.default_text;
+    if (argument.has_default) text += "=" + default_text_of(argument);
   }
   text += ") -> ";
   const bool brackets = results.size() != 1;

@@ -4,8 +4,10 @@
 
 #include "base/interrupt.h"
 #include "base/sliced.h"
+#include "core/host_copy.h"
 #include "core/layout.h"
 #include "kernels/cpu/pointwise/interleave.h"
+#include "op/_local_scalar_dense.h"
 #include "op/all.h"
 #include "op/atleast_1d.h"
 #include "op/atleast_2d.h"
@@ -426,6 +428,16 @@ Tensor sum_to_size(const Tensor& self, IntSpan size) {
                    : op::sum(self, OptInts(IntSpan(dims)), true, std::nullopt);
   return lead > 0 ? op::view(out, size) : out;
 }
+
+Scalar _local_scalar_dense(const Tensor& self) {
+  const ExcludeKeys elements((KeySet(Key::kPython)));
+  return self.item_scalar();
+}
+
+namespace {
+// One store while the library is loaded: core, a layer below, cannot name this function.
+const bool known_to_core = (dispatched_item = op::_local_scalar_dense, true);
+}  // namespace
 
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;

@@ -156,7 +156,8 @@ def test_modes_see_registered_operators(namespace):
     library.impl("f", lambda x: x + 1, "CPU")
     x = taeda.ones(1)
     with Log():
-        assert ops(namespace).f(x).item() == 2
+        y = ops(namespace).f(x)
+    assert y.item() == 2
     # What a kernel in Python calls goes to the next mode, as under PyTorch.
     assert seen == [f"{namespace}.f.default"]
 
@@ -202,7 +203,7 @@ def test_a_function_becomes_an_operator(namespace):
         return pic[box[0] : box[1]] * scale
 
     assert str(crop._opoverload._schema) == (
-        f"{namespace}::crop(Tensor pic, int[] box, float scale=1.0) -> Tensor"
+        f"{namespace}::crop(Tensor pic, int[] box, float scale=1.) -> Tensor"
     )
     assert crop(taeda.arange(5.0), [1, 3]).tolist() == [1.0, 2.0]
     assert ops(namespace).crop(taeda.arange(5.0), [1, 3], 2.0).tolist() == [2.0, 4.0]
@@ -263,6 +264,27 @@ def test_an_operator_that_writes(namespace):
     assert x.item() == pytest.approx(0.4794255)
     assert x._version > version
     assert sin_._opoverload._schema.is_mutable
+
+
+def test_what_an_operator_writes_keeps_its_history(namespace):
+    """As in PyTorch: the version counter alone says that it was written."""
+
+    @custom_op(f"{namespace}::twice_", mutates_args={"x"})
+    def twice_(x: Tensor) -> None:
+        x.mul_(2)
+
+    leaf = taeda.ones(2, requires_grad=True)
+    assert twice_(leaf) is None and leaf.is_leaf and leaf.tolist() == [2.0, 2.0]
+    y = leaf * 3
+    twice_(y)
+    y.sum().backward()
+    assert leaf.grad.tolist() == [3.0, 3.0] and y.tolist() == [12.0, 12.0]
+    z = leaf.exp()
+    twice_(z)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    twice_(leaf[:1])
+    assert leaf.tolist() == [4.0, 2.0]
 
 
 def test_results_may_not_be_arguments(namespace):

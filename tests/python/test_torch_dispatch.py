@@ -293,6 +293,58 @@ def test_gradients_of_a_wrapper():
     assert x.grad.inner.tolist() == [2.0, 4.0]
 
 
+def test_values_of_a_wrapper():
+    one, two = (Wrapper(taeda.tensor([value])) for value in (1.0, 2.0))
+    assert (one.item(), float(two), int(two), bool(one - 1)) == (1.0, 2.0, 2, False)
+    assert Wrapper.calls == ["aten._local_scalar_dense.default"] * 3 + [
+        "aten.sub.Tensor", "aten._local_scalar_dense.default",
+    ]  # fmt: skip
+    Wrapper.calls.clear()
+    assert taeda.equal(one, Wrapper(taeda.tensor([1.0]))) and not one.equal(two)
+    assert Wrapper.calls == ["aten.equal.default"] * 2
+    assert taeda.allclose(one, one) and [5, 6, 7][Wrapper(taeda.tensor(1))] == 6
+
+
+def test_a_mode_sees_values_of_tensors():
+    x = taeda.tensor([1.0])
+    with Log() as log:
+        assert x.item() == 1.0 and x and taeda.equal(x, x)
+    value = "aten._local_scalar_dense.default"
+    assert log.names == [value, value, "aten.equal.default"]
+
+    class Seven(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return 7 if func is aten._local_scalar_dense.default else func(*args, **(kwargs or {}))
+
+    with Seven():
+        assert x.item() == 7 and float(x) == 7.0 and bool(x * 0)
+    assert aten._local_scalar_dense(x) == 1.0
+    with pytest.raises(RuntimeError, match="data-dependent"):
+        taeda.vmap(lambda x: taeda.equal(x, x))(taeda.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        (taeda.sigmoid, "sigmoid_backward"),
+        (taeda.tanh, "tanh_backward"),
+        (taeda.nn.functional.gelu, "gelu_backward"),
+        (taeda.nn.functional.silu, "silu_backward"),
+        (lambda x: x[0], "select_backward"),
+    ],
+)
+def test_gradients_bear_pytorchs_names_where_the_arguments_are_the_same(run, name):
+    torch = pytest.importorskip("torch")
+    x = taeda.randn(2, 3, requires_grad=True)
+    with Log() as log:
+        run(x).sum().backward()
+    (call,) = [c for c in log.calls if c[0] is getattr(aten, name).default]
+    theirs = getattr(torch.ops.aten, name).default
+    args = [torch.tensor(a.tolist()) if isinstance(a, taeda.Tensor) else a for a in call[2]]
+    for ours, expected in zip(getattr(aten, name)(*call[2]).view(-1), theirs(*args).view(-1)):
+        assert ours.item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-6)
+
+
 def test_a_wrapper_has_no_memory():
     x = Wrapper(taeda.tensor([1.0, 2.0]))
     with pytest.raises(RuntimeError, match="doesn't have storage"):

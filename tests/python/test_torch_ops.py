@@ -257,6 +257,34 @@ def test_the_most_used_operators_have_pytorchs_overloads():
     assert {name: left for name, left in missing.items() if left} == LEFT_OUT
 
 
+INPLACE = [
+    "pow_", "floor_divide_", "remainder_", "xlogy_", "ldexp_", "transpose_", "bitwise_and_",
+    "bitwise_left_shift_", "add_", "div_", "eq_",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_overloads_of_forms_in_place_are_pytorchs(name):
+    torch = pytest.importorskip("torch")
+    packet = getattr(OPS, name)
+    assert set(packet.overloads()) <= set(getattr(torch.ops.aten, name).overloads())
+    for overload in packet.overloads():
+        assert getattr(packet, overload)._schema.name == f"aten::{name}"
+
+
+def test_an_overload_in_place_writes():
+    x = taeda.tensor([2.0, 3.0])
+    assert OPS.pow_.Scalar(x, 2) is x and OPS.pow_.Tensor(x, x * 0 + 1).tolist() == [4.0, 9.0]
+    assert not hasattr(OPS.pow_, "Tensor_Tensor") and OPS.pow.Tensor_Tensor(x, x * 0).sum() == 2
+
+
+def test_floats_are_written_as_pytorch_writes_them():
+    torch = pytest.importorskip("torch")
+    for name, overload in [("cdist", ""), ("allclose", ""), ("normal_", ""), ("leaky_relu", "")]:
+        ours, theirs = (str(c._get_schema(f"aten::{name}", overload)) for c in (_C, torch._C))
+        assert re.findall(r"=[-\d.e]+", ours) == re.findall(r"=[-\d.e]+", theirs)
+
+
 def test_overloads_that_one_entry_covers_are_listed():
     assert {"Tensor", "Scalar"} <= set(OPS.add.overloads())
     assert {"Tensor", "Scalar"} <= set(OPS.add_.overloads())

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/host_copy.h"
 #include "op/empty.h"
 #include "op/movedim.h"
 #include "op/reshape.h"
@@ -396,6 +397,9 @@ void by_definition(Call& call) {
 }
 
 void refuse(Call& call) {
+  if (!call.op.schema().results.empty() &&
+      call.op.schema().results[0].type.base != ValueType::kTensor)
+    fail_value_of_samples();
   fail(ErrorKind::kRuntime,
        "vmap: we do not support batching operators whose result's shape depends on values, or that "
        "change the shape of what they are given. Attempted to vmap over {}. Please voice your "

@@ -155,6 +155,15 @@ def test_what_raises_leaves_its_arguments_as_on_the_cpu(name):
     assert left("cuda") == left("cpu")
 
 
+def test_numbers_on_the_cpu_are_put_among_a_devices_elements():
+    for x in (taeda.zeros(3), on_cuda([0.0, 0.0, 0.0])):
+        indices = (taeda.tensor([0, 2], device=x.device),)
+        x.index_put_(indices, taeda.tensor(2.0)).index_put_(indices, taeda.tensor(1.0), True)
+        assert x.tolist() == [3.0, 0.0, 3.0]
+    with pytest.raises(RuntimeError, match="same device"):
+        x.index_put_(indices, taeda.tensor([2.0, 1.0]))
+
+
 def test_gradients_cross_devices():
     x = taeda.tensor([1.0, 2.0], requires_grad=True)
     y = x.to("cuda")

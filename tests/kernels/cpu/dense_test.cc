@@ -39,8 +39,8 @@ const DenseTable& dense_expm1();
 const DenseTable& dense_floor_divide();
 const DenseTable& dense_fmax();
 const DenseTable& dense_fmod();
-const DenseTable& dense_gelu_grad0_none();
-const DenseTable& dense_gelu_grad0_tanh();
+const DenseTable& dense_gelu_backward_none();
+const DenseTable& dense_gelu_backward_tanh();
 const DenseTable& dense_gelu_none();
 const DenseTable& dense_gelu_tanh();
 const DenseTable& dense_hypot();
@@ -56,7 +56,7 @@ const DenseTable& dense_pow();
 const DenseTable& dense_remainder();
 const DenseTable& dense_round();
 const DenseTable& dense_rsqrt();
-const DenseTable& dense_silu_grad0();
+const DenseTable& dense_silu_backward();
 const DenseTable& dense_sin();
 const DenseTable& dense_sinh();
 const DenseTable& dense_softplus_grad0();
@@ -317,9 +317,9 @@ Real gelu_tanh(Real x) {
 TEST_P(Dense, GeluAndItsGradient) {
   const std::vector<float> x = samples<float>(-8, 8), ones(x.size(), 1);
   const auto y = run<float>(dense_gelu_none, {x}),
-             gx = run<float>(dense_gelu_grad0_none, {ones, x});
+             gx = run<float>(dense_gelu_backward_none, {ones, x});
   const auto yt = run<float>(dense_gelu_tanh, {x}),
-             gt = run<float>(dense_gelu_grad0_tanh, {ones, x});
+             gt = run<float>(dense_gelu_backward_tanh, {ones, x});
   for (size_t i = 0; i < x.size(); i++) {
     const Real v = x[i], density = std::exp(-v * v / 2) / std::sqrt(2 * std::numbers::pi_v<Real>);
     ASSERT_NEAR(y[i], v * normal_cdf(v), 1e-6);
@@ -333,13 +333,13 @@ TEST_P(Dense, GeluAndItsGradient) {
 TEST_P(Dense, DualNumbers) {
   const auto silu = [](Real x) { return x / (1 + std::exp(-x)); };
   const std::vector<double> x = samples<double>(-30, 30), ones(x.size(), 1);
-  const auto first = run<double>(dense_silu_grad0, {ones, x});
+  const auto first = run<double>(dense_silu_backward, {ones, x});
   for (size_t i = 0; i < x.size(); i++) {
     const Real v = x[i], h = 1e-4L;
     ASSERT_NEAR(first[i], (silu(v + h) - silu(v - h)) / (2 * h), 1e-8);
   }
   // Far out, where e^-x overflows, the derivative is 0 and not NaN.
-  EXPECT_EQ(run<float>(dense_silu_grad0, {{1.0f}, {-200.0f}})[0], 0.0f);
+  EXPECT_EQ(run<float>(dense_silu_backward, {{1.0f}, {-200.0f}})[0], 0.0f);
   const Scalar softplus[] = {Scalar(2), Scalar(20)};  // beta, threshold
   EXPECT_NEAR(run<double>(dense_softplus_grad0, {{3.0}, {0.25}}, softplus)[0],
               3 / (1 + std::exp(-0.5)), 1e-12);
