@@ -392,3 +392,22 @@ def checkpoint_sequential(
             run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
         )
     return run(end + 1, len(modules) - 1)(input)
+
+
+_SELECTIVE = (
+    "CheckpointPolicy",
+    "GraphExecGroup",
+    "SAC_IGNORED_OPS",
+    "SelectiveCheckpointContext",
+    "_CachedTorchDispatchMode",
+    "_CachingTorchDispatchMode",
+    "create_selective_checkpoint_contexts",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SELECTIVE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from taeda.utils import _selective_checkpoint
+
+    return getattr(_selective_checkpoint, name)

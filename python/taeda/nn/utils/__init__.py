@@ -56,6 +56,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "fusion": ("fusion", None),
     "parametrizations": ("parametrizations", None),
     "parametrize": ("parametrize", None),
+    "prune": ("prune", None),
     "stateless": ("stateless", None),
 }
 
