@@ -15,6 +15,7 @@
 #include "kernel/random_binomial.h"
 #include "kernel/random_cauchy.h"
 #include "kernel/random_exponential.h"
+#include "kernel/random_gamma.h"
 #include "kernel/random_geometric.h"
 #include "kernel/random_integers.h"
 #include "kernel/random_log_normal.h"
@@ -28,6 +29,7 @@
 #include "op/add.h"
 #include "op/bernoulli.h"
 #include "op/bernoulli_.h"
+#include "op/clamp.h"
 #include "op/clone.h"
 #include "op/contiguous.h"
 #include "op/detach.h"
@@ -40,6 +42,7 @@
 #include "op/randint_like.h"
 #include "op/random_.h"
 #include "op/real.h"
+#include "op/sum.h"
 #include "op/uniform_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
@@ -430,6 +433,25 @@ Tensor binomial(const Tensor& count, const Tensor& prob, Generator* generator) {
   kernels::random_binomial(view_of(out), view_of(dense(count)), view_of(dense(prob)),
                            generator_or_default(generator, out.device()));
   return out;
+}
+
+Tensor _standard_gamma(const Tensor& self, Generator* generator) {
+  Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device());
+  kernels::random_gamma(view_of(out), view_of(op::contiguous(self, MemoryFormat::kContiguous)),
+                        generator_or_default(generator, out.device()));
+  return out;
+}
+
+// Gamma numbers divided by their sum, in double so that none of small shape underflows.
+Tensor _sample_dirichlet(const Tensor& self, Generator* generator) {
+  const DType dtype = self.dtype();
+  const Tensor gamma = impl::_standard_gamma(impl::_cast(self, DType::kFloat64, {}), generator);
+  const Tensor shares = op::div(gamma, op::sum(gamma, DimVector{-1}, true, std::nullopt));
+  const bool is_float = dtype == DType::kFloat32;
+  const double least =
+      is_float ? double{std::numeric_limits<float>::min()} : std::numeric_limits<double>::min();
+  const double most = 1 - (is_float ? 0x1p-24 : 0x1p-53);
+  return op::clamp(impl::_cast(shares, dtype, {}), Scalar(least), Scalar(most));
 }
 
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* generator) {

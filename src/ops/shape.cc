@@ -448,7 +448,9 @@ bool equal(const Tensor& self, const Tensor& other) {
 TensorList broadcast_tensors(TensorSpan tensors) {
   DimVector sizes;
   for (const Tensor& t : tensors) sizes = broadcast_shapes(sizes, t.sizes());
-  return mapped(tensors, [&](const Tensor& t) { return op::expand(t, sizes, false); });
+  return mapped(tensors, [&](const Tensor& t) {
+    return t.sizes() == sizes ? t : op::expand(t, sizes, false);
+  });
 }
 
 TensorList meshgrid(TensorSpan tensors, std::optional<std::string_view> indexing) {

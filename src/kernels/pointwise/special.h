@@ -55,3 +55,19 @@ struct Zeta {
     return zeta(s, q);
   }
 };
+
+// P(a, x), the regularized lower incomplete gamma function
+struct Igamma {
+  template <class V>
+  TD_FN V operator()(V a, V x) const {
+    return igamma(a, x);
+  }
+};
+
+// Q(a, x) = 1 - P(a, x)
+struct Igammac {
+  template <class V>
+  TD_FN V operator()(V a, V x) const {
+    return igammac(a, x);
+  }
+};

@@ -36,6 +36,10 @@ void multinomial(const View& out, const View& p, bool replacement, Generator& ge
 void random_poisson(const View& out, const View& rate, Generator& generator);
 void random_binomial(const View& out, const View& count, const View& prob, Generator& generator);
 
+// Gamma numbers of rate 1, at least the smallest normal number. Both views row-major, float or
+// double.
+void random_gamma(const View& out, const View& shape, Generator& generator);
+
 // out = x * mask / (1 - p), mask = 1 with probability 1 - p. All three dense with the same strides;
 // mask is bool.
 void dropout(const View& out, const View& mask, const View& x, double p, Generator& generator);

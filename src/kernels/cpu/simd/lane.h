@@ -266,6 +266,14 @@ template <class T>
 TD_FN Lane<T> zeta(Lane<T> s, Lane<T> q) {
   return Lane<T>(special::zeta(s.raw, q.raw));
 }
+template <class T>
+TD_FN Lane<T> igamma(Lane<T> a, Lane<T> x) {
+  return Lane<T>(special::igamma(a.raw, x.raw));
+}
+template <class T>
+TD_FN Lane<T> igammac(Lane<T> a, Lane<T> x) {
+  return Lane<T>(special::igammac(a.raw, x.raw));
+}
 
 template <class T>
 TD_FN Lane<T> atan2(Lane<T> y, Lane<T> x) {

@@ -596,6 +596,14 @@ template <class T>
 TD_FN Vec<T> zeta(Vec<T> s, Vec<T> q) {
   return map_lanes([](T a, T b) { return special::zeta(a, b); }, s, q);
 }
+template <class T>
+TD_FN Vec<T> igamma(Vec<T> a, Vec<T> x) {
+  return map_lanes([](T p, T q) { return special::igamma(p, q); }, a, x);
+}
+template <class T>
+TD_FN Vec<T> igammac(Vec<T> a, Vec<T> x) {
+  return map_lanes([](T p, T q) { return special::igammac(p, q); }, a, x);
+}
 
 template <class T>
 TD_FN Vec<T> sgn(Vec<T> x) {

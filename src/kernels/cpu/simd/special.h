@@ -14,6 +14,13 @@ namespace taeda::cpu::special {
 // q = 0, -1, ..., NaN for s < 1 and for q < 0 with a broken s, as torch.special.zeta.
 [[gnu::const]] double zeta(double s, double q);
 [[gnu::const]] float zeta(float s, float q);
+// The regularized incomplete gamma functions of shape a: P(a, x) = int_0^x t^(a-1) e^-t dt /
+// Gamma(a) and Q = 1 - P. NaN for negative arguments; as torch.igamma and torch.igammac at 0 and
+// infinity.
+[[gnu::const]] double igamma(double a, double x);
+[[gnu::const]] float igamma(float a, float x);
+[[gnu::const]] double igammac(double a, double x);
+[[gnu::const]] float igammac(float a, float x);
 // The y with erf(y) = x; +-inf at +-1, NaN outside.
 [[gnu::const]] double erfinv(double x);
 [[gnu::const]] float erfinv(float x);
