@@ -55,9 +55,9 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cpu cuda distributed env fft func hub jit library "
-    "linalg mps multiprocessing nn optim overrides profiler random return_types serialization "
-    "special storage testing types utils version xpu".split()
+    "accelerator amp autograd backends compiler cpu cuda distributed distributions env fft func "
+    "hub jit library linalg mps multiprocessing nn optim overrides profiler quasirandom random "
+    "return_types serialization special storage testing types utils version xpu".split()
 )
 
 # name -> the module that defines it, loaded on first use.

@@ -20,6 +20,12 @@ MODULES = [
     "taeda.utils.data",
     "taeda.autograd",
     "taeda.linalg",
+    "taeda.distributions",
+    "taeda.distributions.utils",
+    "taeda.distributions.relaxed_bernoulli",
+    "taeda.distributions.relaxed_categorical",
+    "taeda.quasirandom",
+    "taeda.nn.utils.parametrizations",
 ]
 
 
