@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import taeda
 from taeda import Tensor
 from taeda.nn import functional as F
@@ -16,8 +14,168 @@ from .weight_norm import norm_except_dim
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
-def orthogonal(module: Module, *args: Any, **kwargs: Any) -> Module:
-    raise NotImplementedError("parametrizations.orthogonal is not there yet")
+def _make_orthogonal(A: Tensor) -> Tensor:
+    """The Q of A = QR whose R has a positive diagonal."""
+    Q, R = taeda.linalg.qr(A)
+    return Q * R.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+def _householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of H_1 .. H_k, ``H_i = I - tau_i v_i v_i^T``.
+
+    v_i is column i of A below the diagonal, with a 1 on it.
+    """
+    n, k = A.shape[-2:]
+    identity = taeda.eye(n, k, dtype=A.dtype, device=A.device)
+    V = A.tril(-1) + identity
+    Q = identity.expand(A.shape)
+    for i in reversed(range(k)):
+        v = V[..., i : i + 1]
+        Q = Q - tau[..., i, None, None] * (v @ (v.mT @ Q))
+    return Q
+
+
+def _householder_vectors(Q: Tensor) -> tuple[Tensor, Tensor]:
+    """What _householder_product takes for a Q with orthonormal columns, LAPACK's geqrf.
+
+    The diagonal is that of R, up to its sign.
+    """
+    A, taus = Q.clone(), []
+    for i in range(Q.shape[-1]):
+        x = A[..., i:, i].clone()
+        alpha, below = x[..., 0], x[..., 1:].norm(dim=-1)
+        beta = taeda.where(alpha >= 0, -1.0, 1.0) * taeda.hypot(alpha, below)
+        moves = below != 0  # else there is nothing to reflect
+        beta = taeda.where(moves, beta, alpha)
+        taus.append(taeda.where(moves, (beta - alpha) / beta, 0.0))
+        v = x / taeda.where(moves, alpha - beta, 1.0).unsqueeze(-1)
+        v[..., 0] = 1
+        rest = A[..., i:, i + 1 :]
+        projected = v.unsqueeze(-2) @ rest
+        A[..., i:, i + 1 :] = rest - taus[-1][..., None, None] * v.unsqueeze(-1) * projected
+        A[..., i + 1 :, i] = v[..., 1:]
+        A[..., i, i] = beta
+    return A, taeda.stack(taus, -1)
+
+
+class _Orthogonal(Module):
+    """Any matrix X to one with orthonormal columns, or rows where it is wide.
+
+    "matrix_exp" and "cayley" map the skew-symmetric matrix of X's lower triangle, "householder"
+    takes X's columns as reflections. With a base B the result is B Q, so that training starts
+    from any orthogonal matrix (Lezcano-Casado 2019).
+    """
+
+    base: Tensor
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool) -> None:
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape = weight.shape
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Tensor) -> Tensor:
+        is_wide = X.size(-2) < X.size(-1)
+        X = X.mT if is_wide else X
+        Q = self._reflected(X) if self.orthogonal_map == "householder" else self._rotated(X)
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if is_wide else Q
+
+    def _rotated(self, X: Tensor) -> Tensor:
+        n, k = X.shape[-2:]
+        X = X.tril()
+        if n != k:
+            X = taeda.cat([X, X.new_zeros(n, n - k).expand((*X.shape[:-2], -1, -1))], dim=-1)
+        A = X - X.mH
+        if self.orthogonal_map == "matrix_exp":
+            Q = taeda.matrix_exp(A)
+        else:
+            identity = taeda.eye(n, dtype=A.dtype, device=A.device)
+            left, right = (taeda.add(identity, A, alpha=a) for a in (-0.5, 0.5))
+            Q = taeda.linalg.solve(left, right)
+        return Q[..., :k]
+
+    def _reflected(self, X: Tensor) -> Tensor:
+        A = X.tril(-1)
+        Q = _householder_product(A, 2.0 / (1.0 + (A * A).sum(dim=-2)))
+        return Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+
+    @taeda.no_grad()
+    def right_inverse(self, Q: Tensor) -> Tensor:
+        if Q.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
+                f"shape {Q.shape}."
+            )
+        is_wide = Q.size(-2) < Q.size(-1)
+        X = Q.mT if is_wide else Q
+        if hasattr(self, "base"):
+            self.base = self._completed(X)
+            minus_identity = taeda.zeros_like(Q)
+            minus_identity.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+            return minus_identity
+        if self.orthogonal_map != "householder":
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley "
+                "parametrizations when use_trivialization=False."
+            )
+        A, tau = _householder_vectors(X)
+        diagonal = A.diagonal(dim1=-2, dim2=-1)
+        diagonal.copy_(taeda.where(tau == 0.0, -diagonal.sign(), diagonal.sign()))
+        return A.mT if is_wide else A
+
+    @staticmethod
+    def _completed(Q: Tensor) -> Tensor:
+        """A square orthogonal matrix that begins with the columns of Q, made orthonormal."""
+        n, k = Q.shape[-2:]
+        if n != k:
+            more = taeda.randn((*Q.shape[:-2], n, n - k), dtype=Q.dtype, device=Q.device)
+            return _make_orthogonal(taeda.cat([Q, more], dim=-1))
+        identity = taeda.eye(k, dtype=Q.dtype, device=Q.device)
+        eps = 10.0 * n * taeda.finfo(Q.dtype).eps
+        is_orthogonal = taeda.allclose(Q.mH @ Q, identity, atol=eps)
+        return Q.clone() if is_orthogonal else _make_orthogonal(Q)
+
+
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """Keeps a parameter's matrix (or batch of them) orthogonal, or its columns orthonormal.
+
+    `orthogonal_map` is "matrix_exp" (the default for square and complex matrices), "cayley" or
+    "householder"; `use_trivialization` multiplies by an orthogonal matrix, so that the
+    parameter may be assigned any value.
+
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 3))
+    >>> torch.dist(layer.weight.T @ layer.weight, torch.eye(2)) < 1e-5
+    tensor(True)
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
+        )
+    if orthogonal_map is None:
+        is_square = weight.size(-2) == weight.size(-1)
+        orthogonal_map = "matrix_exp" if is_square or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(
+            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+            f"Got: {orthogonal_map}"
+        )
+    mapping = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    parametrize.register_parametrization(module, name, mapping, unsafe=True)
+    return module
 
 
 class _WeightNorm(Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import taeda
@@ -61,7 +61,9 @@ class ParametrizationList(ModuleList):
             new: Any = original
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
-                    new = module.right_inverse(new)
+                    # One that cannot be inverted takes the tensor as it is.
+                    with suppress(NotImplementedError):
+                        new = module.right_inverse(new)
         if not isinstance(new, Tensor) and not isinstance(new, (list, tuple)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "

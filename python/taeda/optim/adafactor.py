@@ -1,0 +1,92 @@
+"""Adafactor: second moments of matrices by row and column. https://arxiv.org/abs/1804.04235"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .optimizer import ElementwiseOptimizer, ParamsT
+
+__all__ = ["Adafactor"]
+
+
+class Adafactor(ElementwiseOptimizer):
+    """RMSprop with a mean square of rank one, ``R C / mean(R)``, and steps that are clipped.
+
+    The step is ``max(eps[1], rms(p)) * min(lr, 1 / sqrt(t))``, divided by how far the update's root
+    mean square exceeds d; the averages decay by ``1 - t^beta2_decay``.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 <= lr:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not 0.0 >= beta2_decay:
+            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None and not 0.0 <= eps[0]:
+            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
+        if not 0.0 <= eps[1]:
+            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
+        if not 1.0 <= d:
+            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        options = {
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
+        super().__init__(params, options)
+
+    def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        return super()._state_of(p, group)
+
+    def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
+        grad: Any = p.grad
+        if grad.dim() > 1:
+            state["row_var"] = grad.new_zeros((*grad.shape[:-1], 1))
+            state["col_var"] = grad.new_zeros((*grad.shape[:-2], 1, grad.shape[-1]))
+        else:
+            state["variance"] = taeda.zeros_like(grad, memory_format=taeda.preserve_format)
+
+    def _update(
+        self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:
+        step, lr, (eps1, eps2) = state["step"].item(), group["lr"], group["eps"]
+        eps1 = taeda.finfo(p.dtype).eps if eps1 is None else eps1
+        weight = step ** group["beta2_decay"]
+        rms = p.norm(2).item() / p.numel() ** 0.5
+        alpha = max(eps2, rms) * min(lr, 1 / step**0.5)
+        if group["weight_decay"] != 0:
+            p.mul_(1 - lr * group["weight_decay"])
+        if grad.dim() > 1:
+            rows, columns = state["row_var"], state["col_var"]
+            for average, dim in ((rows, -1), (columns, -2)):
+                norms = taeda.norm(grad, dim=dim, keepdim=True)
+                average.lerp_(norms.square_().div_(grad.size(dim)), weight)
+            variance = (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=eps1))
+        else:
+            variance = state["variance"].lerp_(grad * grad, weight).clone()
+        update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+        excess = update.norm(2).item() / (update.numel() ** 0.5 * group["d"])
+        p.add_(update, alpha=-alpha / max(1.0, excess))
