@@ -106,7 +106,6 @@ MODULES = {
         "_ExcludeDispatchKeyGuard _AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
         "_jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
     ),
-    "torch.quasirandom": ("taeda has no Sobol sequences; use scipy.stats.qmc.Sobol", "SobolEngine"),
     "torch.monitor": (
         "taeda keeps no counters; use torch.profiler",
         "Aggregation{VALUE,MEAN,COUNT,SUM,MAX,MIN} Event EventHandlerHandle Stat "
