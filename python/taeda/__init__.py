@@ -55,22 +55,25 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cpu cuda distributed distributions env fft func "
-    "hub jit library linalg mps multiprocessing nn optim overrides profiler quasirandom random "
-    "return_types serialization special storage testing types utils version xpu".split()
+    "accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
+    "functional futures hub jit library linalg mps mtia multiprocessing nn optim overrides "
+    "profiler quasirandom random return_types serialization special storage testing "
+    "torch_version types utils version xpu".split()
 )
+
+# What is in this module and not in torch.
+_NOT_TORCHS = frozenset("annotations env safetensors".split())
 
 # name -> the module that defines it, loaded on first use.
 _LAZY = {
     name: module
     for module, names in {
-        "taeda._tensor_str": "set_printoptions get_printoptions printoptions",
+        "taeda._tensor_str": "set_printoptions",
         "taeda._dtypes": "finfo iinfo",
         "taeda.autograd": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode "
         "is_inference_mode_enabled",
         "taeda.serialization": "save load",
         "taeda.serialization._archive": "PyTorchFileReader PyTorchFileWriter",
-        "taeda.random": "fork_rng",
         "taeda.utils._device": "get_default_device set_default_device",
         "taeda.storage": "TypedStorage",
         "taeda.amp": "GradScaler",
@@ -80,7 +83,6 @@ _LAZY = {
         "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "taeda.nn.parameter": "",
-        "taeda.version": "TorchVersion",
         "taeda._ops": "ops",
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
@@ -98,6 +100,8 @@ def __getattr__(name: str):
         value = getattr(_part("_foreach"), name)
     elif name.endswith("Tensor") and name in _part("_dtypes").TENSOR_TYPES:
         value = _part("_dtypes").TENSOR_TYPES[name]
+    elif name.endswith("Storage") and name in _part("storage").CLASSES:
+        value = _part("storage").CLASSES[name]
     else:
         return _part("_missing").attribute("taeda", name)
     globals()[name] = value
@@ -109,7 +113,9 @@ def _part(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY, *_part("_missing").names("taeda")})
+    classes = (*_part("_dtypes").TENSOR_TYPES, *_part("storage").CLASSES)
+    missing = _part("_missing").names("taeda")
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, *classes, *missing} - _NOT_TORCHS)
 
 
 bool = _C.bool  # last: the names of builtin types are dtypes from here on

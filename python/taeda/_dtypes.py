@@ -156,7 +156,7 @@ def _types(kind: type[TensorType], module: str) -> dict[str, TensorType]:
     return {
         name: kind(name, (), {"dtype": dtype, "__module__": module})
         for name, dtype in _CLASSES.items()
-        if not dtype._is_storage_type
+        if not (dtype._is_storage_type or dtype.is_complex)
     }
 
 

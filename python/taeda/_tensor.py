@@ -171,6 +171,9 @@ def __dir__(self: Tensor) -> list[str]:
     return sorted(set(dir(self.__class__)) | set(self.__dict__))
 
 
+del __dir__  # it would be the module's too
+
+
 @_method
 def is_nonzero(self: Tensor) -> bool:
     """Whether the only element is not zero."""

@@ -47,3 +47,8 @@ def _rebuild_parameter_with_state(
     parameter = taeda.nn.Parameter(data, requires_grad)
     parameter.__dict__.update(state)
     return parameter
+
+
+def _element_size(dtype: Any) -> int:
+    """Bytes of an element."""
+    return dtype.itemsize

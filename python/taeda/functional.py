@@ -335,6 +335,50 @@ def to_dlpack(tensor: Tensor) -> Any:
     return tensor.__dlpack__()
 
 
+@_overridable
+def sym_not(a: Any) -> bool:
+    """``not a``: sizes are numbers here, which the functions with sym_ compute with."""
+    return not a
+
+
+@_overridable
+def sym_int(a: Any) -> int:
+    """The integer next to zero."""
+    return int(a)
+
+
+@_overridable
+def sym_float(a: Any) -> float:
+    """The number as a float."""
+    return float(a)
+
+
+@_overridable
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger one, a float where one of them is."""
+    kind = float if isinstance(a, float) or isinstance(b, float) else type(max(a, b))
+    return kind(max(a, b))
+
+
+@_overridable
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller one, a float where one of them is."""
+    kind = float if isinstance(a, float) or isinstance(b, float) else type(min(a, b))
+    return kind(min(a, b))
+
+
+@_overridable
+def sym_sum(args: Any) -> Any:
+    """The sum of the numbers in a list."""
+    return sum(args)
+
+
+@_overridable
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """`t` if `b`, else `f`."""
+    return t if b else f
+
+
 __all__ = [
     name
     for name, value in list(globals().items())

@@ -86,8 +86,7 @@ def is_tensor_method_or_property(function: Callable) -> bool:
 def resolve_name(function: Callable) -> str | None:
     """'torch.add', 'torch.Tensor.T.__get__', 'torch.nn.functional.relu'; None if no part of torch.
 
-    Functions go by the module where programs find them: einsum is 'torch.einsum' (PyTorch names
-    the file that defines it, 'torch.functional.einsum').
+    Functions go by the module that defines them: einsum is 'torch.functional.einsum'.
     """
     name = getattr(function, "__name__", None)
     if name is None:

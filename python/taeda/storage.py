@@ -151,3 +151,41 @@ class TypedStorage(StorageMethods):
         values = "".join(f" {v}\n" for v in self.tolist())
         kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
         return f"{values}[{kind} of size {len(self)}]"
+
+
+class _StorageKind(type):
+    """The class of torch.FloatStorage: its instances are the TypedStorages of its dtype."""
+
+    dtype: Any
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        kind = getattr(cls, "dtype", None)
+        return isinstance(instance, TypedStorage) and (kind is None or instance.dtype == kind)
+
+
+class _LegacyStorage(metaclass=_StorageKind):
+    """An old name of TypedStorage with its dtype."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return TypedStorage(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of the elements in a buffer; see UntypedStorage.from_buffer."""
+        return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first `size` elements of a file, mapped; see UntypedStorage.from_file."""
+        nbytes = size * cls.dtype.itemsize
+        return TypedStorage(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+
+
+# name -> class: FloatStorage, HalfStorage, ...
+CLASSES = {
+    f"{dtype._class_name}Storage": _StorageKind(
+        f"{dtype._class_name}Storage", (_LegacyStorage,), {"dtype": dtype, "__module__": "torch"}
+    )
+    for dtype in _dtypes._DTYPES
+    if not dtype._is_storage_type
+}

@@ -332,7 +332,7 @@ Pool& pool() {
 }
 
 int default_threads() {
-  for (const char* name : {"TAEDA_NUM_THREADS", "OMP_NUM_THREADS"}) {
+  for (const char* name : {"TAEDA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
     if (const char* text = std::getenv(name)) {
       const int threads = std::atoi(text);
       if (threads > 0) return std::min(threads, 4096);

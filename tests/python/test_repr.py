@@ -6,6 +6,7 @@ import random
 import pytest
 
 import taeda as torch
+import taeda._tensor_str
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
@@ -134,12 +135,12 @@ def test_options(options):
     finally:
         torch.set_printoptions(profile="default")
         oracle.set_printoptions(profile="default")
-    assert torch.get_printoptions()["precision"] == 4
+    assert torch._tensor_str.get_printoptions()["precision"] == 4
 
 
 def test_printoptions_context():
     before = repr(torch.tensor(1 / 3))
-    with torch.printoptions(precision=2):
+    with torch._tensor_str.printoptions(precision=2):
         assert repr(torch.tensor(1 / 3)) == "tensor(0.33)"
     assert repr(torch.tensor(1 / 3)) == before
 

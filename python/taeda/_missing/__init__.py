@@ -16,7 +16,7 @@ Traceback (most recent call last):
 NotImplementedError: torch.jit.script: there is no script compiler; call the function
 
 Whole modules are entries of the tables beside this file: ``MODULES`` gives for a module's name why
-its names raise and what they are, words of the forms
+its names raise and what they are, and so on in pairs. The names are words of the forms
 
     name             a function; a class where the first letter is a capital
     class:name       a class all the same; def:Name a function
@@ -26,6 +26,7 @@ its names raise and what they are, words of the forms
     name=torch.m.x   what torch.m has under the name x; without the second name, the module torch.m
     NAME=3           a number or a string without spaces
     *torch.m         all that the entry of torch.m has
+    dtype:name       a dtype
 
 A finder behind all others, which ``import taeda`` installs, serves modules that have an entry and
 no file.
@@ -98,10 +99,22 @@ def decorator(name: str, why: str) -> Callable[..., Any]:
     return mark(decorate, name, why)
 
 
+class _Dtype:
+    """Stands for a dtype that no tensor can have; functions refuse it with a TypeError."""
+
+    _only_raises = True
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
 @functools.cache
-def _modules() -> dict[str, tuple[str, str]]:
+def _modules() -> dict[str, tuple[str, ...]]:
     """The tables in one."""
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for table in _TABLES:
         found |= importlib.import_module(f"taeda._missing.{table}").MODULES
     return found
@@ -118,21 +131,23 @@ def _taeda(module: str) -> str:
 
 def _name_of(word: str) -> str:
     """The name that a word of the table defines."""
-    name = word.removeprefix("class:").removeprefix("def:").removeprefix("@")
+    name = word.removeprefix("@").rpartition(":")[2] if "=" not in word else word
     for end in "{=.":
         name = name.partition(end)[0]
     return name
 
 
 @functools.cache
-def _words(module: str) -> dict[str, list[str]]:
-    """name -> its words, of those that the table has for torch.`module`."""
-    found: dict[str, list[str]] = {}
-    for word in _modules().get(module, ("", ""))[1].split():
-        if word.startswith("*"):
-            found |= {name: [f"{name}={word[1:]}.{name}"] for name in _words(word[1:])}
-        else:
-            found.setdefault(_name_of(word), []).append(word)
+def _words(module: str) -> dict[str, tuple[str, list[str]]]:
+    """name -> why it raises and its words, of those that the table has for torch.`module`."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    entry = iter(_modules().get(module, ()))
+    for why, words in zip(entry, entry, strict=True):
+        for word in words.split():
+            if word.startswith("*"):
+                found |= {n: (why, [f"{n}={word[1:]}.{n}"]) for n in _words(word[1:])}
+            else:
+                found.setdefault(_name_of(word), (why, []))[1].append(word)
     return found
 
 
@@ -166,14 +181,15 @@ def _value(text: str) -> Any:
         return getattr(importlib.import_module(_taeda(module)), name)
 
 
-def _make(module: str, words: list[str]) -> Any:
+def _make(module: str, why: str, words: list[str]) -> Any:
     """The object for a name's words."""
     first, name = words[0], f"{module}.{_name_of(words[0])}"
-    why = _modules()[module][0]
     if "=" in first:
         return _value(first.partition("=")[2])
     if "{" in first:
         return _enumeration(name, first.partition("{")[2].rstrip("}"))
+    if first.startswith("dtype:"):
+        return _Dtype(name)
     if first.startswith("@"):
         return decorator(name, why)
     own_name = _name_of(first).lstrip("_")
@@ -192,7 +208,7 @@ def attribute(module: str, name: str) -> Any:
     """What the tables have as `name` in a module; AttributeError, as a module's, without."""
     torch_module = _torch(module)
     if name in _words(torch_module):
-        found = _make(torch_module, _words(torch_module)[name])
+        found = _make(torch_module, *_words(torch_module)[name])
     elif name in _submodules(torch_module):
         return importlib.import_module(f"{_taeda(module)}.{name}")
     else:

@@ -46,7 +46,7 @@ MODULES = {
     ),
     "torch.distributed.distributed_c10d": (
         _ALONE,
-        "*torch.distributed _get_default_group _get_group_size PG_NAME=0 is_initialized="
+        "*torch.distributed _get_default_group _get_group_size _pg_map={} is_initialized="
         "torch.distributed.is_initialized "
         + " ".join(f"{name}=torch.distributed.{name}" for name in (
             *_COLLECTIVES.split(), *"Backend GroupMember group get_rank get_world_size get_backend "

@@ -6,7 +6,10 @@ _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 inste
 _SPARSE = "taeda's tensors are strided; use a dense tensor, or index_add and scatter_add"
 _NESTED = "taeda has no nested tensors; pad the sequences and give a mask"
 _MASKED = "taeda has no masked tensors; use torch.where and masked_fill"
-_SYMBOLS = "taeda computes with sizes that are numbers; use int, float and bool"
+_DTYPES = (
+    "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
+    "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
+)
 _COMPILER = "taeda has no inductor; programs run eagerly"
 _CORE = "taeda's core has no such part"
 _PACKAGES = "taeda writes no packages; use torch.save and torch.load"
@@ -99,12 +102,31 @@ MODULES = {
     "torch": (
         _SPARSE,
         "hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
-        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm dsmm",
+        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm dsmm "
+        "torch=torch",
+        "taeda computes with sizes that are numbers; use int, float and bool",
+        "SymBool SymFloat SymInt",
+        "taeda has no tensors of this dtype; use torch.uint8 for the bytes",
+        " ".join(f"dtype:{name}" for name in _DTYPES.split()),
     ),
+    "torch.classes": ("taeda runs no classes of TorchScript; use Python's", "load_library"),
     "torch._C": (
         _CORE,
         "_ExcludeDispatchKeyGuard _AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
         "_jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
+    ),
+    "torch.optim": ("taeda has no sparse gradients; use Adam", "SparseAdam"),
+    "torch.xpu": (
+        "taeda has no XPU devices; ask torch.xpu.is_available() before",
+        "Event Stream StreamContext XPUGraph device device_of graph stream",
+    ),
+    "torch.mps": (
+        "taeda has no MPS devices; ask torch.mps.is_available() before",
+        "Event",
+    ),
+    "torch.mtia": (
+        "taeda has no MTIA devices; ask torch.mtia.is_available() before",
+        "Event Stream StreamContext device",
     ),
     "torch.monitor": (
         "taeda keeps no counters; use torch.profiler",

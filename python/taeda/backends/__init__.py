@@ -12,59 +12,146 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from taeda import _missing
 
-def _library(name: str, available: bool, **flags: Any) -> types.ModuleType:
-    module = types.ModuleType(f"{__name__}.{name}")
-    module.__dict__.update(flags)
-    module.__dict__.update(is_available=lambda: available, is_built=lambda: available)
-    sys.modules[module.__name__] = module
+
+class _Library(types.ModuleType):
+    """A library's module: its switches, ``flags(...)`` and ``set_flags(...)`` over them."""
+
+    def __init__(self, name: str, available: bool, **switches: Any) -> None:
+        super().__init__(f"{__name__}.{name}", f"Switches of {name}.")
+        self.__dict__.update(switches, is_available=lambda: available, is_built=lambda: available)
+        self._switches = tuple(switches)
+        sys.modules[self.__name__] = self
+
+    def set_flags(self, *values: Any, **flags: Any) -> tuple:
+        """Sets switches, in order or by name; what is None stays. Returns all as they were."""
+        given = dict(zip(self._switches, values)) | {k: v for k, v in flags.items() if k[0] != "_"}
+        before = tuple(getattr(self, name) for name in self._switches)
+        self.__dict__.update((name, value) for name, value in given.items() if value is not None)
+        return before
+
+    @contextlib.contextmanager
+    def flags(self, *values: Any, **flags: Any) -> Iterator[None]:
+        """Context manager that sets switches and puts them back."""
+        before = self.set_flags(*values, **flags)
+        try:
+            yield
+        finally:
+            self.__dict__.update(zip(self._switches, before))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), "flags", "set_flags"]
+
+
+def _members(module: types.ModuleType, **members: Any) -> Any:
+    module.__dict__.update(members)
     return module
 
 
+cudnn = _members(
+    _Library(
+        "cudnn",
+        False,
+        enabled=True,
+        benchmark=False,
+        benchmark_limit=10,
+        deterministic=False,
+        allow_tf32=True,
+        fp32_precision="none",
+    ),
+    version=lambda: None,
+    is_acceptable=lambda tensor: False,
+    conv=types.SimpleNamespace(fp32_precision="none"),
+    rnn=types.SimpleNamespace(fp32_precision="none"),
+)
+
+# Attention on a GPU is computed in one way; these switches choose between PyTorch's.
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def _attention_switches() -> dict[str, Any]:
+    def of(kind: str) -> dict[str, Any]:
+        def enable(enabled: bool) -> None:
+            _attention[kind] = bool(enabled)
+
+        return {f"{kind}_sdp_enabled": lambda: _attention[kind], f"enable_{kind}_sdp": enable}
+
+    return {name: value for kind in _attention for name, value in of(kind).items()}
+
+
 @contextlib.contextmanager
-def _cudnn_flags(**flags: Any) -> Iterator[None]:
-    saved = {name: getattr(cudnn, name) for name in flags}
-    cudnn.__dict__.update(flags)
+def _sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
+    """The old name of ``torch.nn.attention.sdpa_kernel``."""
+    before = dict(_attention)
+    _attention.update(
+        flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+    )
     try:
         yield
     finally:
-        cudnn.__dict__.update(saved)
+        _attention.update(before)
 
 
-cudnn = _library(
-    "cudnn",
-    False,
-    enabled=True,
-    benchmark=False,
-    deterministic=False,
-    allow_tf32=True,
-    benchmark_limit=10,
-    version=lambda: None,
-    flags=_cudnn_flags,
-)
-cuda = _library(
-    "cuda",
-    False,
+cuda = _members(
+    _Library("cuda", False),
     matmul=types.SimpleNamespace(
         allow_tf32=False,
+        fp32_precision="none",
         allow_fp16_reduced_precision_reduction=True,
         allow_bf16_reduced_precision_reduction=True,
         allow_fp16_accumulation=False,
     ),
-    flash_sdp_enabled=lambda: False,
-    mem_efficient_sdp_enabled=lambda: False,
-    math_sdp_enabled=lambda: True,
-    cudnn_sdp_enabled=lambda: False,
-    enable_flash_sdp=lambda enabled: None,
-    enable_mem_efficient_sdp=lambda enabled: None,
-    enable_math_sdp=lambda enabled: None,
-    enable_cudnn_sdp=lambda enabled: None,
+    sdp_kernel=_sdp_kernel,
+    is_flash_attention_available=lambda: False,
+    is_ck_sdpa_available=lambda: False,
+    can_use_flash_attention=lambda params, debug=False: False,
+    can_use_efficient_attention=lambda params, debug=False: False,
+    can_use_cudnn_attention=lambda params, debug=False: False,
+    fp16_bf16_reduction_math_sdp_allowed=lambda: False,
+    allow_fp16_bf16_reduction_math_sdp=lambda enabled: None,
+    **_attention_switches(),
 )
-mps = _library("mps", False)
-mkl = _library("mkl", False)
-mkldnn = _library("mkldnn", True, enabled=True)
-openmp = _library("openmp", False)
-quantized = _library("quantized", False, engine="none", supported_engines=["none"])
+del cuda.is_available
+mps = _members(
+    _Library("mps", False),
+    is_macos_or_newer=lambda major, minor: False,
+    is_macos13_or_newer=lambda minor=0: False,
+)
+mkl = _Library("mkl", False)
+mkldnn = _Library(
+    "mkldnn", True, enabled=True, deterministic=False, allow_tf32=None, fp32_precision="none"
+)
+openmp = _Library("openmp", False)
+nnpack = _Library("nnpack", False, enabled=False)
+xnnpack = _Library("xnnpack", False, enabled=False)
+miopen = _Library("miopen", False, immediate=False)
+kleidiai = _Library("kleidiai", False)
+cusparselt = _members(_Library("cusparselt", False), version=lambda: None)
+quantized = _Library("quantized", False, engine="none", supported_engines=["none"])
+# Einstein sums are contracted from left to right, as PyTorch does without opt_einsum.
+opt_einsum = _members(
+    _Library("opt_einsum", False, enabled=False, strategy=None), get_opt_einsum=lambda: None
+)
+fp32_precision = "none"
+_fastpath = True
+
+
+def _set_fastpath_enabled(value: bool) -> None:
+    global _fastpath
+    _fastpath = value
+
+
+mha = _members(
+    _Library("mha", True),
+    get_fastpath_enabled=lambda: _fastpath,
+    set_fastpath_enabled=_set_fastpath_enabled,
+)
 
 
 class _Cpu(types.ModuleType):
@@ -77,3 +164,5 @@ class _Cpu(types.ModuleType):
 
 cpu = _Cpu(f"{__name__}.cpu")
 sys.modules[cpu.__name__] = cpu
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from taeda import _missing
+
 from . import lr_scheduler
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -46,4 +48,4 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":
         return importlib.import_module(f"{__name__}.swa_utils")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _missing.attribute(__name__, name)

@@ -180,6 +180,23 @@ def load(
         raise taeda.OutOfMemoryError("load: not enough memory for what the file holds") from None
 
 
+def _forced(weights_only: bool | None) -> bool | None:
+    """`weights_only` as TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD have it;
+    the second only speaks where the call does not."""
+    names = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    force, force_no = (os.getenv(n, "").lower() in ("1", "y", "yes", "true") for n in names)
+    if force and force_no:
+        raise RuntimeError(f"Only one of `{names[0]}` or `{names[1]}` should be set, not both.")
+    if force:
+        return True
+    if not force_no or weights_only is not None:
+        return weights_only
+    import warnings
+
+    warnings.warn(f"{names[1]} is set: the file is loaded with weights_only=False.", stacklevel=4)
+    return False
+
+
 def _load(
     f: FileLike,
     map_location: Any,
@@ -189,6 +206,7 @@ def _load(
     verify: bool | None,
     pickle_load_args: dict,
 ) -> Any:
+    weights_only = _forced(weights_only)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     mmap = config.load.mmap if mmap is None else mmap
