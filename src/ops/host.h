@@ -30,6 +30,8 @@ class HostElements {
   Span<const T> span_;
 };
 
+// Whether there are values at all: a meta tensor has none.
+inline bool has_values(const Tensor& t) { return !t.is_meta(); }
 // The value of a tensor of one element; nothing of a meta tensor.
 OptScalar known_number(const Tensor& t);
 // Whether a bool tensor of one element is known to be true, inside vmap for any sample; of a meta

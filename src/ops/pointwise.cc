@@ -133,9 +133,8 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
   for (const Tensor* t : inputs) {
     if (t->sizes() == sizes && t->dim() > 0) {
       if (LastUse::frees(*t) && t->dtype() == dtype) return *t;
-      if (t->impl()->contiguous) break;
-      if (device.is_cpu()) return empty_like_tensor(*t, dtype);
-      break;
+      if (t->device() != device) break;
+      return empty_like_tensor(*t, dtype);
     }
   }
   return empty_tensor(sizes, dtype, device);
@@ -224,7 +223,6 @@ Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
   } else {
     check_into(info, into, inputs, sizes, result, device);
   }
-  if (device.is_meta()) return out;
   if (into.defined()) {
     // An input that may overlap the output other than element by element is read from a copy.
     Tensor copies[kMaxInputs];

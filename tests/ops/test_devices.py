@@ -1,5 +1,7 @@
 """Tensors of several devices in one call; here the second device is meta."""
 
+import warnings
+
 import pytest
 
 import taeda
@@ -75,3 +77,15 @@ def test_absent_devices_say_so():
     for call in (lambda: taeda.ones(1, device="cuda"), lambda: taeda.ones(1).to("cuda:0")):
         with pytest.raises(AssertionError, match="no CUDA device was found"):
             call()
+
+
+def test_meta_tensors_are_laid_out_and_counted_as_others():
+    x, y = taeda.empty(2, 3).t(), taeda.empty(2, 3, device="meta").t()
+    for run in (lambda x: x + 1, taeda.exp, lambda x: x * x, lambda x: x + x[0]):
+        assert run(y).stride() == run(x).stride()
+    version = y._version
+    y.add_(1)
+    assert y._version == version + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        taeda.var(taeda.empty(1, device="meta"))  # no values, no degrees of freedom to miss

@@ -275,7 +275,7 @@ void loop_dense(DenseFn fn, int64_t out_itemsize, int64_t in_itemsize, const Vie
 void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Span<const View> in,
                     const void* params) {
   using namespace cpu;
-  if (out.numel == 0) return;
+  if (out.numel == 0 || out.device.is_meta()) return;
   TD_CHECK(in.size() <= kMaxLoopInputs, "pointwise_loop: {} inputs, at most {} are supported",
            in.size(), kMaxLoopInputs);
   bool dense = out.dtype == fn_out && is_row_major(out);
