@@ -86,6 +86,9 @@ _LAZY = {
         "taeda._ops": "ops",
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
+        "taeda._stft": "stft istft",
+        "taeda._lowrank": "svd_lowrank pca_lowrank",
+        "taeda.nn._functional.grouped": "_grouped_mm",
     }.items()
     for name in names.split()
 }

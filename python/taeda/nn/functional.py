@@ -14,6 +14,7 @@ from taeda import _C
 from ._functional import activation as _activation
 from ._functional import attention as _attention
 from ._functional import dropout as _dropout
+from ._functional import grouped as _grouped
 from ._functional import loss as _loss
 from ._functional import pool as _pool
 from ._functional import vision as _vision
@@ -33,7 +34,7 @@ def _public(name: str, function: Any) -> Any:
 def _publish() -> None:
     names = globals()
     names.update(_C._functions.get("nn.functional", {}))
-    for part in (_activation, _attention, _dropout, _loss, _pool, _vision):
+    for part in (_activation, _attention, _dropout, _grouped, _loss, _pool, _vision):
         names.update((name, _public(name, getattr(part, name))) for name in part.__all__)
 
 
