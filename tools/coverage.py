@@ -1,8 +1,9 @@
 """How much of PyTorch's interface taeda has: writes docs/coverage.md and the README's table.
 
-Two lists are looked up, name by name, in the built package: tools/data/usage.csv, the names that
-public PyTorch programs use with the number of programs that use each, and tools/data/operators.csv,
-PyTorch's own operators by group. A name counts as there when it can be reached, unless it or what
+Three lists are looked up, name by name, in the built package: tools/data/usage.csv, the names that
+public PyTorch programs use with the number of programs that use each, imports.csv, what two or more
+of them and of their libraries also import or read while they run, and operators.csv, PyTorch's own
+operators by group. A name counts as there when it can be reached, unless it or what
 it is in is marked `_only_raises` (taeda/_missing); that it also does what PyTorch's does is what
 the tests are for.
 """
@@ -46,10 +47,11 @@ KINDS = {
 }
 
 
-def lookup(package: Any, name: str) -> bool:
-    """Whether `name` (such as nn.Module.parameters) can be reached, and does more than raise."""
+def state(package: Any, name: str) -> str:
+    """Whether `name` (such as nn.Module.parameters) "works", only "raises", or is "missing"."""
     found = package
     walked = package.__name__
+    raises = False
     for part in name.split("."):
         walked = f"{walked}.{part}"
         try:
@@ -58,12 +60,16 @@ def lookup(package: Any, name: str) -> bool:
             try:
                 found = importlib.import_module(walked)
             except ImportError:
-                return False
+                return "missing"
         except Exception:
-            return False
-        if getattr(found, "_only_raises", False):
-            return False
-    return True
+            return "missing"
+        raises = raises or getattr(found, "_only_raises", False)
+    return "raises" if raises else "works"
+
+
+def lookup(package: Any, name: str) -> bool:
+    """Whether `name` can be reached, and does more than raise."""
+    return state(package, name) == "works"
 
 
 def resolve(package: Any, api: str) -> bool:
@@ -84,6 +90,16 @@ def operator_exists(package: Any, name: str) -> bool:
     return lookup(package, name) or lookup(package, f"Tensor.{name}")
 
 
+def imported(package: Any) -> dict[str, list[str]]:
+    """The names of imports.csv by state, each with its number of programs."""
+    found: dict[str, list[str]] = {"works": [], "raises": [], "missing": []}
+    for row in read("imports.csv"):
+        name = row["api"]
+        shown = f"`{name}` ({row['programs']})"
+        found[state(package, name.removeprefix("torch."))].append(shown)
+    return found
+
+
 def percent(part: int, whole: int) -> str:
     return f"{part} of {whole} ({100 * part // max(whole, 1)} %)"
 
@@ -102,6 +118,12 @@ def summary(package: Any) -> str:
         ),
     ):
         lines.append(f"| {title} | {percent(sum(have[name] for name in names), len(names))} |")
+    others = imported(package)
+    readable = len(others["works"]) + len(others["raises"])
+    whole = readable + len(others["missing"])
+    lines.append(
+        f"| other names that they and their libraries import | {percent(readable, whole)} |"
+    )
     operators = read("operators.csv")
     there = sum(operator_exists(package, row["name"]) for row in operators)
     lines.append(f"| PyTorch's public operators | {percent(there, len(operators))} |")
@@ -140,7 +162,14 @@ PyTorch's error and do not count.
         ]
         listed = ", ".join(f"`{row['api']}` ({row['programs']})" for row in missing_rows)
         text += f"\n### {title[0].upper()}{title[1:]}\n\n{listed or 'None.'}\n"
-    return text
+    others = imported(package)
+    text += "\n## Names that programs and libraries import\n\n"
+    for kind, title in (
+        ("raises", "Those that can be imported and raise when called"),
+        ("missing", "Those that are missing"),
+    ):
+        text += f"{title}: {', '.join(others[kind]) or 'none'}.\n\n"
+    return text.rstrip("\n") + "\n"
 
 
 def write(package: Any) -> None:
@@ -153,6 +182,9 @@ def write(package: Any) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--missing", type=int, help="only print the first N functions missing")
+    parser.add_argument(
+        "--imports", action="store_true", help="only print which names of imports.csv do not work"
+    )
     parser.add_argument("--package", default="taeda")
     args = parser.parse_args()
     package = importlib.import_module(args.package)
@@ -161,6 +193,10 @@ def main() -> int:
         for i, row in enumerate(rows[: args.missing]):
             if not resolve(package, row["api"]):
                 print(f"{i + 1:4d} {row['programs']:>4} {row['api']}")
+        return 0
+    if args.imports:
+        for kind, names in imported(package).items():
+            print(f"{len(names)} {kind}", *(names if kind != "works" else ()), sep="\n    ")
         return 0
     write(package)
     return 0

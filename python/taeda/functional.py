@@ -6,6 +6,7 @@ import warnings
 
 from taeda import _C
 from taeda._C import Tensor, _overridable
+from taeda._unique import unique, unique_consecutive  # noqa: F401
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:

@@ -11,13 +11,31 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def lookup(monkeypatch):
+def coverage(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import coverage
 
-    yield coverage.lookup
+    yield coverage
     for name in ("coverage", "table"):
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def lookup(coverage):
+    return coverage.lookup
+
+
+def test_imported_names_are_sorted_by_state(coverage, monkeypatch):
+    listed = (
+        "torch.nn.Linear torch.distributed.fsdp.FullyShardedDataParallel torch.zz torch.nn.zz.z"
+    )
+    rows = [{"api": name, "programs": "2"} for name in listed.split()]
+    monkeypatch.setattr(coverage, "read", lambda name: rows)
+    assert coverage.imported(taeda) == {
+        "works": ["`torch.nn.Linear` (2)"],
+        "raises": ["`torch.distributed.fsdp.FullyShardedDataParallel` (2)"],
+        "missing": ["`torch.zz` (2)", "`torch.nn.zz.z` (2)"],
+    }
 
 
 @pytest.mark.parametrize("name", ["cuda.Stream", "accelerator.synchronize", "Stream", "nn.Linear"])

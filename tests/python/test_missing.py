@@ -15,7 +15,7 @@ def entry(monkeypatch):
     from taeda._missing import distributed
 
     words = (
-        "f Cls class:lower def:Upper @mark Cls.make Kind{A,B} SIZE=3 TEXT='a' nn=torch.nn "
+        "f Cls AnError class:lower def:Upper @mark Cls.make Kind{A,B} SIZE=3 TEXT='a' nn=torch.nn "
         "Linear=torch.nn.Linear"
     )
     modules = {
@@ -70,6 +70,15 @@ def test_decorators_raise_when_what_they_decorate_is_called(entry):
         assert decorated.__name__ == "plain" and decorated.__doc__ == "Doc."
         with raises("mark"):
             decorated()
+
+
+def test_exceptions_can_be_caught(entry):
+    assert issubclass(entry.AnError, RuntimeError) and entry.AnError._only_raises
+    with pytest.raises(ValueError):
+        try:
+            raise ValueError
+        except entry.AnError:
+            pass
 
 
 def test_values(entry):

@@ -18,7 +18,8 @@ NotImplementedError: torch.jit.script: there is no script compiler; call the fun
 Whole modules are entries of the tables beside this file: ``MODULES`` gives for a module's name why
 its names raise and what they are, and so on in pairs. The names are words of the forms
 
-    name             a function; a class where the first letter is a capital
+    name             a function; a class where the first letter is a capital, an exception that
+                     nothing raises where it ends in Error or Exception
     class:name       a class all the same; def:Name a function
     @name            a decorator: what it decorates raises when called
     Name.attribute   a function that is an attribute of the class Name
@@ -84,6 +85,11 @@ def class_(name: str, why: str) -> type:
     return mark(
         type(name.rpartition(".")[2], (_Raises,), {"_message": f"{name}: {why}"}), name, why
     )
+
+
+def exception(name: str, why: str) -> type:
+    """An exception, which programs name in ``except`` and nothing raises."""
+    return mark(type(name.rpartition(".")[2], (RuntimeError,), {}), name, why)
 
 
 def decorator(name: str, why: str) -> Callable[..., Any]:
@@ -196,6 +202,8 @@ def _make(module: str, why: str, words: list[str]) -> Any:
     is_class = own_name[:1].isupper() or first.startswith("class:")
     if not is_class or first.startswith("def:"):
         return function(name, why)
+    if own_name.endswith(("Error", "Exception")):
+        return exception(name, why)
     found = class_(name, why)
     for word in words:
         _, dot, attribute = word.partition(".")

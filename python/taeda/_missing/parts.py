@@ -11,6 +11,7 @@ _DTYPES = (
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
 )
 _COMPILER = "taeda has no inductor; programs run eagerly"
+_FAKE = "taeda's tensors without values are those of the device meta; use torch.device('meta')"
 _CORE = "taeda's core has no such part"
 _PACKAGES = "taeda writes no packages; use torch.save and torch.load"
 
@@ -142,6 +143,18 @@ MODULES = {
     "torch.numa.binding": (
         "taeda binds no threads; use numactl",
         "AffinityMode{NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX} NumaOptions",
+    ),
+    "torch._subclasses": (_FAKE, "*torch._subclasses.fake_tensor CrossRefFakeMode"),
+    "torch._subclasses.fake_tensor": (
+        _FAKE,
+        "DynamicOutputShapeException FakeTensor FakeTensorMode UnsupportedFakeTensorException "
+        "is_fake unset_fake_temporarily",
+    ),
+    "torch.utils.cpp_extension": (
+        "taeda compiles no extensions of PyTorch; its own are shared libraries with a TD_LIBRARY, "
+        "loaded by torch.ops.load_library",
+        "BuildExtension.with_options CUDAExtension CppExtension CUDA_HOME=None include_paths "
+        "is_ninja_available library_paths load load_inline verify_ninja_availability",
     ),
     "torch._inductor": (_COMPILER, "compile list_mode_options list_options"),
     "torch._inductor.cpu_vec_isa": (_COMPILER, "pick_vec_isa valid_vec_isa_list"),

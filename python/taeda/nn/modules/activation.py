@@ -9,6 +9,7 @@ import taeda
 from taeda import Tensor
 from taeda.nn import functional as F
 from taeda.nn import init
+from taeda.nn.init import constant_, xavier_normal_, xavier_uniform_  # noqa: F401
 from taeda.nn.parameter import Parameter
 
 from .linear import NonDynamicallyQuantizableLinear

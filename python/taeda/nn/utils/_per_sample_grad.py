@@ -65,9 +65,7 @@ def call_for_per_sample_grads(
             result = functional_call(module, parameters, args, kwargs)
             return tree_map(lambda t: t.squeeze(dim), result)
 
-        in_dims = tree_map(
-            lambda t: dim if isinstance(t, taeda.Tensor) else None, (args, kwargs)
-        )
+        in_dims = tree_map(lambda t: dim if isinstance(t, taeda.Tensor) else None, (args, kwargs))
         return vmap(one, in_dims=(0, *in_dims), out_dims=dim, randomness="different")(
             parameters, args, kwargs
         )
