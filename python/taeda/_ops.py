@@ -263,11 +263,19 @@ class _OpNamespace(types.ModuleType):
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        if not _C._operators(f"{self.name}::{name}"):
+        if not _C._operators(f"{self.name}::{name}") and not self._define(name):
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         packet = OpOverloadPacket(self.name, name)
         setattr(self, name, packet)
         return packet
+
+    def _define(self, name: str) -> bool:
+        """Whether there is such an operator once those that only PyTorch has are defined."""
+        if self.name != "aten":
+            return False
+        import taeda._library.aten  # noqa: F401
+
+        return bool(_C._operators(f"aten::{name}"))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.__dir__())

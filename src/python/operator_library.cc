@@ -1,4 +1,5 @@
 // taeda._C._Library: what torch.library.Library registers through. Kernels are Python callables.
+#include "ops/operator.h"
 #include "python/autograd_support.h"
 #include "python/boxed.h"
 #include "python/call.h"
@@ -55,6 +56,19 @@ class PythonKernel {
  private:
   Ref<PythonHolder> function_;
 };
+
+// _define_composite(schema, function) -> OpOverload: an operator that stays, in any namespace
+PyObject* define_composite(PyObject*, PyObject* args) {
+  TD_PYTHON_TRY
+  const char* schema;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "sO:_define_composite", &schema, &function)) return nullptr;
+  Operator& op = OperatorRegistry::get().define(parse_schema(schema));
+  OperatorRegistry::set_kernel(op, KernelKind::kComposite,
+                               std::make_shared<const BoxedKernel>(PythonKernel(function)));
+  return new_ref(operator_object(op));
+  TD_PYTHON_CATCH(nullptr)
+}
 
 PyObject* library_new(PyTypeObject* type, PyObject* args, PyObject*) {
   TD_PYTHON_TRY
@@ -129,6 +143,7 @@ PyObject* has_kernel(PyObject*, PyObject* args) {
 
 PyMethodDef functions[] = {
     {"_has_kernel", has_kernel, METH_VARARGS, nullptr},
+    {"_define_composite", define_composite, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -82,6 +82,36 @@ PyRef rule_of(const Operator& which, PyObject* type) {
   return PyRef::share(rule);
 }
 
+// A call as it is shown: the operator's object, its arguments, and what makes our operator's
+// results of those of the one that is shown; null: they are the same.
+struct Shown {
+  PyRef op;
+  PythonCall call;
+  PyRef restore;
+};
+
+// Of the table's own operators those that PyTorch has under another name, with other arguments, are
+// shown as PyTorch has them (taeda/_library/aten.py).
+Shown shown(const Operator& op, const Stack& stack) {
+  Shown result{PyRef::share(operator_object(op)), python_call(op.schema(), stack), {}};
+  if (!op.record() || !op.name().starts_with("taeda::")) return result;
+  static PyObject* const spellings = [] {
+    const PyRef module = PyRef::check(PyImport_ImportModule("taeda._library.aten"));
+    return PyRef::check(PyObject_GetAttrString(module.get(), "SPELLINGS")).release();
+  }();
+  PyObject* spell = PyDict_GetItemString(spellings, op.qualified_name().c_str());
+  if (!spell) return result;
+  const PyRef made = PyRef::check(call_python(
+      [&] { return PyObject_Call(spell, result.call.args.get(), result.call.kwargs.get()); }));
+  PyObject *shown_op, *args, *kwargs, *restore;
+  if (!PyArg_ParseTuple(made.get(), "OO!O!O", &shown_op, &PyTuple_Type, &args, &PyDict_Type,
+                        &kwargs, &restore))
+    throw PythonError();
+  return {PyRef::share(shown_op),
+          {PyRef::share(args), PyRef::share(kwargs)},
+          restore == Py_None ? PyRef() : PyRef::share(restore)};
+}
+
 // What the modes and the classes make of the call.
 PyRef ask(PyObject* op, const std::vector<PyRef>& found, const PythonCall& call,
           const Operator& which) {
@@ -137,11 +167,14 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     std::vector<uint32_t> versions;
     for (const Value& value : stack)
       versions.push_back(value.is_tensor() ? value.tensor().version() : 0);
-    const PythonCall call = python_call(schema, stack);
+    const Shown seen = shown(op, stack);
     // Recording, tracing and conversions are done: they lie above.
     const ExcludeKeys above((KeySet::below(Key::kProfile) - KeySet::below(Key::kPython)) -
                             Key::kPython);
-    const PyRef result = ask(operator_object(op), found, call, op);
+    PyRef result = ask(seen.op.get(), found, seen.call, op);
+    if (seen.restore)
+      result = PyRef::check(
+          call_python([&] { return PyObject_CallOneArg(seen.restore.get(), result.get()); }));
     const Stack arguments = std::move(stack);
     stack = {};
     unwrap_results(schema, result.get(), "the __torch_dispatch__ of " + op.qualified_name(), stack);

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import taeda
+from taeda._library.aten import SPELLINGS
 from taeda.utils._mode_utils import no_dispatch
 from taeda.utils._python_dispatch import (
     TorchDispatchMode,
@@ -343,6 +344,91 @@ def test_gradients_bear_pytorchs_names_where_the_arguments_are_the_same(run, nam
     args = [torch.tensor(a.tolist()) if isinstance(a, taeda.Tensor) else a for a in call[2]]
     for ours, expected in zip(getattr(aten, name)(*call[2]).view(-1), theirs(*args).view(-1)):
         assert ours.item() == pytest.approx(expected.item(), rel=1e-4, abs=1e-6)
+
+
+SPELLED = {
+    "convolution": (
+        lambda x, w, b: taeda.conv2d(x, w, b, groups=2),
+        ["convolution", "convolution_backward"],
+    ),
+    "convolution without bias": (
+        lambda x, w, b: taeda.conv_transpose2d(x[:, :3], w.view(3, 4, 3, 3), stride=2),
+        ["convolution_backward"],
+    ),
+    "batch norm": (
+        lambda x, w, b: taeda.nn.functional.batch_norm(
+            x, taeda.zeros(4), taeda.ones(4), b[:4], b[2:], training=True
+        ),
+        ["native_batch_norm", "native_batch_norm_backward"],
+    ),
+    "batch norm, evaluated": (
+        lambda x, w, b: taeda.nn.functional.batch_norm(x, taeda.ones(4), taeda.ones(4), b[:4]),
+        ["native_batch_norm", "native_batch_norm_backward"],
+    ),
+    "layer norm": (
+        lambda x, w, b: taeda.nn.functional.layer_norm(x[..., :4], (4,), b[:4], b[2:]),
+        ["native_layer_norm", "native_layer_norm_backward"],
+    ),
+    "group norm": (
+        lambda x, w, b: taeda.nn.functional.group_norm(x, 2, b[:4]),
+        ["native_group_norm", "native_group_norm_backward"],
+    ),
+    "softmax": (
+        lambda x, w, b: x.softmax(1) + x.log_softmax(1),
+        [
+            "_softmax_backward_data",
+            "_log_softmax_backward_data",
+        ],
+    ),
+    "attention": (
+        lambda x, w, b: taeda.nn.functional.scaled_dot_product_attention(x, x * 2, x + 1),
+        ["_scaled_dot_product_flash_attention_for_cpu"],
+    ),
+    "average pooling": (
+        lambda x, w, b: taeda.nn.functional.avg_pool2d(x, 2, 1, 1, divisor_override=3),
+        ["avg_pool2d", "avg_pool2d_backward"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_calls_are_spelled_as_pytorch_spells_them(name):
+    """The operators' names, that their schemas are PyTorch's, and that they compute the same."""
+    torch = pytest.importorskip("torch")
+    f, names = SPELLED[name]
+    taeda.manual_seed(0)
+    given = [taeda.randn(2, 4, 5, 5), taeda.randn(6, 2, 3, 3), taeda.randn(6)]
+
+    def gradients():
+        leaves = [x.clone().requires_grad_() for x in given]
+        f(*leaves).square().sum().backward()
+        return [x.grad for x in leaves if x.grad is not None]
+
+    expected = gradients()
+    with Log() as outer, Log() as log:
+        found = gradients()
+    for ours, theirs in zip(found, expected):
+        taeda.testing.assert_close(ours, theirs)
+    for one in names:
+        call = next(c for c in log.calls if c[0] is getattr(aten, one).default)
+        schema = getattr(torch.ops.aten, one).default._schema
+        assert len(call[2]) <= len(schema.arguments)
+        given_names = [a.name for a in call[0]._schema.arguments]
+        if call[0]._is_registered:  # defined for the purpose
+            assert given_names == [a.name for a in schema.arguments]
+        assert getattr(aten, one).default in [c[0] for c in outer.calls]
+    own = {key.replace("::", ".") + ".default" for key in SPELLINGS}
+    assert not own & set(log.names) and not own & set(outer.names)
+
+
+def test_a_wrapper_answers_for_spelled_calls():
+    x, w = (Wrapper(taeda.randn(*s), requires_grad=True) for s in [(1, 2, 4, 4), (2, 2, 3, 3)])
+    taeda.conv2d(x, w).sum().backward()
+    assert Wrapper.calls.count("aten.convolution_backward.default") == 2
+    plain, weight = (t.inner.clone().requires_grad_() for t in (x, w))
+    taeda.conv2d(plain, weight).sum().backward()
+    taeda.testing.assert_close(x.grad.inner, plain.grad)
+    taeda.testing.assert_close(w.grad.inner, weight.grad)
 
 
 def test_a_wrapper_has_no_memory():
