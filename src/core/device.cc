@@ -1,39 +1,35 @@
 #include "taeda/device.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
-std::string_view type_name(DeviceType type) {
-  switch (type) {
-    case DeviceType::kCPU:
-      return "cpu";
-    case DeviceType::kMeta:
-      return "meta";
-    case DeviceType::kCUDA:
-      return "cuda";
-  }
-  return "unknown";
+// The names of types, in the order of their values: those of DeviceType, then those that PyTorch
+// knows and nobody drives here. Programs ask `device == torch.device("mps")` of any machine.
+constexpr std::string_view kTypeNames[] = {
+    "cpu", "meta", "cuda", "ipu", "xpu",  "mkldnn", "opengl", "opencl", "ideep", "hip",
+    "ve",  "fpga", "maia", "xla", "lazy", "vulkan", "mps",    "hpu",    "mtia",  "privateuseone"};
+
+DeviceType type_of(std::string_view name) {
+  const auto* const found = std::ranges::find(kTypeNames, name);
+  TD_CHECK(found != std::end(kTypeNames),
+           "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, "
+           "maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of "
+           "device string: {}",
+           name);
+  return static_cast<DeviceType>(found - kTypeNames);
 }
 
 }  // namespace
 
 Device Device::parse(std::string_view text) {
   const size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  Device device;
-  if (name == "cpu")
-    device.type = DeviceType::kCPU;
-  else if (name == "meta")
-    device.type = DeviceType::kMeta;
-  else if (name == "cuda")
-    device.type = DeviceType::kCUDA;
-  else
-    fail(ErrorKind::kRuntime,
-         "Expected one of cpu, cuda, meta device type at start of device string: {}", name);
+  Device device(type_of(text.substr(0, colon)));
   if (colon == std::string_view::npos) return device;
   const std::string_view digits = text.substr(colon + 1);
   int index = -1;
@@ -48,7 +44,7 @@ Device Device::parse(std::string_view text) {
 }
 
 std::string to_text(Device device) {
-  std::string text(type_name(device.type));
+  std::string text(kTypeNames[static_cast<size_t>(device.type)]);
   if (device.index >= 0) text += ":" + std::to_string(device.index);
   return text;
 }

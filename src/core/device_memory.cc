@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "core/allocator.h"
 #include "taeda/error.h"
@@ -37,6 +38,18 @@ constexpr DeviceMemory kAbsent{
                bool) { fail_absent(to.is_cpu() ? from : to); },
 };
 
+// Types that have a name and nothing else.
+[[noreturn]] void fail_unknown(Device device) {
+  fail(ErrorKind::kRuntime, "taeda has no support for {} devices", Device(device.type));
+}
+
+constexpr DeviceMemory kUnknown{
+    .resolve = [](Device device) -> Device { fail_unknown(device); },
+    .allocate = [](int64_t, Device device) -> void* { fail_unknown(device); },
+    .release = [](void*, int64_t, Device) {},
+    .copy = [](void*, Device to, const void*, Device, int64_t, bool) { fail_unknown(to); },
+};
+
 std::atomic<int64_t> host_read_count{0};
 
 constinit const DeviceMemory* records[] = {&kHostMemory, &kNoMemory, &kAbsent};
@@ -47,7 +60,10 @@ RegisterDeviceMemory::RegisterDeviceMemory(DeviceType type, const DeviceMemory& 
   records[static_cast<int>(type)] = &memory;
 }
 
-const DeviceMemory& device_memory(DeviceType type) { return *records[static_cast<int>(type)]; }
+const DeviceMemory& device_memory(DeviceType type) {
+  const auto index = static_cast<size_t>(type);
+  return index < std::size(records) ? *records[index] : kUnknown;
+}
 
 Device resolved(Device device) {
   return device.is_cpu() ? Device() : device_memory(device.type).resolve(device);

@@ -91,17 +91,7 @@ PyType_Spec dtype_spec = {"taeda.dtype", sizeof(DTypeObject), 0,
 // --- device ---
 
 Device device_of(PyObject* self) { return cast<DeviceObject>(self)->value; }
-const char* device_type_name(Device device) {
-  switch (device.type) {
-    case DeviceType::kCPU:
-      return "cpu";
-    case DeviceType::kMeta:
-      return "meta";
-    case DeviceType::kCUDA:
-      return "cuda";
-  }
-  return "cpu";
-}
+std::string device_type_name(Device device) { return to_text(Device(device.type)); }
 
 // torch.device("cuda:1"), torch.device("cuda", 1), torch.device(1), torch.device(other)
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
@@ -134,14 +124,15 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 }
 PyObject* device_repr(PyObject* self) {
   const Device device = device_of(self);
-  if (device.index < 0) return PyUnicode_FromFormat("device(type='%s')", device_type_name(device));
-  return PyUnicode_FromFormat("device(type='%s', index=%d)", device_type_name(device),
+  if (device.index < 0)
+    return PyUnicode_FromFormat("device(type='%s')", device_type_name(device).c_str());
+  return PyUnicode_FromFormat("device(type='%s', index=%d)", device_type_name(device).c_str(),
                               device.index);
 }
 PyObject* device_str(PyObject* self) {
   const Device device = device_of(self);
-  if (device.index < 0) return PyUnicode_FromString(device_type_name(device));
-  return PyUnicode_FromFormat("%s:%d", device_type_name(device), device.index);
+  if (device.index < 0) return PyUnicode_FromString(device_type_name(device).c_str());
+  return PyUnicode_FromFormat("%s:%d", device_type_name(device).c_str(), device.index);
 }
 Py_hash_t device_hash(PyObject* self) {
   const Device device = device_of(self);
@@ -153,11 +144,11 @@ PyObject* device_compare(PyObject* a, PyObject* b, int op) {
 }
 PyObject* device_reduce(PyObject* self, PyObject*) {
   const Device device = device_of(self);
-  if (device.index < 0) return Py_BuildValue("O(s)", device_type, device_type_name(device));
-  return Py_BuildValue("O(si)", device_type, device_type_name(device), device.index);
+  if (device.index < 0) return Py_BuildValue("O(s)", device_type, device_type_name(device).c_str());
+  return Py_BuildValue("O(si)", device_type, device_type_name(device).c_str(), device.index);
 }
 PyObject* device_get_type(PyObject* self, void*) {
-  return PyUnicode_FromString(device_type_name(device_of(self)));
+  return PyUnicode_FromString(device_type_name(device_of(self)).c_str());
 }
 PyObject* device_get_index(PyObject* self, void*) {
   if (device_of(self).index < 0) Py_RETURN_NONE;

@@ -58,7 +58,7 @@ def _transposed(counts: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
     return dense_to_ordered(dense.transpose(-2, -1))
 
 
-def _cropped(counts: Tensor, columns: Tensor, rows: int, width: int) -> tuple[Tensor, Tensor]:
+def _cropped(counts: Tensor, columns: Tensor, rows: int, width: int) -> tuple[Tensor, ...]:
     columns = columns[:, :, :rows, :width]
     counts = counts[:, :, :rows].clamp(max=width)
     return (columns < counts.unsqueeze(-1)).sum(-1).to(torch.int32), columns
@@ -158,7 +158,10 @@ class BlockMask:
             kv_indices,
             full_kv_num_blocks,
             full_kv_indices,
-            *by_column,
+            by_column[0],
+            by_column[1],
+            by_column[2],
+            by_column[3],
             BLOCK_SIZE=size,
             mask_mod=noop_mask if mask_mod is None else mask_mod,
             dq_write_order=dq_write_order,
@@ -235,20 +238,17 @@ class BlockMask:
             _kept_dimension(each, size) if isinstance(each, int) else each
             for each, size in zip(given, sizes, strict=True)
         )
-        tensors = (
-            None if tensor is None else tensor[parts]
-            for tensor in (
-                self.kv_num_blocks,
-                self.kv_indices,
-                self.full_kv_num_blocks,
-                self.full_kv_indices,
-            )
-        )
-        return self._with_blocks(tensors, sliced_mask_mod, self.seq_lengths)
+        blocks = {
+            name: None if getattr(self, name) is None else getattr(self, name)[parts]
+            for name in self._TENSOR_ATTRS[:4]
+        }
+        return self._with_blocks(blocks, sliced_mask_mod, self.seq_lengths)
 
-    def _with_blocks(self, tensors: Any, mask_mod: Mod, lengths: tuple[int, int]) -> BlockMask:
+    def _with_blocks(
+        self, blocks: dict[str, Any], mask_mod: Mod, lengths: tuple[int, int]
+    ) -> BlockMask:
         return self.from_kv_blocks(
-            *tensors,
+            **blocks,
             BLOCK_SIZE=self.BLOCK_SIZE,
             mask_mod=mask_mod,
             seq_lengths=lengths,
@@ -260,9 +260,10 @@ class BlockMask:
         """The mask of the first queries and keys."""
         rows = -(-new_q_len // self.BLOCK_SIZE[0])
         columns = -(-new_kv_len // self.BLOCK_SIZE[1])
-        blocks = [*_cropped(self.kv_num_blocks, self.kv_indices, rows, columns)]
+        cropped = _cropped(self.kv_num_blocks, self.kv_indices, rows, columns)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
-            blocks += _cropped(self.full_kv_num_blocks, self.full_kv_indices, rows, columns)
+            cropped += _cropped(self.full_kv_num_blocks, self.full_kv_indices, rows, columns)
+        blocks = dict(zip(self._TENSOR_ATTRS, cropped, strict=False))
         return self._with_blocks(blocks, self.mask_mod, (new_q_len, new_kv_len))
 
     def to(self, device: Any) -> BlockMask:
@@ -277,8 +278,10 @@ class BlockMask:
 
     @classmethod
     def _unflatten(cls, leaves: Any, context: tuple[Any, ...]) -> BlockMask:
-        tensors = dict.fromkeys(cls._TENSOR_ATTRS) | dict(zip(context[-1], leaves, strict=True))
-        return cls(**tensors, **dict(zip(cls._CONTEXT_ATTRS, context[:-1], strict=True)))
+        given: dict[str, Any] = dict.fromkeys(cls._TENSOR_ATTRS)
+        given.update(zip(context[-1], leaves, strict=True))
+        given.update(zip(cls._CONTEXT_ATTRS, context[:-1], strict=True))
+        return cls(**given)
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """The blocks as a picture: full, in part and not computed."""
@@ -419,9 +422,11 @@ def create_block_mask(
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     counts = _count_in_blocks(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), size)
     full = (counts == size[0] * size[1]) & separate_full_blocks
-    blocks = dense_to_ordered((counts > 0) & ~full)
-    if separate_full_blocks:
-        blocks += dense_to_ordered(full)
+    partial = dense_to_ordered((counts > 0) & ~full)
     return BlockMask.from_kv_blocks(
-        *blocks, BLOCK_SIZE=size, mask_mod=mask_mod, seq_lengths=(Q_LEN, KV_LEN)
+        *partial,
+        *(dense_to_ordered(full) if separate_full_blocks else (None, None)),
+        size,
+        mask_mod,
+        (Q_LEN, KV_LEN),
     )
