@@ -55,9 +55,9 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
-    "functional futures hub jit library linalg mps mtia multiprocessing nn optim overrides "
-    "profiler quasirandom random return_types serialization special storage testing "
+    "__config__ accelerator amp autograd backends compiler cpu cuda distributed distributions "
+    "fft func functional futures hub jit library linalg mps mtia multiprocessing nn optim "
+    "overrides profiler quasirandom random return_types serialization special storage testing "
     "torch_version types utils version xpu".split()
 )
 

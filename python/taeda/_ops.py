@@ -135,6 +135,8 @@ class OpOverload(_C._OperatorBase):
         """All overloads of the name."""
         return getattr(getattr(ops, self.namespace), self._opname)
 
+    _overloadpacket = overloadpacket
+
     @property
     def tags(self) -> list:
         """Nothing is tagged."""

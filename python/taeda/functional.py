@@ -153,6 +153,24 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     return _deterministic["warn_only"]
 
 
+def get_deterministic_debug_mode() -> int:
+    """0, 1 (warn) or 2 (error): use_deterministic_algorithms as a number."""
+    return (1 if _deterministic["warn_only"] else 2) if _deterministic["enabled"] else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """use_deterministic_algorithms by a number, or by "default", "warn" or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    names: dict = {"default": 0, "warn": 1, "error": 2}
+    mode = names.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        words = "one of `default`, `warn`, `error`"
+        what = words if isinstance(debug_mode, str) else "0, 1, or 2"
+        raise RuntimeError(f"invalid value of debug_mode, expected {what}, but got {debug_mode}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
 def set_float32_matmul_precision(precision: str) -> None:
     """Products of float32 matrices are computed in float32; the choice is only remembered."""
     global _matmul_precision

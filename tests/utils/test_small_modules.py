@@ -1,0 +1,117 @@
+"""The small modules of torch.utils and their neighbours."""
+
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import taeda
+from taeda.utils import collect_env, mkldnn, mobile_optimizer, swap_tensors
+from taeda.utils._traceback import CapturedTraceback
+from taeda.utils.file_baton import FileBaton
+from taeda.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakIdRef
+
+torch = pytest.importorskip("torch")
+
+
+def test_environments_are_described():
+    text = collect_env.get_pretty_env_info()
+    assert f"PyTorch version: {taeda.__version__}" in text and "OS: " in text
+    assert f"Is CUDA available: {taeda.cuda.is_available()}" in text
+    facts = collect_env.get_env_info()
+    assert facts.python_version.startswith(sys.version.split()[0])
+    theirs = torch.utils.collect_env.SystemEnv._fields
+    assert set(collect_env.SystemEnv._fields) <= set(theirs) | {"caching_allocator_config"}
+    done = subprocess.run(
+        [sys.executable, "-m", "taeda.utils.collect_env"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Python platform" in done.stdout
+
+
+def test_builds_are_described():
+    assert str(taeda.__version__) in taeda.__config__.show()
+    assert f"{taeda.get_num_threads()}" in taeda.__config__.parallel_info()
+
+
+def test_weak_dictionaries():
+    x, y = taeda.ones(2), taeda.ones(2)
+    table = WeakIdKeyDictionary({x: 1})
+    table[y] = 2
+    assert (table[x], table[y], len(table)) == (1, 2, 2)
+    assert taeda.ones(2) not in table and 3 not in table
+    assert {id(k) for k in table} == {id(x), id(y)}
+    assert dict(table.copy().items())[x] == 1
+    with pytest.raises(KeyError):
+        table[taeda.ones(2)]
+    del x
+    gc.collect()
+    assert len(table) == 1
+    del table[y]
+    assert len(table) == 0
+    reference = TensorWeakRef(y)
+    assert reference() is y and WeakIdRef(y) == WeakIdRef(y)
+    del y
+    assert reference() is None
+    with pytest.raises(AssertionError, match="expected torch"):
+        TensorWeakRef(3)
+
+
+def test_tracebacks():
+    captured = CapturedTraceback.extract()
+    assert "test_tracebacks" in captured.format()[-1]
+
+
+def test_batons(tmp_path):
+    path = str(tmp_path / "lock")
+    first, second = FileBaton(path), FileBaton(path, wait_seconds=0.01)
+    assert first.try_acquire() and not second.try_acquire()
+    timer = threading.Timer(0.05, first.release)
+    timer.start()
+    second.wait()
+    assert second.try_acquire()
+    second.release()
+    timer.join()
+
+
+def test_tensors_are_swapped():
+    for package, swap in ((taeda, swap_tensors), (torch, torch.utils.swap_tensors)):
+        a = package.nn.Parameter(package.ones(2))
+        b = package.zeros(3, dtype=package.float64)
+        a.mark, a.grad = "a", package.full((2,), 5.0)
+        swap(a, b)
+        assert isinstance(b, package.nn.Parameter) and not isinstance(a, package.nn.Parameter)
+        assert a.shape == (3,) and a.dtype == package.float64 and b.tolist() == [1.0, 1.0]
+        assert b.requires_grad and not a.requires_grad and b.mark == "a"
+        assert b.grad.tolist() == [5.0, 5.0] and a.grad is None
+    with pytest.raises(RuntimeError, match="leaves"):
+        swap_tensors(taeda.ones(1, requires_grad=True) * 2, taeda.ones(1))
+
+
+def test_deterministic_modes():
+    for mode in (0, 1, 2, "default", "warn", "error"):
+        taeda.set_deterministic_debug_mode(mode)
+        torch.set_deterministic_debug_mode(mode)
+        assert taeda.get_deterministic_debug_mode() == torch.get_deterministic_debug_mode()
+    for wrong in (3, "x", 1.5):
+        with pytest.raises(Exception) as expected:
+            torch.set_deterministic_debug_mode(wrong)
+        with pytest.raises(expected.type) as got:
+            taeda.set_deterministic_debug_mode(wrong)
+        assert str(got.value) == str(expected.value)
+    for package in (taeda, torch):
+        package.set_deterministic_debug_mode(0)
+    taeda.utils.deterministic.fill_uninitialized_memory = False
+    with pytest.raises(NotImplementedError, match="not filled"):
+        taeda.utils.deterministic.fill_uninitialized_memory = True
+
+
+def test_what_is_not_there():
+    with pytest.raises(NotImplementedError, match="oneDNN"):
+        mkldnn.to_mkldnn(taeda.nn.Linear(1, 1))
+    with pytest.raises(NotImplementedError, match="TorchScript"):
+        mobile_optimizer.optimize_for_mobile(None)
