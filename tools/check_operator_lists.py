@@ -22,6 +22,8 @@ ALLOWED = {
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
+    "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
+    "python/taeda/fx/_codegen.py": "the signs that stand for functions of the module operator",
     "python/taeda/_missing/parts.py": "names of torch.masked and torch.sparse, which raise",
     "python/taeda/nn/_functional/activation.py": "__all__: functions that the file defines",
 }

@@ -55,10 +55,10 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "__config__ accelerator amp autograd backends compiler cpu cuda distributed distributions "
-    "fft func functional futures hub jit library linalg mps mtia multiprocessing nn optim "
-    "overrides profiler quasirandom random return_types serialization special storage testing "
-    "torch_version types utils version xpu".split()
+    "__config__ _dynamo _higher_order_ops accelerator amp autograd backends compiler cpu cuda "
+    "distributed distributions fft func functional futures fx hub jit library linalg mps mtia "
+    "multiprocessing nn onnx optim overrides profiler quasirandom random return_types serialization special "
+    "storage testing torch_version types utils version xpu".split()
 )
 
 # What is in this module and not in torch.
@@ -86,6 +86,8 @@ _LAZY = {
         "taeda._ops": "ops",
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
+        "taeda.compiler": "compile",
+        "taeda._higher_order_ops": "cond while_loop",
         "taeda._stft": "stft istft",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",

@@ -1,28 +1,147 @@
-"""Questions and marks around torch.compile, which runs everything eagerly here."""
+"""torch.compile and the marks and questions around it: programs run eagerly, as they are."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable
 from typing import Any
+
+from taeda import _missing
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "nested_compile_region",
+    "reset",
+    "set_enable_guard_collectives",
+    "set_stance",
+    "substitute_in_graph",
+    "wrap_numpy",
+]
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    **more: Any,
+) -> Any:
+    """A module as an OptimizedModule, a function as a function, both of which run eagerly.
+
+    Without `model`, a decorator. The options are checked and change nothing.
+
+    >>> @torch.compile(mode="reduce-overhead")
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(torch.ones(2))
+    tensor([2., 2.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
+    from taeda._dynamo.eval_frame import compiled
+
+    if model is None:
+        return lambda found: found if disable else compiled(found)
+    return model if disable else compiled(model)
 
 
 def is_compiling() -> bool:
+    """Whether the code is being compiled: never."""
     return False
 
 
 def is_dynamo_compiling() -> bool:
+    """Whether the code is being compiled: never."""
     return False
 
 
 def is_exporting() -> bool:
+    """Whether the code is being exported: never."""
     return False
 
 
-def disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:
-    """Marks a function that must not be compiled."""
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Marks a function that must not be compiled; also as ``@disable()``."""
     return fn if callable(fn) else lambda function: function
 
 
-allow_in_graph = assume_constant_result = disable
+def allow_in_graph(fn: Any) -> Any:
+    """Marks a function, or several, that the compiler leaves as they are."""
+    for function in fn if isinstance(fn, list | tuple) else [fn]:
+        if not callable(function):
+            raise AssertionError("allow_in_graph expects a callable")
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """Marks a function whose result does not change."""
+    return fn
+
+
+def substitute_in_graph(original_fn: Callable, **_: Any) -> Callable:
+    """Decorator: notes a function that stands for another one where it is compiled."""
+    return lambda substitute: substitute
+
+
+def nested_compile_region(fn: Any = None, **_: Any) -> Any:
+    """Marks a function that would be compiled once."""
+    return fn if callable(fn) else lambda function: function
+
+
+def wrap_numpy(fn: Callable) -> Callable:
+    """A function of NumPy arrays as one of tensors."""
+    import numpy
+
+    import taeda
+    from taeda.utils import _pytree
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        plain = _pytree.tree_map_only(taeda.Tensor, lambda x: x.numpy(), (args, kwargs))
+        result = fn(*plain[0], **plain[1])
+        return _pytree.tree_map_only(numpy.ndarray, taeda.as_tensor, result)
+
+    return wrapped
+
+
+class set_stance(contextlib.ContextDecorator):
+    """Says how functions are to be compiled, in a block or from here on; they run eagerly."""
+
+    def __init__(self, stance: str = "default", **_: Any):
+        known = "default force_eager eager_on_recompile fail_on_recompile eager_then_compile"
+        if stance not in known.split():
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """There are no guards; returns False, what it was before."""
+    return False
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names of what programs registered."""
+    from taeda import _dynamo
+
+    return _dynamo.list_backends(exclude_tags)
 
 
 def reset() -> None:
@@ -31,3 +150,6 @@ def reset() -> None:
 
 def cudagraph_mark_step_begin() -> None:
     """There are no CUDA graphs."""
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -121,7 +121,6 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
 
 def set_default_tensor_type(t: Any) -> None:
     """The default dtype, and device, by the name of a tensor type."""
-    import warnings
 
     from taeda._dtypes import device_of_type, dtype_of_type
     from taeda.utils._device import get_default_device, set_default_device
@@ -200,19 +199,15 @@ def set_num_interop_threads(n: int) -> None:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
 
 
-def compile(model: Callable | None = None, **options: Any) -> Callable:
-    """Returns the function or module unchanged, with a warning: there is no compiler yet."""
-    warnings.warn("torch.compile: running eagerly, taeda has no graph compiler yet", stacklevel=2)
-    return (lambda function: function) if model is None else model
-
-
 def _check(condition: Any, message: Callable[[], str] | None = None) -> None:
     """RuntimeError unless the condition holds."""
     if not condition:
         raise RuntimeError(message() if message else "Expected cond to be True, but got False")
 
 
+@_overridable
 def _assert(condition: Any, message: str) -> None:
+    """``assert condition, message``, which traces record."""
     assert condition, message
 
 

@@ -230,6 +230,10 @@ bool Arguments::overrides(PyObject* value) {
   return true;
 }
 
+// Objects that are traced take the place of numbers: a class with a __torch_function__ that is no
+// Tensor's.
+bool Arguments::stands_for_number(PyObject* value) { return !is_tensor(value) && overrides(value); }
+
 bool Arguments::accepts(const Param& param, PyObject* value) {
   switch (param.kind) {
     case Kind::kTensor:
@@ -270,24 +274,12 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
     case Kind::kOptTensors:
       return accepts_elements(param, value) || overrides(value);
     case Kind::kScalar:
-      if (is_tensor(value)) tensor_as_number_ = true;
-      return can_be_scalar(value);
     case Kind::kInt:
-      return can_be_int(value);
     case Kind::kInts:
-    case Kind::kFloats: {
-      const auto fits = param.kind == Kind::kInts ? can_be_int : can_be_float;
-      if (is_sequence(value)) {
-        if (PySequence_Fast_GET_SIZE(value) == 0) return true;
-        PyObject* first = PySequence_Fast_GET_ITEM(value, 0);
-        return fits(first) || (param.kind == Kind::kFloats && PyBool_Check(first));
-      }
-      return param.repeat > 0 && fits(value);
-    }
+    case Kind::kFloats:
     case Kind::kFloat:
-      return can_be_float(value);
     case Kind::kBool:
-      return PyBool_Check(value) || is_numpy_bool(value);
+      return accepts_number(param, value) || stands_for_number(value);
     case Kind::kStr:
       return PyUnicode_Check(value);
     case Kind::kDType:
@@ -304,6 +296,32 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
       return true;
   }
   return false;
+}
+
+bool Arguments::accepts_number(const Param& param, PyObject* value) {
+  switch (param.kind) {
+    case Kind::kScalar:
+      if (is_tensor(value)) tensor_as_number_ = true;
+      return can_be_scalar(value);
+    case Kind::kInt:
+      return can_be_int(value);
+    case Kind::kInts:
+    case Kind::kFloats: {
+      const auto fits = param.kind == Kind::kInts ? can_be_int : can_be_float;
+      if (!is_sequence(value)) return param.repeat > 0 && fits(value);
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
+      for (Py_ssize_t i = 0; i < size; i++) {
+        if (stands_for_number(PySequence_Fast_GET_ITEM(value, i))) return true;
+      }
+      if (size == 0) return true;
+      PyObject* first = PySequence_Fast_GET_ITEM(value, 0);
+      return fits(first) || (param.kind == Kind::kFloats && PyBool_Check(first));
+    }
+    case Kind::kFloat:
+      return can_be_float(value);
+    default:
+      return PyBool_Check(value) || is_numpy_bool(value);
+  }
 }
 
 bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
@@ -356,7 +374,9 @@ bool Arguments::match(const Signature& signature, bool raise) {
   const auto positional = [&](int i) { return i < shift ? self_ : args_[i - shift]; };
   varargs_ = -1;
   int by_position = nargs;
-  if (takes_varargs(signature) && nargs_ > 0 && can_be_int(args_[0]) &&
+  const auto stands = [this](PyObject* value) { return stands_for_number(value); };
+  if (takes_varargs(signature) && nargs_ > 0 &&
+      (std::any_of(args_, args_ + nargs_, stands) || can_be_int(args_[0])) &&
       (nargs_ > 1 || signature.params[shift].repeat == 0)) {
     varargs_ = shift;
     by_position = shift + 1;

@@ -26,6 +26,7 @@
 // Python exceptions with PyTorch's texts.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -300,7 +301,7 @@ class Arguments {
         return false;
     }
     int matched = given;
-    if (nargs_ > 0 && takes_varargs(signature) && PyLong_CheckExact(args_[0]) &&
+    if (nargs_ > 0 && takes_varargs(signature) && are_exact_ints() &&
         (nargs_ > 1 || signature.params[shift].repeat == 0)) {
       values_[shift] = args_[0];
       varargs_ = shift;
@@ -325,9 +326,14 @@ class Arguments {
     const int shift = function_.method;
     return signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
   }
+  bool are_exact_ints() const {
+    return std::all_of(args_, args_ + nargs_, [](PyObject* x) { return PyLong_CheckExact(x); });
+  }
   bool accepts(const Param& param, PyObject* value);
   bool accepts_slowly(const Param& param, PyObject* value);
+  bool accepts_number(const Param& param, PyObject* value);
   bool overrides(PyObject* value);
+  bool stands_for_number(PyObject* value);
   bool accepts_elements(const Param& param, PyObject* sequence);
   void parse_slowly();
   bool match(const Signature& signature, bool raise);

@@ -101,7 +101,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     return hand_over("__getitem__", {self, index}).release();
   const Tensor& x = tensor_of(self);
   if (PyLong_CheckExact(index)) return wrap(indexing::select_checked(x, 0, to_int(index), 0));
-  if (is_tensor(index) && overrides_torch_function(index)) [[unlikely]]
+  if (is_overridden_by(index)) [[unlikely]]
     return hand_over("__getitem__", {self, index}).release();
   Indexed indexed = apply_index(x, index);
   if (!indexed.advanced()) return wrap(indexed.changed ? std::move(indexed.view) : op::alias(x));
@@ -123,7 +123,7 @@ Tensor value_tensor(const Tensor& x, PyObject* value) {
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   TD_PYTHON_TRY
   if (!value) raise_python(PyExc_TypeError, "Tensor does not support deleting items");
-  if (hands_over(self) || hands_over(value)) [[unlikely]] {
+  if (hands_over(self) || hands_over(value) || is_overridden_by(index)) [[unlikely]] {
     hand_over("__setitem__", {self, index, value});
     return 0;
   }

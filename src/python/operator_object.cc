@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ops/boxing.h"
@@ -10,6 +11,7 @@
 #include "python/boxed.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/torch_function.h"
 #include "python/wrap.h"
 
 namespace taeda::python {
@@ -56,10 +58,25 @@ PyObject* run(Stack& stack, const Call& call) {
   return wrap_results(stack).release();
 }
 
+// Whether an argument, or an item of it, is no Tensor and has a __torch_function__: what stands for
+// a tensor in traces.
+bool stands_for_tensor(PyObject* value) {
+  if (!PyTuple_Check(value) && !PyList_Check(value))
+    return !is_tensor(value) && overrides_torch_function(value);
+  PyObject* const* items = PySequence_Fast_ITEMS(value);
+  return std::any_of(items, items + PySequence_Fast_GET_SIZE(value), [](PyObject* item) {
+    return !is_tensor(item) && overrides_torch_function(item);
+  });
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
+  PyObject* const* items = PySequence_Fast_ITEMS(args);
+  const Py_ssize_t size = PyTuple_GET_SIZE(args);
+  if (!kwargs && std::any_of(items, items + size, stands_for_tensor)) [[unlikely]]
+    return call_torch_function(self, items, size, nullptr);
   const Operator& op = *cast(self)->op;
-  Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(args), PyTuple_GET_SIZE(args), kwargs);
+  Stack stack = bind_arguments(op, items, size, kwargs);
   return run(stack, [&](Stack& s) { op.call(s); });
   TD_PYTHON_CATCH(nullptr)
 }

@@ -45,7 +45,7 @@ from importlib.abc import Loader
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("distributed", "parts")
+_TABLES = ("compilers", "distributed", "parts")
 
 
 def mark(found: Any, name: str, why: str) -> Any:

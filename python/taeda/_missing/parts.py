@@ -10,7 +10,6 @@ _DTYPES = (
     "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
 )
-_COMPILER = "taeda has no inductor; programs run eagerly"
 _FAKE = "taeda's tensors without values are those of the device meta; use torch.device('meta')"
 _CORE = "taeda's core has no such part"
 _PACKAGES = "taeda writes no packages; use torch.save and torch.load"
@@ -156,7 +155,4 @@ MODULES = {
         "BuildExtension.with_options CUDAExtension CppExtension CUDA_HOME=None include_paths "
         "is_ninja_available library_paths load load_inline verify_ninja_availability",
     ),
-    "torch._inductor": (_COMPILER, "compile list_mode_options list_options"),
-    "torch._inductor.cpu_vec_isa": (_COMPILER, "pick_vec_isa valid_vec_isa_list"),
-    "torch._inductor.runtime.cache_dir_utils": (_COMPILER, "cache_dir default_cache_dir"),
 }  # fmt: skip

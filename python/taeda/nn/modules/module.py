@@ -453,7 +453,9 @@ class Module:
         return self._apply(lambda t: t.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("Module.compile: compilation of modules is not there yet")
+        """Takes torch.compile's options; the module runs eagerly all the same."""
+        taeda.compile(self, *args, **kwargs)
+        self._compiled_call_impl = Module._call_impl
 
     # --- hooks ---
 

@@ -1,0 +1,99 @@
+"""torch.jit, torch.compile and futures: what runs eagerly, and what raises."""
+
+import copy
+import pickle
+import threading
+from typing import Dict, List, Optional  # noqa: UP035
+
+import pytest
+
+import taeda
+from taeda import _dynamo, nn
+from taeda.futures import Future, collect_all, wait_all
+
+
+def test_scripts_and_traces_are_the_program_itself() -> None:
+    model = nn.Linear(2, 1)
+    assert taeda.jit.script(model) is model
+    assert taeda.jit.trace(model, taeda.ones(2)) is model
+    with pytest.raises(RuntimeError):
+        taeda.jit.trace(model, taeda.ones(3))
+    with pytest.raises(RuntimeError, match="eval mode"):
+        taeda.jit.freeze(model)
+    assert taeda.jit.freeze(model.eval()) is model
+
+
+def test_script_modules_run_eagerly_and_save_nothing() -> None:
+    class Double(taeda.jit.ScriptModule):
+        @taeda.jit.script_method
+        def forward(self, x):
+            return 2 * x
+
+    assert float(Double()(taeda.tensor(2.0))) == 4
+    with pytest.raises(NotImplementedError, match="state_dict"):
+        Double().save("file")
+    with pytest.raises(NotImplementedError, match=r"torch\.jit\.load"):
+        taeda.jit.load("file")
+
+
+def test_isinstance_looks_into_containers() -> None:
+    assert taeda.jit.isinstance({"a": [1]}, Dict[str, List[int]])  # noqa: UP006
+    assert not taeda.jit.isinstance(["a"], List[int])  # noqa: UP006
+    assert taeda.jit.isinstance(None, Optional[int])  # noqa: UP045
+
+
+def test_a_compiled_module_shows_its_module() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
+    compiled = taeda.compile(model, mode="default")
+    assert isinstance(compiled, _dynamo.OptimizedModule)
+    assert list(compiled.state_dict()) == ["_orig_mod.0.weight", "_orig_mod.0.bias"]
+    compiled.eval()
+    assert not model.training
+    compiled.limit = 3
+    assert model.limit == 3
+    x = taeda.randn(2)
+    for copied in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert taeda.equal(copied(x), model(x))
+    model.compile()
+    assert taeda.equal(pickle.loads(pickle.dumps(model))(x), model(x))
+
+
+def test_compile_is_a_decorator_and_checks_its_options() -> None:
+    @taeda.compile(dynamic=True)
+    def double(x):
+        return 2 * x
+
+    assert double.__name__ == "double"
+    assert float(double(taeda.tensor(2.0))) == 4
+    with pytest.raises(RuntimeError, match="Either mode or options"):
+        taeda.compile(double, mode="default", options={})
+
+
+def test_settings_are_patched_in_blocks_and_functions() -> None:
+    @_dynamo.config.patch("verbose", True)
+    def verbose() -> bool:
+        return _dynamo.config.verbose
+
+    assert verbose()
+    assert not _dynamo.config.verbose
+
+
+def test_cond_and_while_loop() -> None:
+    x = taeda.tensor(3.0)
+    assert taeda.cond(x > 2, taeda.sin, taeda.cos, (x,)) == taeda.sin(x)
+    value, count = taeda.while_loop(lambda v, n: v < 20, lambda v, n: (v * 2, n + 1), (x, 0))
+    assert (float(value), count) == (24, 3)
+    with pytest.raises(RuntimeError, match="single-element"):
+        taeda.cond(taeda.ones(2), taeda.sin, taeda.cos, (x,))
+
+
+def test_futures_wait_and_call_back() -> None:
+    future: Future = Future()
+    chained = future.then(lambda f: f.value() + 1).then(lambda f: f.value() / 0)
+    threading.Timer(0, future.set_result, (41,)).start()
+    assert wait_all([future]) == [41]
+    with pytest.raises(ZeroDivisionError):
+        chained.wait()
+    assert all(f.done() for f in collect_all([future, chained]).wait())
+    with pytest.raises(RuntimeError, match="completed Future as complete again"):
+        future.set_result(1)
