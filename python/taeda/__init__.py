@@ -91,6 +91,7 @@ _LAZY = {
         "taeda._stft": "stft istft",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",
+        "taeda._histogram": "histogram histogramdd",
     }.items()
     for name in names.split()
 }

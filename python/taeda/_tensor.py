@@ -80,6 +80,20 @@ def _cuda_array_interface(self: Tensor) -> Any:
 
 
 @_method
+def _is_view(self: Tensor) -> bool:
+    """Whether the tensor is a view that autograd knows of; ``detach()`` gives none."""
+    return _C._is_view(self)
+
+
+@_method
+def histogram(self: Tensor, bins: Any = 100, **options: Any) -> Any:
+    """torch.histogram()."""
+    from taeda._histogram import histogram
+
+    return histogram(self, bins, **options)
+
+
+@_method
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

@@ -308,3 +308,10 @@ def test_storage_made_smaller_under_a_tensor():
         assert all((o == 7).all() for o in others)
     x.untyped_storage().resize_(4 << 20)
     assert x.fill_(2.0).sum() == 2 << 20
+
+
+def test_is_view():
+    x = torch.zeros(2, 3)
+    assert not x._is_view() and not x.clone()._is_view() and not x.contiguous()._is_view()
+    assert x[0]._is_view() and x.t()._is_view() and x.expand(4, 2, 3)._is_view()
+    assert not x.detach()._is_view() and not x[0].detach()._is_view()

@@ -1,0 +1,199 @@
+"""torch.histogram and torch.histogramdd: counts of points in bins with edges."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import taeda as torch
+from taeda import _C
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from taeda import Tensor
+
+
+class _Result:
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"torch.return_types.{name}(\nhist={self.hist},\nbin_edges={self.bin_edges})"  # type: ignore[attr-defined]
+
+
+class _HistogramResult(_Result, namedtuple("histogram", "hist bin_edges")):
+    __slots__ = ()
+
+
+class _HistogramddResult(_Result, namedtuple("histogramdd", "hist bin_edges")):
+    __slots__ = ()
+
+
+RESULTS = (_HistogramResult, _HistogramddResult)
+for _type in RESULTS:
+    _type.__name__ = _type.__qualname__ = _type.__bases__[1].__name__
+    _type.__module__ = "torch.return_types"
+
+
+def _check(points: Tensor, bins: Sequence[Any], weight: Tensor | None) -> None:
+    name, dims = "torch.histogramdd", points.shape[-1]
+    if points.dtype not in (torch.float32, torch.float64):
+        kind = points.type().rpartition(".")[2].removesuffix("Tensor")
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{kind}'")
+    if len(bins) != dims:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
+    for i, given in enumerate(bins):
+        if not isinstance(given, torch.Tensor):
+            if given <= 0:
+                raise RuntimeError(
+                    f"torch.histogram(): bins must be > 0, but got {given} for dimension {i}"
+                )
+        elif given.dtype != points.dtype:
+            raise RuntimeError(
+                f"{name}: input tensor and bins tensors should have the same dtype, but got input "
+                f"with dtype {points.dtype} and bins for dimension {i} with dtype {given.dtype}"
+            )
+        elif given.dim() != 1:
+            raise RuntimeError(
+                f"{name}: bins tensor should have one dimension, but got {given.dim()} dimensions "
+                f"in the bins tensor for dimension {i}"
+            )
+        elif given.numel() == 0:
+            raise RuntimeError(
+                f"{name}: bins tensor should have at least 1 element, but got 0 elements in the "
+                f"bins tensor for dimension {i}"
+            )
+        elif given.numel() == 1:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got 0 for dimension {i}")
+    if weight is None:
+        return
+    if weight.shape != points.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{list(points.shape)} and weight with shape {list(weight.shape)}"
+        )
+    if weight.dtype != points.dtype:
+        raise RuntimeError(
+            f"{name}: if weight tensor is provided, input tensor and weight tensor should have "
+            f"the same dtype, but got input({points.dtype}), and weight({weight.dtype})"
+        )
+
+
+def _bounds(points: Tensor, dim: int, range: Sequence[float] | None) -> tuple[float, float]:
+    if range is not None:
+        low, high = map(float, range[2 * dim : 2 * dim + 2])
+    elif points.numel() == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = (float(bound) for bound in points[:, dim].aminmax())
+    if not (abs(low) < torch.inf and abs(high) < torch.inf):
+        bounds = f"[{low}, {high}]"
+        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range {bounds} is not finite")
+    if low > high:
+        raise RuntimeError(
+            "torch.histogramdd: min should not exceed max, but got "
+            f"min {low:g} max {high:g} for dimension {dim}"
+        )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _histogram(
+    points: Tensor, bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The histogram of the rows of `points`, and each dimension's edges."""
+    _check(points, bins, weight)
+    if range is not None and len(range) != 2 * len(bins):
+        raise RuntimeError(
+            f"torch.histogramdd: for a {len(bins)}-dimensional histogram range should have "
+            f"{2 * len(bins)} elements, but got {len(range)}"
+        )
+    dtype, dims = points.dtype, len(bins)
+    points = points.detach().reshape(-1, dims)
+    edges = []
+    for i, given in enumerate(bins):
+        if isinstance(given, torch.Tensor):
+            edges.append(given.detach().clone())
+        else:
+            low, high = _bounds(points, i, range)
+            edges.append(torch.linspace(low, high, given + 1, dtype=dtype, device=points.device))
+    shape = [edge.numel() - 1 for edge in edges]
+    inside = torch.ones(points.shape[0], dtype=torch.bool, device=points.device)
+    flat = torch.zeros(points.shape[0], dtype=torch.int64, device=points.device)
+    for column, edge, count in zip(points.unbind(1), edges, shape):
+        column = column.contiguous()
+        inside &= (column >= edge[0]) & (column <= edge[-1])
+        index = torch.searchsorted(edge, column, right=True) - 1
+        flat = flat * count + index.clamp_(0, count - 1)  # the last bin has its right edge
+    weights = None if weight is None else weight.detach().reshape(-1)[inside]
+    length = 1
+    for count in shape:
+        length *= count
+    hist = torch.bincount(flat[inside], weights, minlength=length).to(dtype).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for i, edge in enumerate(edges):
+            hist = hist / edge.diff().reshape([-1] + [1] * (dims - 1 - i))
+    return hist, tuple(edges)
+
+
+@_C._overridable
+def histogram(
+    input: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """Counts the elements in each bin: (hist, bin_edges).
+
+    `bins` is a number of equal bins between the bounds `range`, by default the least and the
+    greatest element, or a 1-d tensor of increasing edges. A bin has its left edge, the last one
+    both; elements outside of all are ignored. `weight`, of input's shape, is summed instead of
+    counted; with `density` the integral is 1. float32 and float64. Not differentiable.
+
+    >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    if isinstance(bins, torch.Tensor) and range is not None:
+        raise TypeError("histogram(): range is for a number of bins, but bins is a tensor of edges")
+    points = input.reshape(-1, 1)
+    weights = weight
+    if weight is not None and weight.shape == input.shape:
+        weights = weight.reshape(-1)
+    hist, (edges,) = _histogram(points, [bins], range, weights, density)
+    if out is not None:
+        for given, value in zip(out, (hist, edges)):
+            given.resize_(value.shape).copy_(value)
+        hist, edges = out
+    return _HistogramResult(hist, edges)
+
+
+@_C._overridable
+def histogramdd(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
+    """Counts points of N dimensions, input's last one, in each bin: (hist, bin_edges).
+
+    `bins` is a number of bins, one for each dimension, or a 1-d tensor of edges for each; `range`
+    has the bounds of all dimensions, one after the other. `hist` has N dimensions. Otherwise as
+    histogram().
+
+    >>> torch.histogramdd(torch.tensor([[0., 1.], [1., 0.], [2., 0.]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [2., 0.]])
+    """
+    if input.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    if isinstance(bins, int):
+        bins = [bins] * input.shape[-1]
+    return _HistogramddResult(*_histogram(input, list(bins), range, weight, density))
