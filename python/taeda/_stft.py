@@ -7,6 +7,7 @@ import warnings
 import taeda as torch
 from taeda import Tensor
 from taeda._C import _overridable
+from taeda.nn import functional as F
 
 __all__ = ["istft", "stft"]
 
@@ -22,7 +23,7 @@ def _window(name: str, input: Tensor, window: Tensor | None, length: int, n_fft:
             f"but got window with size {list(window.shape)}"
         )
     left = (n_fft - length) // 2
-    return torch.nn.functional.pad(window, (left, n_fft - length - left))
+    return F.pad(window, (left, n_fft - length - left))
 
 
 def _check_lengths(name: str, n_fft: int, hop: int, win: int) -> None:
@@ -70,13 +71,13 @@ def stft(
     signal = input.unsqueeze(0) if input.dim() == 1 else input
     if center:
         pads = (n_fft // 2, n_fft // 2)
-        signal = torch.nn.functional.pad(signal.unsqueeze(1), pads, mode=pad_mode).squeeze(1)
+        signal = F.pad(signal.unsqueeze(1), pads, mode=pad_mode).squeeze(1)
     _check_lengths("stft", n_fft, hop, win)
     if not 0 < n_fft <= signal.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {signal.shape[-1]}, but got n_fft={n_fft}")
     if align_to_window:
         left = (n_fft - win) // 2
-        signal = torch.nn.functional.pad(signal, (left, left))
+        signal = F.pad(signal, (left, left))
     frames = signal.unfold(-1, n_fft, hop) * _window("stft", input, window, win, n_fft)
     if onesided is None:
         onesided = not frames.is_complex()
@@ -158,5 +159,5 @@ def _cut(
             "with zeros in the tail.",
             stacklevel=3,
         )
-        signal = torch.nn.functional.pad(signal, (0, missing))
+        signal = F.pad(signal, (0, missing))
     return signal.squeeze(0) if single else signal

@@ -24,8 +24,9 @@ def _filled(parts: list[Tensor], dim: int, size: int) -> Tensor:
     rest = size - found.shape[dim]
     if rest <= 0:
         return found
-    pad = (0, rest) if dim == 1 else (0, 0, 0, rest)
-    return torch.nn.functional.pad(found, pad)
+    shape = list(found.shape)
+    shape[dim] = rest
+    return torch.cat([found, found.new_zeros(shape)], dim)
 
 
 def grouped_mm(

@@ -423,10 +423,8 @@ def create_block_mask(
     counts = _count_in_blocks(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), size)
     full = (counts == size[0] * size[1]) & separate_full_blocks
     partial = dense_to_ordered((counts > 0) & ~full)
+    complete = dense_to_ordered(full) if separate_full_blocks else (None, None)
+    lengths = (Q_LEN, KV_LEN)
     return BlockMask.from_kv_blocks(
-        *partial,
-        *(dense_to_ordered(full) if separate_full_blocks else (None, None)),
-        size,
-        mask_mod,
-        (Q_LEN, KV_LEN),
+        partial[0], partial[1], complete[0], complete[1], size, mask_mod, lengths
     )
