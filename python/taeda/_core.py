@@ -135,6 +135,10 @@ def _members(name: str) -> dict[str, Any] | None:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        from taeda.serialization import _archive
+
+        return getattr(_archive, name)
     members = _members(name)
     if members is None:
         return _missing.attribute("taeda._C", name)

@@ -252,3 +252,17 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
         return _join_suffixes(prefix + text, suffixes + history, len(prefix))
     finally:
         _C._disable_torch_function_subclass(-1)
+
+
+# PyTorch's names.
+_tensor_str = _values_text
+_str = _str_intern = tensor_repr
+
+
+def _add_suffixes(
+    tensor_str: str, suffixes: list[str], indent: int, force_newline: bool = False
+) -> str:
+    if force_newline and suffixes:
+        tensor_str += ",\n" + " " * indent + suffixes[0]
+        suffixes = suffixes[1:]
+    return _join_suffixes(tensor_str, suffixes, indent)

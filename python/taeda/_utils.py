@@ -52,3 +52,130 @@ def _rebuild_parameter_with_state(
 def _element_size(dtype: Any) -> int:
     """Bytes of an element."""
     return dtype.itemsize
+
+
+# --- what libraries use besides ---
+
+
+def _flatten_dense_tensors(tensors: Any) -> Tensor:
+    """The elements of tensors of one dtype, one after the other."""
+    return taeda.cat([tensor.contiguous().view(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple:
+    """Views of ``flat`` with the sizes of ``tensors``."""
+    parts, start = [], 0
+    for tensor in tensors:
+        parts.append(flat.narrow(0, start, tensor.numel()).view(tensor.shape))
+        start += tensor.numel()
+    return tuple(parts)
+
+
+def _reorder_tensors_as(tensors: Any, ordered_tensors: Any) -> tuple:
+    """The first tensors in the order of the others, by their types."""
+    found: dict[str, list] = {}
+    for tensor in tensors:
+        found.setdefault(tensor.type(), []).append(tensor)
+    waiting = {kind: iter(row) for kind, row in found.items()}
+    return tuple(next(waiting[tensor.type()]) for tensor in ordered_tensors)
+
+
+def _take_tensors(tensors: Any, size_limit: int) -> Any:
+    """Lists of tensors of one type, of about ``size_limit`` bytes each."""
+    waiting: dict[str, list] = {}
+    for tensor in tensors:
+        group = waiting.setdefault(tensor.type(), [])
+        size = tensor.numel() * tensor.element_size()
+        if group and sum(t.numel() * t.element_size() for t in group) + size > size_limit:
+            yield group
+            group = waiting[tensor.type()] = []
+        group.append(tensor)
+    yield from (group for group in waiting.values() if group)
+
+
+def _get_available_device_type() -> str | None:
+    """ "cuda" where there is one, else None."""
+    return "cuda" if taeda.cuda.is_available() else None
+
+
+def _get_all_device_indices() -> list[int]:
+    """The numbers of the devices besides the CPU."""
+    return list(range(taeda.cuda.device_count()))
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; of the current one for None where ``optional``, -1 for the CPU where
+    ``allow_cpu``."""
+    if isinstance(device, str):
+        device = taeda.device(device)
+    if isinstance(device, taeda.device):
+        if device.type == "cpu":
+            if allow_cpu:
+                return -1
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        device = device.index
+    if isinstance(device, int):
+        return device
+    if not optional:
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device}"
+        )
+    return taeda.cuda.current_device() if taeda.cuda.is_available() else 0
+
+
+def _import_dotted_name(name: str) -> Any:
+    """What a name with points leads to, from its module on."""
+    import importlib
+    from functools import reduce
+
+    first, *rest = name.split(".")
+    return reduce(getattr, rest, importlib.import_module(first))
+
+
+class KeyErrorMessage(str):
+    """A text that KeyError shows as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised elsewhere."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        import sys
+        import traceback
+
+        info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = info[0]
+        self.exc_msg = "".join(traceback.format_exception(*info))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the type, whose message has the traceback."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            exception = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise exception
+
+
+class _ClassPropertyDescriptor:
+    def __init__(self, fget: Any, fset: Any = None) -> None:
+        self.fget = fget
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        owner = type(instance) if owner is None else owner
+        return self.fget.__get__(instance, owner)()
+
+
+def classproperty(func: Any) -> _ClassPropertyDescriptor:
+    """A property of a class."""
+    return _ClassPropertyDescriptor(
+        func if isinstance(func, (classmethod, staticmethod)) else classmethod(func)
+    )

@@ -18,6 +18,7 @@ def test_reader_and_pytorchs_agree(tmp_path):
     torch.save({"a": torch.arange(3.0), "b": torch.ones(2, dtype=torch.int64)}, tmp_path / "x.pt")
     ours = PyTorchFileReader(tmp_path / "x.pt")
     theirs = torch._C.PyTorchFileReader(str(tmp_path / "x.pt"))
+    assert taeda._C.PyTorchFileReader is PyTorchFileReader
     assert sorted(ours.get_all_records()) == sorted(theirs.get_all_records())
     for name in ours.get_all_records():
         assert ours.get_record(name) == theirs.get_record(name)

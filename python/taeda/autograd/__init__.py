@@ -202,6 +202,11 @@ class Variable(metaclass=_VariableMeta):
         return result if not requires_grad else result.requires_grad_()
 
 
+def _profiler_enabled() -> bool:
+    """Whether somebody profiles in this process."""
+    return _importlib.import_module("taeda.autograd.profiler")._is_profiler_enabled()
+
+
 def _is_checkpoint_valid() -> bool:
     return _C._is_checkpoint_valid()
 

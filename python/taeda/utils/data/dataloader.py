@@ -17,6 +17,8 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
 T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+_collate_fn_t = Callable[[list[T]], Any]
 
 default_collate = _utils.collate.default_collate
 default_convert = _utils.collate.default_convert
@@ -321,6 +323,15 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if not data or (self._drop_last and self._ended):
             raise StopIteration
         return data
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Loads in other processes: not there yet, so that no loader gives one."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        raise NotImplementedError(
+            "_MultiProcessingDataLoaderIter: there are no worker processes; iterate over the loader"
+        )
 
 
 def _pin(data: Any) -> Any:
