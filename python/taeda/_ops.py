@@ -310,7 +310,13 @@ class _Ops(types.ModuleType):
         import os
 
         path = os.path.realpath(path)
-        ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        try:
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            from taeda._library import foreign
+
+            foreign.define_names(path)
+            raise
         self.loaded_libraries.add(path)
 
 
