@@ -84,3 +84,14 @@ def test_settings_reach_all_pipes():
     assert list(pipe) == first and first[0] != [1, 3, 5, 7, 9]
     plain_pipe = graph_settings.apply_shuffle_settings(ours.IterableWrapper(range(30)), True)
     assert sorted(plain_pipe) == list(range(30))
+
+
+def test_loaders_turn_shuffling_on_and_off():
+    pipe = ours.IterableWrapper(range(40)).shuffle()
+    assert [int(x) for x in DataLoader(pipe, batch_size=None, shuffle=False)] == list(range(40))
+    mixed = [int(x) for x in DataLoader(pipe, batch_size=None, shuffle=True)]
+    assert mixed != list(range(40)) and sorted(mixed) == list(range(40))
+    plain_pipe = ours.IterableWrapper(range(40))
+    assert [int(x) for x in DataLoader(plain_pipe, batch_size=None, shuffle=True)] != list(
+        range(40)
+    )

@@ -97,6 +97,8 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
     ) -> None:
         _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
+        if hasattr(type(dataset), "register_datapipe_as_function"):
+            dataset, shuffle = _with_shuffling(dataset, shuffle)
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
         self.dataset = dataset
@@ -210,6 +212,15 @@ def _check_worker_options(
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _with_shuffling(pipe: Any, shuffle: bool | None) -> tuple[Any, bool | None]:
+    """(the pipe, which shuffles as asked if it iterates, what is left to ask of a sampler)"""
+    if not isinstance(pipe, IterableDataset):
+        return pipe, shuffle
+    from .graph_settings import apply_shuffle_settings
+
+    return apply_shuffle_settings(pipe, shuffle), None
 
 
 def _check_iterable_options(shuffle: Any, sampler: Any, batch_sampler: Any) -> bool:
