@@ -95,3 +95,18 @@ def test_loaders_turn_shuffling_on_and_off():
     assert [int(x) for x in DataLoader(plain_pipe, batch_size=None, shuffle=True)] != list(
         range(40)
     )
+
+
+def test_fetchers():
+    torch = pytest.importorskip("torch")
+    for package in (taeda, torch):
+        fetch = import_module(f"{package.__name__}.utils.data._utils.fetch")
+        taken = fetch._MapDatasetFetcher([5, 6, 7], True, list, False).fetch([2, 0])
+        assert taken == [7, 5]
+        assert fetch._MapDatasetFetcher([5, 6], False, str, False).fetch(1) == "6"
+        steady = fetch._IterableDatasetFetcher(range(3), True, list, False)
+        assert [steady.fetch([0, 0]), steady.fetch([0, 0])] == [[0, 1], [2]]
+        with pytest.raises(StopIteration):
+            steady.fetch([0])
+        with pytest.raises(StopIteration):
+            fetch._IterableDatasetFetcher(range(1), True, list, True).fetch([0, 0])

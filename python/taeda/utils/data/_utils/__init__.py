@@ -1,5 +1,20 @@
 """The inside of the DataLoader, at the addresses where PyTorch has it."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from . import collate, worker
 
 __all__ = ["collate", "worker"]
+
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between looks at other processes
+HAS_NUMPY = True
+python_exit_status = False
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("fetch", "pin_memory"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
