@@ -8,9 +8,9 @@ from typing import Any
 __all__ = ["set_module", "swap_tensors"]
 
 _SUBMODULES = frozenset(
-    "_cxx_pytree _device _foreach_utils _python_dispatch _pytree _traceback benchmark checkpoint collect_env "
-    "cpp_extension data deterministic dlpack file_baton flop_counter hooks mkldnn "
-    "mobile_optimizer model_zoo module_tracker serialization tensorboard weak".split()
+    "_cxx_pytree _device _foreach_utils _python_dispatch _pytree _traceback benchmark checkpoint "
+    "collect_env cpp_extension data deterministic dlpack file_baton flop_counter hooks "
+    "mkldnn mobile_optimizer model_zoo module_tracker serialization tensorboard weak".split()
 )
 
 
