@@ -119,15 +119,13 @@ double beta_saddle_point(double x, double a, double b) {
     const double bb = b * b;
     const double terms[] = {47 * x * bb * bb, (43 + 20 * (16 + 27 * b) * x) * bb * b,
                             3 * (59 + 180 * b - 90 * x) * bb,
-                            (453 + 1620 * b * (1 - x) - 455 * x) * b,
-                            8 * (1 - x) * (135 * b - 11)};
+                            (453 + 1620 * b * (1 - x) - 455 * x) * b, 8 * (1 - x) * (135 * b - 11)};
     const double scale = (1 + 12 * a) * (1 + 12 * b) / (total * total);
     return scale / (1 - x) * polynomial(terms, a) / (12960 * a * a * a * bb * (1 + 12 * total));
   }
   const double from_mean = a * (x - 1) + b * x;
-  const double first =
-      (2 * (a * a) * (x - 1) + a * b * (x - 1) - x * (b * b)) /
-      (std::sqrt(2 * a / b) * std::pow(total, 1.5) * from_mean * from_mean);
+  const double first = (2 * (a * a) * (x - 1) + a * b * (x - 1) - x * (b * b)) /
+                       (std::sqrt(2 * a / b) * std::pow(total, 1.5) * from_mean * from_mean);
   const double log_ratio = std::log(a / (total * x));
   const double tail = std::pow(b * std::log(b / (total * (1 - x))) + a * log_ratio, -1.5);
   const double bracket = std::sqrt(8 * a * b / total) / from_mean + (x < mean ? tail : -tail);
@@ -161,7 +159,7 @@ double beta_fit(double x, double a, double total) {
   const double u = std::log(x), v = std::log(a) - u, w = std::log(total) - v;
   double p[3], q[3];
   for (int i = 0; i < 3; i++) {
-    const auto row = [&](const double (&c)[3][4]) {
+    const auto row = [&](const double(&c)[3][4]) {
       const double sums[] = {polynomial(c[0], w), polynomial(c[1], w), polynomial(c[2], w)};
       return polynomial(sums, v);
     };
