@@ -279,3 +279,24 @@ def test_error_texts(expression: str) -> None:
     a, b = (outcome(partial(Names(f).evaluate, expression)) for f in FRAMEWORKS)
     assert isinstance(b, tuple) and isinstance(b[0], type), "PyTorch raises here"
     assert a == b
+
+
+def test_subclasses_with_other_parameters_expand() -> None:
+    """As in pyro: a subclass that names other parameters passes on to the base class's expand."""
+    from taeda import distributions, tensor
+
+    class Sharp(distributions.Categorical):
+        arg_constraints = {"sharpness": distributions.constraints.positive}
+
+        def __init__(self, sharpness: Any, validate_args: bool | None = None) -> None:
+            self.sharpness = sharpness
+            super().__init__(logits=sharpness.unsqueeze(-1) * tensor([0.0, 1.0]))
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            new = self._get_checked_instance(Sharp, _instance)
+            new.sharpness = self.sharpness.expand(batch_shape)
+            return super().expand(batch_shape, new)
+
+    d = Sharp(tensor([1.0, 2.0])).expand((3, 2))
+    assert d.probs.shape == (3, 2, 2)
+    assert d.sample().shape == (3, 2)

@@ -222,7 +222,7 @@ class Distribution:
 class Expandable:
     """``expand`` for distributions that are made of their attributes.
 
-    Parameters (the names of ``arg_constraints``) and the attributes in ``_batched``, tensors or
+    Parameters (the names of the library's ``arg_constraints``) and the attributes in ``_batched``, tensors or
     distributions whose shape begins with the batch's, are expanded where the instance has them;
     those in ``_kept`` are shared.
     """
@@ -240,7 +240,10 @@ class Expandable:
 
     def _expand_attributes(self: Any, new: Any, batch_shape: Size) -> None:
         own, rank = self.__dict__, len(self._batch_shape)
-        for name in (*self.arg_constraints, *self._batched):
+        names = library_class(self).arg_constraints  # type: ignore[attr-defined]
+        if isinstance(names, property):
+            names = names.__get__(self)
+        for name in (*names, *self._batched):
             if name in own:
                 shape = own[name].shape if isinstance(own[name], Tensor) else own[name].batch_shape
                 setattr(new, name, own[name].expand(batch_shape + shape[rank:]))
