@@ -72,8 +72,9 @@ DimVector infer_sizes(PyObject* data) {
     current = PyRef::check(PySequence_GetItem(current.get(), 0));
     if (is_numpy_array(current.get()) && is_nested(current.get()))
       TD_WARN_ONCE(
-          "making a tensor from a list of numpy.ndarrays is slow: join them by numpy.array() "
-          "before");
+          "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+          "converting the list to a single numpy.ndarray with numpy.array() before converting to a "
+          "tensor.");
     if (PyUnicode_Check(current.get())) {  // a sequence of itself, as PyTorch sees it
       raise_python(PyExc_ValueError, "too many dimensions '{}'", type_name(current.get()));
     }

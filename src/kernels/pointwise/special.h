@@ -71,3 +71,44 @@ struct Igammac {
     return igammac(a, x);
   }
 };
+
+// e^(x^2) erfc(x)
+struct Erfcx {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return erfcx(x);
+  }
+};
+
+// The inverse of the normal distribution function.
+struct Ndtri {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return ndtri(x);
+  }
+};
+
+// I_0(x) e^-|x|
+struct I0e {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return i0e(x);
+  }
+};
+
+// I_1(x) e^-|x|
+struct I1e {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    return i1e(x);
+  }
+};
+
+// -x log(x), 0 at 0 and -inf below
+struct Entr {
+  template <class V>
+  TD_FN V operator()(V x) const {
+    const V below = select(x == 0, V(0), V(-std::numeric_limits<double>::infinity()));
+    return select(isnan(x), x, select(x > 0, -x * log(x), below));
+  }
+};

@@ -274,6 +274,22 @@ template <class T>
 TD_FN Lane<T> igammac(Lane<T> a, Lane<T> x) {
   return Lane<T>(special::igammac(a.raw, x.raw));
 }
+template <class T>
+TD_FN Lane<T> erfcx(Lane<T> x) {
+  return Lane<T>(special::erfcx(x.raw));
+}
+template <class T>
+TD_FN Lane<T> ndtri(Lane<T> x) {
+  return Lane<T>(special::ndtri(x.raw));
+}
+template <class T>
+TD_FN Lane<T> i0e(Lane<T> x) {
+  return Lane<T>(special::i0e(x.raw));
+}
+template <class T>
+TD_FN Lane<T> i1e(Lane<T> x) {
+  return Lane<T>(special::i1e(x.raw));
+}
 
 template <class T>
 TD_FN Lane<T> atan2(Lane<T> y, Lane<T> x) {

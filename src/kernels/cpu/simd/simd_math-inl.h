@@ -604,6 +604,22 @@ template <class T>
 TD_FN Vec<T> igammac(Vec<T> a, Vec<T> x) {
   return map_lanes([](T p, T q) { return special::igammac(p, q); }, a, x);
 }
+template <class T>
+TD_FN Vec<T> erfcx(Vec<T> x) {
+  return map_lanes([](T a) { return special::erfcx(a); }, x);
+}
+template <class T>
+TD_FN Vec<T> ndtri(Vec<T> x) {
+  return map_lanes([](T a) { return special::ndtri(a); }, x);
+}
+template <class T>
+TD_FN Vec<T> i0e(Vec<T> x) {
+  return map_lanes([](T a) { return special::i0e(a); }, x);
+}
+template <class T>
+TD_FN Vec<T> i1e(Vec<T> x) {
+  return map_lanes([](T a) { return special::i1e(a); }, x);
+}
 
 template <class T>
 TD_FN Vec<T> sgn(Vec<T> x) {

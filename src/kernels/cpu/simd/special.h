@@ -21,6 +21,17 @@ namespace taeda::cpu::special {
 [[gnu::const]] float igamma(float a, float x);
 [[gnu::const]] double igammac(double a, double x);
 [[gnu::const]] float igammac(float a, float x);
+// e^(x^2) erfc(x), which does not underflow.
+[[gnu::const]] double erfcx(double x);
+[[gnu::const]] float erfcx(float x);
+// The inverse of the normal distribution function; NaN outside [0, 1].
+[[gnu::const]] double ndtri(double p);
+[[gnu::const]] float ndtri(float p);
+// Modified Bessel functions of the first kind of orders 0 and 1, times e^-|x|.
+[[gnu::const]] double i0e(double x);
+[[gnu::const]] float i0e(float x);
+[[gnu::const]] double i1e(double x);
+[[gnu::const]] float i1e(float x);
 // The y with erf(y) = x; +-inf at +-1, NaN outside.
 [[gnu::const]] double erfinv(double x);
 [[gnu::const]] float erfinv(float x);

@@ -1,0 +1,60 @@
+"""Normal distribution functions and modified Bessel functions, against SciPy and PyTorch."""
+
+import numpy as np
+import pytest
+
+import taeda
+
+special = pytest.importorskip("scipy.special")
+
+REAL = np.array(
+    [-1e300, -700, -40, -26.6, -5, -1.01, -0.5, -1e-9, 0, 1e-300, 0.3, 1, 3.7, 9.9, 10.1]
+)
+LARGE = np.array([19.9, 20.1, 26.5, 60, 700, 1e4, np.inf, -np.inf, np.nan])
+GRIDS = {
+    "erfcx": np.concatenate([REAL[3:], LARGE]),
+    "ndtr": np.concatenate([REAL[4:], [40.0, np.inf, -np.inf, np.nan]]),
+    "log_ndtr": np.concatenate([REAL[1:], [40.0, np.nan]]),
+    "ndtri": np.array(
+        [-0.1, 0, 1e-300, 1e-20, 1e-3, 0.1, 0.5, 0.6, 0.975, 1 - 1e-12, 1, 1.1, np.nan]
+    ),
+    "i0": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:]]),
+    "i0e": np.concatenate([REAL[1:], LARGE]),
+    "i1": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:]]),
+    "i1e": np.concatenate([REAL[1:], LARGE]),
+    "entr": np.concatenate([REAL, LARGE]),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values(name, dtype):
+    x = GRIDS[name].astype(dtype)
+    with np.errstate(all="ignore"):
+        truth = getattr(special, name)(x.astype("float64")).astype(dtype)
+    ours = getattr(taeda.special, name)(taeda.from_numpy(x)).numpy()
+    assert ours.dtype == dtype
+    rtol = 1e-6 if dtype == "float32" else 4e-13
+    np.testing.assert_allclose(ours, truth, rtol=rtol, atol=1e-16 if name == "ndtr" else 1e-37)
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_against_pytorch(name):
+    torch = pytest.importorskip("torch")
+    numbers = np.array([0.02, 0.3, 0.5, 0.9, 2.5, -0.7, -3.0, 0.0][: 4 if name == "ndtri" else 8])
+    results = []
+    for framework in (taeda, torch):
+        x = framework.from_numpy(numbers).requires_grad_()
+        y = getattr(framework.special, name)(x)
+        y.sum().backward()
+        integer = getattr(framework.special, name)(framework.tensor([0, 1]))
+        results.append((y.detach().numpy(), x.grad.numpy(), integer.numpy()))
+    for a, b in zip(*results):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12)
+
+
+def test_log_ndtr_has_gradients_in_both_tails():
+    x = taeda.tensor([-30.0, -1.0, 30.0], dtype=taeda.float64, requires_grad=True)
+    taeda.special.log_ndtr(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx([30.03326, 1.525135, 0.0], abs=1e-5)
