@@ -222,9 +222,9 @@ class Distribution:
 class Expandable:
     """``expand`` for distributions that are made of their attributes.
 
-    Parameters (the names of the library's ``arg_constraints``) and the attributes in ``_batched``, tensors or
-    distributions whose shape begins with the batch's, are expanded where the instance has them;
-    those in ``_kept`` are shared.
+    Parameters (the names of the library's ``arg_constraints``) and the attributes in
+    ``_batched``, tensors or distributions whose shape begins with the batch's, are expanded where
+    the instance has them; those in ``_kept`` are shared.
     """
 
     _batched: tuple[str, ...] = ()

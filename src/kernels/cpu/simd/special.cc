@@ -208,6 +208,7 @@ double ndtri(double p) {
   if (!(p >= 0 && p <= 1)) return std::numeric_limits<double>::quiet_NaN();
   if (p == 0) return -kInfinity;
   if (p == 1) return kInfinity;
+  if (p == 0.5) return 0;
   if (p > 0.5) return -ndtri(1 - p);
   const double t = std::sqrt(-2 * std::log(p));
   double x = (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -224,8 +225,8 @@ float ndtri(float p) { return static_cast<float>(ndtri(static_cast<double>(p)));
 
 namespace {
 
-// I_n(x) e^-x for x >= 0: the power series [A&S 9.6.10], whose terms are positive, or the asymptotic
-// one [A&S 9.7.1], whose smallest term is about e^-2x.
+// I_n(x) e^-x for x >= 0: the power series [A&S 9.6.10], whose terms are positive, or the
+// asymptotic one [A&S 9.7.1], whose smallest term is about e^-2x.
 double bessel_ie(int n, double x) {
   if (x == 0) return n == 0;
   double term = 1, sum = 1;
