@@ -8,6 +8,8 @@ from typing import Any
 import taeda
 from taeda import _missing
 
+__path__: list[str] = []  # the modules in it are missing ones
+
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -> Any:
     """``true_fn(*operands)`` where `pred` holds, else ``false_fn(*operands)``.

@@ -103,7 +103,8 @@ MODULES = {
         _SPARSE,
         "hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
         "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm dsmm "
-        "torch=torch",
+        "torch=torch ScriptModule=torch.jit.ScriptModule ScriptFunction=torch.jit.ScriptFunction "
+        "CompilationUnit=torch.jit.CompilationUnit",
         "taeda computes with sizes that are numbers; use int, float and bool",
         "SymBool SymFloat SymInt",
         "taeda has no tensors of this dtype; use torch.uint8 for the bytes",
