@@ -11,8 +11,9 @@ namespace taeda {
 namespace {
 
 Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
-  // Tensors have the index of their device: "cuda" is the current one's here, and never later.
-  if (!device.is_cpu()) device = resolved(device);
+  // Tensors have the index of their device: "cuda" is the current one's here, and never later. The
+  // CPU has none: "cpu:0" is "cpu".
+  device = device.is_cpu() ? Device() : resolved(device);
   return Tensor(make_ref<TensorImpl>(Storage::allocate(nbytes, device), dtype, device));
 }
 

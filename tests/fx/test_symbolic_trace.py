@@ -174,3 +174,21 @@ def test_proxies_take_the_place_of_numbers_and_tensors() -> None:
         taeda.dropout(taeda.ones(2), x, False),
     ):
         assert isinstance(value, fx.Proxy)
+
+
+def test_shapes_of_parameters_are_known_where_the_tracer_says_so() -> None:
+    class Plain(fx.Tracer):
+        def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None):
+            return super().create_proxy(kind, target, args, kwargs, name, type_expr)
+
+    class Sized(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(taeda.ones(3))
+
+        def forward(self, x):
+            return x * self.weight if self.weight.shape[0] == 3 else x
+
+    assert len(fx.Tracer(param_shapes_constant=True).trace(Sized()).nodes) == 4
+    with pytest.raises(fx.TraceError):
+        Plain(param_shapes_constant=True).trace(Sized())

@@ -272,3 +272,9 @@ def test_sequences_are_of_ordered_numbers(dtype: torch.dtype) -> None:
         for options in ({"dtype": dtype}, {"out": torch.empty(0, dtype=dtype)}):
             with pytest.raises(NotImplementedError, match=f'"{name}_cpu" not implemented for'):
                 getattr(torch, name)(0, 3, **options)
+
+
+def test_the_cpu_of_a_tensor_has_no_index():
+    x = torch.ones(2, device="cpu:0")
+    assert x.device == torch.device("cpu")
+    assert (x > torch.zeros(2)).all()

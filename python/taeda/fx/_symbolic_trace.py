@@ -180,7 +180,8 @@ class Tracer(TracerBase):
             return attr_val
         if path not in parameter_proxy_cache:
             more: dict[str, Any] = {}
-            if self.param_shapes_constant:
+            takes = inspect.signature(self.create_proxy).parameters  # a subclass may lack it
+            if self.param_shapes_constant and "proxy_factory_fn" in takes:
                 more["proxy_factory_fn"] = lambda n: ParameterProxy(self, n, path, attr_val)
             parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {}, **more)
         return parameter_proxy_cache[path]
