@@ -91,6 +91,9 @@ _LAZY = {
         "taeda._stft": "stft istft",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",
+        "taeda._checks": "_check_with _check_index _check_value _check_type "
+        "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all "
+        "unravel_index",
         "taeda._histogram": "histogram histogramdd",
     }.items()
     for name in names.split()

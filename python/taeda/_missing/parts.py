@@ -114,7 +114,7 @@ MODULES = {
     "torch._C": (
         _CORE,
         "_ExcludeDispatchKeyGuard _AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
-        "_jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
+        "Value _jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
     ),
     "torch.optim": ("taeda has no sparse gradients; use Adam", "SparseAdam"),
     "torch.xpu": (

@@ -306,6 +306,9 @@ def _converted(value: Any, device_type: str, dtype: Any) -> Any:
     return value
 
 
+_cast = _converted  # as libraries import it
+
+
 def custom_fwd(
     fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None
 ) -> Callable:
