@@ -25,7 +25,7 @@ def direction_numbers(dimension: int) -> list[tuple[int, list[int]]]:
         at += count
         return int("0" + bits[at - count : at], 2)
 
-    numbers = []
+    numbers: list[tuple[int, list[int]]] = []
     for degree, count in enumerate(_OF_DEGREE, 1):
         for _ in range(min(count, dimension - 1 - len(numbers))):
             polynomial = 1 << degree | take(degree - 1) << 1 | 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import taeda
@@ -247,7 +248,8 @@ class ComposeTransform(Transform):
         for part in self.parts[:-1]:
             xs.append(part(xs[-1]))
         xs.append(y)
-        event_dim, total = self.domain.event_dim, None
+        event_dim = self.domain.event_dim
+        total: Any = None
         for part, x, y in zip(self.parts, xs[:-1], xs[1:]):
             term = part.log_abs_det_jacobian(x, y)
             term = _sum_rightmost(term, event_dim - part.domain.event_dim)
@@ -334,7 +336,7 @@ class ReshapeTransform(Transform):
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
-        if self.in_shape.numel() != self.out_shape.numel():
+        if math.prod(in_shape) != math.prod(out_shape):
             raise ValueError("in_shape, out_shape have different numbers of elements")
         super().__init__(cache_size=cache_size)
 

@@ -41,7 +41,8 @@ class Categorical(ProbsOrLogits, Distribution):
                 raise ValueError("`probs` parameter must be at least one-dimensional.")
             self.probs = self._param = probs / probs.sum(-1, keepdim=True)
         else:
-            if logits.dim() < 1:  # type: ignore[union-attr]
+            assert logits is not None
+            if logits.dim() < 1:
                 raise ValueError("`logits` parameter must be at least one-dimensional.")
             self.logits = self._param = logits - logits.logsumexp(dim=-1, keepdim=True)
         self._num_events = self._param.size()[-1]
@@ -73,7 +74,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         rows = self.probs.reshape(-1, self._num_events)
-        samples = taeda.multinomial(rows, Size(sample_shape).numel(), True).T
+        samples = taeda.multinomial(rows, math.prod(sample_shape), True).T
         return samples.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -211,14 +211,14 @@ class _OneHot(Constraint):
 
 
 class _LowerBound(Constraint):
-    _bounds = ("lower_bound",)
+    _bounds: tuple[str, ...] = ("lower_bound",)
 
     def __init__(self, lower_bound: Any) -> None:
         self.lower_bound = lower_bound
 
 
 class _UpperBound(Constraint):
-    _bounds = ("upper_bound",)
+    _bounds: tuple[str, ...] = ("upper_bound",)
 
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound

@@ -56,7 +56,7 @@ class _Monotone(Transform):
     """Increasing bijections of numbers without parameters."""
 
     domain = constraints.real
-    codomain = constraints.positive
+    codomain: Any = constraints.positive
     bijective = True
     sign = +1
     _all_equal = True
