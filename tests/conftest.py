@@ -66,11 +66,19 @@ def default_device(config: pytest.Config, nodeid: str) -> AbstractContextManager
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    with default_device(collector.config, collector.nodeid):  # constants of modules too
+    seed()  # constants of modules too
+    with default_device(collector.config, collector.nodeid):
         return (yield)
 
 
+def seed() -> None:
+    """A process begins with a seed of its own: what a test draws should not differ in each run."""
+    if "taeda" in sys.modules:
+        sys.modules["taeda"].manual_seed(0)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    seed()
     mark = item.get_closest_marker("cpu_only")
     if mark and item.config.getoption("--device") != "cpu":
         pytest.skip(mark.kwargs["reason"])

@@ -33,8 +33,8 @@ class Mt19937;
 //   assert(equal(copy->get_state(), default_generator().get_state()));
 class Generator : public RefCounted {
  public:
-  // PyTorch's for CUDA. Here the CPU's generator begins with it, too: a program that never seeds
-  // draws the same numbers in each run.
+  // PyTorch's for CUDA's default generators and for those that programs make. The CPU's default one
+  // begins with a seed from the system's entropy: each run of a program that never seeds differs.
   static constexpr uint64_t kDefaultSeed = 67280421310721;
 
   // Starts the stream over from `seed`. Takes no lock: other threads must not draw meanwhile, or

@@ -284,7 +284,11 @@ DeviceGenerators& device_generators() {
 }  // namespace
 
 Mt19937& default_generator() {
-  static Mt19937& instance = make_default(new Mt19937);
+  static Mt19937& instance = []() -> Mt19937& {
+    auto* const generator = new Mt19937;
+    generator->seed();
+    return make_default(generator);
+  }();
   return instance;
 }
 

@@ -10,6 +10,20 @@
 namespace taeda {
 namespace {
 
+// A process begins with a seed of its own; no test of this program should differ in each run.
+class Seeding : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { manual_seed(0); }
+};
+[[maybe_unused]] const bool seeding = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new Seeding);
+  return true;
+}();
+
+TEST(Generator, DefaultHasASeedOfItsOwn) {
+  EXPECT_EQ(Mt19937().initial_seed(), Generator::kDefaultSeed);
+  EXPECT_NE(default_generator().seed(), default_generator().seed());
+}
+
 TEST(Generator, IsTheMersenneTwister) {
   for (const uint32_t seed : {0u, 1u, 5489u, 4294967295u}) {
     std::mt19937 reference(seed);

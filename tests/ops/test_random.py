@@ -1,6 +1,8 @@
 """Random operators draw PyTorch's numbers, and refuse what PyTorch refuses."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -170,3 +172,12 @@ def test_filling_drops_history():
     assert x.grad.tolist() == [0.0] * 4
     with pytest.raises(RuntimeError, match="leaf"):
         x.uniform_()
+
+
+def test_a_fresh_process_draws_other_numbers():
+    program = "print(T.initial_seed(), T.rand(1).item()); T.manual_seed(3); print(T.rand(1).item())"
+    for library in ("taeda", "torch"):
+        command = [sys.executable, "-c", f"import {library} as T; {program}"]
+        runs = [subprocess.check_output(command, text=True).splitlines() for _ in range(2)]
+        assert runs[0][0] != runs[1][0] and runs[0][1] == runs[1][1]
+    assert taeda.Generator().initial_seed() == torch.Generator().initial_seed()
