@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import taeda
@@ -292,3 +293,16 @@ def test_lp_pool_of_infinite_order(torch: Any, n: int, norm: float, options: dic
     ours.sum().backward()
     theirs.sum().backward()
     assert x.grad.tolist() == y.grad.tolist()
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"stride": 1, "padding": 1}, {"count_include_pad": False}])
+def test_averages_of_int64_as_pytorch(torch: Any, dims: int, options: dict[str, Any]) -> None:
+    values = np.random.default_rng(0).integers(-50, 50, (2, 3, *[6] * dims))
+    name = f"avg_pool{dims}d"
+    want = getattr(torch.nn.functional, name)(torch.from_numpy(values), 3, **options)
+    got = getattr(F, name)(taeda.from_numpy(values), 3, **options)
+    assert got.dtype == taeda.int64 and got.tolist() == want.tolist()
+    for dtype in (taeda.int32, taeda.bool):
+        with pytest.raises(NotImplementedError, match="not implemented for"):
+            getattr(F, name)(taeda.from_numpy(values).to(dtype), 3, **options)

@@ -124,7 +124,7 @@ template <class T>
 
 void average(const View& result, const View& input, const PoolShape& s, const Ranges& r,
              OptInt divisor) {
-  with_dtype<Floating>(input.dtype, [&]<class T>(T) {
+  with_dtype<Join<Floating, Types<int64_t>>>(input.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       const Scratch<Sum<T>> row(s.w.in);
       for (int64_t p = begin; p < end; p++)
