@@ -64,6 +64,41 @@ int64_t stride_along(const View& v, int64_t dim) {
   return v.ndim() ? v.strides[static_cast<size_t>(dim)] : 0;
 }
 
+// Where elements lie: offsets into the addressed tensor and the other one, and checked indices.
+struct Place {
+  int64_t self, other;
+  const int64_t* index;
+};
+struct Steps {
+  int64_t self, other, index;
+};
+
+enum class Reduce { kSet, kSum, kProd, kMin, kMax };
+
+// What is done with elements: one loop a type; all that leads to it is shared. An index counts
+// `scale` elements of self.
+struct Move {
+  using Loop = void(const Move&, int64_t n, Place at, Steps by, int64_t scale);
+  Loop* loop;
+  void* to;
+  const void* from = nullptr;
+  Reduce how = Reduce::kSet;
+  bool streams = false;  // past the cache what is written along lines
+};
+
+// move(self offset, other offset) for n elements. The dense cases keep products out of the loop.
+template <class F>
+void move_each(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
+  if (by.other == 1 && by.self == 0 && scale == 1) {
+    for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
+  } else if (by.other == 1 && by.self == 1) {
+    for (int64_t i = 0; i < n; i++) move(at.self + i + at.index[i] * scale, at.other + i);
+  } else {
+    for (int64_t i = 0; i < n; i++)
+      move(at.self + i * by.self + at.index[i] * scale, at.other + i * by.other);
+  }
+}
+
 // The index space as (outer dimensions) x (a second one) x (dim).
 class Lines {
  public:
@@ -87,7 +122,8 @@ class Lines {
 
   // Raises RuntimeError if an index is outside: what writes a tensor calls this first.
   void check() const {
-    if (!is_dense(index_)) return each([](int64_t, int64_t) {});
+    const auto nothing = [](const Move&, int64_t, Place, Steps, int64_t) {};
+    if (!is_dense(index_)) return each({nothing, nullptr});
     const int64_t* const index = index_.as<int64_t>();
     parallel_for(0, index_.numel, kCheckGrain, [&](int64_t begin, int64_t end) {
       if (!all_inside(index + begin, end - begin, self_size_))
@@ -95,10 +131,9 @@ class Lines {
     });
   }
 
-  // move(self offset, other offset) for every element, in parallel over lines; move.read(...), if
-  // there is one, for dense lines. Raises RuntimeError where an index is outside.
-  template <class F>
-  void each(const F& move) const {
+  // The loop of `move` over all elements, in parallel over lines, at most kChecked at a time.
+  // Raises RuntimeError where an index is outside.
+  void each(const Move& move) const {
     if (along_.size == 0 || second_.size == 0 || count_ == 0) return;
     const int64_t chunk = std::max<int64_t>(kRun, kWork / along_.size);
     const int64_t chunks = (second_.size + chunk - 1) / chunk;
@@ -106,7 +141,7 @@ class Lines {
                  std::max<int64_t>(1, kWork / (along_.size * std::min(chunk, second_.size))),
                  [&](int64_t begin, int64_t end) {
                    StreamFence fence;
-                   if constexpr (requires { move.streams; }) fence.pending = move.streams;
+                   fence.pending = move.streams;
                    for (int64_t t = begin; t < end; t++) {
                      const int64_t first = t % chunks * chunk;
                      block(t / chunks, first, std::min(second_.size, first + chunk), move);
@@ -118,8 +153,7 @@ class Lines {
   struct Axis {
     int64_t size, self, other, index;
   };
-  template <class F>
-  void block(int64_t line, int64_t begin, int64_t end, const F& move) const {
+  void block(int64_t line, int64_t begin, int64_t end, const Move& move) const {
     const int64_t* const index = index_.as<int64_t>();
     int64_t s = 0, o = 0, x = 0;
     for (size_t i = outer_.size(); i-- > 0;) {
@@ -151,17 +185,9 @@ class Lines {
     }
   }
 
-  struct Place {
-    int64_t self, other;
-    const int64_t* index;
-  };
-  struct Steps {
-    int64_t self, other, index;
-  };
   // n elements along one axis; an index counts `scale` elements of self. The line of self that
   // starts at `next` (-1: none) will be addressed in any order, so it is fetched meanwhile.
-  template <class F>
-  void run(int64_t n, Place at, Steps by, int64_t scale, const F& move, int64_t next) const {
+  void run(int64_t n, Place at, Steps by, int64_t scale, const Move& move, int64_t next) const {
     const bool ahead = next >= 0 && scale == 1 && n >= kChecked &&
                        self_size_ * item_size(self_.dtype) <= kMaxAhead;
     int64_t checked[kChecked];
@@ -173,24 +199,8 @@ class Lines {
       if (ahead) prefetch_lines(element(next + done), left * item_size(self_.dtype));
       if (!copy_inside(checked, at.index + first * by.index, m, by.index, self_size_))
         fail_outside(index_, dim_, self_size_);
-      move_all(m, from, by, scale, move);
+      move.loop(move, m, from, by, scale);
       looks.after(m);
-    }
-  }
-  // The dense cases keep products out of the loop. The indices are `run`'s copy, side by side.
-  template <class F>
-  static void move_all(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
-    if (by.other == 1 && by.self == 0 && scale == 1) {
-      if constexpr (requires { move.read(at.self, at.other, at.index, n); }) {
-        move.read(at.self, at.other, at.index, n);
-      } else {
-        for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
-      }
-    } else if (by.other == 1 && by.self == 1) {
-      for (int64_t i = 0; i < n; i++) move(at.self + i + at.index[i] * scale, at.other + i);
-    } else {
-      for (int64_t i = 0; i < n; i++)
-        move(at.self + i * by.self + at.index[i] * scale, at.other + i * by.other);
     }
   }
   const char* element(int64_t i) const { return at(self_, i); }
@@ -204,8 +214,6 @@ class Lines {
   Axis along_{1, 0, 0, 0}, second_{1, 0, 0, 0};
   int64_t count_ = 1;
 };
-
-enum class Reduce { kSet, kSum, kProd, kMin, kMax };
 
 template <class T>
 T combine(Reduce how, const T& a, const T& b) {
@@ -260,38 +268,60 @@ T identity(Reduce how) {
   }
 }
 
+template <class T>
+void set_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+  T* const to = static_cast<T*>(move.to);
+  const T* const from = static_cast<const T*>(move.from);
+  move_each(n, at, by, scale, [=](int64_t s, int64_t o) { to[s] = from[o]; });
+}
+
 void set(const View& self, int64_t dim, const View& index, const View& src) {
   const Lines lines(self, src, index, dim);
-  with_width(self.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    T* to = self.as<T>();
-    const T* from = src.as<T>();
-    lines.each([=](int64_t s, int64_t o) { to[s] = from[o]; });
-  });
+  with_width(self.dtype, [&]<class T>(T) { lines.each({set_loop<T>, self.as<T>(), src.as<T>()}); });
+}
+
+// One number as a tensor of index's sizes.
+struct Repeated {
+  template <class T>
+  Repeated(T number, const View& index) : strides(index.sizes.size(), 0) {
+    std::memcpy(storage, &number, sizeof number);
+    view = {storage, kDTypeOf<T>, index.sizes, strides, index.numel, true};
+  }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+  alignas(16) char storage[16];
+  DimVector strides;
+  View view;
+};
+
+// A sum by itself: a constant keeps the choice out of the loop.
+template <class T, bool sum>
+void reduce_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+  const Reduce how = sum ? Reduce::kSum : move.how;
+  T* const to = static_cast<T*>(move.to);
+  const T* const from = static_cast<const T*>(move.from);
+  move_each(n, at, by, scale, [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
+}
+
+void count_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+  int64_t* const counts = static_cast<int64_t*>(move.to);
+  move_each(n, at, by, scale, [=](int64_t s, int64_t) { counts[s]++; });
 }
 
 template <class T>
 void reduce_into(const View& self, int64_t dim, const View& index, const View& src, Reduce how,
                  bool include_self, bool mean) {
-  const Lines lines(self, src, index, dim);
   T* to = self.as<T>();
-  const T* from = src.as<T>();
-  if (!include_self) {
-    const T start = identity<T>(how);
-    lines.each([=](int64_t s, int64_t) { to[s] = start; });
-  }
-  if (how == Reduce::kSum) {  // by itself: a constant keeps the choice out of the loop
-    lines.each([=](int64_t s, int64_t o) { to[s] = combine(Reduce::kSum, to[s], from[o]); });
-  } else {
-    lines.each([=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
-  }
+  if (!include_self) set(self, dim, index, Repeated(identity<T>(how), index).view);
+  const auto loop = how == Reduce::kSum ? reduce_loop<T, true> : reduce_loop<T, false>;
+  Lines(self, src, index, dim).each({loop, to, src.as<T>(), how});
   if (!mean) return;
   // Number of values in each destination, in a row-major tensor beside it.
   const DimVector strides = dense_strides(self.sizes);
   const std::unique_ptr<int64_t[]> counts(new int64_t[static_cast<size_t>(self.numel)]());
   const View counter{counts.get(), DType::kInt64, self.sizes, strides, self.numel, true};
   int64_t* const c = counts.get();
-  Lines(counter, src, index, dim).each([=](int64_t s, int64_t) { c[s]++; });
+  Lines(counter, src, index, dim).each({count_loop, c});
   int64_t k = 0;
   for_each_offset(self, [&](int64_t s) {
     const int64_t n = c[k++];
@@ -337,37 +367,24 @@ Reduce reduce_named(std::string_view name) {
   return name == "amin" ? Reduce::kMin : Reduce::kMax;
 }
 
-// One number as a tensor of index's sizes.
-struct Repeated {
-  Repeated(const View& self, const View& index, const Scalar& value)
-      : strides(index.sizes.size(), 0) {
-    with_dtype<AllTypes>(self.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      const T v = value.to<T>();
-      std::memcpy(storage, &v, sizeof v);
-    });
-    view = {storage, self.dtype, index.sizes, strides, index.numel, true};
-  }
-  alignas(16) char storage[16];
-  DimVector strides;
-  View view;
-};
-
-// What gather does with an element, and with a line of them.
 template <class T>
-struct Read {
-  const T* from;
-  T* to;
-  bool streams;  // past the cache what `read` writes
-  void operator()(int64_t s, int64_t o) const { to[o] = from[s]; }
-  // Dense lines, at most kChecked elements.
-  void read(int64_t s, int64_t o, const int64_t* index, int64_t n) const {
-    T block[kChecked];
-    T* const target = streams ? block : to + o;
-    for (int64_t i = 0; i < n; i++) target[i] = from[s + index[i]];
-    if (streams) stream(to + o, block, n * static_cast<int64_t>(sizeof(T)));
-  }
-};
+void gather_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+  const T* const from = static_cast<const T*>(move.from);
+  T* const to = static_cast<T*>(move.to);
+  if (by.other != 1 || by.self != 0 || scale != 1)
+    return move_each(n, at, by, scale, [=](int64_t s, int64_t o) { to[o] = from[s]; });
+  T block[kChecked];
+  T* const target = move.streams ? block : to + at.other;
+  for (int64_t i = 0; i < n; i++) target[i] = from[at.self + at.index[i]];
+  if (move.streams) stream(to + at.other, block, n * static_cast<int64_t>(sizeof(T)));
+}
+
+void scatter_number(const View& self, int64_t dim, const View& index, const Scalar& value,
+                    Reduce how) {
+  with_dtype<AllTypes>(self.dtype, [&]<class T>(T) {
+    scatter_any(self, dim, index, Repeated(value.to<T>(), index).view, how);
+  });
+}
 
 }  // namespace
 
@@ -377,7 +394,7 @@ void gather(const View& out, const View& self, int64_t dim, const View& index, b
   const Lines lines(self, out, index_view.view(), dim);
   with_width(self.dtype, [&]<class T>(T) {
     const auto bytes = static_cast<int64_t>(sizeof(T)) * (out.numel + self.numel) + 8 * index.numel;
-    lines.each(Read<T>{self.as<T>(), out.as<T>(), worth_streaming(bytes)});
+    lines.each({gather_loop<T>, out.as<T>(), self.as<T>(), Reduce::kSet, worth_streaming(bytes)});
   });
 }
 
@@ -385,11 +402,11 @@ void scatter_src(const View& self, int64_t dim, const View& index, const View& s
   scatter_any(self, dim, index, src, Reduce::kSet);
 }
 void scatter_value(const View& self, int64_t dim, const View& index, const Scalar& value) {
-  scatter_any(self, dim, index, Repeated(self, index, value).view, Reduce::kSet);
+  scatter_number(self, dim, index, value, Reduce::kSet);
 }
 void scatter_value_reduce(const View& self, int64_t dim, const View& index, const Scalar& value,
                           std::string_view reduce) {
-  scatter_any(self, dim, index, Repeated(self, index, value).view, reduce_named(reduce));
+  scatter_number(self, dim, index, value, reduce_named(reduce));
 }
 void scatter_add(const View& self, int64_t dim, const View& index, const View& src) {
   scatter_any(self, dim, index, src, Reduce::kSum);

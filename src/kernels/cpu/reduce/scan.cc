@@ -27,36 +27,53 @@ constexpr int64_t kBetweenLooks = 1 << 14;  // elements of a lane, for an interr
 constexpr int64_t kWork = 1 << 14;
 constexpr int64_t kBundle = 1024;
 
-// Lanes of the first view along `dim`, with the offsets of each lane's first element in several
-// views of equal sizes.
-template <size_t kViews>
-class Lanes {
+// The sizes and strides of lanes, for any number of views: one copy serves all loops.
+class LaneLayout {
  public:
-  Lanes(const View* const (&views)[kViews], int64_t dim) {
-    const View& x = *views[0];
-    for (int64_t d = 0; d < x.ndim(); d++) {
-      const size_t i = static_cast<size_t>(d);
-      if (d == dim) {
-        length_ = x.sizes[i];
-        for (size_t v = 0; v < kViews; v++) stride_[v] = views[v]->strides[i];
-        continue;
-      }
-      sizes_.push_back(x.sizes[i]);
-      count_ *= x.sizes[i];
-      for (size_t v = 0; v < kViews; v++) strides_[v].push_back(views[v]->strides[i]);
-    }
-  }
   int64_t length() const { return length_; }
   int64_t stride(size_t view) const { return stride_[view]; }
 
   // Whether neighbouring lanes are neighbours in the memory of every view.
   bool side_by_side() const {
     if (sizes_.empty() || length_ < 2) return false;
-    for (size_t v = 0; v < kViews; v++) {
+    for (size_t v = 0; v < views_; v++) {
       if (strides_[v].back() != 1) return false;
     }
     return true;
   }
+
+ protected:
+  static constexpr size_t kMaxViews = 4;
+  [[gnu::noinline]] LaneLayout(const View* const* views, size_t count, int64_t dim)
+      : views_(count) {
+    const View& x = *views[0];
+    for (int64_t d = 0; d < x.ndim(); d++) {
+      const size_t i = static_cast<size_t>(d);
+      if (d == dim) {
+        length_ = x.sizes[i];
+        for (size_t v = 0; v < count; v++) stride_[v] = views[v]->strides[i];
+        continue;
+      }
+      sizes_.push_back(x.sizes[i]);
+      count_ *= x.sizes[i];
+      for (size_t v = 0; v < count; v++) strides_[v].push_back(views[v]->strides[i]);
+    }
+  }
+  [[gnu::noinline]] ~LaneLayout() = default;
+
+  size_t views_;
+  DimVector sizes_, strides_[kMaxViews];
+  int64_t stride_[kMaxViews] = {}, length_ = 1, count_ = 1;
+};
+
+// Lanes of the first view along `dim`, with the offsets of each lane's first element in several
+// views of equal sizes.
+template <size_t kViews>
+class Lanes : public LaneLayout {
+ public:
+  static_assert(kViews <= kMaxViews);
+  Lanes(const View* const (&views)[kViews], int64_t dim) : LaneLayout(views, kViews, dim) {}
+
   // f(offsets, n) for bundles of up to kBundle lanes that are side by side.
   template <class F>
   void each_bundle(const F& f) const {
@@ -97,10 +114,6 @@ class Lanes {
       }
     });
   }
-
- private:
-  DimVector sizes_, strides_[kViews];
-  int64_t stride_[kViews] = {}, length_ = 1, count_ = 1;
 };
 
 template <class T>

@@ -314,24 +314,32 @@ std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width) {
   return starts;
 }
 
+namespace {
+
+// Whether the row at `a` comes before the one at `b`. One function a type; they share the sort.
+using RowBefore = bool(const void* rows, int64_t a, int64_t b, int64_t width);
+template <class T>
+bool row_before(const void* rows, int64_t a, int64_t b, int64_t width) {
+  const T* const p = static_cast<const T*>(rows) + a * width;
+  const T* const q = static_cast<const T*>(rows) + b * width;
+  for (int64_t k = 0; k < width; k++) {
+    if (p[k] < q[k]) return true;
+    if (q[k] < p[k]) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
-  with_dtype<AllTypes>(rows.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (!is_complex(kDTypeOf<T>)) {
-      const T* x = rows.as<T>();
-      int64_t compared = 0;
-      std::stable_sort(order.begin(), order.end(), [=, &compared](int64_t a, int64_t b) {
-        if (++compared % (1 << 16) == 0) check_interrupt();
-        for (int64_t k = 0; k < width; k++) {
-          const T &p = x[a * width + k], &q = x[b * width + k];
-          if (p < q) return true;
-          if (q < p) return false;
-        }
-        return false;
-      });
-    }
+  RowBefore* before = nullptr;
+  with_dtype<RealTypes>(rows.dtype, [&]<class T>(T) { before = row_before<T>; });
+  int64_t compared = 0;
+  std::stable_sort(order.begin(), order.end(), [=, &rows, &compared](int64_t a, int64_t b) {
+    if (++compared % (1 << 16) == 0) check_interrupt();
+    return before(rows.data, a, b, width);
   });
   return order;
 }
