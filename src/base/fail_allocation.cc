@@ -1,7 +1,11 @@
 #include "base/fail_allocation.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 
 #include "base/block_list.h"
 
@@ -9,17 +13,25 @@ namespace taeda {
 namespace {
 
 int64_t asked_for() {
-  const char* text = std::getenv("TAEDA_FAIL_ALLOCATION");
-  return text ? std::max<int64_t>(0, std::strtoll(text, nullptr, 10)) : 0;
+  const char* const text = std::getenv("TAEDA_FAIL_ALLOCATION");
+  if (!text || !*text) return 0;
+  const std::string_view digits = text;
+  int64_t n = 0;
+  const auto [stop, error] = std::from_chars(text, text + digits.size(), n);
+  if (error == std::errc() && stop == text + digits.size() && n >= 0) return n;
+  std::fprintf(stderr, "taeda: TAEDA_FAIL_ALLOCATION=%s ignored: expected a number from 0 on\n",
+               text);
+  return 0;
 }
 
-std::atomic<int64_t> armed{asked_for()};  // the distance when the count began
+const int64_t from_environment = asked_for();
+std::atomic<int64_t> armed{from_environment};  // the distance when the count began
 
 }  // namespace
 
 namespace detail {
 
-std::atomic<int64_t> allocations_left{asked_for()};
+std::atomic<int64_t> allocations_left{from_environment};
 
 bool count_allocation() { return allocations_left.fetch_sub(1) == 1; }
 

@@ -442,7 +442,13 @@ const bool known_to_core = (dispatched_item = op::_local_scalar_dense, true);
 bool equal(const Tensor& self, const Tensor& other) {
   if (self.sizes() != other.sizes()) return false;
   const ExcludeKeys no_history(KeySet(Key::kAutograd) | Key::kForward);
-  return rules::is_true(op::all(op::eq(self, other), std::nullopt, false));
+  Tensor a = self, b = other;
+  for (int64_t dim = 0; dim < a.dim(); dim++) {  // what both repeat is compared once
+    if (a.size(dim) < 2 || a.stride(dim) != 0 || b.stride(dim) != 0) continue;
+    a = op::slice(a, dim, 0, 1, 1);
+    b = op::slice(b, dim, 0, 1, 1);
+  }
+  return rules::is_true(op::all(op::eq(a, b), std::nullopt, false));
 }
 
 TensorList broadcast_tensors(TensorSpan tensors) {

@@ -105,3 +105,23 @@ def test_products_that_overflow(name: str, n: int) -> None:
     assert torch.cpu.memory_stats()["allocated_bytes.all.peak"] - before < 2**30
     assert X.sum().item() == 6 and ctypes.sizeof(ctypes.c_float) * X.numel() == X.nbytes
     assert np.array(X).sum() == 6
+
+
+def test_equal_compares_what_is_repeated_once() -> None:
+    n = 1 << 40
+    zeros, ones = torch.zeros(3, 1), torch.ones(3, 1)
+    assert torch.equal(zeros.expand(3, n), zeros.clone().expand(3, n))
+    assert not torch.equal(zeros.expand(3, n), ones.expand(3, n))
+    assert not torch.equal(
+        torch.tensor([[0.0], [1.0]]).expand(2, n), torch.zeros(2, 1).expand(2, n)
+    )
+    one = torch.zeros(4, 1).expand(4, 3)
+    assert torch.equal(one, torch.zeros(4, 3))
+    assert not torch.equal(one, torch.tensor([[0.0, 0, 1]] * 4))
+    assert not torch.equal(torch.full((1,), float("nan")).expand(n), torch.zeros(1).expand(n))
+
+
+@pytest.mark.parametrize("name", ["argmax", "softmax", "logsumexp"])
+def test_copies_of_what_is_repeated_are_refused_at_once(name: str) -> None:
+    with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 4\.00 TiB"):
+        getattr(torch.zeros(1).expand(1 << 40), name)(0)

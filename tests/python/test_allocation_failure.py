@@ -256,3 +256,12 @@ def test_the_environment_variable_counts_from_the_start() -> None:
         assert run_with(n).startswith("failed: ")
         assert run_with(n).endswith("then [2.0, 2.0, 2.0]\n")
     assert run_with(1000) == "then [2.0, 2.0, 2.0]\n"
+
+
+def test_what_is_no_count_is_named_and_ignored() -> None:
+    for text in ("abc", "3x", "-1", "1e3", "99999999999999999999"):
+        environment = {**os.environ, "TAEDA_FAIL_ALLOCATION": text}
+        command = [sys.executable, "-c", PROGRAM]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.stdout == "then [2.0, 2.0, 2.0]\n"
+        assert f"TAEDA_FAIL_ALLOCATION={text} ignored" in done.stderr
