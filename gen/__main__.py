@@ -9,11 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, stubs, table
+from . import autograd, cpp, headers, kernels, names, operators, pointwise, python, records, table
 from .op import Op
-from .pieces import cut
 from .schema import SchemaError
-from .text import join_lines
+from .text import cut, join_lines
 
 
 def pieces(ops: list[Op]) -> dict[str, list[Op]]:
@@ -60,31 +59,23 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "internal_operators.h": internal_operators(ops),
         "kernels_decl.h": kernels.declarations_header(launched),
         "kernels/switch.cc": kernels.switch_file(launched),
-        "_C.pyi": stubs.stubs(ops),
+        "_C.pyi": names.stubs(ops),
     } | kernels.headers(launched)
     files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
     for stem, members in pieces(ops).items():
         texts = {f"ops_{stem}.cc": operators.source_file(members, known)}
-        if any(op.dispatched for op in members):
-            texts[f"autograd_{stem}.cc"] = autograd.source_file(members, known)
+        if dispatched := [op for op in members if op.dispatched]:
+            texts[f"autograd_{stem}.cc"] = autograd.source_file(dispatched, known)
         files |= {f"src/{name}": text for name, text in texts.items()}
         if members[0].optimize == "size":
             small += texts
     files["src/optimize_for_size.txt"] = join_lines(*small)
-    methods = headers.method_definitions(known)
-    for first, names in cut(methods, str, 300).items():
-        lines = [line for name in names for line in methods[name]]
-        text = join_lines("namespace taeda {", *lines, "}  // namespace taeda")
-        files[f"methods/methods_{first}.cc"] = text
+    files |= headers.method_files(known)
     files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
-    files |= {f"python/{name}": text for name, text in python.binding_files(ops).items()}
-    needed = headers.Needed(known)
-    return {
-        name: needed.complete(text) if name.endswith(".cc") else text
-        for name, text in files.items()
-    }
+    files |= {f"python/{name}": text for name, text in python.binding_files(known).items()}
+    return files
 
 
 def write(files: dict[str, str], out: Path) -> int:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from . import forward
 from .cpp import Table
+from .headers import source
 from .nodes import BackwardNode, node_name
 from .op import Op
-from .schema import Argument, Signature
-from .text import block, join_lines
+from .schema import parse
+from .text import block
 
 
 def add_dual_operators(ops: list[Op]) -> list[Op]:
@@ -30,19 +31,16 @@ def add_dual_operators(ops: list[Op]) -> list[Op]:
 def _dual_operators(op: Op) -> list[Op]:
     tensors = op.sig.tensor_args
     scalars = [a for a in op.sig.args if not a.is_tensor]
-    args = [
-        Argument("gy", "Tensor"),
-        *(Argument(a.name, a.type) for a in tensors),
-        *(Argument(a.name, a.type, a.default, True) for a in scalars),
-    ]
+    args = ["Tensor gy", *(f"{a.type} {a.name}" for a in tensors), *(["*"] if scalars else [])]
+    args += [f"{a.type} {a.name}" + (f"={a.default}" if a.default else "") for a in scalars]
     given = ", ".join([*(a.name for a in tensors), *(f"{a.name}={a.name}" for a in scalars)])
+    dot = f".{op.sig.overload}" if op.sig.overload else ""
     derived, calls = [], {}
     for i, arg in enumerate(tensors):
         named = isinstance(op.dual, str) and i == 0
         name = str(op.dual) if named else f"{op.name}_grad{i}"
-        text = f"{name}, derived from {op.sig.text}"
         entry = Op(
-            Signature(name, op.sig.overload, args, op.sig.returns, text),
+            parse(f"{name}{dot}({', '.join(args)}) -> Tensor"),
             op.file,
             op.line,
             "pointwise",
@@ -64,20 +62,17 @@ def _dual_operators(op: Op) -> list[Op]:
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    out = ['#include "autograd/generated.h"', '#include "autograd/layer.h"']
+    includes = ["autograd/generated.h", "autograd/layer.h"]
     if any(op.dual_grad for op in ops):
-        out.append('#include "autograd/differentiated.h"')
-    out.append("namespace taeda {")
+        includes.append("autograd/differentiated.h")
+    lines: list[str] = []
     for op in ops:
-        if not op.dispatched:
-            continue
         node = BackwardNode(op, table)
-        out.append(f"// {op.sig.text}")
+        lines.append(f"// {op.sig.text}")
         if node.edges:
-            out += ["namespace {", *node.declaration(), *node.apply(), "}  // namespace"]
-        out += layer_lines(op, node, table)
-        out += forward.layer_lines(op, table)
-    return join_lines(*out, "}  // namespace taeda")
+            lines += ["namespace {", *node.declaration(), *node.apply(), "}  // namespace"]
+        lines += [*layer_lines(op, node, table), *forward.layer_lines(op, table)]
+    return source(table, ops, includes, lines)
 
 
 def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
@@ -147,10 +142,10 @@ def _recorded(op: Op, node: BackwardNode) -> list[str]:
         f"const Ref<{node.name}> node = make_ref<{node.name}>();",
         f"node->set_next_edges(autograd::edges({', '.join(a.name for a in node.edges)}));",
         *(f"node->{a.name}_count = {a.name}.size();" for a in node.edges if a.is_tensor_list),
-        *node.fill_before(),
+        *node.fill(after=False),
         f"{kind} made = {_guarded(op, recorded=True)};",
         *_history_lines(op),
-        *node.fill_after(),
+        *node.fill(after=True),
         "return made;",
     ]
 
@@ -171,11 +166,4 @@ def _history_lines(op: Op) -> list[str]:
         return ["rebase_history(made, node);"]
     if op.writes_into:
         return ["if (into.defined()) rebase_history(made, node);", "else set_history(made, node);"]
-    results = op.sig.parts("made")
-    if len(results) == 1:
-        return ["set_history(made, node);"]
-    lines = []
-    for i, made in enumerate(results):
-        lines.append(f"set_history({made}, node, {i});")
-        lines.append(f"node->result_metadata[{i}] = ResultMetadata({made});")
-    return lines
+    return ["set_history(made, node);"]

@@ -17,6 +17,7 @@ class Table:
 
     def __init__(self, ops: list[Op]):
         self.ops = ops
+        self.called: set[str] = set()  # the overloads that translated texts call
         self.by_name: dict[str, list[Op]] = defaultdict(list)
         for op in ops:
             self.by_name[op.name].append(op)
@@ -49,9 +50,10 @@ class Table:
         called = {}
         for op in self.ops:
             if op.expr:
-                t = translator(op, self)
-                statements.body(t, op.expr, [r.cpp_type for r in op.sig.returns])
-                called[op.ident] = t.called
+                self.called.clear()
+                composite_body(op, self, op.expr)
+                called[op.ident] = {*self.called}
+        self.called.clear()
         for op in self.ops:
             if op.is_leaf and op.ident in _reached(op.ident, called):
                 raise op.fail("the definition leads back to the operator")
@@ -79,7 +81,7 @@ def translator(
 ) -> Translator:
     """Translates the entry's texts, over its arguments or other names."""
     env = env or {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
-    return Translator(table.overloads, f"{op.where}: {what}{op.name}", env)
+    return Translator(table.overloads, f"{op.where}: {what}{op.name}", env, table.called)
 
 
 def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
@@ -90,4 +92,4 @@ def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
 
 
 def composite_body(op: Op, table: Table, text: str) -> list[str]:
-    return statements.body(translator(op, table), text, [r.cpp_type for r in op.sig.returns])
+    return statements.body(translator(op, table), text, [r.stored_type for r in op.sig.returns])

@@ -1,15 +1,16 @@
 """Device functions: contract, shapes, allocation, launch of one operator.
 
 They serve every device that has what the operator launches, and meta, where nothing is launched.
+The contract are the checks of the arguments that run in front of every kernel.
 """
 
 from __future__ import annotations
 
-from .contract import contract_lines, type_mask
 from .cpp import Table, translator
 from .op import Op
 from .schema import Argument
-from .text import block, enumerator, several
+from .statements import ERRORS
+from .text import block, enumerator, quoted, several
 
 
 def device_function(op: Op, table: Table) -> list[str]:
@@ -92,10 +93,7 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
         results.append(local)
     result = several(results)
     lines.append(f"if ({device}.is_meta()) return {result};")
-    for a in op.sig.args:
-        dense, view = _view(a, a.name in op.contiguous)
-        lines += dense
-        views.append(view)
+    views += [_view(a, a.name in op.contiguous) for a in op.sig.args]
     call = f"kernels::{op.source}({', '.join(views)});"
     if op.mutates:
         call = f"contract::written({result}, [&] {{ {call} }});"
@@ -110,12 +108,76 @@ def _device(op: Op) -> str:
     return f"{lists[0]}[0].device()" if lists else "Device()"
 
 
-def _view(a: Argument, contiguous: bool) -> tuple[list[str], str]:
-    """What the kernel gets for an argument, and the statements in front of it."""
+def _view(a: Argument, contiguous: bool) -> str:
+    """What the kernel gets for an argument."""
     if a.is_tensor_list:
-        dense = ", true" if contiguous else ""
-        return [f"const ViewList {a.name}_views({a.name}{dense});"], f"{a.name}_views.span()"
-    if a.is_tensor and contiguous:
-        dense = f"const Tensor {a.name}_dense = dense_input({a.name});"
-        return [dense], f"view_of({a.name}_dense)"
-    return [], f"view_of({a.name})" if a.is_tensor else a.name
+        return f"ViewList({a.name}{', true' if contiguous else ''}).span()"
+    if a.is_tensor:
+        return f"view_of(dense_input({a.name}))" if contiguous else f"view_of({a.name})"
+    return a.name
+
+
+# --- contracts ---
+
+
+def type_mask(op: Op) -> str:
+    """The set of dtypes that the entry takes: `integral_bool` is contract::kIntegralBool."""
+    return f"contract::{enumerator(op.types)}"
+
+
+def contract_lines(op: Op, table: Table) -> list[str]:
+    """Checks in front of the device code: definedness, devices, dtypes, then the entry's own."""
+    first = op.sig.first_tensor
+    lines = [line for a in op.sig.args for line in _argument_lines(op, a, first)]
+    unchecked = "any" if op.body == "kernel" else "all"  # what others call checks for them
+    if op.body != "pointwise" and op.types not in ("any", unchecked) and first:
+        lines.append(f'contract::types("{op.name}", {type_mask(op)}, {first}.dtype());')
+    if op.mutates and op.dispatched:
+        message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")
+        lines.append(f"TD_CHECK({op.sig.args[0].name}.storage()->writable(), {message});")
+    t = translator(op, table)
+    for condition, message in op.check:
+        error, _, text = message.partition(":")
+        kind, text = (ERRORS[error], text.strip()) if error in ERRORS else ("kRuntime", message)
+        shown = t.message(text)
+        lines.append(f"TD_CHECK_AS(ErrorKind::{kind}, {t.condition(condition)}, {shown});")
+    return lines
+
+
+def _argument_lines(op: Op, a: Argument, first: str | None) -> list[str]:
+    given = f'"{op.name}", "{a.name}"'
+    compared = op.devices == "same" and op.body != "pointwise"
+    if a.type == "Tensor[]":
+        expected = f", {first}.device()" if first else ""
+        same = [f"contract::same_device({given}, {a.name}{expected});"]
+        checked = compared and op.dispatched
+        return [f"contract::list_defined({given}, {a.name});", *(same if checked else [])]
+    if compared and a.is_tensor and first and a.name != first:
+        return [f"contract::same_device({given}, {first}.device(), {a.name});"]
+    return []
+
+
+def wrap_lines(op: Op) -> list[str]:
+    """Definedness of required tensors and wrapping of dims, in the entry function."""
+    lines = []
+    for a in op.sig.args:
+        if a.type == "Tensor":
+            lines.append(f'contract::defined("{op.name}", "{a.name}", {a.name});')
+        if a.one_for_all:
+            each = f"expr::one_for_all({a.name}, {a.repeat})"
+            lines += [f"const DimVector {a.name}_each = {each};", f"{a.name} = {a.name}_each;"]
+    if not op.sig.tensors:
+        return lines
+    first = op.sig.tensors[0].name
+    ndim = f"{first}.dim()"
+    if op.sig.tensors[0].is_tensor_list:
+        ndim = f"({first}.empty() ? 0 : {first}[0].dim())"
+    for a in op.sig.args:
+        if a.base.name == "dim":
+            lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")
+        elif a.base.name == "dims":
+            span = "expr::opt_ints" if a.optional else "IntSpan"
+            wrapped = f'contract::wrap_dims("{op.name}", {a.name}, {ndim})'
+            lines.append(f"const auto {a.name}_wrapped = {wrapped};")
+            lines.append(f"{a.name} = {span}({a.name}_wrapped);")
+    return lines

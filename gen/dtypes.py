@@ -21,17 +21,9 @@ class DType(NamedTuple):
     storage: bool  # no kernel is compiled for it
 
 
-def _read() -> list[DType]:
-    text = HEADER.read_text()
-    storage = text.index("#define TD_STORAGE_DTYPES(X)")
-    rows = []
-    for row in _ROW.finditer(text):
-        enumerator, cpp, name, kind, compute = row.groups()
-        rows.append(DType(enumerator, cpp, name, kind, compute, row.start() > storage))
-    return rows
-
-
-DTYPES = _read()
+_TEXT = HEADER.read_text()
+_STORAGE = _TEXT.index("#define TD_STORAGE_DTYPES(X)")
+DTYPES = [DType._make((*row.groups(), row.start() > _STORAGE)) for row in _ROW.finditer(_TEXT)]
 # dtypes that loops are compiled for: name -> C++ type; None where they calculate in another.
 LOOP_TYPES = {
     d.name: ("bool" if d.kind == "Bool" else d.cpp) if d.cpp == d.compute else None

@@ -78,11 +78,18 @@ COMPARE_OPS = {
 class Translator:
     """Translates expressions over ``env`` (name -> Value); ``ops`` finds overloads by name."""
 
-    def __init__(self, ops: Callable[[str], list[Signature]], where: str, env: dict[str, Value]):
+    def __init__(
+        self,
+        ops: Callable[[str], list[Signature]],
+        where: str,
+        env: dict[str, Value],
+        called: set[str] | None = None,
+    ):
         self.ops = ops
         self.where = where
         self.env = dict(env)
-        self.called: set[str] = set()  # the operators, by the overload's identifier
+        # Takes up the operators that texts call, by the overload's identifier.
+        self.called = set() if called is None else called
         # C++ of "is the gradient of this argument wanted"
         self.needs: Callable[[str], str] | None = None
 

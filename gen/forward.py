@@ -10,7 +10,7 @@ from __future__ import annotations
 from .cpp import Table, one_pass, translator
 from .op import Op
 from .saved import names_used
-from .text import block, indented
+from .text import block
 from .values import Value
 
 # What is computed inside has no tangents of this level; it may have tangents of lower ones.
@@ -33,12 +33,11 @@ def _body(op: Op, table: Table) -> list[str]:
     level = f"const uint64_t level = autograd::top_level({read});"
     if op.grad == {}:
         return [level, *_without_derivative(op, below)]
-    if op.view and op.returns_list:
-        return [level, *_list_of_views(op, below)]
     if isinstance(op.jvp, dict):
         return [level, *_several(op, table, below)]
     tangent = _tangent_lines(op, table)
-    if not _has_one_tensor(op) or op.jvp == "none" or tangent is None:
+    one = _has_one_tensor(op) or (op.view and op.returns_list)
+    if not one or op.jvp == "none" or tangent is None:
         missing = f'if (level != 0) autograd::fail_no_forward_rule("{op.name}");'
         return [level, missing, f"return {below};"]
     beside = ["autograd::set_tangent(made, tangent, level);", "return made;"]
@@ -58,30 +57,26 @@ def _without_derivative(op: Op, below: str) -> list[str]:
 
 
 def _unpacked(op: Op) -> list[str]:
-    """NAME_t and NAME_p: tangent and value of each tensor argument."""
-    tangents, primals = [], []
-    for a in sorted(op.sig.tensors, key=lambda a: a.is_tensor_list):
-        one = a.is_tensor
-        tangent = f"autograd::{'tangent' if one else 'tangents_or_zeros'}({a.name}, level)"
-        primal = f"autograd::{'primal' if one else 'primals'}({a.name})"
-        # What the rule reads must outlive the write of an in-place call: later, or in backward.
+    """NAME_t, each tensor argument's tangent; NAME_p, the value of one that the call writes over
+    and the rule reads, later or in backward."""
+    lines, read = [], _names_in_rule(op)
+    for a in op.sig.tensors:
+        function = "tangent" if a.is_tensor else "tangents_or_zeros"
+        tangent = f"autograd::{function}({a.name}, level)"
         written = op.overwritten(a.name)
-        if written and f"{a.name}_t" in _names_in_rule(op):
-            copy = f"t.defined() && {written} ? autograd::copy_for_backward(t) : t"
-            tangent = f"[&] {{ const Tensor t = {tangent}; return {copy}; }}()"
-        if written and a.name in _names_in_rule(op):
-            primal = f"{written} ? autograd::copy_for_backward({a.name}) : {primal}"
-        tangents.append(f"[[maybe_unused]] const {a.base.owner} {a.name}_t = {tangent};")
-        primals.append(f"const {a.base.owner} {a.name}_p = {primal};")
-    return tangents + primals
+        if written and f"{a.name}_t" in read:
+            tangent = f"autograd::kept({tangent}, {written})"
+        lines.append(f"[[maybe_unused]] const {a.base.owner} {a.name}_t = {tangent};")
+        if written and a.name in read:
+            lines.append(f"const Tensor {a.name}_p = autograd::kept({a.name}, {written});")
+    return lines
 
 
 def _ordered(op: Op, below: str, tangent: list[str]) -> list[str]:
     """The result and the tangent; the tangent first where writing the result destroys its inputs."""
     made = f"{op.result} made = {below};"
-    if op.may_write and "result" not in _names_in_rule(op):
-        return [*tangent, made]
-    return [made, "const Tensor made_p = autograd::primal(made);", *tangent]
+    first = op.may_write and "result" not in _names_in_rule(op)
+    return [*tangent, made] if first else [made, *tangent]
 
 
 def _names_in_rule(op: Op) -> set[str]:
@@ -105,43 +100,24 @@ def _tangent_lines(op: Op, table: Table) -> list[str] | None:
     return _diagonal(op, table) if op.body == "pointwise" and _has_one_tensor(op) else None
 
 
-def _list_of_views(op: Op, below: str) -> list[str]:
-    """An operator that returns several views of its argument: the same views of the tangent."""
-    first, *rest = (a.name for a in op.sig.args)
-    views = f"op::{op.ident}({', '.join(['tangent', *rest])})"
-    return [
-        f"{op.result} made = {below};",
-        f"const Tensor tangent = autograd::tangent({first}, level);",
-        "if (!tangent.defined()) return made;",
-        f"const auto tangents = [&] {{ {GUARD} return {views}; }}();",
-        "autograd::set_tangent(made, tangents, level);",
-        "return made;",
-    ]
-
-
 def _several(op: Op, table: Table, below: str) -> list[str]:
     """Several results, those that have tangents with a formula each."""
-    env = _environment(op)
+    made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
+    env = _environment(op) | {name: Value(part, "T") for name, part in made.items()}
     lines = [*_unpacked(op), f"{op.result} made = {below};"]
-    results = [*zip(op.sig.returns, op.sig.parts("made"))]
-    for r, made in results:
-        lines.append(f"[[maybe_unused]] const Tensor {r.name}_made = autograd::primal({made});")
-        env[r.name] = Value(f"{r.name}_made", "T")
-    for r, made in results:
-        if r.name in op.jvp:
-            formula = _formula(op, env, table, op.jvp[r.name])
-            beside = f"autograd::set_tangent({made}, tangent, level);"
-            lines += ["{", *indented(formula, beside), "}"]
+    for name, part in made.items():
+        if name in op.jvp:
+            beside = f"autograd::set_tangent({part}, tangent, level);"
+            lines += block("", _formula(op, env, table, op.jvp[name]), beside)
     return [*lines, "return made;"]
 
 
 def _environment(op: Op) -> dict[str, Value]:
-    env = {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
+    env = {"result": Value("made", "T")} | {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
     for a in op.sig.tensors:
-        env[a.name] = Value(f"{a.name}_p", a.expr_type)
+        if op.overwritten(a.name) and a.name in _names_in_rule(op):
+            env[a.name] = Value(f"{a.name}_p", a.expr_type)
         env[f"{a.name}_t"] = Value(f"{a.name}_t", a.expr_type)
-    if all(a.name != "result" for a in op.sig.args):
-        env["result"] = Value("made_p", "T")
     return env
 
 
@@ -151,7 +127,10 @@ def _linear(op: Op) -> list[str]:
     given = f"{first.name}_t.defined()"
     if first.is_tensor_list:
         given = f"autograd::any_tangent({first.name}, level)"
-    return ["Tensor tangent;", f"if ({given}) {{ {GUARD} tangent = op::{op.ident}({args}); }}"]
+    return [
+        f"{op.result} tangent;",
+        f"if ({given}) {{ {GUARD} tangent = op::{op.ident}({args}); }}",
+    ]
 
 
 def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str]:
@@ -160,7 +139,8 @@ def _formula(op: Op, env: dict[str, Value], table: Table, rule: str) -> list[str
     for a in op.sig.tensor_args:
         if f"{a.name}_t" in names_used(rule):
             given = f"{a.name}_t.defined() || !{a.name}.defined()"
-            zeros = f"op::zeros_like({a.name}_p, {{}}, {{}})"
+            table.called.add("zeros_like")
+            zeros = f"op::zeros_like({env[a.name].cpp}, {{}}, {{}})"
             lines.append(f"const Tensor {a.name}_tz = {given} ? {a.name}_t : {zeros};")
             env[f"{a.name}_t"] = Value(f"{a.name}_tz", "T")
     text = translator(op, table, "jvp of ", env).expression(rule).cpp
@@ -186,4 +166,4 @@ def _diagonal(op: Op, table: Table) -> list[str]:
             f"if ({name}_t.defined()) {{ const Tensor gy = {conjugate}({name}_t); "
             f"tangent = autograd::sum_tangents(tangent, {conjugate}({partial})); }}"
         )
-    return ["Tensor tangent;", "{", *indented(lines), "}"]
+    return ["Tensor tangent;", *block("", lines)]

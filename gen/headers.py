@@ -1,42 +1,38 @@
 """Headers: taeda/ops.h and the methods of Tensor for C++ programs, op/NAME.h for the library.
 
 A file of the library that calls ``op::add`` includes "op/add.h" and no other operator's header, so
-that a new operator compiles what uses it and nothing else. Generated files find in their own text
-which headers they need.
+that a new operator compiles what uses it and nothing else. Generated files include those of their
+operators and of what the translator called.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .cpp import Table
 from .op import Op
-from .schema import Signature
-from .text import INTERNAL, join_lines
-
-QUALIFIED = re.compile(r"\b(op|impl|redispatch|autograd_layer|forward_layer|definition)::(\w+)")
+from .text import INTERNAL, cut, join_lines
 
 
-def declarations(op: Op) -> Iterator[tuple[str, str, str]]:
-    """Namespace, name and declaration of every function that an entry stands for."""
+def declarations(op: Op) -> Iterator[tuple[str, str]]:
+    """Namespace and declaration of every function that an entry stands for."""
     result, plain = op.result, op.parameters
-    yield "op", op.ident, f"{result} {op.ident}({plain});"
+    yield "op", f"{result} {op.ident}({plain});"
     if "inplace" in op.variants:
-        yield "op", f"{op.ident}_inplace", f"Tensor {op.ident}_inplace({plain});"
+        yield "op", f"Tensor {op.ident}_inplace({plain});"
     if "out" in op.variants:
-        yield "op", f"{op.ident}_out", f"{result} {op.ident}_out({op.out_parameters});"
+        yield "op", f"{result} {op.ident}_out({op.out_parameters});"
     if op.body == "cpp":
-        yield "impl", op.implementation, f"{INTERNAL} {result} {op.implementation}({plain});"
+        yield "impl", f"{INTERNAL} {result} {op.implementation}({plain});"
     if op.dispatched:
         params = op.internal_parameters
         for layer in ("redispatch", "autograd_layer"):
-            yield layer, op.ident, f"{INTERNAL} {result} {op.ident}({params});"
+            yield layer, f"{INTERNAL} {result} {op.ident}({params});"
         # Forward mode is rare: compiled for size.
-        yield "forward_layer", op.ident, f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
+        yield "forward_layer", f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
     if op.is_replayed:
-        yield "definition", op.ident, f"{result} {op.ident}({plain});"
+        yield "definition", f"{result} {op.ident}({plain});"
 
 
 # --- for the library ---
@@ -54,24 +50,23 @@ def _internal_header(ops: list[Op]) -> str:
         '#include "taeda/keys.h"',
         '#include "taeda/tensor.h"',
         "namespace taeda {",
-        *(f"namespace {space} {{ {text} }}" for op in ops for space, _, text in declarations(op)),
+        *(f"namespace {space} {{ {text} }}" for op in ops for space, text in declarations(op)),
         "}  // namespace taeda",
     )
 
 
-class Needed:
-    """Finds the headers that a text wants by the qualified names in it."""
-
-    def __init__(self, table: Table):
-        self._header_of: dict[tuple[str, str], str] = {}
-        for op in table.ops:
-            for space, name, _ in declarations(op):
-                self._header_of.setdefault((space, name), f"op/{op.name}.h")
-
-    def complete(self, text: str) -> str:
-        """`text` with what it calls declared in front."""
-        found = {self._header_of.get((m[1], m[2]), "") for m in QUALIFIED.finditer(text)}
-        return "\n".join([*(f'#include "{name}"' for name in sorted(found - {""})), text])
+def source(
+    table: Table, ops: list[Op], includes: list[str], lines: list[str], space: str = "taeda"
+) -> str:
+    """A source file for `ops`, with the headers of what was called since the last one was made."""
+    called = {op.name for op in table.ops if op.ident in table.called} | {op.name for op in ops}
+    table.called.clear()
+    return join_lines(
+        *(f'#include "{name}"' for name in [*(f"op/{op}.h" for op in sorted(called)), *includes]),
+        f"namespace {space} {{",
+        *lines,
+        f"}}  // namespace {space}",
+    )
 
 
 # --- for users ---
@@ -85,23 +80,24 @@ def _forms(op: Op) -> list[tuple[str, str, str]]:
     return forms
 
 
+def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:
+    """Of overloads that C++ cannot tell apart the first, arguments from `skipped` on being looked at."""
+    found: dict[tuple[str, ...], Op] = {}
+    for op in ops:
+        found.setdefault((op.name, *(a.cpp_type for a in op.sig.args[skipped:])), op)
+    return [*found.values()]
+
+
 def public_header(table: Table) -> str:
     """taeda/ops.h: one overload set a name, and namespace op with one name an overload."""
-    unique, overloads = [], []
-    seen: set[tuple[str, ...]] = set()
-    for op in table.ops:
-        unique += [text for space, _, text in declarations(op) if space == "op"]
-        # Of two overloads that C++ cannot tell apart the first is the public one.
-        key = (op.name, *(a.cpp_type for a in op.sig.args))
-        if key not in seen:
-            seen.add(key)
-            params = op.sig.parameters(_defaults_that_stay_unique(op, table))
-            summary, *_ = op.doc.strip().split("\n")
-            overloads.append(f"// {summary}")
-            overloads += [
-                f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
-                for result, name, function in _forms(op)
-            ]
+    overloads = []
+    for op in _distinct(table.ops, 0):
+        params = op.sig.parameters(_defaults_that_stay_unique(op, table))
+        overloads.append("// " + op.doc.strip().split("\n")[0])
+        overloads += [
+            f"inline {result} {name}({params}) {{ return {function}({op.names}); }}"
+            for result, name, function in _forms(op)
+        ]
     return join_lines(
         "// Every operator as a free function; defined by the table in ops/.",
         "#pragma once",
@@ -109,7 +105,7 @@ def public_header(table: Table) -> str:
         "namespace taeda {",
         "// One name an overload, for generated code and for callers who want no overload resolution.",
         "namespace op {",
-        *unique,
+        *(text for op in table.ops for space, text in declarations(op) if space == "op"),
         "}  // namespace op",
         *overloads,
         "}  // namespace taeda",
@@ -128,36 +124,34 @@ def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
     return True
 
 
-def _methods(table: Table) -> Iterator[tuple[Op, Signature]]:
-    """Operators that are methods, with what their parameters are besides `self`."""
-    seen: set[tuple[str, ...]] = set()
-    for op in table.ops:
-        named = any(p.startswith("Tensor.") for p in op.python)
-        if not named or not op.sig.args or not op.sig.args[0].is_tensor:
-            continue
-        rest = Signature(op.name, op.sig.overload, op.sig.args[1:], op.sig.returns)
-        key = (op.name, *(a.cpp_type for a in rest.args))
-        if key not in seen:
-            seen.add(key)
-            yield op, rest
+def _methods(table: Table) -> list[Op]:
+    """Operators that are methods."""
+    named = (op for op in table.ops if any(p.startswith("Tensor.") for p in op.python))
+    return _distinct((op for op in named if op.sig.args and op.sig.args[0].is_tensor), 1)
 
 
 def methods_include(table: Table) -> str:
     """taeda/tensor_methods.inc, included inside class Tensor."""
     out = ["// Generated from ops/: operators whose first argument is `self`."]
-    for op, rest in _methods(table):
-        params = rest.parameters(_defaults_that_stay_unique(op, table))
+    for op in _methods(table):
+        params = op.sig.parameters(_defaults_that_stay_unique(op, table), first=1)
         out += [f"{result} {name}({params}) const;" for result, name, _ in _forms(op)]
     return join_lines(*out)
 
 
-def method_definitions(table: Table) -> dict[str, list[str]]:
-    """Out-of-line bodies of the methods by operator name."""
+def method_files(table: Table) -> dict[str, str]:
+    """The methods' bodies, those of one name together."""
     bodies: dict[str, list[str]] = defaultdict(list)
-    for op, rest in _methods(table):
-        given = ", ".join(["*this", *(a.name for a in rest.args)])
+    for op in _methods(table):
+        given = ", ".join(["*this", *(a.name for a in op.sig.args[1:])])
+        params = op.sig.parameters(first=1)
         bodies[op.name] += [
-            f"{result} Tensor::{name}({rest.parameters()}) const {{ return {function}({given}); }}"
+            f"{result} Tensor::{name}({params}) const {{ return {function}({given}); }}"
             for result, name, function in _forms(op)
         ]
-    return bodies
+    files = {}
+    for first, names in cut(bodies, str, 300).items():
+        lines = [line for name in names for line in bodies[name]]
+        ops = [table.by_name[name][0] for name in names]
+        files[f"methods/methods_{first}.cc"] = source(table, ops, [], lines)
+    return files

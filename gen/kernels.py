@@ -1,5 +1,9 @@
 """Kernels: the functions on Views that operators launch, one implementation a device.
 
+A device runs an operator itself where it has all the kernels that the operator launches; views and
+bodies that only call other operators need none. Any other operator is on fallback: it copies its
+arguments to the CPU, runs there, and copies results and what it changed back (ops/fallback.h).
+
 What calls a kernel calls ``kernels::NAME``, which is generated: it looks at the device of the first
 View and goes on to ``cpu::NAME`` or ``cuda::NAME``, or returns on meta, whose tensors have shapes
 only. A device has a kernel where its folder has a file of that name (src/kernels/cuda/softmax.cc);
@@ -9,6 +13,7 @@ schema; those that hand-written operators launch are declared in src/kernels/han
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,22 +76,38 @@ def of_device(device: str) -> set[str]:
     return {path.stem for path in (FOLDER / device).glob("*.cc")}
 
 
+def launched(op: Op) -> list[str]:
+    """The names of the kernels that a dispatched operator launches; pointwise operators have one,
+    with which a device launches any functor or none."""
+    if op.body == "pointwise":
+        return ["pointwise"]
+    return [op.source] if op.body == "kernel" else op.kernels
+
+
+def is_native(op: Op, device: str) -> bool:
+    """Whether a device runs the operator itself."""
+    return not op.host and set(launched(op)) <= of_device(device)
+
+
+def on_fallback(ops: list[Op], device: str) -> list[str]:
+    """The operators that it does not, by name."""
+    return sorted(op.ident for op in ops if op.dispatched and not is_native(op, device))
+
+
 def headers(kernels: Iterable[Kernel]) -> dict[str, str]:
     """kernel/NAME.h for what hand-written operators launch."""
-    by_name: dict[str, list[Kernel]] = {}
-    for kernel in kernels:
-        if kernel.header:
-            by_name.setdefault(kernel.name, []).append(kernel)
-    return {
-        f"kernel/{name}.h": join_lines(
+    files = {}
+    of_hand = (kernel for kernel in kernels if kernel.header)
+    for name, overloads in itertools.groupby(of_hand, lambda kernel: kernel.name):
+        first, *others = overloads
+        files[f"kernel/{name}.h"] = join_lines(
             "#pragma once",
-            f'#include "{overloads[0].header}"',
+            f'#include "{first.header}"',
             "namespace taeda::kernels {",
-            *(k.declaration for k in overloads),
+            *(k.declaration for k in (first, *others)),
             "}",
         )
-        for name, overloads in by_name.items()
-    }
+    return files
 
 
 def switch_file(kernels: list[Kernel]) -> str:

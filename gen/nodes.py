@@ -51,7 +51,6 @@ class Kept:
     when: str = ""  # filled where this holds; empty: always
     wanted: str = ""  # the same in apply()
     is_result: bool = False  # filled after the call
-    asked: str = ""  # what `when` holds from before the call, whose writing may change the answer
 
     @property
     def member(self) -> str:
@@ -62,19 +61,11 @@ class Kept:
         return f"{f'if ({self.when}) ' if self.when else ''}node->{self.member} = {self.source};"
 
     @property
-    def unpack(self) -> list[str]:
-        """What makes it readable again, where that is not the member itself."""
-        if self.cpp == LIST:
-            return [f"const TensorList {self.name} = unpack_all({self.member}, *this);"]
-        value = f"{self.member}.unpack(*this)"
+    def unpack(self) -> str:
+        """Makes a tensor readable again."""
+        value = f"unpacked({self.member}, *this)"
         value = f"{self.wanted} ? {value} : Tensor()" if self.wanted else value
-        return [f"const Tensor {self.name} = {value};"] if self.cpp == TENSOR else []
-
-    @property
-    def release(self) -> list[str]:
-        if self.cpp == LIST:
-            return [f"for (auto& t : {self.member}) t.reset();"]
-        return [f"{self.member}.reset();"] if self.cpp == TENSOR else []
+        return f"const auto {self.name} = {value};"
 
 
 class BackwardNode:
@@ -94,15 +85,8 @@ class BackwardNode:
         self._number_edges()
         saved = self.saved = find_saved(op)
         self.made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
-        tensors = [self._tensor(name) for name in [*saved.tensors, *saved.results]]
-        tensors += [Kept(name, "L", LIST, f"save_all({name})", name) for name in saved.lists]
-        values = [
-            Kept(a.name, a.expr_type, a.stored_type, f"stored({a.name})", _shown(a))
-            for a in saved.values
-        ]
-        metadata = [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
-        self.kept = [*tensors, *metadata, *values]
-        self.filled = [*tensors, *values, *metadata]
+        self.kept = [self._argument(a) for a in saved.args] + [*map(self._result, saved.results)]
+        self.kept += [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
 
     def _number_edges(self) -> None:
         single, counts = 0, ""
@@ -135,22 +119,21 @@ class BackwardNode:
             for target in targets
             if _reads(text, name) or _reads(op.dual_grad.get(target, ""), name)
         ]
-        if len(readers) == len(self.edges):
+        if len(readers) == len(self.edges) or any(op.sig.arg(t).is_tensor_list for t in readers):
             return "", ""
-        wanted = (f"autograd::requires_grad({target})" for target in readers)
-        return " || ".join(wanted) or "false", " || ".join(self.needs[t] for t in readers)
+        wanted = " || ".join(f"node->has_edge({self.indices[target]})" for target in readers)
+        return wanted or "false", " || ".join(self.needs[t] for t in readers)
 
-    def _tensor(self, name: str) -> Kept:
-        op, is_result = self.op, name in self.saved.results
-        when, wanted = self._conditions(name)
-        source = name if when and op.inplace_grad else saved_input(op, name)
-        source = f"SavedTensor::input({source})"
-        asked = ""
-        if is_result:
-            source = f"SavedTensor::output({self.made[name]}, node)"
-            if when and not op.inplace_grad:
-                asked, when = when, f"keeps_{name}"
-        return Kept(name, "T", TENSOR, source, name, when, wanted, is_result, asked)
+    def _argument(self, a: Argument) -> Kept:
+        op, shown = self.op, "" if a.type.startswith(NOT_SHOWN) else a.name
+        cpp = TENSOR if a.is_tensor else LIST if a.is_tensor_list else a.stored_type
+        when, wanted = self._conditions(a.name) if a.is_tensor else ("", "")
+        source = a.name if when and op.inplace_grad else saved_input(op, a.name)
+        return Kept(a.name, a.expr_type, cpp, f"stored({source})", shown, when, wanted)
+
+    def _result(self, name: str) -> Kept:
+        source = f"SavedTensor::output({self.made[name]}, node)"
+        return Kept(name, "T", TENSOR, source, name, *self._conditions(name), is_result=True)
 
     def _metadata(self, tensor: str, m: str) -> Kept:
         cpp, kind, shown = METADATA[m]
@@ -171,32 +154,26 @@ class BackwardNode:
         op = self.op
         members = [f"{kept.cpp} {kept.member};" for kept in self.kept]
         members += [f"size_t {a.name}_count = 0;" for a in self.edges if a.is_tensor_list]
-        if len(op.sig.returns) > 1:
-            members.append(f"ResultMetadata result_metadata[{len(op.sig.returns)}];")
         title = f'"{node_name(op, self.table)}"'
         if op.inplace_grad:
             members.append("bool in_place = false;")
             if "Backward" not in op.node:  # PyTorch counts the in-place form as an overload
                 title = f'in_place ? "{node_name(op, self.table, form=1)}" : {title}'
         members.append(f"const char* name() const override {{ return {title}; }}")
-        released = [line for kept in self.kept for line in kept.release]
-        members += block("void release_saved() override", released)
-        if shown := [f'show.show("{k.shown}", {k.member});' for k in self.kept if k.shown]:
-            members += block("void visit_saved(autograd::SavedVisitor& show) override", shown)
-        members.append("TensorList apply(TensorList&& grads) override;")
+        shown = (f'visit("{k.shown}", {k.member});' for k in self.kept if k.shown)
+        members += block("void fields([[maybe_unused]] const auto& visit)", shown)
+        members += [
+            "void release_saved() override { fields(autograd::Release()); }",
+            "void visit_saved(autograd::SavedVisitor& show) override { fields(autograd::Show{show}); }",
+            "TensorList apply(TensorList&& grads) override;",
+        ]
         return struct(f"{self.name} final : Node", members)
 
-    def fill_before(self) -> list[str]:
-        lines = []
-        for kept in self.filled:
-            if not kept.is_result:
-                lines.append(kept.fill)
-            elif kept.asked:
-                lines.append(f"const bool {kept.when} = {kept.asked};")
-        return [*lines, "node->in_place = into.defined();"] if self.op.inplace_grad else lines
-
-    def fill_after(self) -> list[str]:
-        return [kept.fill for kept in self.filled if kept.is_result]
+    def fill(self, after: bool) -> list[str]:
+        """What is kept of the call before it and after it."""
+        lines = [kept.fill for kept in self.kept if kept.is_result == after]
+        in_place = ["node->in_place = into.defined();"]
+        return lines + in_place if self.op.inplace_grad and not after else lines
 
     # --- apply ---
 
@@ -205,12 +182,12 @@ class BackwardNode:
         return block(f"TensorList {self.name}::apply(TensorList&& grads)", body)
 
     def _unpacked(self) -> list[str]:
-        return [line for kept in self.kept for line in kept.unpack]
+        return [kept.unpack for kept in self.kept if kept.cpp in (TENSOR, LIST)]
 
     def _replayed(self) -> list[str]:
         """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
-        op, inputs = self.op, self.saved.tensors
-        if self.saved.lists:
+        op, inputs = self.op, [a.name for a in self.saved.args if a.is_tensor]
+        if any(a.is_tensor_list for a in self.saved.args):
             raise op.fail("a definition over tensor lists cannot be replayed; give 'grad'")
         args = []
         for a in op.sig.args:
@@ -262,7 +239,7 @@ class BackwardNode:
             texts = (text for _, text in op.gradient_groups)
             used = set().union(*(names_needed(text, self.table.takes_none) for text in texts))
             lines += [
-                f"if (!{n}.defined()) {n} = result_metadata[{i}].zeros();"
+                f"if (!{n}.defined()) {n} = input_metadata({i}).zeros();"
                 for i, n in enumerate(names)
                 if n in used
             ]
@@ -312,10 +289,6 @@ class BackwardNode:
         return [f"if ({condition}) out[{index}] = {cpp};"]
 
 
-def _shown(a: Argument) -> str:
-    return "" if a.type.startswith(NOT_SHOWN) else a.name
-
-
 def _reads(text: str, name: str) -> bool:
     """Whether a formula reads the tensor's values."""
     return metadata_only(text, name) is None
@@ -323,7 +296,5 @@ def _reads(text: str, name: str) -> bool:
 
 def saved_input(op: Op, name: str) -> str:
     """An argument to save; of the one that the call overwrites, a copy."""
-    copy, written = f"autograd::copy_for_backward({name})", op.overwritten(name)
-    if written == "true":
-        return copy
-    return f"{written} ? {copy} : {name}" if written else name
+    written = op.overwritten(name)
+    return f"autograd::kept({name}, {written})" if written else name

@@ -8,30 +8,25 @@ constant table; its device function checks the contract, allocates and launches.
 
 from __future__ import annotations
 
-from . import fallback, records
-from .contract import contract_lines, wrap_lines
+from . import records
 from .cpp import Table, composite_body
-from .device import device_function, meta_function
-from .fallback import is_native
-from .kernels import of_entry
+from .device import contract_lines, device_function, meta_function, wrap_lines
+from .headers import source
+from .kernels import is_native, of_entry
 from .op import Op
 from .saved import keeps_first_input
-from .text import block, enumerator, join_lines, several
+from .text import block, enumerator, several
 
 
 def source_file(ops: list[Op], table: Table) -> str:
     kernels = dict.fromkeys(of_entry(op).declaration for op in ops if op.body == "kernel")
-    return join_lines(
-        '#include "autograd/generated.h"',
-        "namespace taeda {",
-        *(f"namespace kernels {{ {text} }}" for text in kernels),
-        *(line for op in ops for line in operator_lines(op, table)),
-        "}  // namespace taeda",
-    )
+    lines = [f"namespace kernels {{ {text} }}" for text in kernels]
+    lines += [line for op in ops for line in operator_lines(op, table)]
+    return source(table, ops, ["autograd/generated.h"], lines)
 
 
 def operator_lines(op: Op, table: Table) -> list[str]:
-    lines = [f"// {op.sig.text}"]
+    lines = [f"// {op.sig.text}", records.declaration(op)]
     lines += (dispatched_lines if op.dispatched else composite_lines)(op, table)
     lines += copied_variants(op)
     lines += records.record_lines(op)
@@ -56,12 +51,11 @@ def composite_lines(op: Op, table: Table) -> list[str]:
     # The record points at it too: inlined into the entry function it would be there twice.
     head = f"[[gnu::noinline]] static {result} {composite}({params})"
     return [
-        *records.modes_lines(op),
         *block(head, wrap_lines(op), contract_lines(op, table), body),
         *block(
             f"{result} op::{op.ident}({params})",
             f"if (const KeySet keys = {keys}; !keys.empty()) [[unlikely]]",
-            f"  return modes_{op.ident}({op.internal_names()});",
+            f"  return dispatch::stopped<{result}>(record::{op.ident}, {op.internal_names()});",
             f"return {composite}({args});",
         ),
     ]
@@ -78,8 +72,6 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     lines += device_function(op, table)
     if op.host == "sizes":
         lines += meta_function(op)
-    if not is_native(op, "cuda"):
-        lines += fallback.lines(op)
     return [*lines, *dispatch_lines(op)]
 
 
@@ -94,9 +86,10 @@ def _differentiates(op: Op) -> bool:
 
 def row(op: Op) -> list[str]:
     """One handler a key, in the order of the keys: generic ones share one."""
-    device, modes = f"device_{op.ident}", f"modes_{op.ident}"
+    device, modes = f"device_{op.ident}", f"dispatch::modes<record::{op.ident}>"
     meta = f"meta_{op.ident}" if op.host == "sizes" else device
-    cuda = device if is_native(op, "cuda") else f"fallback_{op.ident}"
+    fallback = f"fallback::handler<record::{op.ident}, {device}>"
+    cuda = device if is_native(op, "cuda") else fallback
     layers = ["nullptr", "nullptr"]
     if _differentiates(op):
         layers = [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
@@ -109,7 +102,6 @@ def dispatch_lines(op: Op) -> list[str]:
     below = "" if _differentiates(op) else " - kDifferentiationKeys"
     passed = op.internal_names(keys=f"keys{below}")
     lines = [
-        *records.modes_lines(op),
         f"using {kind} = {result} (*)({op.internal_parameters});",
         f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
         *block(

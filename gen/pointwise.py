@@ -27,9 +27,8 @@ from string import Template
 
 from .dtypes import LOOP_TYPES, loop_types
 from .op import TYPE_SETS, Op
-from .pieces import cut
 from .schema import SchemaError
-from .text import block, struct
+from .text import block, cut, struct
 
 FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwise"
 FILE = Template(Path(__file__).with_name("loops.cc.in").read_text())

@@ -8,21 +8,22 @@ two thin entries to it, differing in whether ``self`` is an argument. Parsing is
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
-from .calls import BORROWERS, Call, Place, python_names, shown
+from .cpp import Table
+from .headers import source
+from .names import BORROWERS, Call, Place, docstring, python_names, shown, text_signature
 from .op import Op
-from .pieces import cut
 from .schema import Argument
-from .stubs import docstring, text_signature
-from .text import block, initializer, join_lines, quoted
+from .text import block, cut, initializer, join_lines, quoted
 
 Names = dict[Place, list[Call]]
 
 
-def binding_files(ops: list[Op]) -> dict[str, str]:
+def binding_files(table: Table) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
-    names = python_names(ops)
+    names = python_names(table.ops)
     entries: dict[Place, Place] = {}
     files, small = {}, []
     by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
@@ -33,12 +34,17 @@ def binding_files(ops: list[Op]) -> dict[str, str]:
     for level, bodies in by_level.items():
         for first, group in cut(bodies, lambda places: _identifier(places[0]), 60).items():
             lines = [line for places in group for line in _functions(places, names[places[0]])]
-            files[f"bindings_{first}.cc"] = _file("python/binding_support.h", *lines)
+            called = [call.op for places in group for call in names[places[0]]]
+            files[f"bindings_{first}.cc"] = _file(table, "binding_support", lines, called)
             small += [f"bindings_{first}.cc"] if level == "size" else []
-    files["bindings_groups.cc"] = _file("python/generated.h", *_groups(names, entries))
-    files["result_types.cc"] = _file("python/generated.h", *_result_types(ops))
+    files["bindings_groups.cc"] = _file(table, "generated", _groups(names, entries))
+    files["result_types.cc"] = _file(table, "generated", _result_types(table.ops))
     files["optimize_for_size.txt"] = join_lines(*small)
     return files
+
+
+def _file(table: Table, header: str, lines: list[str], ops: Sequence[Op] = ()) -> str:
+    return source(table, [*ops], [f"python/{header}.h"], lines, "taeda::python")
 
 
 def _sharing(names: Names) -> list[list[Place]]:
@@ -61,11 +67,6 @@ def _optimize(calls: list[Call]) -> str:
     return "size" if all(call.op.optimize == "size" for call in calls) else "speed"
 
 
-def _file(header: str, *lines: str) -> str:
-    head = (f'#include "{header}"', "namespace taeda::python {")
-    return join_lines(*head, *lines, "}  // namespace taeda::python")
-
-
 def _identifier(place: Place) -> str:
     return "__".join([*place[0].split("."), place[1]])
 
@@ -78,8 +79,7 @@ def _functions(places: list[Place], calls: list[Call]) -> list[str]:
     scope = f"binding_{_identifier(places[0])}"
     out = [f"// {calls[0].op.sig.text}", f"namespace {scope} {{"]
     for name, fields in {c.op.name: c.op.sig.returns for c in calls if _is_named(c)}.items():
-        listed = ", ".join(f'"{r.name}"' for r in fields)
-        out.append(f"static const char* const fields_{name}[] = {{{listed}, nullptr}};")
+        out += [f"static {_fields(name, fields)}"]
         out.append(f'static ResultType result_{name} = {{"{name}", fields_{name}}};')
     rows = [", ".join(_param(call, a) for a in call.arguments) for call in calls]
     out += [f"static Param params_{i}[] = {{{row}}};" if row else "" for i, row in enumerate(rows)]
@@ -210,10 +210,13 @@ def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
 def _result_types(ops: list[Op]) -> list[str]:
     """The table behind torch.return_types, which needs the types before an operator makes one."""
     public = [op for op in ops if op.named and op.python and not op.name.startswith("_")]
-    named = {op.name: [r.name for r in op.sig.returns] for op in public}
-    out = ["namespace {"]
-    for name, fields in named.items():
-        texts = ", ".join(f'"{field}"' for field in fields)
-        out.append(f"const char* const fields_{name}[] = {{{texts}, nullptr}};")
+    named = {op.name: op.sig.returns for op in public}
+    out = ["namespace {", *(_fields(name, returns) for name, returns in named.items())]
     rows = [*(f'{{"{name}", fields_{name}}}' for name in named), "{nullptr, nullptr}"]
     return [*out, "}  // namespace", *initializer("const ResultFields kResultFields[]", rows)]
+
+
+def _fields(name: str, returns: list[Argument]) -> str:
+    """The names of an operator's results."""
+    listed = ", ".join(f'"{r.name}"' for r in returns)
+    return f"const char* const fields_{name}[] = {{{listed}, nullptr}};"

@@ -1,6 +1,6 @@
 """The constant record of every operator, and the functions through which generic keys are reached.
 
-A record holds the operator's schema in PyTorch's schema language, the types of its C++ arguments as
+A record holds the operator's schema, the types of its C++ arguments as
 one letter each, and a few function pointers; src/ops/modes.h says what they are for. What can be
 worked out from the text is worked out at run time, when someone asks.
 """
@@ -10,21 +10,13 @@ from __future__ import annotations
 import itertools
 
 from .op import Op
-from .schema import Argument, Return, Signature
-from .text import INTERNAL, block, enumerator, initializer, join_lines, quoted
+from .schema import Signature
+from .text import INTERNAL, enumerator, initializer, join_lines, quoted
 
 # Integers whose names say that they are a dimension, which nobody has wrapped, or a tensor's sizes.
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
     ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
 }
-PUBLIC_TYPES = {
-    "dim": "int",
-    "dims": "int[1]",
-    "dtype": "ScalarType",
-    "device": "Device",
-    "memory_format": "MemoryFormat",
-}
-OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 AUTOCASTS = {None: "kNoRule", "none": "kOutside"}  # where the rule's name is not the word
 
 
@@ -39,39 +31,11 @@ def overload(op: Op) -> str:
     return "" if name == "default" else name
 
 
-def _public_type(name: str, alias: str) -> str:
-    return PUBLIC_TYPES.get(name, name).replace("Tensor", f"Tensor{alias}", 1)
-
-
-def _public_argument(a: Argument, op: Op) -> str:
-    if a.type == "options":
-        return OPTIONS
-    alias = "(a!)" if a.mutated else ""
-    if op.view and a is op.sig.args[0] and a.is_tensor:
-        alias = "(a -> *)" if op.returns_list else "(a)"
-    kind = f"int[{a.repeat}]" if a.type.startswith("int[]") and a.repeat else a.base.name
-    text = f"{_public_type(kind, alias)}{'?' if a.optional else ''} {a.name}"
-    if a.default is None:
-        return text
-    quote = "" if a.base.name == "memory_format" else '"'
-    return text + "=" + a.default.replace("'", quote)
-
-
-def _public_result(r: Return, op: Op) -> str:
-    kind = _public_type(r.type, "(a!)" if op.mutates else "(a)" if op.view else "")
-    return f"{kind} {r.name}" if len(op.sig.returns) > 1 and r.named else kind
-
-
 def schema_text(op: Op) -> str:
-    """The entry's signature in PyTorch's own types."""
-    parts = [_public_argument(a, op) for a in op.sig.args]
-    positional = sum(not a.keyword_only for a in op.sig.args)
-    if positional < len(parts):
-        parts.insert(positional, "*")
-    returns = [_public_result(r, op) for r in op.sig.returns]
-    result = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
+    """The entry's signature under its public name. Our own types become PyTorch's, and views alias
+    their argument, where it is read (schema_of in src/ops/operator.cc)."""
     dot = f".{overload(op)}" if overload(op) else ""
-    return f"{namespace(op)}::{op.name}{dot}({', '.join(parts)}) -> {result}"
+    return f"{namespace(op)}::{op.name}{dot}{op.sig.text[op.sig.text.index('(') :]}"
 
 
 def letters(sig: Signature) -> str:
@@ -125,6 +89,8 @@ def _flags(op: Op) -> str:
         "kOutNoOverlap": op.overlap == "none" and not into,
         "kOutQuietly": op.is_factory,
         "kLeaf": is_leaf(op),
+        "kAnyDevices": op.devices == "any",
+        "kView": op.view,
     }
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
 
@@ -137,20 +103,6 @@ def below(op: Op) -> str:
 def declaration(op: Op) -> str:
     record = f"{INTERNAL} extern const OperatorRecord {op.ident};"
     return f"namespace record {{ {record} }}"
-
-
-def modes_lines(op: Op) -> list[str]:
-    """modes_IDENT: a call that a generic key stops."""
-    result = op.result
-    args = ", ".join(f"&{name}" for name in [*op.into, *(a.name for a in op.sig.args)])
-    return [
-        declaration(op),
-        *block(
-            f"[[gnu::cold, gnu::noinline]] static {result} modes_{op.ident}({op.internal_parameters})",
-            f"const void* const args[] = {{{args}}};",
-            f"return dispatch::by_modes<{result}>(record::{op.ident}, keys, args);",
-        ),
-    ]
 
 
 def record_lines(op: Op) -> list[str]:

@@ -126,11 +126,9 @@ def from_metadata(text: str, kept: dict[str, set[str]]) -> str:
 class Saved:
     """What one node keeps."""
 
-    tensors: list[str] = field(default_factory=list)  # argument names
-    lists: list[str] = field(default_factory=list)  # tensor-list arguments
+    args: list[Argument] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     metadata: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
-    values: list[Argument] = field(default_factory=list)
 
 
 def gy_names(op: Op) -> list[str]:
@@ -148,17 +146,15 @@ def find_saved(op: Op) -> Saved:
     args = {a.name: a for a in op.sig.args}
     for name, (whole, metadata) in _what_is_read(op).items():
         arg = args.get(name)
-        if arg and arg not in op.sig.tensors:
-            saved.values.append(arg)
-            continue
-        if whole:
-            kept = saved.lists if arg and arg.is_tensor_list else saved.tensors
-            (kept if arg else saved.results).append(name)
-        if metadata:
+        if arg and (whole or arg not in op.sig.tensors):
+            saved.args.append(arg)
+        elif whole:
+            saved.results.append(name)
+        if metadata and not (arg and arg not in op.sig.tensors):
             saved.metadata[name] = metadata
     keepdim = args.get("keepdim")
-    if keepdim and keepdim not in saved.values:  # read by no gradient, but shown by PyTorch
-        saved.values.append(keepdim)
+    if keepdim and keepdim not in saved.args:  # read by no gradient, but shown by PyTorch
+        saved.args.append(keepdim)
     return saved
 
 
@@ -180,4 +176,4 @@ def _what_is_read(op: Op) -> dict[str, tuple[bool, set[str]]]:
 
 def keeps_first_input(op: Op) -> bool:
     """Whether backward may read the values of the first argument, as they were before the call."""
-    return not op.dispatched or op.sig.args[0].name in find_saved(op).tensors
+    return not op.dispatched or op.sig.args[0] in find_saved(op).args

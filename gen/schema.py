@@ -1,7 +1,9 @@
 """Operator signatures: PyTorch's schema language, parsed into plain data.
 
 ``add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`` becomes a :class:`Signature`.
-The types that may stand in it are those of types.py.
+The types that may stand in it are the rows of ``TYPES``. ``dim`` and ``dims`` are ours: integers that
+name dimensions of the first tensor argument, whose range check and wrapping of negative values the
+generator writes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,56 @@ import re
 from dataclasses import dataclass, field
 
 from .text import enumerator
-from .types import TYPES, Type, is_type
+
+
+@dataclass(frozen=True)
+class Type:
+    name: str  # in the schema; with "?" behind it, None is taken too
+    expr: str  # in the expression language (expr.py)
+    letters: str  # in operators' records (src/ops/boxing.cc): as it is, and with "?"
+    cpp: str  # C++ parameter
+    owner: str  # C++ type that owns such a value beyond a call
+    optional: str  # both with "?"
+    optional_owner: str
+    kind: str  # how Python bindings read it (src/python/arguments.h): its Kind
+    getter: str  # and the method of Arguments
+    python: str  # annotation in stubs
+
+
+_VIEW, _TEXT = "std::optional<Span<const double>>", "std::optional<std::string_view>"
+_DIMS, _REALS = "std::optional<DimVector>", "std::optional<std::vector<double>>"
+_STRING = "std::optional<std::string>"
+# fmt: off
+TYPES = {row[0]: Type(*row) for row in (
+    ("Tensor", "T", "TT", "const Tensor&", "Tensor", "const Tensor&", "Tensor", "kTensor", "tensor", "Tensor"),
+    ("Tensor[]", "L", "L", "TensorSpan", "TensorList", "", "", "kTensors", "tensors", "Sequence[Tensor]"),
+    ("Tensor?[]", "L", "l", "TensorSpan", "TensorList", "", "", "kOptTensors", "tensors", "Sequence[Tensor | None]"),
+    ("Scalar", "S", "sS", "const Scalar&", "Scalar", "const OptScalar&", "OptScalar", "kScalar", "scalar", "Number"),
+    ("int", "I", "iI", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "integer", "int"),
+    ("int[]", "N", "vV", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "ints", "Sequence[int]"),
+    ("dim", "I", "xX", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "integer", "int"),
+    ("dims", "N", "zZ", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "ints", "int | Sequence[int]"),
+    ("float", "F", "dD", "double", "double", "OptDouble", "OptDouble", "kFloat", "real", "float"),
+    ("float[]", "Q", "wW", "Span<const double>", "std::vector<double>", _VIEW, _REALS, "kFloats", "reals", "Sequence[float]"),
+    ("bool", "B", "bB", "bool", "bool", "OptBool", "OptBool", "kBool", "boolean", "bool"),
+    ("str", "Y", "tU", "std::string_view", "std::string", _TEXT, _STRING, "kStr", "text", "str"),
+    ("dtype", "D", "yY", "DType", "DType", "OptDType", "OptDType", "kDType", "dtype", "dtype"),
+    ("device", "V", "cC", "Device", "Device", "OptDevice", "OptDevice", "kDevice", "device", "Device"),
+    ("memory_format", "M", "mM", "MemoryFormat", "MemoryFormat", "OptMemoryFormat", "OptMemoryFormat",
+     "kMemoryFormat", "memory_format", "memory_format"),
+    ("Generator", "G", "gg", "Generator*", "Generator*", "Generator*", "Generator*", "kGenerator", "generator", "Generator"),
+    # what factories take: dtype, layout (in Python only), device, pin_memory, requires_grad
+    ("options", "O", "o", "const TensorOptions&", "TensorOptions", "", "", "", "", ""),
+    ("layout", "", "", "", "", "", "", "kLayout", "", "layout"),
+)}
+# fmt: on
+
+
+def is_type(text: str) -> bool:
+    """Whether an argument may be declared so."""
+    base = TYPES.get(text.removesuffix("?"))
+    return bool(base and (base.cpp if text in TYPES else base.optional))
+
 
 RETURN_TYPES = ("Tensor", "Tensor[]", "int", "int[]", "bool", "float", "Scalar", "dtype")
 
@@ -21,13 +72,14 @@ class SchemaError(Exception):
 
 
 @dataclass
-class Argument:
+class Argument:  # or a result
     name: str
     type: str  # schema type without the N of int[N]
     default: str | None = None  # Python source of the default
     keyword_only: bool = False
     mutated: bool = False  # Tensor(a!)
     repeat: int = 0  # the N of int[N]: one int stands for N equal ones
+    named: bool = True  # by the text; results may not be, and are called "result", "result0", ...
 
     @property
     def is_tensor(self) -> bool:
@@ -98,26 +150,11 @@ def cpp_int_list(items: list[str]) -> str:
 
 
 @dataclass
-class Return:
-    type: str
-    name: str
-    named: bool = True  # by the text; else "result", "result0", ...
-
-    @property
-    def base(self) -> Type:
-        return TYPES[self.type]
-
-    @property
-    def cpp_type(self) -> str:
-        return self.base.owner
-
-
-@dataclass
 class Signature:
     name: str  # without the overload
     overload: str
     args: list[Argument]
-    returns: list[Return]
+    returns: list[Argument]
     text: str = field(default="", repr=False)
 
     @property
@@ -132,16 +169,15 @@ class Signature:
     @property
     def return_cpp(self) -> str:
         if len(self.returns) == 1:
-            return self.returns[0].cpp_type
-        return "std::tuple<" + ", ".join(r.cpp_type for r in self.returns) + ">"
+            return self.returns[0].stored_type
+        return "std::tuple<" + ", ".join(r.stored_type for r in self.returns) + ">"
 
-    def parameters(self, defaults: bool = False) -> str:
-        """C++ parameters."""
-        parts = []
-        for a in self.args:
-            default = f" = {a.cpp_default}" if defaults and a.cpp_default is not None else ""
-            parts.append(f"{a.cpp_type} {a.name}{default}")
-        return ", ".join(parts)
+    def parameters(self, defaults: bool = False, first: int = 0) -> str:
+        """C++ parameters for the arguments from `first` on."""
+        default = {a.name: f" = {a.cpp_default}" for a in self.args if defaults and a.cpp_default}
+        return ", ".join(
+            f"{a.cpp_type} {a.name}{default.get(a.name, '')}" for a in self.args[first:]
+        )
 
     def parts(self, made: str) -> list[str]:
         """C++ of each result, in what a function returned."""
@@ -158,7 +194,7 @@ class Signature:
                 return a
         raise SchemaError(f"{self.text}: no argument called '{name}'")
 
-    def local(self, result: Return) -> str:
+    def local(self, result: Argument) -> str:
         """A C++ name for a result that no argument has."""
         taken = any(a.name == result.name for a in self.args)
         return f"{result.name}_out" if taken else result.name
@@ -192,30 +228,20 @@ def _items(text: str) -> list[str]:
     return [part.strip() for part in _COMMA.split(text) if part.strip()]
 
 
-def _typed(text: str, what: str) -> tuple[str, re.Match]:
-    """The type at the start of an argument or a result, without alias and length; and the match."""
+def _declared(text: str, keyword_only: bool = False, unnamed: str = "") -> Argument:
+    """An argument or, where `unnamed` is what one without a name is called, a result."""
     match = _ITEM.match(text)
-    if not match:
-        raise SchemaError(f"cannot read {what} '{text}'")
-    items = "[]" if match["list"] else ""
-    return match["base"] + match["of"] + items + match["optional"], match
-
-
-def _argument(text: str, keyword_only: bool) -> Argument:
-    kind, match = _typed(text, "argument")
-    if not match["name"]:
-        raise SchemaError(f"cannot read argument '{text}'")
-    if not is_type(kind):
-        raise SchemaError(f"unknown type '{kind}' of argument '{match['name']}'")
-    mutated, repeat = "!" in (match["alias"] or ""), int(match["n"] or 0)
-    return Argument(match["name"], kind, match["default"], keyword_only, mutated, repeat)
-
-
-def _result(text: str, unnamed: str) -> Return:
-    kind, match = _typed(text, "result")
-    if kind not in RETURN_TYPES:
+    if not match or not (match["name"] or unnamed):
+        raise SchemaError(f"cannot read {'result' if unnamed else 'argument'} '{text}'")
+    kind = match["base"] + match["of"] + ("[]" if match["list"] else "") + match["optional"]
+    if unnamed and kind not in RETURN_TYPES:
         raise SchemaError(f"unknown return type '{kind}'")
-    return Return(kind, match["name"] or unnamed, bool(match["name"]))
+    if not unnamed and not is_type(kind):
+        raise SchemaError(f"unknown type '{kind}' of argument '{match['name']}'")
+    mutated, repeat, named = "!" in (match["alias"] or ""), int(match["n"] or 0), match["name"]
+    return Argument(
+        named or unnamed, kind, match["default"], keyword_only, mutated, repeat, bool(named)
+    )
 
 
 def parse(text: str) -> Signature:
@@ -231,10 +257,11 @@ def parse(text: str) -> Signature:
             if item == "*":
                 keyword_only = True
             else:
-                args.append(_argument(item, keyword_only))
+                args.append(_declared(item, keyword_only))
         several = returned.startswith("(")
         items = _items(returned[1:-1]) if several else [returned]
         names = [f"result{i}" for i in range(len(items))] if len(items) > 1 else ["result"]
-        return Signature(name, overload or "", args, [*map(_result, items, names)], text)
+        results = [_declared(item, unnamed=result) for item, result in zip(items, names)]
+        return Signature(name, overload or "", args, results, text)
     except SchemaError as error:
         raise SchemaError(f"{text}: {error}") from None

@@ -1,15 +1,18 @@
-"""Pieces of C++ text that every emitter writes."""
+"""Parts of C++ text that every emitter writes, and how lists are cut into files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+T = TypeVar("T")
 INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic symbols
 
 
 def block(head: str, *body: str | Iterable[str]) -> list[str]:
     """A function, namespace or statement with braces; of the body, lists of lines count as lines."""
-    return [f"{head} {{", *indented(*body), "}"]
+    return [f"{head} {{" if head else "{", *indented(*body), "}"]
 
 
 def struct(head: str, *body: str | Iterable[str]) -> list[str]:
@@ -43,3 +46,28 @@ def quoted(text: str) -> str:
 
 def join_lines(*parts: str) -> str:
     return "\n".join(parts) + "\n"
+
+
+def cut(
+    items: Iterable[T],
+    name: Callable[[T], str],
+    size: int,
+    weight: Callable[[T], int] = lambda item: 1,
+) -> dict[str, list[T]]:
+    """Consecutive items by the name of the first, at most `size` of weight together.
+
+    Whether a piece ends before an item depends on the item's name, not on how many came before it:
+    an inserted operator leaves its neighbours' files as they were, and their objects too.
+    """
+    pieces: dict[str, list[T]] = {}
+    current: list[T] = []
+    total = 0
+    for item in items:
+        w = weight(item)
+        chosen = zlib.crc32(name(item).encode()) * size < 2 * w * 2**32
+        if not current or total + w > size or (chosen and total > size // 4):
+            current = pieces.setdefault(name(item), [])
+            total = 0
+        current.append(item)
+        total += w
+    return pieces

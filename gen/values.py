@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .schema import Argument, Signature
-from .types import TYPES
+from .schema import TYPES, Argument, Signature
 
 
 @dataclass

@@ -90,10 +90,6 @@ bool differentiated(const Tensors&... tensors) {
          (differentiated_outside(tensors) || ...);
 }
 
-// `t` where formulas need its value; they run under BelowLevel, which makes it one.
-inline const Tensor& primal(const Tensor& t) { return t; }
-inline TensorList primals(TensorSpan list) { return TensorList(list.begin(), list.end()); }
-
 // Gives `result` (fresh, or just written in place) its tangent at a level. Undefined: zero.
 void set_tangent(const Tensor& result, const Tensor& tangent, uint64_t level);
 void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t level);

@@ -13,14 +13,29 @@ namespace taeda {
 using autograd::needs_grad;
 using autograd::Node;
 using autograd::rebase_history;
-using autograd::ResultMetadata;
-using autograd::save_all;
 using autograd::SavedTensor;
 using autograd::set_history;
 using autograd::stored;
-using autograd::unpack_all;
+using autograd::unpacked;
 
 namespace autograd {
+
+// What generated nodes do with their fields, each of which has the name that Python shows.
+struct Release {
+  [[gnu::always_inline]] void operator()(const char*, SavedTensor& t) const { t.reset(); }
+  void operator()(const char*, std::vector<SavedTensor>& list) const {
+    for (SavedTensor& t : list) t.reset();
+  }
+  template <class T>
+  [[gnu::always_inline]] void operator()(const char*, T&) const {}
+};
+struct Show {
+  SavedVisitor& visitor;
+  template <class T>
+  [[gnu::always_inline]] void operator()(const char* name, T& value) const {
+    visitor.show(name, value);
+  }
+};
 
 // Tensors of the same sizes and dtypes without memory: what a gradient that reads no values keeps.
 TensorList layouts(TensorSpan tensors);

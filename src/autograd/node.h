@@ -133,6 +133,7 @@ class Node : public RefCounted {
   void set_next_edges(EdgeList&& edges) { next_edges_ = std::move(edges); }
   const Edge& next_edge(size_t i) const { return next_edges_[i]; }
 
+  bool has_edge(size_t i) const { return static_cast<bool>(next_edges_[i]); }
   // Whether anyone wants the gradient of input i (the i-th edge).
   bool should_compute(size_t i) const {
     return i < next_edges_.size() && next_edges_[i] && (!filtered_ || task_wants(next_edges_[i]));

@@ -33,6 +33,8 @@
 // calls here is the one that generated code follows.
 #pragma once
 
+#include <tuple>
+
 #include "autograd/meta.h"
 #include "autograd/saved.h"
 
@@ -93,6 +95,12 @@ template <class N>
 void set_history(const Tensor& result, const Ref<N>& node, uint32_t output_nr = 0) {
   detail::set_result(result, node.get(), output_nr);
 }
+template <class... Ts, class N>
+void set_history(const std::tuple<Ts...>& results, const Ref<N>& node) {
+  uint32_t output_nr = 0;
+  std::apply([&](const auto&... r) { (detail::set_result(r, node.get(), output_nr++), ...); },
+             results);
+}
 template <class N>
 void set_history(const TensorList& results, const Ref<N>& node) {
   for (uint32_t i = 0; i < results.size(); i++) detail::set_result(results[i], node.get(), i);
@@ -109,6 +117,11 @@ Tensor copy_for_backward(const Tensor& t);
 // Whether a call that writes `into` (undefined: a new result) writes `t` with it.
 inline bool is_overwritten(const Tensor& t, const Tensor& into) {
   return into.defined() && t.defined() && into.storage() == t.storage();
+}
+
+// `t` as its derivative reads it later: a copy where the call overwrites it.
+inline Tensor kept(const Tensor& t, bool overwritten) {
+  return overwritten && t.defined() ? copy_for_backward(t) : t;
 }
 
 // `self` as an operator reads it whose result then overwrites it: a copy where the call is recorded

@@ -131,13 +131,16 @@ class ReleaseScope {
   std::vector<Ref<TensorImpl>> tensors_;
 };
 
-inline std::vector<SavedTensor> save_all(TensorSpan tensors) {
+// A tensor or list of tensors that a node keeps (record.h has `stored` for other values), and back.
+inline SavedTensor stored(const Tensor& t) { return SavedTensor::input(t); }
+inline std::vector<SavedTensor> stored(TensorSpan tensors) {
   std::vector<SavedTensor> saved;
   saved.reserve(tensors.size());
   for (const Tensor& t : tensors) saved.push_back(SavedTensor::input(t));
   return saved;
 }
-inline TensorList unpack_all(const std::vector<SavedTensor>& saved, Node& node) {
+inline Tensor unpacked(const SavedTensor& saved, Node& node) { return saved.unpack(node); }
+inline TensorList unpacked(const std::vector<SavedTensor>& saved, Node& node) {
   TensorList tensors;
   tensors.reserve(saved.size());
   for (const SavedTensor& s : saved) tensors.push_back(s.unpack(node));

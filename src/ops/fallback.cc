@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "core/device_memory.h"
 #include "core/layout.h"
 #include "ops/allocate.h"
+#include "ops/boxing.h"
 #include "ops/contract.h"
 #include "taeda/generator.h"
 #include "taeda/warning.h"
@@ -35,24 +37,35 @@ bool count(std::string_view op) {
   return counts.calls[std::string(op)]++ == 0;
 }
 
-void announce(const Info& info, Device device) {
-  const bool first = count(info.op);
+// Its name without "aten::".
+std::string_view name_of(const OperatorRecord& record) {
+  return record.name().substr(record.name().find("::") + 2);
+}
+
+void announce(std::string_view op, Device device) {
+  const bool first = count(op);
   switch (policy.load(std::memory_order_relaxed)) {
     case Policy::kQuiet:
       return;
     case Policy::kRefuse:
-      fail(ErrorKind::kNotImplemented, "{} has no kernel for device {}", info.op, device);
+      fail(ErrorKind::kNotImplemented, "{} has no kernel for device {}", op, device);
     case Policy::kWarn:
       if (first)
-        warn(format("{} has no kernel for device {} and runs on the CPU, which is slow", info.op,
+        warn(format("{} has no kernel for device {} and runs on the CPU, which is slow", op,
                     device));
   }
 }
 
-std::string_view name_of(const Info& info, size_t i) {
-  std::string_view rest = info.arguments;
-  for (; i > 0; i--) rest.remove_prefix(rest.find(", ") + 2);
-  return rest.substr(0, rest.find(','));
+// The names of the arguments that hold tensors, single ones in front of lists.
+std::vector<std::string> argument_names(const OperatorRecord& record) {
+  std::vector<std::string> names, lists;
+  if (record.has(OperatorRecord::kInto)) names.emplace_back("out");
+  for (const SchemaArgument& argument : record.form(Operator::Form::kPlain).schema().arguments) {
+    if (argument.type.is_tensor()) names.push_back(argument.name);
+    if (argument.type.is_tensors()) lists.push_back(argument.name);
+  }
+  names.insert(names.end(), lists.begin(), lists.end());
+  return names;
 }
 
 bool on_device(const Tensor& t) {
@@ -80,17 +93,17 @@ int64_t shifted(const Tensor& t, int64_t bytes) {
 
 }  // namespace
 
-Call::Call(const Info& info, Span<const Tensor* const> tensors, Span<const TensorSpan> lists) {
+void Call::begin() {
   const auto each = [&](const auto& body) {
-    for (const Tensor* t : tensors) body(*t);
-    for (const TensorSpan list : lists)
+    for (const Tensor* t : given_) body(*t);
+    for (const TensorSpan list : given_lists_)
       for (const Tensor& t : list) body(t);
   };
   each([&](const Tensor& t) {
     if (on_device(t) && device_.is_cpu()) device_ = t.device();
   });
-  if (info.devices != Devices::kAny) check_devices(info, tensors, lists);
-  announce(info, device_);
+  if (!record_.has(OperatorRecord::kAnyDevices)) check_devices();
+  announce(name_of(record_), device_);
   each([&](const Tensor& t) { reserve(t); });
   for (Mirror& m : mirrors_) {
     m.host = Storage::allocate(m.end - m.begin, DeviceType::kCPU);
@@ -99,8 +112,8 @@ Call::Call(const Info& info, Span<const Tensor* const> tensors, Span<const Tenso
     if (!m.device->writable()) m.host->set_read_only();
     if (!m.device->resizable()) m.host->forbid_resize();
   }
-  for (const Tensor* t : tensors) tensors_.push_back(mirrored(*t));
-  for (const TensorSpan list : lists) {
+  for (const Tensor* t : given_) tensors_.push_back(mirrored(*t));
+  for (const TensorSpan list : given_lists_) {
     TensorList& mirrors = lists_.emplace_back();
     for (const Tensor& t : list) mirrors.push_back(mirrored(t));
   }
@@ -112,21 +125,33 @@ Generator* Call::generator(Generator* given) const {
   return &of_device.twister();
 }
 
-void Call::check_devices(const Info& info, Span<const Tensor* const> tensors,
-                         Span<const TensorSpan> lists) const {
+// One device for all; besides it 0-d CPU tensors for pointwise operators, and lists of indices on
+// the CPU.
+void Call::check_devices() const {
   const auto check = [&](const Tensor& t, size_t i, bool cpu_allowed) {
     if (!t.defined() || t.device() == device_ || t.impl()->wrapped_number) return;
     if (!(cpu_allowed && t.device().is_cpu()))
-      contract::fail_device(info.op, name_of(info, i), device_, t.device());
+      contract::fail_device(name_of(record_), argument_names(record_)[i], device_, t.device());
   };
-  const size_t first_number = info.devices == Devices::kPointwise ? 0
-                              : info.devices == Devices::kIndexed ? 1
-                                                                  : tensors.size();
-  for (size_t i = 0; i < tensors.size(); i++)
-    check(*tensors[i], i, i >= first_number && tensors[i]->defined() && tensors[i]->dim() == 0);
-  for (size_t i = 0; i < lists.size(); i++)
-    for (const Tensor& t : lists[i])
-      check(t, tensors.size() + i, info.devices == Devices::kIndexed);
+  const bool indices = std::strchr(boxing::letters(record_), 'l');
+  const size_t first_number = record_.has(OperatorRecord::kInto) ? 0 : indices ? 1 : given_.size();
+  for (size_t i = 0; i < given_.size(); i++)
+    check(*given_[i], i, i >= first_number && given_[i]->defined() && given_[i]->dim() == 0);
+  for (size_t i = 0; i < given_lists_.size(); i++)
+    for (const Tensor& t : given_lists_[i]) check(t, given_.size() + i, indices);
+}
+
+const Tensor& Call::on_host(const Tensor& t) const {
+  return tensors_[static_cast<size_t>(std::find(given_.begin(), given_.end(), &t) -
+                                      given_.begin())];
+}
+
+TensorSpan Call::on_host(TensorSpan list) const {
+  const auto same = [&](TensorSpan other) {
+    return other.data() == list.data() && other.size() == list.size();
+  };
+  return lists_[static_cast<size_t>(std::find_if(given_lists_.begin(), given_lists_.end(), same) -
+                                    given_lists_.begin())];
 }
 
 // Makes sure that a mirror holds what `t` looks at.

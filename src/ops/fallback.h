@@ -1,10 +1,7 @@
 // Operators on a device that has no kernels for them: they run on the CPU.
 //
-// A generated handler (fallback_NAME, gen/fallback.py) makes a Call of its arguments, hands their
-// mirrors in host memory to the CPU's handler, and sends back what came of it:
-//
-//   fallback::Call call(info, tensors, {});
-//   return call.back(device_add(KeySet(Key::kCPU), call[0], call[1]));
+// A handler table holds fallback::handler for such an operator: it makes a Call of the arguments,
+// hands their mirrors in host memory to the CPU's handler, and sends back what came of it.
 //
 // The device of the arguments is waited for, so this is for correctness, not speed. Each call is
 // counted, and the first of each operator warns.
@@ -16,30 +13,31 @@
 #include <utility>
 #include <vector>
 
+#include "ops/modes.h"
 #include "taeda/tensor.h"
 
 namespace taeda::fallback {
 
-// Which devices an operator's tensors may lie on: one; one besides 0-d CPU tensors; one besides
-// lists of indices on the CPU and 0-d values there; any.
-enum class Devices : uint8_t { kSame, kPointwise, kIndexed, kAny };
-
-struct Info {
-  std::string_view op;
-  std::string_view arguments;  // names of the tensors, then of the lists: "self, other"
-  Devices devices;
-};
-
 class Call {
  public:
-  // `tensors` may hold undefined ones. RuntimeError where they lie on devices that may not meet.
-  Call(const Info& info, Span<const Tensor* const> tensors, Span<const TensorSpan> lists);
+  explicit Call(const OperatorRecord& record) : record_(record) {}
 
-  const Tensor& operator[](size_t i) const { return tensors_[i]; }
-  TensorSpan list(size_t i) const { return lists_[i]; }
+  // Takes up the arguments, which may be undefined tensors; others than tensors mean nothing here.
+  void add(const Tensor& t) { given_.push_back(&t); }
+  void add(TensorSpan list) { given_lists_.push_back(list); }
+  template <class T>
+  void add(const T&) {}
+  // Copies them. RuntimeError where they lie on devices that may not meet.
+  void begin();
 
-  // What the CPU draws from in the place of the device's generator.
-  Generator* generator(Generator* given) const;
+  // What the CPU gets for an argument.
+  const Tensor& on_host(const Tensor& t) const;
+  TensorSpan on_host(TensorSpan list) const;
+  Generator* on_host(Generator* given) const { return generator(given); }
+  template <class T>
+  const T& on_host(const T& value) const {
+    return value;
+  }
 
   // Copies to the device what the operator changed, and its result.
   template <class R>
@@ -56,8 +54,9 @@ class Call {
     const Tensor* owner;  // the first argument on it: the one that an operator changes
   };
 
-  void check_devices(const Info& info, Span<const Tensor* const> tensors,
-                     Span<const TensorSpan> lists) const;
+  void check_devices() const;
+  // What the CPU draws from in the place of the device's generator.
+  Generator* generator(Generator* given) const;
   void reserve(const Tensor& t);
   Tensor mirrored(const Tensor& t);
   void finish();
@@ -74,12 +73,24 @@ class Call {
     return number;
   }
 
+  const OperatorRecord& record_;
+  std::vector<const Tensor*> given_;
+  std::vector<TensorSpan> given_lists_;
   Device device_;
   std::vector<Mirror> mirrors_;
   std::vector<std::pair<const Tensor*, Tensor>> known_;  // arguments on the device, their mirrors
   TensorList tensors_;
   std::vector<TensorList> lists_;
 };
+
+// The handler of the operator of `record`, which `on_cpu` computes there.
+template <const OperatorRecord& record, auto on_cpu, class R, class... Args>
+[[gnu::visibility("hidden"), gnu::cold]] R handler(KeySet, Args... args) {
+  Call call(record);
+  (call.add(args), ...);
+  call.begin();
+  return call.back(on_cpu(KeySet(Key::kCPU), call.on_host(args)...));
+}
 
 // How often each operator has run this way in this process, by name.
 std::vector<std::pair<std::string, int64_t>> counts();

@@ -1,7 +1,7 @@
 // How a call reaches the handlers of generic keys (autocast, profile, Python, ...), of which there
 // is one each for all operators.
 //
-// In an operator's handler table, the slots of generic keys hold `modes_NAME`, a generated function
+// In an operator's handler table, the slots of generic keys hold dispatch::modes, a function
 // of a few instructions: it points at its arguments and calls run_modes, which does the rest from
 // the operator's record. run_modes makes Values of the arguments (boxing), runs the handler and
 // takes the results back. All of it is driven by one string a record, with one letter an argument.
@@ -31,7 +31,9 @@ struct OperatorRecord {
     kOutExactOverlap = 32,  // out= may not overlap an argument in part
     kOutNoOverlap = 64,     // ... or at all
     kOutQuietly = 128,      // out= is resized without a warning
-    kLeaf = 256,  // a composite that makes its result by itself: __torch_dispatch__ sees it
+    kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
+    kAnyDevices = 512,  // the arguments may lie on different devices
+    kView = 1024,       // results are views of the first argument
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
@@ -51,7 +53,9 @@ struct OperatorRecord {
   using Function = void (*)();
   using Invoke = void (*)(Function function, const void* const* args, void* const* results);
 
-  const char* text;  // the schema; behind its NUL one letter a C++ argument (boxing.cc)
+  // The schema in the table's own types (parse_table_schema); behind its NUL one letter a C++
+  // argument (boxing.cc).
+  const char* text;
   Function below;    // the operator without its entry function: redispatch::NAME, composite_NAME
   Invoke invoke;     // calls a function of `below`'s type
   Function inplace;  // op::NAME_inplace, where kInto does not cover it
@@ -73,6 +77,9 @@ struct OperatorRecord {
   // One of the operator's forms. Made on first use.
   const Operator& form(Operator::Form form) const;
 };
+
+// parse_schema() for a record's text: `dim`, `dtype`, `options` and such become PyTorch's types.
+Schema parse_table_schema(std::string_view text);
 
 // All records, sorted by name and overload (generated).
 extern const OperatorRecord* const kOperatorRecords[];
@@ -117,6 +124,21 @@ template <class R>
   ResultPointers<R>::fill(result, results);
   run_modes(record, keys, args, results);
   return result;
+}
+
+// A call that a generic key stops, with its arguments in the types of `record.below`.
+template <class R, class... Args>
+[[gnu::visibility("hidden"), gnu::noinline, gnu::cold]] R stopped(const OperatorRecord& record,
+                                                                  KeySet keys,
+                                                                  const Args&... args) {
+  const void* const pointers[] = {&args..., nullptr};
+  return by_modes<R>(record, keys, pointers);
+}
+// The same as a handler.
+template <const OperatorRecord& record, class R, class... Args>
+[[gnu::visibility("hidden"), gnu::noinline, gnu::cold]] R modes(KeySet keys, Args... args) {
+  const void* const pointers[] = {&args..., nullptr};
+  return by_modes<R>(record, keys, pointers);
 }
 
 // The keys that a composite stops for on this thread.

@@ -36,7 +36,13 @@ std::string_view overload_of(const OperatorAlias& alias) {
 
 // The schema of a form, from that of the entry.
 Schema schema_of(const OperatorRecord& record, Form form) {
-  Schema schema = parse_schema(record.text);
+  Schema schema = parse_table_schema(record.text);
+  if (schema.results.size() == 1) schema.results[0].name.clear();
+  const bool view = record.has(Flags::kView);
+  if (view && schema.arguments[0].type.is_tensor())
+    schema.arguments[0].alias = {"a", false, schema.results[0].type.is_tensors()};
+  if (view || record.has(Flags::kWrites))
+    for (SchemaArgument& result : schema.results) result.alias = {"a", !view, false};
   if (form == Form::kInplace) {
     schema.name += "_";
     // Of several overloads that with the widest type, Tensor, stands last.

@@ -1,9 +1,10 @@
 // PyTorch's schema language: reading and writing it, and the values of its defaults.
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdio>
 
-#include "taeda/operator.h"
+#include "ops/modes.h"
 
 namespace taeda {
 namespace {
@@ -28,9 +29,22 @@ constexpr BaseType kBaseTypes[] = {
     {"Generator", ValueType::kGenerator},
 };
 
+// Types of the operator table (ops/), and what each is in PyTorch.
+constexpr std::pair<std::string_view, std::string_view> kTableTypes[] = {
+    {"dim", "int"},
+    {"dims", "int"},
+    {"dtype", "ScalarType"},
+    {"device", "Device"},
+    {"memory_format", "MemoryFormat"},
+};
+constexpr std::string_view kTableOptions =
+    "options(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor";
+
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text, bool of_table = false)
+      : text_(text), of_table_(of_table) {}
 
   Schema schema() {
     Schema schema;
@@ -44,6 +58,9 @@ class Parser {
       if (take("*")) {
         if (keyword_only) fail("a second '*'");
         keyword_only = true;
+      } else if (of_table_ && take("options options")) {
+        for (SchemaArgument& argument : parse_schema(kTableOptions).arguments)
+          schema.arguments.push_back(std::move(argument));
       } else {
         schema.arguments.push_back(argument(keyword_only));
         if (schema.find(schema.arguments.back().name) + 1 !=
@@ -103,7 +120,12 @@ class Parser {
   }
 
   void type(SchemaType& type, SchemaAlias& alias) {
-    const std::string name = word("a type");
+    std::string name = word("a type");
+    if (of_table_) {
+      if (name == "dims") type = {.list = true, .size = 1};
+      for (const auto& [ours, public_name] : kTableTypes)
+        if (name == ours) name = public_name;
+    }
     bool known = false;
     for (const BaseType& base : kBaseTypes) {
       if (name != base.name) continue;
@@ -149,6 +171,7 @@ class Parser {
       const size_t start = at_;
       argument.default_value = value(argument.type);
       argument.default_text = text_.substr(start, at_ - start);
+      if (of_table_) requote(argument);
       argument.has_default = true;
     }
     return argument;
@@ -163,6 +186,14 @@ class Parser {
 
   // --- defaults ---
 
+  // Python's text of a default as PyTorch writes it.
+  static void requote(SchemaArgument& argument) {
+    std::string& text = argument.default_text;
+    if (argument.type.base == ValueType::kMemoryFormat)
+      std::erase(text, '\'');
+    else
+      std::replace(text.begin(), text.end(), '\'', '"');
+  }
   Value value(const SchemaType& type) {
     if (take("None")) return {};
     if (!type.list) return element(type);
@@ -243,6 +274,7 @@ class Parser {
   }
 
   const std::string_view text_;
+  const bool of_table_;
   size_t at_ = 0;
 };
 
@@ -317,5 +349,6 @@ std::string Schema::text() const {
 }
 
 Schema parse_schema(std::string_view text) { return Parser(text).schema(); }
+Schema parse_table_schema(std::string_view text) { return Parser(text, true).schema(); }
 
 }  // namespace taeda

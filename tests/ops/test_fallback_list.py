@@ -6,7 +6,7 @@ operator without one adds its line, for the reviewer to see.
 
 from pathlib import Path
 
-from gen import fallback, kernels
+from gen import kernels
 from gen.table import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ def golden():
 
 
 def test_operators_on_fallback_are_those_of_the_list():
-    now, before = set(fallback.listed(OPS, "cuda")), set(golden())
+    now, before = set(kernels.on_fallback(OPS, "cuda")), set(golden())
     assert now - before == set(), "on fallback, but not in on_fallback.txt"
     assert before - now == set(), "native now: take their lines out of on_fallback.txt"
 
@@ -30,7 +30,7 @@ def test_the_list_is_sorted():
 
 
 def test_views_never_fall_back():
-    assert all(fallback.is_native(op, "cuda") for op in OPS if op.view)
+    assert all(kernels.is_native(op, "cuda") for op in OPS if op.view)
 
 
 def test_every_kernel_that_an_entry_names_is_declared():
@@ -43,8 +43,8 @@ def test_every_kernel_that_an_entry_names_is_declared():
 
 def test_a_file_of_the_kernels_name_makes_an_operator_native(tmp_path, monkeypatch):
     softmax = next(op for op in OPS if op.body == "kernel" and not op.host)
-    assert not fallback.is_native(softmax, "cuda")
+    assert not kernels.is_native(softmax, "cuda")
     (tmp_path / "cuda").mkdir()
     (tmp_path / "cuda" / f"{softmax.source}.cc").touch()
     monkeypatch.setattr(kernels, "FOLDER", tmp_path)
-    assert fallback.is_native(softmax, "cuda")
+    assert kernels.is_native(softmax, "cuda")

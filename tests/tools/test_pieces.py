@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from gen.__main__ import generate, main
-from gen.pieces import cut
+from gen.text import cut
 
 ROOT = Path(__file__).resolve().parents[2]
 
