@@ -516,7 +516,6 @@ TensorList Arguments::tensors(int i) const {
 
 IntList Arguments::to_int_list(int i) const {
   PyObject* value = values_[i];
-  if (value == Py_None) return IntList(std::nullopt);
   const Param& param = function_.signatures[overload_].params[i];
   PyObject* const* items = &value;
   Py_ssize_t size = 1;
@@ -533,13 +532,9 @@ IntList Arguments::to_int_list(int i) const {
       items = PySequence_Fast_ITEMS(copy.get());
     }
   } else {
-    IntList list{IntSpan()};
-    list.values() = DimVector(param.repeat, to_int(value));
-    return list;
+    return {DimVector(param.repeat, to_int(value))};
   }
-  IntList list{IntSpan()};
-  DimVector& values = list.values();
-  values.resize(static_cast<size_t>(size));
+  DimVector values(static_cast<size_t>(size));
   for (Py_ssize_t j = 0; j < size; j++) {
     PyObject* item = items[j];
     if (PyLong_CheckExact(item)) {
@@ -561,16 +556,16 @@ IntList Arguments::to_int_list(int i) const {
     }
     values[static_cast<size_t>(j)] = to_int(item);
   }
-  return list;
+  return {std::move(values)};
 }
 
 FloatList Arguments::to_float_list(int i) const {
   PyObject* value = values_[i];
-  FloatList list{FloatList::Values()};
-  if (!value || value == Py_None) return FloatList(std::nullopt);
+  FloatList list;
+  if (!value || value == Py_None) return list;
   const Param& param = function_.signatures[overload_].params[i];
   if (!is_sequence(value)) {
-    list.values().assign(param.repeat, to_float(value));
+    list.values.assign(param.repeat, to_float(value));
     return list;
   }
   for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
@@ -583,7 +578,7 @@ FloatList Arguments::to_float_list(int i) const {
                    "floats,but got {}\"",
                    function_.name, shown_name(param), static_cast<int64_t>(j + 1), type_name(item));
     }
-    list.values().push_back(to_float(item));
+    list.values.push_back(to_float(item));
   }
   return list;
 }

@@ -104,39 +104,32 @@ struct Function {
   int shown() const { return count - hidden; }
 };
 
-// An integer list converted from Python, usable where an IntSpan or OptInts is expected.
-class IntList {
- public:
-  IntList(IntSpan values) : values_(values) {}
-  IntList(std::nullopt_t) : present_(false) {}
-  IntList(OptInts values) : present_(values.has_value()) {
-    if (values) values_ = DimVector(*values);
-  }
-  operator IntSpan() const { return values_; }
-  operator OptInts() const { return present_ ? OptInts(IntSpan(values_)) : std::nullopt; }
-  DimVector& values() { return values_; }
-
- private:
-  DimVector values_;
-  bool present_ = true;
+// Lists converted from Python, usable where an IntSpan or a Span<const double> is expected.
+struct IntList {
+  DimVector values;
+  operator IntSpan() const { return values; }
+};
+struct FloatList {
+  std::vector<double> values;
+  operator Span<const double>() const { return values; }
 };
 
-// The same for floats.
-class FloatList {
+// The same or None. It is a class of its own since an optional span takes whatever converts to a
+// span for one that is there.
+template <class List, class Values>
+class OptList {
  public:
-  using Values = Span<const double>;
-  FloatList(Values values) : values_(values.vec()) {}
-  FloatList(std::nullopt_t) : present_(false) {}
-  operator Values() const { return values_; }
+  OptList() = default;
+  OptList(List list) : list_(std::move(list)) {}
   operator std::optional<Values>() const {
-    return present_ ? std::optional<Values>(Values(values_)) : std::nullopt;
+    return list_ ? std::optional<Values>(Values(*list_)) : std::nullopt;
   }
-  std::vector<double>& values() { return values_; }
 
  private:
-  std::vector<double> values_;
-  bool present_ = true;
+  std::optional<List> list_;
 };
+using OptIntList = OptList<IntList, IntSpan>;
+using OptFloatList = OptList<FloatList, Span<const double>>;
 
 // A tensor that is borrowed from a Python object or made from a number.
 class TensorArgument {
@@ -217,10 +210,11 @@ class Arguments {
     return given(i) ? present(i) ? OptInt(to_int(values_[i])) : OptInt() : fallback;
   }
   IntList ints(int i, IntSpan fallback = {}) const {  // None stands for an empty default
-    return present(i) ? to_int_list(i) : IntList(fallback);
+    return present(i) ? to_int_list(i) : IntList{fallback};
   }
-  IntList opt_ints(int i, OptInts fallback = {}) const {
-    return given(i) ? to_int_list(i) : IntList(fallback);
+  OptIntList opt_ints(int i, OptInts fallback = {}) const {
+    if (present(i)) return to_int_list(i);
+    return !given(i) && fallback ? OptIntList(IntList{*fallback}) : OptIntList();
   }
   double real(int i) const { return to_float(values_[i]); }
   double real(int i, double fallback) const { return given(i) ? to_float(values_[i]) : fallback; }
@@ -228,9 +222,7 @@ class Arguments {
     return given(i) ? present(i) ? OptDouble(to_float(values_[i])) : OptDouble() : fallback;
   }
   FloatList reals(int i) const { return to_float_list(i); }
-  FloatList opt_reals(int i) const {
-    return present(i) ? to_float_list(i) : FloatList(std::nullopt);
-  }
+  OptFloatList opt_reals(int i) const { return present(i) ? to_float_list(i) : OptFloatList(); }
   bool boolean(int i) const { return to_bool(values_[i]); }
   bool boolean(int i, bool fallback) const { return given(i) ? to_bool(values_[i]) : fallback; }
   OptBool opt_boolean(int i, OptBool fallback = {}) const {
