@@ -23,10 +23,11 @@
 
 namespace taeda {
 
-// A value of 24 bytes: copies share nothing. Half, BFloat16 and the eight-bit formats have no
-// constructor of their own, and Scalar(half) makes a bool of one: write Scalar(float{half}).
+// A value of 24 bytes: copies share nothing. Half, BFloat16 and the eight-bit formats become
+// floats, the library's Bool a bool; a pointer is no number and does not compile.
 //
-//   assert(Scalar(float{Half(0.5f)}).is_float() && Scalar(Half(0.5f)).is_bool());
+//   assert(Scalar(Half(0.5f)).is_float() && Scalar(Half(0.5f)) == Scalar(0.5));
+//   static_assert(!std::is_constructible_v<Scalar, const char*>);
 //
 //   assert((ones({2}, DType::kInt64) * Scalar(2)).dtype() == DType::kInt64);
 //   assert((ones({2}, DType::kInt64) * Scalar(2.0)).dtype() == DType::kFloat32);
@@ -41,7 +42,11 @@ class Scalar {
   enum class Kind : uint8_t { kBool, kInt, kFloat, kComplex };
 
   Scalar() : Scalar(int64_t{0}) {}
-  Scalar(bool value) : kind_(Kind::kBool) { int_ = value; }
+  template <class T>
+    requires(std::is_same_v<T, bool> || std::is_same_v<T, Bool>)
+  Scalar(T value) : kind_(Kind::kBool) { int_ = static_cast<bool>(value); }
+  template <StoredFloat T>
+  Scalar(T value) : Scalar(static_cast<float>(value)) {}
   template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
   Scalar(T value) : kind_(Kind::kInt) {
