@@ -136,8 +136,9 @@ def report(rows: list[str], good: int) -> str:
     return f"""# Programs on public packages
 
 Made by `make programs` on {today}, {machine()}: the programs of `bench/programs`, unmodified,
-run by `python -m taeda` and by PyTorch. {good} of {len(rows)} print PyTorch's numbers (to {CLOSE:g} of the
-largest; the seeds are the same). Time and memory are the whole process's, imports included.
+run by `python -m taeda` and by PyTorch. {good} of {len(rows)} print PyTorch's numbers (to
+{CLOSE:g} of the largest; the seeds are the same). Time and memory are the whole process's, imports
+included.
 
 | program | numbers | time | PyTorch's | memory | PyTorch's |
 |---|---|---:|---:|---:|---:|

@@ -120,9 +120,7 @@ def summary(package: Any) -> str:
         lines.append(f"| {title} | {percent(sum(have[name] for name in names), len(names))} |")
     others = imported(package)
     works, whole = len(others["works"]), sum(map(len, others.values()))
-    lines.append(
-        f"| other names that they and their libraries import | {percent(works, whole)} |"
-    )
+    lines.append(f"| other names that they and their libraries import | {percent(works, whole)} |")
     operators = read("operators.csv")
     there = sum(operator_exists(package, row["name"]) for row in operators)
     lines.append(f"| PyTorch's public operators | {percent(there, len(operators))} |")
