@@ -88,7 +88,6 @@ _LAZY = {
         "taeda.func": "vmap",
         "taeda.compiler": "compile",
         "taeda._higher_order_ops": "cond while_loop",
-        "taeda._stft": "stft istft",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",
         "taeda._checks": "_check_with _check_index _check_value _check_type "

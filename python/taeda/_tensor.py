@@ -37,22 +37,6 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(device, wanted, non_blocking)
 
 
-@_method
-def stft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Spectra of the signal's windows: torch.stft."""
-    from taeda import _stft
-
-    return _stft.stft(self, *args, **kwargs)
-
-
-@_method
-def istft(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The signal of which these are the spectra: torch.istft."""
-    from taeda import _stft
-
-    return _stft.istft(self, *args, **kwargs)
-
-
 def _cuda_array_interface(self: Tensor) -> Any:
     """What Numba and CuPy read to share the memory; AttributeError for other devices' tensors."""
     if not self.is_cuda:

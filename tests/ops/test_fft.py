@@ -1,0 +1,104 @@
+"""Fourier transforms against NumPy's in double precision, for lengths with every kind of factor."""
+
+import numpy as np
+import pytest
+
+import taeda
+
+LENGTHS = [*range(1, 68), 97, 121, 127, 128, 211, 360, 509, 1000, 1021, 1024, 4096, 8191, 44100]
+
+
+def lines(count, n, precision):
+    rng = np.random.default_rng(n)
+    real = rng.standard_normal((count, n)).astype(precision)
+    imaginary = rng.standard_normal((count, n)).astype(precision)
+    return real, real + 1j * imaginary
+
+
+def assert_near(result, expected):
+    tolerance = 3e-6 if result.dtype.itemsize in (4,) or result.dtype == np.complex64 else 3e-14
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("count", [1, 3, 17])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lines_of_any_length(n, precision, count):
+    real, complex_ = lines(count, n, precision)
+    for name, x in [("fft", complex_), ("ifft", complex_), ("rfft", real), ("ihfft", real)]:
+        expected = getattr(np.fft, name)(x.astype(np.result_type(x, np.float64)))
+        assert_near(getattr(taeda.fft, name)(taeda.from_numpy(x)).numpy(), expected)
+    for m in {2 * n - 1, max(1, 2 * n - 2)}:
+        expected = np.fft.irfft(complex_.astype(np.complex128), m)
+        assert_near(taeda.fft.irfft(taeda.from_numpy(complex_), m).numpy(), expected)
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (2, 0), (0, 1, 2)])
+@pytest.mark.parametrize("layout", ["dense", "transposed", "sliced", "expanded"])
+def test_dimensions_and_layouts(dims, layout):
+    x = np.random.default_rng(0).standard_normal((6, 5, 4, 2))
+    z = x[..., 0] + 1j * x[..., 1]
+    ours = taeda.from_numpy(z.copy())
+    if layout == "transposed":
+        z, ours = z.transpose(2, 0, 1), ours.permute(2, 0, 1)
+    elif layout == "sliced":
+        z, ours = z[::2, 1:, ::-1], ours[::2, 1:].flip(2)
+    elif layout == "expanded":
+        z, ours = np.broadcast_to(z[:, :1], z.shape), ours[:, :1].expand(6, 5, 4)
+    assert_near(taeda.fft.fftn(ours, dim=dims).numpy(), np.fft.fftn(z, axes=dims))
+    assert_near(taeda.fft.rfftn(ours.real, dim=dims).numpy(), np.fft.rfftn(z.real, axes=dims))
+    assert_near(
+        taeda.fft.irfftn(ours, s=[7] * len(dims), dim=dims).numpy(),
+        np.fft.irfftn(z, s=[7] * len(dims), axes=dims),
+    )
+
+
+def test_threads_give_the_same_bits():
+    x = taeda.randn(3, 1 << 16, dtype=taeda.complex64)
+    results = []
+    for threads in (1, 2):
+        before = taeda.get_num_threads()
+        taeda.set_num_threads(threads)
+        results.append(taeda.view_as_real(taeda.fft.fft(x)))
+        taeda.set_num_threads(before)
+    assert taeda.equal(*results)
+
+
+def test_nan_and_infinity_reach_their_own_line_only():
+    x = taeda.ones(2, 6)
+    x[0, 1] = float("nan")
+    y = taeda.fft.rfft(x)
+    assert y[0].isnan().all() and not y[1].isnan().any()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda x: taeda.fft.fft(x, 0),
+            RuntimeError,
+            "Invalid number of data points .0. specified",
+        ),
+        (lambda x: taeda.fft.fft(x, norm="x"), RuntimeError, 'Invalid normalization mode: "x"'),
+        (lambda x: taeda.fft.fft(x[0, 0]), IndexError, "tensor has no dimensions"),
+        (lambda x: taeda.fft.fft(x, dim=2), IndexError, "Dimension out of range"),
+        (lambda x: taeda.fft.rfft(x + 0j), RuntimeError, "rfft expects a real input tensor"),
+        (lambda x: taeda.fft.fft(x.half()), RuntimeError, "Unsupported dtype Half"),
+        (lambda x: taeda.fft.fftn(x, (1, 2, 3)), RuntimeError, "only has 2 dimensions"),
+        (lambda x: taeda.fft.fftn(x, (1,), (0, 1)), RuntimeError, "must have the same length"),
+        (lambda x: taeda.fft.fftn(x, dim=(0, 0)), RuntimeError, "FFT dims must be unique"),
+        (lambda x: taeda.fft.irfft(x[:, :1]), RuntimeError, "Invalid number of data points"),
+        (lambda x: taeda.stft(x, 2), RuntimeError, "return_complex parameter"),
+        (lambda x: taeda.stft(x, 9, return_complex=True), RuntimeError, ""),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call(taeda.ones(3, 4))
+
+
+def test_none_is_not_an_empty_list():
+    x = taeda.arange(6.0).reshape(2, 3)
+    assert taeda.fft.fftn(x, dim=None).real[0, 0] == 15
+    assert taeda.equal(taeda.fft.fftn(x, dim=()).real, x)
