@@ -4,6 +4,7 @@ import tempfile
 
 import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers.trainer_callback import PrinterCallback
 
 torch.manual_seed(0)
 config = BertConfig(
@@ -30,6 +31,7 @@ with tempfile.TemporaryDirectory() as folder:
         disable_tqdm=True,
     )
     trainer = Trainer(model, arguments, train_dataset=rows)
+    trainer.remove_callback(PrinterCallback)  # it prints how long things took
     trainer.train()
 for entry in trainer.state.log_history:
     if "loss" in entry:

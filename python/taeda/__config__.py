@@ -26,9 +26,9 @@ def show() -> str:
 
 
 def _capability() -> str:
-    from taeda.backends.cpu import get_cpu_capability
+    from taeda import backends
 
-    return get_cpu_capability()
+    return backends.cpu.get_cpu_capability()
 
 
 def _cxx_flags() -> str:

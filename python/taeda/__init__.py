@@ -87,6 +87,7 @@ _LAZY = {
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
         "taeda.compiler": "compile",
+        "taeda.futures": "Future",
         "taeda._higher_order_ops": "cond while_loop",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",

@@ -40,6 +40,49 @@ def _chosen(results: Any, mask: Any) -> tuple:
     return tuple(r if m else None for r, m in zip(results, mask))
 
 
+# --- copies ---
+
+
+@_define(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor"
+)
+def _to_copy(
+    self: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A copy of another dtype or on another device, always new."""
+    made = self.to(
+        device or self.device, dtype or self.dtype, non_blocking, True, memory_format=memory_format
+    )
+    return made.pin_memory() if pin_memory else made
+
+
+@_define("_pin_memory(Tensor self, Device? device=None) -> Tensor")
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy in pinned memory."""
+    return self.pin_memory()
+
+
+# --- a sparse product, of which only the name is there: libraries list what they override ---
+
+
+@_define(
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)"
+    " -> Tensor"
+)
+def _sparse_addmm(*args: Any, **kwargs: Any) -> Tensor:
+    raise NotImplementedError(
+        "aten::_sparse_addmm: taeda has no sparse tensors yet; use torch.addmm on dense ones"
+    )
+
+
 # --- convolution ---
 
 

@@ -225,7 +225,7 @@ MODULES = {
     ),
     "torch.distributed.rpc.api": (
         _RPC,
-        "RRef WorkerInfo _all_gather _require_initialized get_worker_info remote rpc_async "
+        "RRef WorkerInfo _all_gather @_require_initialized get_worker_info remote rpc_async "
         "rpc_sync shutdown",
     ),
     "torch.distributed.rpc.functions": (_RPC, "@async_execution"),
