@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import taeda as torch
-from taeda import Tensor
+from taeda._C import Tensor, _overridable
 
 Message = Callable[[], Any] | None
 
@@ -72,6 +72,7 @@ def _check_tensor_all(cond: Tensor, message: Message = None) -> None:
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
+@_overridable
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The index in each dimension of `shape`, of indices into its elements in row-major order.
 

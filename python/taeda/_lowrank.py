@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import taeda as torch
-from taeda import Tensor
+from taeda._C import Tensor, _overridable
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 
@@ -23,6 +23,7 @@ def get_approximate_basis(
     return basis
 
 
+@_overridable
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -45,6 +46,7 @@ def svd_lowrank(
     return (V, S, U) if is_wide else (U, S, V)
 
 
+@_overridable
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:

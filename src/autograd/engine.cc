@@ -69,8 +69,11 @@ class NodeIndex {
   void grow() {
     std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
-    for (const Slot& slot : old)
+    Looks looks;
+    for (const Slot& slot : old) {
+      looks.after(1);
       if (slot.node) slot_of(slot.node) = slot;
+    }
   }
   std::vector<Slot> slots_;
   size_t count_ = 0;

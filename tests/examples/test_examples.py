@@ -117,4 +117,4 @@ def test_an_unmodified_program_runs(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     lines = run("-m", "taeda", script, "--flag", "3")
-    assert lines[-1] == "taeda ['--flag', '3'] __main__ True"
+    assert lines[-1] == "torch ['--flag', '3'] __main__ True"

@@ -122,8 +122,9 @@ def test_the_output_is_pytorchs(mod, scored, dtype, monkeypatch):
         def add(score, b, h, q, kv):
             return (score + table[b, h, q, kv] + table[b][h][q][kv]).tanh() * 3
 
-        mask = None if mod is None else module.create_block_mask(mod, 2, 4, 150, 90, "cpu")
         query, key, value = (library.from_numpy(array) for array in arrays)
+        on = query.device
+        mask = None if mod is None else module.create_block_mask(mod, 2, 4, 150, 90, on)
         return module.flex_attention(
             query,
             key,

@@ -27,6 +27,7 @@ def test_scatter_and_gather():
     assert len(args) == len(kwargs) == 2 and kwargs == ({}, {})
 
 
+@pytest.mark.cpu_only(reason="the devices are called by their names")
 def test_replicas_train_the_original():
     model = taeda.nn.Sequential(taeda.nn.Linear(3, 2), taeda.nn.BatchNorm1d(2)).eval()
     x = taeda.arange(12.0).reshape(4, 3)

@@ -48,6 +48,7 @@ STEPS = {
 }  # fmt: skip
 
 
+@pytest.mark.cpu_only(reason="masks are drawn on the device, with numbers of its own")
 @pytest.mark.parametrize("name", STEPS)
 def test_masks_values_and_gradients(name):
     found = []

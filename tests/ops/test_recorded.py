@@ -78,7 +78,7 @@ def test_derivatives_are_those_of_finite_differences(name: str) -> None:
 def test_sequential_calls_what_it_shows() -> None:
     model = taeda.nn.Sequential(taeda.nn.BatchNorm1d(3), taeda.nn.ReLU())
     seen = [name.split(".")[1] for name in names_of(model, taeda.randn(4, 3, requires_grad=True))]
-    assert seen[-1] == "relu" and "_batch_norm_train" in seen[:-1]
+    assert seen[-1] == "relu" and "native_batch_norm" in seen[:-1]
 
 
 @pytest.mark.parametrize("queries", [1, 3, 7, 12])

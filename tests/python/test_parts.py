@@ -36,7 +36,7 @@ BEFORE_INIT = {
     "Backend": lambda d, x: (
         d.Backend("NCCL"),
         d.Backend.GLOO,
-        d.Backend.default_device_backend_map,
+        {k: d.Backend.default_device_backend_map[k] for k in ("cpu", "cuda", "xpu", "mps")},
     ),
     "group": lambda d, x: (d.group.WORLD, d.GroupMember.NON_GROUP_MEMBER),
     "get_default_backend_for_device": lambda d, x: d.get_default_backend_for_device("cuda:1"),

@@ -183,12 +183,16 @@ def _(gy: Tensor, x: Tensor, w: Any, mean: Tensor, var: Tensor, train: bool, eps
 
 @_spells("_batch_norm_eval")
 def _(x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float) -> tuple:
+    if x.numel() == 0:  # which native_batch_norm refuses
+        return ours._batch_norm_eval.default, (x, weight, bias, mean, var, eps), {}, None
     args = (x, weight, bias, mean, var, False, 0.0, eps)
     return aten.native_batch_norm.default, args, {}, itemgetter(0)
 
 
 @_spells("_batch_norm_train")
 def _(x: Tensor, weight: Any, bias: Any, eps: float) -> tuple:
+    if x.numel() == 0:
+        return ours._batch_norm_train.default, (x, weight, bias, eps), {}, None
     args = (x, weight, bias, None, None, True, 0.0, eps)
     restore = lambda r: (r[0], r[1], r[2].pow(-2) - eps)  # noqa: E731
     return aten.native_batch_norm.default, args, {}, restore

@@ -117,4 +117,6 @@ def _record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., 
     return fn
 
 
+from taeda.distributed import constants  # noqa: E402, F401
+
 __getattr__, __dir__ = _missing.attributes(__name__)
