@@ -205,3 +205,13 @@ def test_wrong_length_of_an_iterable_dataset_warns():
     assert len(loader) == 1
     with pytest.warns(UserWarning, match="was reported to be 1"):
         assert list(loader) == [0, 1, 2]
+
+
+def test_an_iterable_dataset_shorter_than_a_huge_batch():
+    class Five(taeda.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    loader = taeda.utils.data.DataLoader(Five(), batch_size=1 << 62)
+    assert [batch.tolist() for batch in loader] == [[0, 1, 2, 3, 4]]
+    assert list(taeda.utils.data.DataLoader(Five(), batch_size=1 << 62, drop_last=True)) == []

@@ -40,6 +40,14 @@ class _InfiniteConstantSampler(Sampler):
             yield None
 
 
+class _ConstantBatchSampler(BatchSampler):
+    """Batches of the sampler above, of any size: an iterable dataset may end before they do."""
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield range(self.batch_size)  # only its length is read
+
+
 def _warn_of_workers() -> None:
     global _warned_of_workers
     if not _warned_of_workers:
@@ -139,7 +147,9 @@ class DataLoader(Generic[T_co]):
             else:
                 sampler = SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            endless = isinstance(sampler, _InfiniteConstantSampler)
+            kind = _ConstantBatchSampler if endless else BatchSampler
+            batch_sampler = kind(sampler, batch_size, drop_last)
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
