@@ -1,4 +1,4 @@
-"""How functions and types are called in the code that graphs are turned into."""
+"""How functions and types are called in the code of graphs."""
 
 from __future__ import annotations
 

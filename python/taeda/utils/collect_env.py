@@ -20,7 +20,7 @@ _PACKAGES = ("taeda", "torch", "numpy", "mypy", "optree", "triton", "onnx")
 
 
 class SystemEnv(NamedTuple):
-    """The facts; None for what is not there."""
+    """The report; None for what is not there."""
 
     torch_version: str
     is_debug_build: str
@@ -95,7 +95,7 @@ def _pip_version() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """The facts, some of which other programs are asked for."""
+    """The report, parts of which other programs are asked for."""
     unavailable = "N/A"
     return SystemEnv(
         torch_version=str(taeda.__version__),
@@ -164,7 +164,7 @@ Versions of relevant libraries:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """The facts as text."""
+    """The report as text."""
     values = envinfo._asdict()
     return _FORMAT.strip().format(
         **{key: "Could not collect" if value is None else value for key, value in values.items()}
@@ -172,7 +172,7 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """The facts of this machine as text."""
+    """The report of this machine as text."""
     return pretty_str(get_env_info())
 
 
