@@ -28,7 +28,6 @@
 #include "op/unfold.h"
 #include "op/unfold_backward.h"
 #include "op/unsqueeze.h"
-#include "op/view_as_complex.h"
 #include "op/view_as_real.h"
 #include "ops/contract.h"
 #include "taeda/error.h"

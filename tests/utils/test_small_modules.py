@@ -20,8 +20,8 @@ def test_environments_are_described():
     text = collect_env.get_pretty_env_info()
     assert f"PyTorch version: {taeda.__version__}" in text and "OS: " in text
     assert f"Is CUDA available: {taeda.cuda.is_available()}" in text
-    facts = collect_env.get_env_info()
-    assert facts.python_version.startswith(sys.version.split()[0])
+    report = collect_env.get_env_info()
+    assert report.python_version.startswith(sys.version.split()[0])
     theirs = torch.utils.collect_env.SystemEnv._fields
     assert set(collect_env.SystemEnv._fields) <= set(theirs) | {"caching_allocator_config"}
     done = subprocess.run(
