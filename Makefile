@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs fuzz fuzz-readers asan tsan wheel docs clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan tsan wheel docs clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -67,6 +67,9 @@ tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the t
 
 programs: build ## run programs on public packages beside PyTorch; writes docs/programs.md
 	@$(PY) bench/compare_programs.py
+
+suites: build ## run libraries' own test suites beside PyTorch; writes docs/suites.md
+	@$(PY) bench/compare_suites.py
 
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
 	@$(PY) tools/make_wheel.py

@@ -57,17 +57,24 @@ class Run:
         return [float(number) for number in found]
 
 
+def packages(requirements: Path, folder: Path) -> Path:
+    """Installs the packages into a folder, without what they require; returns it."""
+    ready = folder.parent / ".ready"
+    if not ready.exists() or ready.read_text() != requirements.read_text():
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade"]
+        subprocess.run([*pip, "--target", folder, "-r", requirements], check=True)
+        ready.write_text(requirements.read_text())
+    return folder
+
+
 def install() -> Path:
     """Installs the packages; returns a Python that sees them and taeda, and no PyTorch."""
-    packages, ready = FOLDER / "packages", FOLDER / ".ready"
-    if not ready.exists() or ready.read_text() != REQUIREMENTS.read_text():
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade"]
-        subprocess.run([*pip, "--target", packages, "-r", REQUIREMENTS], check=True)
-        ready.write_text(REQUIREMENTS.read_text())
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    installed = packages(REQUIREMENTS, FOLDER / "packages")
     environment = FOLDER / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
-    (site / "programs.pth").write_text(f"{packages}\n{ROOT / 'build' / 'python'}\n")
+    (site / "programs.pth").write_text(f"{installed}\n{ROOT / 'build' / 'python'}\n")
     return environment / "bin" / "python"
 
 
@@ -151,7 +158,6 @@ def main() -> int:
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--repetitions", type=int, default=3)
     arguments = parser.parse_args()
-    FOLDER.mkdir(parents=True, exist_ok=True)
     python = install()
     wanted = arguments.only.split(",")
     rows, good = [], 0

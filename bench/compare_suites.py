@@ -1,0 +1,242 @@
+"""Libraries' own test suites, run by taeda and by PyTorch: `make suites`.
+
+    python bench/compare_suites.py [--only einops,timm] [--again] [--sources 'F/{owner}+{name}']
+
+Each suite runs twice on the same checkout: with pytest under `python -m taeda` where no torch is
+installed, and under `python` with PyTorch. What each test came to is compared by its id. The table
+goes to docs/suites.md, with every test that passes with PyTorch only.
+
+To add a suite, add a table to bench/suites/suites.toml, and the packages that it needs and
+bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
+
+    [NAME]
+    repository = "OWNER/NAME"       at github.com
+    revision = "v1.0"               a tag or commit
+    folder = "."                    where pytest runs; packages that lie in it hide installed ones
+    tests = ["tests"]               files and folders, relative to it
+    arguments = ["-k", "cpu"]       more for pytest
+    environment = { A = "1" }
+    limit = 60                      seconds that a test may take
+    [NAME.reasons]                  why tests may fail on taeda: a pattern of ids -> the reason
+    "*_cuda*" = "needs a GPU"
+
+Then `--only NAME`; `build/suites/NAME` has the checkout, `build/suites/outcomes/NAME.taeda.log`
+what pytest printed. PyTorch's outcomes are kept for as long as the table does not change; --again
+runs it again. --sources names checkouts or bare repositories that are there already. A test that
+ends the process is a crash, and the run goes on after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import datetime
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import compare_programs
+from process import machine
+
+ROOT = Path(__file__).resolve().parent.parent
+SUITES = ROOT / "bench" / "suites"
+FOLDER = ROOT / "build" / "suites"
+RUN_LIMIT = 5400  # seconds that one run of pytest may take
+
+
+@dataclass
+class Suite:
+    """A table of suites.toml."""
+
+    name: str
+    repository: str
+    revision: str
+    tests: list[str]
+    folder: str = "."
+    arguments: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    limit: int = 60
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def checkout(self, sources: str) -> Path:
+        """The folder with the revision's files, cloned where it is not there yet."""
+        to = FOLDER / self.name
+        mark = to / ".revision"
+        if mark.exists() and mark.read_text() == self.revision:
+            return to
+        owner, name = self.repository.split("/")
+        source = sources.format(owner=owner, name=name)
+        to.mkdir(parents=True, exist_ok=True)
+        if not source:
+            source = str(FOLDER / "repositories" / f"{owner}+{name}")
+            if not Path(source).exists():
+                url = f"https://github.com/{self.repository}"
+                subprocess.run(["git", "clone", "-q", "--bare", url, source], check=True)
+        archive = subprocess.Popen(
+            ["git", "-C", source, "archive", self.revision], stdout=subprocess.PIPE
+        )
+        subprocess.run(["tar", "-x", "-C", to], stdin=archive.stdout, check=True)
+        if archive.wait():
+            raise SystemExit(f"{self.repository} has no revision {self.revision} in {source}")
+        mark.write_text(self.revision)
+        return to
+
+    def run(self, framework: str, command: list[str], sources: str, path: list[Path]) -> None:
+        """Runs pytest until every test has an outcome or a run brings none."""
+        outcomes = self.file(framework)
+        outcomes.unlink(missing_ok=True)
+        environment = os.environ | self.environment | {
+            "OUTCOMES": str(outcomes), "LIMIT": str(self.limit), "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(map(str, [SUITES, *path])),
+        }  # fmt: skip
+        pytest = ["-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider", "--tb=short"]
+        folder = self.checkout(sources) / self.folder
+        with open(outcomes.with_suffix(".log"), "w") as log:
+            before = -1
+            while len(read(outcomes)) > before:
+                before = len(read(outcomes))
+                ended = subprocess.run(
+                    ["timeout", str(RUN_LIMIT), *command, *pytest, *self.arguments, *self.tests],
+                    cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
+                )  # fmt: skip
+                if 0 <= ended.returncode < 100:  # not ended by a signal
+                    break
+
+    def file(self, framework: str) -> Path:
+        return FOLDER / "outcomes" / f"{self.name}.{framework}.jsonl"
+
+
+def read(file: Path) -> dict[str, tuple[str, str]]:
+    """Outcome and error of each test: what is written last, but that failures stay."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in file.read_text().splitlines() if file.exists() else []:
+        record = json.loads(line)
+        if found.get(record["test"], ("began", ""))[0] not in ("failed", "collection"):
+            found[record["test"]] = (record["outcome"], record["error"])
+    ends = {test: ("crash", "the process ended") for test in found if found[test][0] == "began"}
+    return found | ends
+
+
+@dataclass
+class Comparison:
+    """What a suite's tests came to."""
+
+    suite: Suite
+    ours: dict[str, tuple[str, str]]
+    theirs: dict[str, tuple[str, str]]
+
+    def passed(self, outcomes: dict[str, tuple[str, str]]) -> set[str]:
+        return {test for test, (outcome, _) in outcomes.items() if outcome == "passed"}
+
+    @property
+    def both(self) -> set[str]:
+        return self.passed(self.ours) & self.passed(self.theirs)
+
+    @property
+    def only_theirs(self) -> set[str]:
+        return self.passed(self.theirs) - self.passed(self.ours)
+
+    @property
+    def only_ours(self) -> set[str]:
+        return self.passed(self.ours) - self.passed(self.theirs)
+
+    def reason(self, test: str) -> str:
+        """The reason that the table gives, or the error."""
+        for pattern, reason in self.suite.reasons.items():
+            if fnmatch.fnmatch(test, pattern):
+                return reason
+        file = test.split("::")[0]
+        outcome, error = self.ours.get(test) or self.ours.get(file) or ("absent", "not collected")
+        return f"{outcome}: {error}" if error else outcome
+
+    def row(self) -> str:
+        share = len(self.both) / max(1, len(self.both) + len(self.only_theirs))
+        neither = set(self.ours) | set(self.theirs)
+        neither -= self.both | self.only_theirs | self.only_ours
+        return (
+            f"| {self.suite.name} | {self.suite.revision} | {len(self.both)} | "
+            f"{len(self.only_theirs)} | {len(self.only_ours)} | {len(neither)} | {share:.1%} |"
+        )
+
+    def differences(self) -> str:
+        """The tests that pass with PyTorch only, those of one reason together."""
+        groups = collections.defaultdict(list)
+        for test in sorted(self.only_theirs):
+            groups[re.sub(r"[|`]|0x[0-9a-f]+", "", self.reason(test))].append(test)
+        lines = [f"## {self.suite.name}", ""] if groups else []
+        for reason, tests in sorted(groups.items(), key=lambda group: -len(group[1])):
+            lines.append(f"- {reason} ({len(tests)}):")
+            lines += [f"  `{test}`" for test in tests[:12]]
+            lines += [f"  and {len(tests) - 12} more"] if len(tests) > 12 else []
+        return "\n".join([*lines, ""]) if lines else ""
+
+
+def report(found: list[Comparison]) -> str:
+    today = datetime.date.today().isoformat()
+    both = sum(len(one.both) for one in found)
+    theirs = both + sum(len(one.only_theirs) for one in found)
+    rows = "\n".join(one.row() for one in found)
+    return f"""# Libraries' own test suites
+
+Made by `make suites` on {today}, {machine()}: the suites of `bench/suites/suites.toml`, unmodified,
+run by `python -m taeda` and by PyTorch. Of {theirs} tests that pass with PyTorch {both} pass here
+({both / max(1, theirs):.1%}). Neither: failed, skipped or too slow with both.
+
+| suite | revision | passed by both | by PyTorch only | by taeda only | neither | of PyTorch's |
+|---|---|---:|---:|---:|---:|---:|
+{rows}
+
+# What passes with PyTorch only
+
+{"".join(one.differences() for one in found)}"""
+
+
+def suites() -> list[Suite]:
+    tables = tomllib.loads((SUITES / "suites.toml").read_text())
+    return [Suite(name, **table) for name, table in tables.items()]
+
+
+def same_table(suite: Suite) -> bool:
+    """Whether PyTorch's outcomes are those of this table."""
+    mark = suite.file("torch").with_suffix(".table")
+    text = repr((suite.revision, suite.folder, suite.tests, suite.arguments, suite.environment))
+    same = mark.exists() and mark.read_text() == text and suite.file("torch").exists()
+    mark.write_text(text)
+    return same
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--again", action="store_true", help="run PyTorch too where it has run")
+    parser.add_argument("--run", default="taeda,torch", help="only one of the two frameworks")
+    parser.add_argument("--sources", default="", help="where repositories lie: F/{owner}+{name}")
+    arguments = parser.parse_args()
+    (FOLDER / "outcomes").mkdir(parents=True, exist_ok=True)
+    python = compare_programs.install()
+    packages = compare_programs.packages(SUITES / "requirements.txt", FOLDER / "packages")
+    path = [packages, compare_programs.FOLDER / "packages"]
+    found = []
+    for suite in suites():
+        if arguments.only and suite.name not in arguments.only.split(","):
+            continue
+        if "taeda" in arguments.run:
+            suite.run("taeda", [str(python), "-m", "taeda"], arguments.sources, path)
+        if "torch" in arguments.run and (arguments.again or not same_table(suite)):
+            suite.run("torch", [sys.executable], arguments.sources, path)
+        one = Comparison(suite, read(suite.file("taeda")), read(suite.file("torch")))
+        print(one.row(), one.differences(), sep="\n", flush=True)
+        found.append(one)
+    if not arguments.only:
+        (ROOT / "docs" / "suites.md").write_text(report(found))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
