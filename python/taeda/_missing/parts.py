@@ -5,7 +5,6 @@ from __future__ import annotations
 _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
 _SPARSE = "taeda's tensors are strided; use a dense tensor, or index_add and scatter_add"
 _NESTED = "taeda has no nested tensors; pad the sequences and give a mask"
-_MASKED = "taeda has no masked tensors; use torch.where and masked_fill"
 _DTYPES = (
     "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
@@ -91,13 +90,6 @@ MODULES = {
         "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged "
         "to_padded_tensor",
     ),
-    "torch.masked": (
-        _MASKED,
-        "MaskedTensor amax amin argmax argmin as_masked_tensor cumprod cumsum is_masked_tensor "
-        "log_softmax logaddexp logsumexp masked_tensor mean median norm normalize prod softmax "
-        "softmin std sum var",
-    ),
-    "torch.masked.maskedtensor": (_MASKED, "MaskedTensor is_masked_tensor masked_tensor"),
     # Others
     "torch": (
         _SPARSE,

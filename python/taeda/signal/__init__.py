@@ -1,0 +1,5 @@
+"""Signal processing: window functions (`torch.signal.windows`)."""
+
+from taeda.signal import windows
+
+__all__ = ["windows"]
