@@ -12,11 +12,13 @@ bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
     [NAME]
     repository = "OWNER/NAME"       at github.com
     revision = "v1.0"               a tag or commit
+    files = ["tests", "src"]        what is needed of the repository; all of it if left out
     folder = "."                    where pytest runs; packages that lie in it hide installed ones
     tests = ["tests"]               files and folders, relative to it
     arguments = ["-k", "cpu"]       more for pytest
     environment = { A = "1" }
     limit = 60                      seconds that a test may take
+    share = 10                      percent of the tests that are run, chosen by their ids
     [NAME.reasons]                  why tests may fail on taeda: a pattern of ids -> the reason
     "*_cuda*" = "needs a GPU"
 
@@ -58,10 +60,12 @@ class Suite:
     repository: str
     revision: str
     tests: list[str]
+    files: list[str] = field(default_factory=list)
     folder: str = "."
     arguments: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     limit: int = 60
+    share: int = 100
     reasons: dict[str, str] = field(default_factory=dict)
 
     def checkout(self, sources: str) -> Path:
@@ -79,11 +83,16 @@ class Suite:
                 url = f"https://github.com/{self.repository}"
                 subprocess.run(["git", "clone", "-q", "--bare", url, source], check=True)
         archive = subprocess.Popen(
-            ["git", "-C", source, "archive", self.revision], stdout=subprocess.PIPE
+            ["git", "-C", source, "archive", self.revision, *self.files], stdout=subprocess.PIPE
         )
         subprocess.run(["tar", "-x", "-C", to], stdin=archive.stdout, check=True)
         if archive.wait():
             raise SystemExit(f"{self.repository} has no revision {self.revision} in {source}")
+        settings = [
+            to / self.folder / name for name in ("pytest.ini", "pyproject.toml", "setup.cfg")
+        ]
+        if not any("pytest" in file.read_text() for file in settings if file.exists()):
+            settings[0].touch()  # or pytest takes taeda's
         mark.write_text(self.revision)
         return to
 
@@ -92,7 +101,8 @@ class Suite:
         outcomes = self.file(framework)
         outcomes.unlink(missing_ok=True)
         environment = os.environ | self.environment | {
-            "OUTCOMES": str(outcomes), "LIMIT": str(self.limit), "OMP_NUM_THREADS": "1",
+            "OUTCOMES": str(outcomes), "LIMIT": str(self.limit),
+            "SHARE": str(self.share), "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(map(str, [SUITES, *path])),
         }  # fmt: skip
         pytest = ["-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider", "--tb=short"]
@@ -205,7 +215,9 @@ def suites() -> list[Suite]:
 def same_table(suite: Suite) -> bool:
     """Whether PyTorch's outcomes are those of this table."""
     mark = suite.file("torch").with_suffix(".table")
-    text = repr((suite.revision, suite.folder, suite.tests, suite.arguments, suite.environment))
+    text = repr(
+        (suite.revision, suite.folder, suite.tests, suite.arguments, suite.environment, suite.share)
+    )
     same = mark.exists() and mark.read_text() == text and suite.file("torch").exists()
     mark.write_text(text)
     return same

@@ -2,7 +2,8 @@
 
 OUTCOMES names the file, a JSON object a line: {"test": id, "outcome": ..., "error": ...}. A test
 that has a line already is not run again, so that a run that a test has ended goes on after it: what
-began and has no end there counts as a crash. LIMIT is the number of seconds that a test may take.
+began and has no end there counts as a crash. LIMIT is the number of seconds that a test may take,
+SHARE the percentage of the tests that are run.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import json
 import os
 import signal
 import sys
+import zlib
 
 import pytest
 
 FILE = os.environ["OUTCOMES"]
 LIMIT = int(os.environ.get("LIMIT", "60"))
+SHARE = int(os.environ.get("SHARE", "100"))
 
 
 class TooLong(BaseException):
@@ -54,7 +57,8 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     done = written()
-    items[:] = [item for item in items if item.nodeid not in done]
+    drawn = [item for item in items if zlib.crc32(item.nodeid.encode()) % 100 < SHARE]
+    items[:] = [item for item in drawn if item.nodeid not in done]
 
 
 def pytest_collectreport(report):
