@@ -95,6 +95,22 @@ _LAZY = {
         "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all "
         "unravel_index",
         "taeda._histogram": "histogram histogramdd",
+        "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
+        "rnn_relu_cell",
+        "taeda._functions.layers": "batch_norm instance_norm alpha_dropout alpha_dropout_ "
+        "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ rrelu "
+        "rrelu_ bilinear affine_grid_generator grid_sampler_2d grid_sampler_3d native_dropout "
+        "norm_except_dim conv_tbc binary_cross_entropy_with_logits cosine_embedding_loss "
+        "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
+        "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
+        "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
+        "is_signed is_distributed frobenius_norm nuclear_norm row_stack lu segment_reduce gradient",
+        "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",
+        "taeda._functions.build": "has_lapack has_spectral has_mkl has_openmp USE_GLOBAL_DEPS "
+        "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "
+        "DisableTorchFunctionSubclass StorageBase DispatchKey DispatchKeySet fork wait Tag "
+        "compiled_with_cxx11_abi is_vulkan_available init_num_threads set_anomaly_enabled "
+        "get_file_path sym_sqrt classproperty",
     }.items()
     for name in names.split()
 }

@@ -466,9 +466,9 @@ void add_objects(PyObject* module) {
     check_status(
         PyModule_AddObjectRef(module, memory_format_name(object->value), memory_format_objects[i]));
   }
-  // The sparse layouts exist as names to compare with; no tensor has one.
+  // The other layouts exist as names to compare with; no tensor of the core has one.
   for (const char* name : {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
-                           "sparse_bsc", "_mkldnn"}) {
+                           "sparse_bsc", "_mkldnn", "jagged"}) {
     LayoutObject* object = make<LayoutObject>(layout_type);
     object->name = name;
     check_status(PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(object)));

@@ -45,7 +45,7 @@ from importlib.abc import Loader
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("compilers", "distributed", "parts")
+_TABLES = ("backends", "compilers", "distributed", "parts")
 
 
 def mark(found: Any, name: str, why: str) -> Any:
@@ -122,7 +122,8 @@ def _modules() -> dict[str, tuple[str, ...]]:
     """The tables in one."""
     found: dict[str, tuple[str, ...]] = {}
     for table in _TABLES:
-        found |= importlib.import_module(f"taeda._missing.{table}").MODULES
+        for module, entry in importlib.import_module(f"taeda._missing.{table}").MODULES.items():
+            found[module] = found.get(module, ()) + entry
     return found
 
 

@@ -1,0 +1,71 @@
+"""What torch says of its build, and of backends that taeda lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import taeda
+from taeda import _C
+from taeda._C import DispatchKey, DispatchKeySet  # noqa: F401
+from taeda.jit import fork, wait  # noqa: F401
+from taeda.storage import UntypedStorage as StorageBase  # noqa: F401
+
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+USE_GLOBAL_DEPS = USE_RTLD_GLOBAL_WITH_LIBTORCH = False
+Storage = taeda.FloatStorage
+legacy_contiguous_format = taeda.contiguous_format
+DisableTorchFunction = _C.DisableTorchFunction
+DisableTorchFunctionSubclass = _C.DisableTorchFunctionSubclass
+
+Tag = Enum(  # type: ignore[misc]
+    "Tag",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
+    "needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded pointwise "
+    "pt2_compliant_tag reduction view_copy",
+    module="torch",
+)
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: the library's strings are those of C++11."""
+    return True
+
+
+def is_vulkan_available() -> bool:
+    """False: there is no such backend."""
+    return False
+
+
+def init_num_threads() -> None:
+    """Nothing to do: the pool of threads starts when it is used."""
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """As `torch.autograd.set_detect_anomaly`, without a block's end."""
+    taeda.autograd.set_detect_anomaly(enabled, check_nan)
+
+
+def get_file_path(*parts: str) -> str:
+    """A path inside of the package."""
+    from pathlib import Path
+
+    return str(Path(__file__).resolve().parent.parent.joinpath(*parts))
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number."""
+    return float(a) ** 0.5
+
+
+class classproperty:
+    """A property of a class."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self.function(type(instance) if owner is None else owner)

@@ -1,0 +1,232 @@
+"""Functions on tensors: methods under torch's name, old norms, segments, finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+
+def _of_method(name: str) -> Callable[..., Any]:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`Tensor.{name}`."
+    return function
+
+
+detach_ = _of_method("detach_")
+fill_ = _of_method("fill_")
+zero_ = _of_method("zero_")
+index_put_ = _of_method("index_put_")
+resize_as_ = _of_method("resize_as_")
+get_device = _of_method("get_device")
+is_neg = _of_method("is_neg")
+is_signed = _of_method("is_signed")
+
+
+def is_distributed(input: Tensor) -> bool:
+    """False: no tensor is."""
+    return False
+
+
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The 2-norm over one or two dimensions.
+
+    >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), (0, 1))
+    tensor(5.)
+    """
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    if len(dims) > 2:
+        raise RuntimeError(
+            f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
+        )
+    return taeda.linalg.vector_norm(input, 2, dims or None, keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices, of the dimensions `dim`.
+
+    >>> torch.nuclear_norm(torch.diag(torch.tensor([1.0, 2.0])))
+    tensor(3.)
+    """
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    if dim is None:
+        if input.dim() != 2:
+            raise RuntimeError(
+                f"Expected a tensor with 2 dimensions, but got a tensor with {input.dim()} "
+                f"dimension{'s' if input.dim() != 1 else ''} instead."
+            )
+        dim = (0, 1)
+    return taeda.linalg.matrix_norm(input, "nuc", tuple(dim), keepdim)
+
+
+row_stack = taeda.vstack
+
+
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
+) -> tuple[Tensor, ...]:
+    """`torch.linalg.lu_factor`, with LAPACK's status of each matrix for `get_infos`.
+
+    >>> torch.lu(torch.tensor([[2.0, 1.0], [4.0, 4.0]]))[1]
+    tensor([2, 2], dtype=torch.int32)
+    """
+    result = tuple(taeda.linalg.lu_factor_ex(A, pivot=pivot, check_errors=not get_infos))
+    result = result if get_infos else result[:2]
+    if out is None:
+        return result
+    for given, value in zip(out, result, strict=True):
+        given.resize_as_(value).copy_(value)
+    return tuple(out)
+
+
+_REDUCE = {"max": "amax", "min": "amin", "sum": "sum", "mean": "mean", "prod": "prod"}
+_EMPTY = {"max": -math.inf, "min": math.inf, "sum": 0.0, "mean": math.nan, "prod": 1.0}
+
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Reductions of the segments of `data` along `axis`, which `lengths` or `offsets` tell.
+
+    `lengths` is (*, segments), `offsets` (*, segments + 1), where * are the dimensions before
+    `axis`, the last of them. `reduce` is max, min, mean, sum or prod; an empty segment gives
+    `initial`, or the reduction's own value: -inf, inf, NaN, 0, 1. Unless `unsafe`, the lengths must
+    sum to the axis' size.
+
+    >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 5.0]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 5.])
+    """
+    if reduce not in _REDUCE:
+        raise RuntimeError(f"unsupported reduction given! {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if data.dim() < 1 or data.numel() == 0:
+        raise RuntimeError("Expected data.numel() > 0 to be true, but got false.")
+    axis = axis % data.dim()
+    if lengths is None:
+        lengths = offsets.diff(dim=-1)  # type: ignore[union-attr]
+    if axis != lengths.dim() - 1:
+        raise RuntimeError(f"Expected axis to be the last dimension of lengths but got {axis}.")
+    if not unsafe and not (lengths >= 0).all():
+        raise RuntimeError("lengths contains negative value!")
+    if not unsafe and not (lengths.sum(-1) == data.size(axis)).all():
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to "
+            "data.size(lengths.dim()-1) when !unsafe."
+        )
+    return _reduced(data, reduce, lengths, axis, initial)
+
+
+def _reduced(data: Tensor, reduce: str, lengths: Tensor, axis: int, initial: Any) -> Tensor:
+    rows, count = data.flatten(0, axis), lengths.size(-1)
+    flat = lengths.reshape(-1)
+    # Which of all segments, of all rows before the axis, each slice of the data belongs to.
+    segment = taeda.repeat_interleave(taeda.arange(flat.numel(), device=data.device), flat)
+    index = segment.reshape(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
+    shape = (flat.numel(), *rows.shape[1:])
+    start = _EMPTY[reduce] if initial is None else initial
+    result = taeda.full(shape, float(start), dtype=data.dtype, device=data.device)
+    if reduce == "mean":
+        result = _mean(rows, index, shape, flat, result, initial)
+    else:
+        result = result.scatter_reduce(0, index, rows, _REDUCE[reduce], include_self=True)
+    return result.reshape(*lengths.shape[:-1], count, *rows.shape[1:])
+
+
+def _mean(
+    rows: Tensor, index: Tensor, shape: tuple, lengths: Tensor, empty: Tensor, initial: Any
+) -> Tensor:
+    """The mean of each segment; `initial` is added to its sum."""
+    total = taeda.zeros(shape, dtype=rows.dtype, device=rows.device).scatter_add(0, index, rows)
+    total = total if initial is None else total + initial
+    count = lengths.reshape(-1, *[1] * (rows.dim() - 1))
+    return taeda.where(count > 0, total / count.clamp(min=1), empty)
+
+
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """The derivatives along `dim`, by central differences, of `edge_order` at the edges.
+
+    `spacing` is the distance between points, a number for all or one for each dimension, or
+    tensors of coordinates.
+
+    >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))[0]
+    tensor([3., 4., 6., 7.])
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = _gradient_dims(input, spacing, dim)
+    steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"equal to 'self.dim() = {input.dim()}', since dim argument was not given, but got a "
+            f"list of length {len(steps)}"
+        )
+    if not (input.is_floating_point() or input.is_complex()):
+        input = input.to(taeda.get_default_dtype())
+    return tuple(_along(input, d, h, edge_order) for d, h in zip(dims, steps, strict=True))
+
+
+def _gradient_dims(input: Tensor, spacing: Any, dim: Any) -> list[int]:
+    if dim is None:
+        one = isinstance(spacing, Sequence) and len(spacing) == 1 and input.dim() == 1
+        dims = [0] if one else list(range(input.dim()))
+    else:
+        dims = [dim] if isinstance(dim, int) else list(dim)
+    for d in dims:
+        if not -input.dim() <= d < input.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.dim()}, "
+                f"{input.dim() - 1}], but got {d})"
+            )
+    dims = [d % input.dim() for d in dims]
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("dim appears multiple times in the list of dims")
+    return dims
+
+
+def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+    """The derivative along one dimension: y' of the parabola through each point's neighbours."""
+    n = y.size(dim)
+    if n <= edge_order:
+        raise RuntimeError(
+            "torch.gradient expected each dimension size to be at least edge_order+1"
+        )
+    y = y.movedim(dim, -1)
+    if isinstance(step, Tensor):
+        h = step.diff().to(y.dtype)
+        if h.numel() != n - 1:
+            raise RuntimeError(
+                f"torch.gradient expected each element of spacing to have the size of its "
+                f"dimension, {n}, but got {step.numel()}"
+            )
+    else:
+        h = y.new_full((n - 1,), 1 if step is None else step)
+    slope = y.diff() / h
+    left, right = h[:-1], h[1:]
+    inner = (slope[..., :-1] * right + slope[..., 1:] * left) / (left + right)
+    first, last = slope[..., :1], slope[..., -1:]
+    if edge_order == 2:
+        bend = (slope[..., 1:] - slope[..., :-1]) / (left + right)
+        first = first - bend[..., :1] * h[:1]
+        last = last + bend[..., -1:] * h[-1:]
+    return taeda.cat([first, inner, last], -1).movedim(-1, dim)

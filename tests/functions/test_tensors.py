@@ -1,0 +1,124 @@
+"""Functions on tensors of torch's own beside PyTorch's."""
+
+import numpy as np
+import pytest
+
+import taeda
+
+torch = pytest.importorskip("torch")
+
+
+def x(lib, *shape):
+    return lib.tensor(np.random.default_rng(0).standard_normal(shape), requires_grad=True)
+
+
+def check(call, gradient=True):
+    found = []
+    for lib in (taeda, torch):
+        leaf = x(lib, 6, 5)
+        results = call(lib, leaf)
+        results = results if isinstance(results, tuple | list) else [results]
+        if gradient:
+            sum(lib.nan_to_num(r, 0, 0, 0).sin().sum() for r in results).backward()
+            results = [*results, leaf.grad]
+        found.append([r.detach().numpy() for r in results])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize("name", ["detach_", "zero_", "is_neg", "is_signed", "is_distributed"])
+def test_methods_as_functions(name):
+    ours, theirs = (getattr(lib, name)(lib.ones(3)) for lib in (taeda, torch))
+    assert ours == theirs if isinstance(theirs, bool) else ours.tolist() == theirs.tolist()
+
+
+def test_methods_with_arguments():
+    t = taeda.zeros(3)
+    assert taeda.fill_(t, 2) is t
+    assert taeda.index_put_(t, (taeda.tensor([1]),), taeda.tensor(5.0)).tolist() == [2, 5, 2]
+    assert taeda.resize_as_(t, taeda.ones(2)).shape == (2,)
+    assert taeda.get_device(t) == -1
+
+
+@pytest.mark.parametrize("dim", [0, (1,), (0, 1), ()])
+def test_frobenius_norm(dim):
+    check(lambda lib, t: lib.frobenius_norm(t, dim, keepdim=True))
+
+
+def test_nuclear_norm():
+    check(lambda lib, t: lib.nuclear_norm(t))
+    check(lambda lib, t: lib.nuclear_norm(t[None] * 2, (1, 2), keepdim=True))
+    with pytest.raises(RuntimeError, match="2 dimensions"):
+        taeda.nuclear_norm(taeda.ones(3))
+
+
+def test_lu():
+    check(lambda lib, t: lib.lu(t.detach()[:5]), gradient=False)
+    check(lambda lib, t: lib.lu(t.detach()[:5], get_infos=True), gradient=False)
+
+
+@pytest.mark.parametrize("initial", [None, 2.0])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segment_reduce(reduce, initial):
+    lengths = [[2, 0, 3, 1], [[3, 2]] * 6]
+    for axis, values in enumerate(lengths):
+        check(
+            lambda lib, t, axis=axis, values=values: lib.segment_reduce(
+                t, reduce, lengths=lib.tensor(values), axis=axis, initial=initial
+            )
+        )
+    check(lambda lib, t: lib.segment_reduce(t, reduce, offsets=lib.tensor([0, 2, 2, 6])))
+
+
+def test_segments_must_fit():
+    t = taeda.ones(3)
+    for wrong in ({"lengths": taeda.tensor([1, 1])}, {"lengths": taeda.tensor([4, -1])}, {}):
+        with pytest.raises(RuntimeError):
+            taeda.segment_reduce(t, "sum", **wrong)
+    with pytest.raises(RuntimeError, match="unsupported reduction"):
+        taeda.segment_reduce(t, "median", lengths=taeda.tensor([3]))
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_gradient(edge_order):
+    options = {"edge_order": edge_order}
+    check(lambda lib, t: lib.gradient(t, **options))
+    check(lambda lib, t: lib.gradient(t, spacing=0.5, dim=-1, **options))
+    check(lambda lib, t: lib.gradient(t, spacing=[0.5, 2.0], **options))
+    check(lambda lib, t: lib.gradient(t, spacing=[2, 3], dim=(1, 0), **options))
+    coordinates = [0.0, 1.0, 1.5, 4.0, 9.0, 10.0]
+    check(
+        lambda lib, t: lib.gradient(
+            t, spacing=(lib.tensor(coordinates, dtype=lib.float64),), dim=0, **options
+        )
+    )
+
+
+def test_gradient_of_integers_and_errors():
+    ours, theirs = (lib.gradient(lib.tensor([1, 4, 9, 16]))[0] for lib in (taeda, torch))
+    assert ours.tolist() == theirs.tolist()
+    assert str(ours.dtype) == str(theirs.dtype)
+    with pytest.raises(RuntimeError, match="edge_order"):
+        taeda.gradient(taeda.ones(5), edge_order=3)
+    with pytest.raises(RuntimeError, match="at least edge_order"):
+        taeda.gradient(taeda.ones(1))
+    with pytest.raises(IndexError):
+        taeda.gradient(taeda.ones(5), dim=2)
+
+
+@pytest.mark.parametrize("name", ["eig", "lstsq", "matrix_rank", "solve", "symeig"])
+def test_removed_functions_say_so(name):
+    for lib in (taeda, torch):
+        with pytest.raises(RuntimeError, match="and is now removed"):
+            getattr(lib, name)(lib.ones(2, 2), lib.ones(2, 2))
+
+
+def test_the_build_is_told():
+    for (
+        name
+    ) in "has_lapack compiled_with_cxx11_abi is_vulkan_available legacy_contiguous_format".split():
+        ours, theirs = (getattr(lib, name) for lib in (taeda, torch))
+        assert str(ours() if callable(ours) else ours) == str(
+            theirs() if callable(theirs) else theirs
+        )
+    assert {t for t in dir(taeda.Tag) if t[0] != "_"} <= {t for t in dir(torch.Tag) if t[0] != "_"}
