@@ -9,6 +9,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor, masked
+from taeda._elementwise import ELEMENTWISE
 from taeda.masked.maskedtensor.core import (
     MaskedTensor,
     as_masked_tensor,
@@ -22,19 +23,6 @@ _MOVED = frozenset(
     "select transpose split t slice slice_backward select_backward index expand view _unsafe_view "
     "_reshape_alias reshape permute squeeze flatten cat unsqueeze unfold unfold_backward im2col "
     "col2im stack contiguous split_with_sizes unbind alias flip movedim".split()
-)
-# The mask stays as it is, or is broadcast with the other argument's.
-_POINTWISE = frozenset(
-    "abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh "
-    "arctanh bitwise_not ceil clamp clip conj_physical cos cosh deg2rad digamma erf erfc erfinv "
-    "exp exp2 expm1 fix floor frac lgamma log log10 log1p log2 logit i0 isnan nan_to_num neg "
-    "negative positive pow rad2deg reciprocal round rsqrt sigmoid sign sgn signbit sin sinc sinh "
-    "sqrt square tan tanh trunc add atan2 arctan2 bitwise_and bitwise_or bitwise_xor "
-    "bitwise_left_shift bitwise_right_shift div divide floor_divide fmod logaddexp logaddexp2 mul "
-    "multiply nextafter remainder sub subtract true_divide eq ne le ge greater greater_equal gt "
-    "less_equal lt less maximum minimum fmax fmin not_equal rsub relu detach clone _to_copy "
-    "ones_like zeros_like full_like fill masked_fill threshold_backward sigmoid_backward "
-    "tanh_backward copy logical_and _where clamp_min clamp_max clamp_between _cast".split()
 )
 _REDUCTIONS = "sum mean amin amax argmin argmax prod all norm var std".split()
 
@@ -121,7 +109,7 @@ def _wrap(data: Any, mask: Any) -> Any:
 def _is_pointwise(name: str, namespace: str) -> bool:
     """Also of the gradients of pointwise operators, which are operators of taeda's own."""
     forward = name.partition("_backward")[0].partition("_grad")[0]
-    return name in _POINTWISE or (namespace == "taeda" and forward in _POINTWISE)
+    return name in ELEMENTWISE or (namespace == "taeda" and forward in ELEMENTWISE)
 
 
 def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
