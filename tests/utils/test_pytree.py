@@ -183,6 +183,26 @@ def test_classes_of_ones_own():
     assert _with_new_classes(ours) == _with_new_classes(theirs)
 
 
+def _of_named_results(framework, pytree):
+    x = framework.tensor([[1.0, 3.0], [2.0, 0.0]])
+    tree = {"max": x.max(0), "svd": framework.linalg.svd(x), "size": x.shape}
+    leaves, spec = pytree.tree_flatten(tree)
+    paths = [pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(tree)[0]]
+    same = pytree.tree_map(lambda leaf: leaf, tree)
+    types = [type(same[key]) for key in tree]
+    assert types == [framework.return_types.max, framework.return_types.linalg_svd, tuple]
+    with pytest.raises(NotImplementedError, match="No registered serialization name"):
+        pytree.treespec_dumps(spec)
+    size = pytree.treespec_dumps(pytree.tree_structure(x.shape))
+    return len(leaves), str(spec), paths, same["max"].indices.tolist(), same["size"], size
+
+
+def test_results_with_names_and_sizes():
+    framework = import_module("taeda")
+    expected = _of_named_results(import_module("torch"), theirs)
+    assert _of_named_results(framework, ours) == expected
+
+
 @pytest.mark.parametrize("pytree", [ours, theirs])
 def test_old_names_warn(pytree):
     with pytest.warns(FutureWarning):

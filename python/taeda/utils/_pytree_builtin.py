@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterable
 from typing import Any
 
+from taeda import Size, return_types
+
 from ._pytree_nodes import (
     NO_SERIALIZED_TYPE_NAME_FOUND,
     SERIALIZED_TYPE_TO_PYTHON_TYPE,
@@ -203,5 +205,21 @@ _register_builtin(
 
 STANDARD_DICT_TYPES: frozenset = frozenset({dict, OrderedDict, defaultdict})
 BUILTIN_TYPES: frozenset = frozenset(SUPPORTED_NODES)
+
+
+def _register_result(cls: Any) -> None:
+    """A size, or a result whose parts have names, which has none in files, as in PyTorch."""
+    unflatten = tuple if cls is Size else cls
+    _private_register_pytree_node(
+        cls,
+        _tuple_flatten,
+        lambda values, context: unflatten(values),
+        serialized_type_name="torch.Size" if cls is Size else None,
+        flatten_with_keys_fn=_tuple_flatten_with_keys,
+    )
+
+
+for _type in (Size, *return_types.all_return_types):
+    _register_result(_type)
 
 __all__ = [name for name in globals() if not name.startswith("__")]
