@@ -306,3 +306,29 @@ def test_adaptive_log_softmax_equals_pytorchs(oracle):
     oracle.assert_same(tuple(ours(oracle.ours(x), oracle.ours(y))), tuple(theirs(x, y)))
     oracle.assert_same(ours.log_prob(oracle.ours(x)), theirs.log_prob(x))
     oracle.assert_same(ours.predict(oracle.ours(x)), theirs.predict(x))
+
+
+def test_sync_batch_norm_equals_pytorchs(oracle):
+    torch = oracle.torch
+
+    def network(nn):
+        return nn.Sequential(nn.BatchNorm2d(3, momentum=None), nn.Sequential(nn.Conv2d(3, 2, 1)))
+
+    torch.manual_seed(0)
+    taeda.manual_seed(0)
+    theirs = torch.nn.SyncBatchNorm.convert_sync_batchnorm(network(torch.nn))
+    ours = taeda.nn.SyncBatchNorm.convert_sync_batchnorm(before := network(taeda.nn))
+    assert repr(ours) == repr(theirs) and ours[1] is before[1]
+    for training in (True, True, False):
+        x = torch.randn(4, 3, 2, 2)
+        actual = ours.train(training)(oracle.ours(x))
+        oracle.assert_same(actual, theirs.train(training)(x))
+    oracle.assert_same(ours[0].running_var, theirs[0].running_var)
+    plain = taeda.nn.BatchNorm1d(2).eval()
+    converted = taeda.nn.SyncBatchNorm.convert_sync_batchnorm(plain, process_group="group")
+    assert converted.weight is plain.weight and converted.running_mean is plain.running_mean
+    assert not converted.training and converted.process_group == "group"
+    with pytest.raises(ValueError, match=r"expected at least 2D input \(got 1D input\)"):
+        converted(taeda.zeros(2))
+    with pytest.raises(ValueError, match="number of input channels should be non-zero"):
+        converted(taeda.zeros(2, 0))

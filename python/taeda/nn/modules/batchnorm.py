@@ -228,16 +228,65 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes. Not there yet: making one raises."""
+    """Batch normalization over the batches of all processes of a group, of inputs of two or more
+    dimensions. There is one process, over whose batch it normalizes as BatchNorm1d does.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError("SyncBatchNorm: needs taeda.distributed, which is not there yet")
+    >>> torch.nn.SyncBatchNorm(2)(torch.tensor([[0., 2.], [2., 0.]]))
+    tensor([[-1.0000,  1.0000],
+            [ 1.0000, -1.0000]], grad_fn=<NativeBatchNormBackward0>)
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Replaces batch norms by SyncBatchNorm; a module without any comes back unchanged."""
-        if any(isinstance(m, _BatchNorm) for m in module.modules()):
-            raise NotImplementedError(
-                "SyncBatchNorm: needs taeda.distributed, which is not there yet"
-            )
-        return module
+        """Replaces batch norms by SyncBatchNorm, which takes over their parameters and statistics.
+        Returns the module, or its replacement where it is a batch norm itself.
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls._like(module, process_group)
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
+    @classmethod
+    def _like(cls, module: _BatchNorm, process_group: Any) -> SyncBatchNorm:
+        result = cls(
+            module.num_features,
+            module.eps,
+            module.momentum,
+            module.affine,
+            module.track_running_stats,
+            process_group,
+        )
+        if module.affine:
+            result.weight, result.bias = module.weight, module.bias
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            setattr(result, name, getattr(module, name))
+        result.training = module.training
+        if hasattr(module, "qconfig"):
+            result.qconfig = module.qconfig
+        return result
