@@ -17,7 +17,7 @@ bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
     tests = ["tests"]               files and folders, relative to it
     arguments = ["-k", "cpu"]       more for pytest
     environment = { A = "1" }
-    limit = 60                      seconds that a test may take
+    limit = 60                      seconds of the processor that a test may take
     share = 10                      percent of the tests that are run, chosen by their ids
     [NAME.reasons]                  why tests may fail on taeda: a pattern of ids -> the reason
     "*_cuda*" = "needs a GPU"
@@ -105,14 +105,15 @@ class Suite:
             "SHARE": str(self.share), "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(map(str, [SUITES, *path])),
         }  # fmt: skip
-        pytest = ["-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider", "--tb=short"]
+        pytest = "-m pytest -q -p outcomes -p no:cacheprovider --tb=short".split()
+        pytest += ["--continue-on-collection-errors", *self.arguments, *self.tests]
         folder = self.checkout(sources) / self.folder
         with open(outcomes.with_suffix(".log"), "w") as log:
             before = -1
             while len(read(outcomes)) > before:
                 before = len(read(outcomes))
                 ended = subprocess.run(
-                    ["timeout", str(RUN_LIMIT), *command, *pytest, *self.arguments, *self.tests],
+                    ["timeout", str(RUN_LIMIT), *command, *pytest],
                     cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
                 )  # fmt: skip
                 if 0 <= ended.returncode < 100:  # not ended by a signal

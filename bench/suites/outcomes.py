@@ -2,8 +2,8 @@
 
 OUTCOMES names the file, a JSON object a line: {"test": id, "outcome": ..., "error": ...}. A test
 that has a line already is not run again, so that a run that a test has ended goes on after it: what
-began and has no end there counts as a crash. LIMIT is the number of seconds that a test may take,
-SHARE the percentage of the tests that are run.
+began and has no end there counts as a crash. LIMIT is the number of seconds of the processor that a
+test may take, SHARE the percentage of the tests that are run.
 """
 
 from __future__ import annotations
@@ -72,10 +72,16 @@ def pytest_runtest_protocol(item, nextitem):
         raise TooLong(f"longer than {LIMIT} s")
 
     write(item.nodeid, "began")
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT)
+    timers = [
+        (signal.SIGPROF, signal.ITIMER_PROF, LIMIT),
+        (signal.SIGALRM, signal.ITIMER_REAL, 10 * LIMIT),
+    ]
+    for number, timer, seconds in timers:
+        signal.signal(number, stop)
+        signal.setitimer(timer, seconds)
     yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    for _, timer, _ in timers:
+        signal.setitimer(timer, 0)
 
 
 def pytest_runtest_logreport(report):
