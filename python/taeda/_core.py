@@ -72,6 +72,25 @@ class DispatchKeySet:
         return f"DispatchKeySet({', '.join(names)})"
 
 
+class _ExcludeDispatchKeyGuard:
+    """A block on whose thread calls pass some keys by: those of autocast."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        other = [key.name for key in keys._keys if not key.name.startswith("Autocast")]
+        if other:
+            raise NotImplementedError(
+                f"torch._C._ExcludeDispatchKeyGuard: only keys of autocast, got {', '.join(other)}"
+            )
+        self._has_cpu = keys.has(DispatchKey["AutocastCPU"])
+
+    def __enter__(self) -> None:
+        self._before = _C._autocast_state()
+        _C._set_autocast_state(self._before[0] and not self._has_cpu, *self._before[1:])
+
+    def __exit__(self, *error: object) -> None:
+        _C._set_autocast_state(*self._before)
+
+
 def _log_api_usage_once(event: str) -> None:
     """Counts nothing: taeda keeps no records of what programs use."""
 

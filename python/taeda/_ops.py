@@ -275,6 +275,7 @@ class _OpNamespace(types.ModuleType):
         """Whether there is such an operator once those that only PyTorch has are defined."""
         if self.name != "aten":
             return False
+        import taeda._library.assertions
         import taeda._library.aten  # noqa: F401
 
         return bool(_C._operators(f"aten::{name}"))
@@ -309,14 +310,11 @@ class _Ops(types.ModuleType):
         import ctypes
         import os
 
-        path = os.path.realpath(path)
-        try:
-            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-        except OSError:
-            from taeda._library import foreign
+        from taeda import _libraries
 
-            foreign.define_names(path)
-            raise
+        path = os.path.realpath(path)
+        if not _libraries.supplies(path):
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
         self.loaded_libraries.add(path)
 
 

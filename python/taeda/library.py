@@ -42,6 +42,19 @@ _KEYS_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 _open: weakref.WeakSet[Library] = weakref.WeakSet()
 
 
+def _never_met(key: str) -> bool:
+    """Whether it is a key of PyTorch's for devices that taeda has not, or for autocast on them.
+
+    Packages give kernels for all devices they know; these are never called.
+    """
+    from taeda._core import _BACKENDS
+
+    if key == "AutocastCUDA" or key.startswith("Quantized"):
+        return True
+    device = key.removeprefix("Autocast").removeprefix("Autograd")
+    return device in _BACKENDS.split() and device not in _KEYS_OF_DEVICES.values()
+
+
 def _forget_rules(rules: list[tuple[str, type]]) -> None:
     while rules:
         _C._torch_dispatch_rules.pop(rules.pop(), None)
@@ -109,7 +122,9 @@ class Library:
             raise NotImplementedError("Library.impl: kernels are not given a key set")
         name = self._qualify(_name_of(op_name))
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
-        if fn is fallthrough_kernel:
+        if _never_met(key):
+            _overload(name)
+        elif fn is fallthrough_kernel:
             self.m.fallthrough(name, key)
         else:
             self.m.impl(name, key, fn)

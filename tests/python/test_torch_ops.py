@@ -290,3 +290,44 @@ def test_overloads_that_one_entry_covers_are_listed():
     assert {"Tensor", "Scalar"} <= set(OPS.add_.overloads())
     assert {"default", "dim_IntList"} <= set(OPS.sum.overloads())
     assert len(OPS.add.overloads()) == len(set(OPS.add.overloads()))
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda aten: aten._assert_scalar(0, "it is 0"), "it is 0"),
+        (lambda aten: aten._assert_async.msg(taeda.zeros(1), "it is 0"), "it is 0"),
+        (lambda aten: aten._assert_async(taeda.zeros(1)), "single nonzero value, but got zero"),
+        (
+            lambda aten: aten._assert_tensor_metadata(taeda.zeros(2, 3), [2, 4]),
+            r"Tensor sizes mismatch! Expected: \[2, 4\], Got: \[2, 3\]",
+        ),
+        (
+            lambda aten: aten._assert_tensor_metadata(taeda.zeros(2), dtype=taeda.int64),
+            "Tensor dtype mismatch!",
+        ),
+        (lambda aten: aten.sym_constrain_range(5, min=7), "Invalid value range for 5 between"),
+        (
+            lambda aten: aten.sym_constrain_range_for_size(-1),
+            r"Invalid value range for -1 between \[0",
+        ),
+        (lambda aten: aten.sym_constrain_range_for_size(1, max=2), "must be greater than 2"),
+    ],
+)
+def test_assertions_that_fail(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(taeda.ops.aten)
+
+
+def test_assertions_and_sizes():
+    aten, x = taeda.ops.aten, taeda.arange(6.0).reshape(2, 3)
+    aten._assert_scalar(2, "")
+    aten._assert_async(taeda.ones(1))
+    aten._assert_tensor_metadata(x, [2, 3], [3, 1], taeda.float32, device="cpu")
+    aten.sym_constrain_range_for_size(5, min=2, max=9)
+    assert aten.sym_size.int(x, -1) == 3 and aten.sym_size(x) == [2, 3]
+    assert aten.sym_stride(x) == [3, 1] and aten.sym_numel(x) == 6
+    assert aten._unsafe_view(x, [3, 2]).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert bool(aten._is_all_true(x > -1)) and not bool(aten._is_any_true(x < 0))
+    values, inverse, counts = aten.unique_consecutive(taeda.tensor([1, 1, 2]), True, True)
+    assert [t.tolist() for t in (values, inverse, counts)] == [[1, 2], [0, 0, 1], [2, 1]]

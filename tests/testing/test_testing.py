@@ -6,6 +6,14 @@ import pytest
 
 import taeda
 from taeda.testing import assert_close, make_tensor
+from taeda.testing._comparison import (
+    BooleanPair,
+    NonePair,
+    NumberPair,
+    ObjectPair,
+    TensorLikePair,
+    not_close_error_metas,
+)
 from taeda.utils import _pytree as pytree
 
 
@@ -101,3 +109,38 @@ def test_pytree():
     assert pytree.tree_all(lambda x: x > 0, tree) and not pytree.tree_any(lambda x: x > 9, tree)
     with pytest.raises(ValueError, match="leaves"):
         pytree.tree_unflatten([1], spec)
+
+
+class _Lengths(TensorLikePair):
+    """A pair of strings, compared by their lengths."""
+
+    def __init__(self, actual, expected, **options):
+        self._check_inputs_isinstance(actual, expected, cls=str)
+        super().__init__(taeda.tensor(len(actual)), taeda.tensor(len(expected)), **options)
+
+
+@pytest.mark.parametrize(
+    "actual, expected, found",
+    [
+        (["ab", 1], ["cd", 1], []),
+        (["ab", 1], ["c", 1], [(0,)]),
+        (["ab", 1], ["c", 2], [(0,), (1,)]),
+        ({"a": [True, None]}, {"a": [False, 1]}, [("a", 0), ("a", 1)]),
+        ([object], [int], [(0,)]),
+    ],
+)
+def test_pairs_of_ones_own(actual, expected, found):
+    kinds = (NonePair, BooleanPair, NumberPair, _Lengths, ObjectPair)
+    errors = not_close_error_metas(actual, expected, pair_types=kinds, rtol=0, atol=0)
+    assert [error.id for error in errors] == found
+    assert all(isinstance(error.to_error(), AssertionError) for error in errors)
+
+
+def test_pairs_that_no_class_supports():
+    with pytest.raises(TypeError, match="No comparison pair was able to handle"):
+        not_close_error_metas("a", "a", pair_types=(NumberPair,))
+    with pytest.raises(AssertionError, match=r"length of the sequences mismatch: 1 != 2"):
+        not_close_error_metas([1], [1, 2])
+    error = not_close_error_metas([1], [2], pair_types=(NumberPair,))[0]
+    assert "item [0]" in str(error.to_error())
+    assert str(error.to_error(lambda text: "mine: " + text.splitlines()[0])).startswith("mine: ")

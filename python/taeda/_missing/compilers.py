@@ -156,6 +156,11 @@ MODULES = {
         "guard_size_oblivious hint_int is_concrete_int statically_known_true sym_eq",
     ),
     "torch.fx.experimental.sym_node": (_SYMBOLS, "SymNode"),
+    "torch.utils._sympy": (_SYMBOLS, ""),
+    "torch.utils._sympy.numbers": (_SYMBOLS, "IntInfinity NegativeIntInfinity"),
+    "torch.utils._sympy.value_ranges": (
+        _SYMBOLS, "ValueRangeAnalysis ValueRangeError ValueRanges bound_sympy"
+    ),
     "torch.fx.experimental.optimization": (_PASSES, "fuse optimize_for_inference remove_dropout"),
     "torch.fx.experimental.unification": (_PASSES, "Var var unify"),
     "torch.fx.tensor_type": (_PASSES, "Dyn TensorType is_consistent is_more_precise"),
