@@ -19,7 +19,7 @@ def add_dual_operators(ops: list[Op]) -> list[Op]:
 
     ``softplus`` gets ``softplus_grad0(gy, self, ...)``: gy times the partial derivative, in one
     pass. Backward calls it where nothing differentiates the gradient further, and the formula of
-    ``grad`` elsewhere. Where an entry has no formula, a second derivative raises.
+    ``grad`` elsewhere.
     """
     out = list(ops)
     for op in ops:
@@ -48,16 +48,13 @@ def _dual_operators(op: Op) -> list[Op]:
             aten=["default"] if named else None,
             partial=i,
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
-            grad=None if op.grad is None else {},
+            grad={},
             jvp="none",
             optimize=op.optimize,
         )
         derived.append(entry)
         calls[arg.name] = f"{name}(gy, {given})"
-    if op.grad is None:
-        op.grad = calls
-    else:
-        op.dual_grad = {name: calls[name] for name in op.grad}
+    op.dual_grad = {name: calls[name] for name in op.grad or {}}
     return derived
 
 
@@ -78,10 +75,8 @@ def source_file(ops: list[Op], table: Table) -> str:
 def layer_lines(op: Op, node: BackwardNode, table: Table) -> list[str]:
     """autograd_layer::IDENT: records a node when gradients are wanted, then calls below."""
     head = f"{op.result} autograd_layer::{op.ident}([[maybe_unused]] {op.internal_parameters})"
-    if op.view and op.grad == {}:
+    if op.grad == {} and not (op.may_write and not op.view):
         return block(head, f"return {_below(op)};")
-    if not (node.edges or op.may_write or op.view):
-        return block(head, _without_gradient(op))
     wanted, first = _wanted(op, node), op.sig.args[0].name
     needs = f"needs_grad({wanted})" if wanted else "false"
     if op.grad == {} and op.promote == "bool":  # a new result is bool and has no gradient
@@ -111,25 +106,10 @@ def _guarded(op: Op, recorded: bool = False) -> str:
     return f"[&] {{ {guard} return {_below(op, recorded)}; }}()"
 
 
-def _tensor_names(op: Op) -> str:
-    return ", ".join(a.name for a in op.sig.tensors)
-
-
-def _without_gradient(op: Op) -> list[str]:
-    """An operator that writes nothing and has no gradient: a derivative that is missing raises in
-    backward, one that is zero takes no node."""
-    call = f"return {_below(op)};"
-    if op.grad is not None or op.replays_backward:
-        return [call]
-    missing = _missing_node(op, _tensor_names(op))
-    raising = f"return autograd::not_differentiable({missing}, {_below(op)});"
-    return [*block(f"if (needs_grad({_tensor_names(op)}))", raising), call]
-
-
 def _wanted(op: Op, node: BackwardNode) -> str:
     """The tensors that make a node necessary if one of them requires a gradient."""
     if op.may_write and op.grad == {}:  # the old history is not that of the new values
-        return _tensor_names(op)
+        return ", ".join(a.name for a in op.sig.tensors)
     names = [a.name for a in node.edges]
     first = [op.sig.args[0].name] if op.may_write and names else []
     return ", ".join(dict.fromkeys([*first, *names]))
@@ -154,10 +134,6 @@ def _node_without_formula(op: Op, wanted: str, table: Table) -> str:
     """Truth values are constant almost everywhere; of other results the derivative is missing."""
     if op.promote == "bool":
         return f'autograd::zero_gradient_node("{node_name(op, table)}", autograd::edges({wanted}))'
-    return _missing_node(op, wanted)
-
-
-def _missing_node(op: Op, wanted: str) -> str:
     return f'autograd::not_differentiable_node("{op.name}", autograd::edges({wanted}))'
 
 

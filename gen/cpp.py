@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
 from . import statements
 from .expr import Translator
@@ -23,11 +22,7 @@ class Table:
             self.by_name[op.name].append(op)
 
     def overloads(self, name: str) -> list[Signature]:
-        found = [op.sig for op in self.by_name.get(name, [])]
-        if not found and name.endswith("_"):
-            plain = self.by_name.get(name[:-1], [])
-            found = [inplace_signature(op) for op in plain if "inplace" in op.variants]
-        return found
+        return [op.sig for op in self.by_name.get(name, [])]
 
     def takes_none(self, name: str, i: int) -> bool:
         """Whether the `i`th argument of all its overloads is optional."""
@@ -68,12 +63,6 @@ def _reached(start: str, called: dict[str, set[str]]) -> set[str]:
         found |= new
         front += new
     return found
-
-
-def inplace_signature(op: Op) -> Signature:
-    """The signature of NAME_ for an entry NAME."""
-    args = [replace(op.sig.args[0], mutated=True), *op.sig.args[1:]]
-    return replace(op.sig, name=op.name + "_", args=args)
 
 
 def translator(

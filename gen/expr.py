@@ -170,12 +170,6 @@ class Translator:
             parts.append(_listed(run_values) if is_list else f"{holder}{{{_listed(run_values)}}}")
         return Value(f"expr::concat({', '.join(parts)})", kind)
 
-    def _tuple(self, node: ast.Tuple) -> Value:
-        values = self._all(node.elts)
-        kinds = tuple("T" if v.type == "0" else str(v.type) for v in values)
-        parts = ["Tensor()" if v.type == "0" else v.cpp for v in values]
-        return Value(f"std::make_tuple({', '.join(parts)})", kinds)
-
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         value = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
@@ -212,12 +206,8 @@ class Translator:
         return Value("(" + symbol.join(self.truth(v) for v in self._all(node.values)) + ")", "B")
 
     def truth(self, value: Value) -> str:
-        if value.type in ("N", "L", "Q", "Y"):
-            return f"!({value.cpp}).empty()"
-        if value.type == "S":
-            return f"({value.cpp}).to_bool()"
-        if value.type == "T":
-            raise self.fail(f"a tensor has no truth value here: {value.cpp}")
+        if value.type not in ("B", "I", "I?", "B?", "*"):
+            raise self.fail(f"a value of type {value.type} has no truth value: {value.cpp}")
         return number(value)
 
     def _compare(self, node: ast.Compare) -> Value:

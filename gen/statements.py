@@ -6,6 +6,7 @@ import ast
 
 from .expr import Translator
 from .schema import SchemaError
+from .text import indented
 from .values import LOCAL_TYPES, Value, returned
 
 ERRORS = {
@@ -35,9 +36,6 @@ class _Body:
         self.tree = tree
         self.returns = returns
         self.locals: set[str] = set()
-        # Locals first assigned inside an `if` are declared in front of it, with that value's type.
-        self.hoisted: set[str] = set()
-        self.first_values: dict[str, Value] = {}
 
     def lines(self) -> list[str]:
         # An argument that is assigned becomes a local copy.
@@ -48,6 +46,15 @@ class _Body:
     def _statements(self, nodes: list[ast.stmt]) -> list[str]:
         return [line for node in nodes for line in self._statement(node)]
 
+    def _block(self, nodes: list[ast.stmt]) -> list[str]:
+        """A branch: what is first assigned in it is known there only."""
+        env, names = dict(self.env), set(self.locals)
+        lines = indented(self._statements(nodes))
+        self.env.clear()
+        self.env |= env
+        self.locals = names
+        return lines
+
     def _statement(self, node: ast.stmt) -> list[str]:
         t = self.translator
         match node:
@@ -55,8 +62,6 @@ class _Body:
                 return [f"return {self._returned(value)};"]
             case ast.Assign([target], value):
                 return self._assign(target, t.visit(value))
-            case ast.AugAssign(target, op, value):
-                return self._assign(target, t.binary(op, t.visit(target), t.visit(value), node))
             case ast.If():
                 return self._if(node)
             case ast.Raise(ast.Call(ast.Name(error), [ast.Constant(str(message))])):
@@ -66,21 +71,9 @@ class _Body:
         raise t.unknown(node)
 
     def _if(self, node: ast.If) -> list[str]:
-        inside = set(ast.walk(node))
-        names = (n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n not in inside)
-        hoisted = (_assigned(node) & {n.id for n in names}) - set(self.env)
-        self.hoisted |= hoisted
-        lines = [f"if ({self.translator.truth(self.translator.visit(node.test))}) {{"]
-        lines += ["  " + line for line in self._statements(node.body)]
-        if node.orelse:
-            lines += ["} else {", *("  " + line for line in self._statements(node.orelse))]
-        self.hoisted -= hoisted
-        declarations = [f"{self._hoisted_type(name)} {name}_{{}};" for name in sorted(hoisted)]
-        return [*declarations, *lines, "}"]
-
-    def _hoisted_type(self, name: str) -> str:
-        value = self.first_values[name]
-        return LOCAL_TYPES.get(value.type) or f"std::decay_t<decltype({value.cpp})>"
+        test = self.translator.truth(self.translator.visit(node.test))
+        orelse = ["} else {", *self._block(node.orelse)] if node.orelse else []
+        return [f"if ({test}) {{", *self._block(node.body), *orelse, "}"]
 
     def _assign(self, target: ast.expr, value: Value) -> list[str]:
         if isinstance(target, ast.Tuple):
@@ -90,11 +83,7 @@ class _Body:
             local = self.env[name]
             as_tensor = local.type == "T" and value.type != "T"
             return [f"{local.cpp} = {f'Tensor({value.cpp})' if as_tensor else value.cpp};"]
-        if name not in self.hoisted:
-            return [self._declare(name, f"{name}_", value)]
-        self._add_local(name, f"{name}_", value.type)
-        self.first_values[name] = value
-        return [f"{name}_ = {value.cpp};"]
+        return [self._declare(name, f"{name}_", value)]
 
     def _unpack(self, target: ast.Tuple, value: Value) -> list[str]:
         if not isinstance(value.type, tuple):
@@ -127,9 +116,5 @@ class _Body:
 
 def _assigned(tree: ast.AST) -> set[str]:
     """Names that statements inside `tree` assign."""
-    targets = [
-        n.targets[0] if isinstance(n, ast.Assign) else n.target
-        for n in ast.walk(tree)
-        if isinstance(n, (ast.Assign, ast.AugAssign))
-    ]
+    targets = [n.targets[0] for n in ast.walk(tree) if isinstance(n, ast.Assign)]
     return {t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)}

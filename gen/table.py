@@ -126,7 +126,6 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
         + ([f"Tensor.{sig.name}"] if method else []),
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
         "inplace_python": _unary_functions(entry, file, sig),
-        "dual": body == "pointwise" and "grad" not in entry,
         "overlap": "exact" if file.startswith("pointwise") else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }
@@ -175,6 +174,8 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield f"variants are inplace and out, got '{variant}'"
     if (op.host or op.kernels) and not (op.body == "cpp" and op.dispatched and not op.view):
         yield "'host' and 'kernels' are for cpp entries that are dispatched"
+    if op.dispatched and op.grad is None and not op.replays_backward:
+        yield "'grad' is missing: formulas, or 'none' where no argument has a gradient"
     if op.dual and op.body != "pointwise":
         yield "'dual' is for pointwise operators"
     if op.aten_inplace and "inplace" not in op.variants:

@@ -34,10 +34,6 @@ LOCAL_TYPES: dict[str | tuple[str, ...], str] = {
 
 def number(value: Value) -> str:
     """A plain C++ number; an optional one is taken to be there."""
-    if value.type == "S":
-        return f"({value.cpp}).to_double()"
-    if value.type == "S?":
-        return f"({value.cpp}).value().to_double()"
     return f"({value.cpp}).value()" if value.is_optional else value.cpp
 
 
@@ -45,8 +41,6 @@ def is_none(value: Value, negated: bool) -> str:
     sign = "" if negated else "!"
     if value.type == "T":
         return f"{sign}{value.cpp}.defined()"
-    if value.type == "G":
-        return f"({value.cpp} {'!=' if negated else '=='} nullptr)"
     return f"{sign}{value.cpp}.has_value()"
 
 
@@ -54,8 +48,6 @@ def printable(value: Value) -> str:
     """What a message shows of it."""
     if value.type == "N":
         return f"IntSpan({value.cpp})"
-    if value.type == "T":
-        return f"IntSpan({value.cpp}.sizes())"
     return f"{value.cpp}.value()" if value.is_optional else value.cpp
 
 
@@ -70,10 +62,8 @@ def common_type(a: Value, b: Value) -> tuple[str, str | tuple[str, ...]]:
     """The type of `a if c else b`: the C++ type that both sides are converted to, and ours."""
     kinds = {a.type, b.type}
     if "0" in kinds and "T" not in kinds:
-        kind = str(b.type if a.type == "0" else a.type)
-        wrap = {"I": "OptInt", "D": "OptDType", "F": "OptDouble"}.get(kind, "")
-        wrap = f"std::optional<{LOCAL_TYPES['N']}>" if kind == "N" else wrap
-        return wrap, kind.removesuffix("?") + "?"
+        kind = str(b.type if a.type == "0" else a.type).removesuffix("?")
+        return f"std::optional<{LOCAL_TYPES[kind]}>", f"{kind}?"
     for kind in ("T", "N", "L"):
         if kind in kinds:
             return LOCAL_TYPES[kind], kind
@@ -86,20 +76,12 @@ def common_type(a: Value, b: Value) -> tuple[str, str | tuple[str, ...]]:
 # --- arguments of calls ---
 
 # Parameter's type -> value's type -> C++; where nothing is said here, both have to be the same.
-_TO_FLOAT = {"F": "{}", "I": "{}", "B": "{}", "F?": "{}", "S": "({}).to_double()"}
-_SCALAR, _GIVEN_SCALAR = "Scalar({})", "OptScalar(Scalar({}))"
-_TENSOR = "Tensor(Scalar({}))"
 CONVERSIONS = {
-    "T": {**dict.fromkeys("IFBS", _TENSOR), "S?": "Tensor(Scalar(({}).value().to_double()))"},
-    "N": {"N?": "IntSpan(*{})"},
+    "T": dict.fromkeys("IFBS", "Tensor(Scalar({}))"),
     "N?": {"N": "OptInts(IntSpan({}))", "N?": "expr::opt_ints({})"},
-    "S": {**dict.fromkeys("IFB", _SCALAR), "S?": "{}"},
-    "S?": {**dict.fromkeys("IFB", _GIVEN_SCALAR)},
-    "F": _TO_FLOAT,
-    "F?": _TO_FLOAT,
-    "I": {"B": "{}"},
-    "I?": {"B": "{}"},
-    "M": {"Y": "expr::memory_format({})"},
+    "S": dict.fromkeys("IFB", "Scalar({})"),
+    "S?": dict.fromkeys("IFB", "OptScalar(Scalar({}))"),
+    "F": {"I": "{}"},
     "M?": {"Y": "expr::memory_format({})"},
 }
 NONE = {"T": "Tensor()", "G": "nullptr"}

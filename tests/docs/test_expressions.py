@@ -53,7 +53,7 @@ def test_every_name_is_listed():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("x if x else y", "a tensor has no truth value here"),
+        ("x if x else y", "a value of type T has no truth value"),
         ("no_such_operator(x)", "no operator called 'no_such_operator'"),
         ("unknown + 1", "unknown name 'unknown'"),
         ("x.sum('a')", "no overload of 'sum' takes"),
