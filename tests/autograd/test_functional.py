@@ -235,6 +235,35 @@ def test_gradcheck_finds_wrong_gradients():
         assert not taeda.autograd.gradcheck(Wrong.apply, x, fast_mode=fast, raise_exception=False)
 
 
+class ByValue(taeda.autograd.Function):
+    """Right one gradient at a time, but not under vmap: its backward looks at the values."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gy):
+        return gy * 2 if gy.sum().item() > 0 else gy + gy
+
+
+def test_gradcheck_of_batched_gradients():
+    x = taeda.randn(3, 4, dtype=taeda.float64, requires_grad=True)
+    w = taeda.randn(4, 2, dtype=taeda.complex128, requires_grad=True)
+
+    def f(x, w):
+        return (x * 2).softmax(-1), x @ w.real
+
+    batched = {"check_batched_grad": True, "check_batched_forward_grad": True}
+    assert taeda.autograd.gradcheck(f, (x, w), check_forward_ad=True, **batched)
+    assert taeda.autograd.gradgradcheck(f, (x, w), check_batched_grad=True)
+    assert taeda.autograd.gradcheck(ByValue.apply, x)
+    with pytest.raises(RuntimeError, match="computing batched gradients"):
+        taeda.autograd.gradcheck(ByValue.apply, x, check_batched_grad=True)
+    with pytest.raises(AssertionError, match="requires check_forward_ad to be True"):
+        taeda.autograd.gradcheck(f, (x, w), check_batched_forward_grad=True)
+
+
 def test_gradgradcheck_finds_wrong_second_derivatives():
     class Half(taeda.autograd.Function):
         @staticmethod

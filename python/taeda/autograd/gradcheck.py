@@ -339,8 +339,6 @@ def gradcheck(
     ):  # fmt: skip
         if batched and not needed:
             raise AssertionError(f"Setting {name}=True requires {mode} to be True")
-    if check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck: checking batched gradients needs vmap")
     inputs = _as_tuple(inputs)
     try:
         _check_inputs(inputs)
@@ -352,15 +350,61 @@ def gradcheck(
                 _check_backward(func, inputs, eps, atol, rtol, nondet_tol)
             if check_grad_dtypes:
                 _check_dtypes(func, inputs)
+            if check_batched_grad:
+                _check_batched_grad(func, inputs)
             if check_undefined_grad:
                 _check_undefined_grad(func, inputs)
         if check_forward_ad and not fast_mode:
             _check_forward(func, inputs, eps, atol, rtol)
+        if check_forward_ad and check_batched_forward_grad:
+            _check_batched_forward(func, inputs)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _random_like(x: Tensor, generator: taeda.Generator) -> Tensor:
+    reals = taeda.randn(_as_reals(x.detach()).numel(), dtype=taeda.float64, generator=generator)
+    return _from_reals(reals.to(x.device), x)
+
+
+def _check_batch(compute: Callable, like: Tensor, what: str) -> None:
+    """Whether `compute` under vmap gives what it gives for each of two tensors."""
+    generator = taeda.Generator().manual_seed(0)
+    rows = [_random_like(like, generator) for _ in range(2)]
+    expected = [taeda.stack(columns) for columns in zip(*(compute(row) for row in rows))]
+    try:
+        batched = taeda.vmap(compute)(taeda.stack(rows))
+    except RuntimeError as error:
+        raise GradcheckError(f"While computing batched {what}, got: {error}") from error
+    for i, (got, wanted) in enumerate(zip(batched, expected)):
+        if not taeda.allclose(got, wanted):
+            raise GradcheckError(
+                f"For output {i}, batched {what} differ from those computed one by one:\n"
+                f"batched:{got}\none by one:{wanted}\n"
+            )
+
+
+def _check_batched_grad(func: Callable, inputs: tuple) -> None:
+    checked = _inputs_to_check(inputs)
+    for y in _differentiable(_evaluate(func, inputs)):
+
+        def gradients(gy: Tensor, y: Tensor = y) -> tuple:
+            grads = _grad(y, checked, gy, retain_graph=True, allow_unused=True)
+            return tuple(g for g in grads if g is not None)
+
+        _check_batch(gradients, y, "gradients")
+
+
+def _check_batched_forward(func: Callable, inputs: tuple) -> None:
+    for x in _inputs_to_check(inputs):
+
+        def tangents(direction: Tensor, x: Tensor = x) -> tuple:
+            return tuple(_pushed_forward(func, inputs, x, direction))
+
+        _check_batch(tangents, x, "tangents")
 
 
 def _check_dtypes(func: Callable, inputs: tuple) -> None:
