@@ -1,6 +1,7 @@
 """Optimizers step by step against PyTorch's, and their state format both ways."""
 
 import copy
+import math
 import pickle
 
 import pytest
@@ -267,6 +268,28 @@ def test_tensor_lr_and_complex_parameters():
 
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         assert run(taeda, name) == pytest.approx(run(torch, name), rel=1e-9)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_adagrad_starts_both_parts_of_complex_sums(foreach):
+    generator = taeda.Generator().manual_seed(3)
+    z = taeda.randn(5, dtype=taeda.complex64, generator=generator).requires_grad_()
+    parts = taeda.view_as_real(z).detach().clone().requires_grad_()
+    options = {"lr": 0.1, "initial_accumulator_value": 0.1, "foreach": foreach}
+    optimizers = [taeda.optim.Adagrad([p], **options) for p in (z, parts)]
+    for _ in range(3):
+        z.grad = taeda.randn(5, dtype=taeda.complex64, generator=generator)
+        parts.grad = taeda.view_as_real(z.grad)
+        for optimizer in optimizers:
+            optimizer.step()
+        taeda.testing.assert_close(taeda.view_as_real(z), parts)
+
+
+def test_lbfgs_steps_without_a_gradient():
+    p = taeda.ones(3, requires_grad=True)
+    optimizer = taeda.optim.LBFGS([p], tolerance_grad=-math.inf)
+    assert optimizer.step(lambda: taeda.tensor([10.0])).item() == 10
+    assert p.tolist() == [1, 1, 1]
 
 
 def test_pickle_keeps_the_state():

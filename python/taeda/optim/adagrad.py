@@ -12,6 +12,11 @@ from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negati
 __all__ = ["Adagrad"]
 
 
+def _filled_like(p: Tensor, start: float) -> Tensor:
+    """The first sum of squares; a complex parameter has one for each part of its numbers."""
+    return taeda.full_like(p, complex(start, start) if p.is_complex() else start)
+
+
 class Adagrad(ElementwiseOptimizer):
     """``p = p - lr_t g / (sqrt(sum of g^2) + eps)``, ``lr_t = lr / (1 + (t - 1) lr_decay)``."""
 
@@ -51,7 +56,7 @@ class Adagrad(ElementwiseOptimizer):
         for group in self.param_groups:  # the sums exist from the start
             for p in group["params"]:
                 start = group["initial_accumulator_value"]
-                self.state[p] = {"step": new_step(), "sum": taeda.full_like(p.detach(), start)}
+                self.state[p] = {"step": new_step(), "sum": _filled_like(p.detach(), start)}
 
     def share_memory(self) -> None:
         """Moves the state to shared memory."""
@@ -60,7 +65,7 @@ class Adagrad(ElementwiseOptimizer):
                 self.state[p]["sum"].share_memory_()
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
-        state["sum"] = taeda.full_like(p, group["initial_accumulator_value"])
+        state["sum"] = _filled_like(p, group["initial_accumulator_value"])
 
     def _update(
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]

@@ -237,7 +237,8 @@ class LBFGS(Optimizer):
             state["prev_loss"] = loss
             state["d"] = direction
             first = state["n_iter"] == 1
-            t = min(1.0, 1.0 / float(grad.abs().sum())) * lr if first else lr
+            size = float(grad.abs().sum())
+            t = (1.0 / size if size > 1.0 else 1.0) * lr if first else lr
             slope = float(grad.dot(direction))
             if slope > -group["tolerance_change"]:
                 state["t"] = t
