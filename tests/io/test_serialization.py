@@ -745,3 +745,9 @@ def test_plain_tensors_of_every_description(protocol: int) -> None:
         assert [x.requires_grad for x in read] == [x.requires_grad for x in values]
         assert read[7] is read[1]
         assert read[0].untyped_storage().data_ptr() == read[4].untyped_storage().data_ptr()
+
+
+def test_what_save_wrote_to_an_open_file_is_there(tmp_path):
+    with open(tmp_path / "x.pt", "wb") as file:
+        taeda.save([taeda.ones(2)], file)
+        assert taeda.load(tmp_path / "x.pt")[0].tolist() == [1, 1]

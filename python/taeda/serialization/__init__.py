@@ -141,6 +141,8 @@ def save(
         write_safely(f, write)
     else:
         write(ObjectWriter(f))
+        if callable(flush := getattr(f, "flush", None)):
+            flush()  # readers by the file's name see all of it
 
 
 # --- loading ---
