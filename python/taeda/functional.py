@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_deterministic = {"enabled": False, "warn_only": False}
+_deterministic = {"enabled": False, "warn_only": False, "fill": True}
 _matmul_precision = "highest"
 
 
@@ -138,8 +138,10 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """All operators are deterministic; the mode is only remembered."""
+    """All operators are deterministic. The mode is remembered, and `torch.empty` fills its memory:
+    see torch.utils.deterministic.fill_uninitialized_memory."""
     _deterministic.update(enabled=bool(mode), warn_only=warn_only)
+    _C._set_fill_uninitialized(_deterministic["enabled"] and _deterministic["fill"])
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -201,6 +203,8 @@ def set_num_interop_threads(n: int) -> None:
 
 def _check(condition: Any, message: Callable[[], str] | None = None) -> None:
     """RuntimeError unless the condition holds."""
+    if not isinstance(condition, bool):
+        raise TypeError(f"cond must be a bool, but got {type(condition)}")
     if not condition:
         raise RuntimeError(message() if message else "Expected cond to be True, but got False")
 
@@ -274,6 +278,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
 @_overridable
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Vectors as columns, and matrices, beside each other."""
+    if isinstance(tensors, Tensor):
+        raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
     columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
     hstack = _C._functions["torch"]["hstack"]
     return hstack(columns) if out is None else hstack(columns, out=out)

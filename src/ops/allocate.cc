@@ -1,12 +1,19 @@
 #include "ops/allocate.h"
 
+#include <limits>
+
 #include "core/device_memory.h"
 #include "core/layout.h"
+#include "kernels/copy.h"
 #include "op/copy_.h"
 #include "op/resize_.h"
+#include "op/view.h"
+#include "ops/dispatch.h"
 #include "taeda/warning.h"
 
 namespace taeda {
+
+std::atomic<bool> fill_uninitialized{false};
 
 namespace {
 
@@ -21,6 +28,20 @@ void check_cast(std::string_view op, const Tensor& result, const Tensor& out) {
   TD_CHECK(can_cast(result.dtype(), out.dtype()),
            "{}: result type {} can't be cast to the desired output type {}", op,
            scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
+}
+
+// A number that shows where it should not be: NaN, or the largest of the dtype.
+Scalar unlikely_value(DType t) {
+  if (is_inexact(t)) return std::numeric_limits<double>::quiet_NaN();
+  if (t == DType::kBool) return true;
+  const int64_t bits = item_size(t) * 8 - (dtype_info(t).is_signed ? 1 : 0);
+  return ~uint64_t{0} >> (64 - bits);
+}
+
+// Whether an operator writes its numbers in row-major order into an out= of any shape that has
+// their number of elements.
+bool keeps_shape_of_out(std::string_view op) {
+  return op == "arange" || op == "linspace" || op == "logspace" || op == "range";
 }
 
 }  // namespace
@@ -52,6 +73,12 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
   return Tensor(std::move(impl));
 }
 
+Tensor filled_if_asked(Tensor t) {
+  if (fill_uninitialized && t.numel() > 0 && t.device().type != DeviceType::kMeta) [[unlikely]]
+    kernels::fill(view_of(t), unlikely_value(t.dtype()));
+  return t;
+}
+
 void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quietly) {
   TD_CHECK(out.storage()->resizable(),
            "{}: out= has shape {} and memory that cannot be resized to {}", op, out.sizes(), sizes);
@@ -73,6 +100,10 @@ void write_out(std::string_view op, const Tensor& out, const Tensor& result, boo
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
   check_cast(op, result, out);
+  if (keeps_shape_of_out(op) && out.numel() == result.numel()) {
+    op::copy_(out, op::view(result, out.sizes()), false);
+    return;
+  }
   if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes(), quietly);
   op::copy_(out, result, false);
 }

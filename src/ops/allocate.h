@@ -2,6 +2,8 @@
 // does not exist.
 #pragma once
 
+#include <atomic>
+
 #include "taeda/tensor.h"
 
 namespace taeda {
@@ -15,6 +17,12 @@ Tensor empty_like_tensor(const Tensor& like, DType dtype);
 // A tensor on `base`'s storage with a layout of its own; the caller guarantees that it stays
 // inside. No view tracking.
 Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t offset);
+
+// Whether memory that nobody has written is filled: torch.use_deterministic_algorithms. A setting
+// of the process, False at first.
+extern std::atomic<bool> fill_uninitialized;
+// Fills a tensor while that is so: with NaN, or with the largest number of its dtype.
+Tensor filled_if_asked(Tensor t);
 
 // Gives an out= argument its sizes; as PyTorch, warns when that changes a tensor that has elements,
 // unless `quietly`.

@@ -64,18 +64,18 @@ Tensor empty(IntSpan size, const TensorOptions& options, OptMemoryFormat format)
   const DType dtype = dtype_or(options, default_dtype());
   const MemoryFormat kind = format.value_or(MemoryFormat::kContiguous);
   if (kind == MemoryFormat::kContiguous)
-    return finished(empty_tensor(size, dtype, device_or_cpu(options)), options);
+    return finished(filled_if_asked(empty_tensor(size, dtype, device_or_cpu(options))), options);
   TD_CHECK(kind != MemoryFormat::kPreserve, "empty: memory_format must not be preserve_format");
-  return finished(
-      empty_strided_tensor(size, channels_last_strides(size), dtype, device_or_cpu(options)),
-      options);
+  return finished(filled_if_asked(empty_strided_tensor(size, channels_last_strides(size), dtype,
+                                                       device_or_cpu(options))),
+                  options);
 }
 
 Tensor empty_strided(IntSpan size, IntSpan stride, const TensorOptions& options) {
   TD_CHECK(size.size() == stride.size(),
            "empty_strided: size {} and stride {} must have the same length", size, stride);
-  return finished(empty_strided_tensor(size, stride, dtype_or(options, default_dtype()),
-                                       device_or_cpu(options)),
+  return finished(filled_if_asked(empty_strided_tensor(
+                      size, stride, dtype_or(options, default_dtype()), device_or_cpu(options))),
                   options);
 }
 
@@ -93,7 +93,7 @@ Tensor ones(IntSpan size, const TensorOptions& options) {
 }
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
-  return finished(like(self, options, format), options);
+  return finished(filled_if_asked(like(self, options, format)), options);
 }
 Tensor zeros_like(const Tensor& self, const TensorOptions& options, OptMemoryFormat format) {
   return finished(filled(like(self, options, format), int64_t{0}), options);
@@ -486,12 +486,18 @@ Tensor set_layout_(const Tensor& self, IntSpan size, IntSpan stride, int64_t off
 Tensor resize_(const Tensor& self, IntSpan size, OptMemoryFormat format) {
   TD_CHECK(!self.requires_grad() || !thread_modes.grad_enabled,
            "cannot resize variables that require grad");
-  const DimVector strides =
-      format && *format != MemoryFormat::kContiguous && *format != MemoryFormat::kPreserve
-          ? channels_last_strides(size)
-          : contiguous_strides(size);
+  TD_CHECK(!format || *format != MemoryFormat::kPreserve, "Unsupported memory format Preserve");
+  if (!format && self.sizes() == size) return self;  // whatever its strides
+  const DimVector strides = format && *format != MemoryFormat::kContiguous
+                                ? channels_last_strides(size)
+                                : contiguous_strides(size);
   const int64_t needed = storage_bytes_needed(size, strides, self.storage_offset(), self.dtype());
-  if (needed > self.storage()->nbytes()) self.storage()->resize(needed);
+  const int64_t had = self.storage()->nbytes();
+  if (needed > had) {
+    self.storage()->resize(needed);
+    const int64_t first = had / item_size(self.dtype());
+    filled_if_asked(alias_tensor(self, {needed / item_size(self.dtype()) - first}, {1}, first));
+  }
   self.impl()->set_layout(size, strides, self.storage_offset());
   return self;
 }

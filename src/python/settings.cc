@@ -3,6 +3,7 @@
 #include "base/implementations.h"
 #include "base/parallel.h"
 #include "device/device.h"
+#include "ops/allocate.h"
 #include "ops/autocast.h"
 #include "ops/rules.h"
 #include "python/arguments.h"
@@ -334,6 +335,11 @@ PyObject* set_warn_always(PyObject*, PyObject* always) {
 }
 PyObject* is_warn_always_enabled(PyObject*, PyObject*) { return PyBool_FromLong(warn_always); }
 
+PyObject* set_fill_uninitialized(PyObject*, PyObject* mode) {
+  fill_uninitialized = mode == Py_True;
+  Py_RETURN_NONE;
+}
+
 // --- autocast on the CPU ---
 
 PyObject* autocast_state(PyObject*, PyObject*) {
@@ -399,6 +405,7 @@ PyMethodDef functions[] = {
      "time."},
     {"is_warn_always_enabled", is_warn_always_enabled, METH_NOARGS,
      "is_warn_always_enabled() -> bool\n\nWhat set_warn_always was last given; False at first."},
+    {"_set_fill_uninitialized", set_fill_uninitialized, METH_O, nullptr},
     {"_autocast_state", autocast_state, METH_NOARGS, "(enabled, dtype, cache enabled)"},
     {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},
     {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,

@@ -105,9 +105,45 @@ def test_deterministic_modes():
         assert str(got.value) == str(expected.value)
     for package in (taeda, torch):
         package.set_deterministic_debug_mode(0)
-    taeda.utils.deterministic.fill_uninitialized_memory = False
-    with pytest.raises(NotImplementedError, match="not filled"):
-        taeda.utils.deterministic.fill_uninitialized_memory = True
+
+
+@pytest.fixture
+def deterministic():
+    taeda.use_deterministic_algorithms(True)
+    yield taeda.utils.deterministic
+    taeda.utils.deterministic.fill_uninitialized_memory = True
+    taeda.use_deterministic_algorithms(False)
+
+
+EMPTY = [
+    lambda t, dtype: t.empty(3, 2, dtype=dtype),
+    lambda t, dtype: t.empty(1, 2, 3, 3, dtype=dtype, memory_format=t.channels_last),
+    lambda t, dtype: t.empty_strided((2, 3), (1, 2), dtype=dtype),
+    lambda t, dtype: t.empty_like(t.ones(3, dtype=dtype)),
+    lambda t, dtype: t.ones(3, dtype=dtype).new_empty(2),
+    lambda t, dtype: t.ones(3, dtype=dtype).resize_(7),
+]
+
+
+@pytest.mark.parametrize("make", EMPTY)
+@pytest.mark.parametrize("dtype", "bool uint8 int16 int64 bfloat16 float32 complex64".split())
+def test_memory_is_filled_as_pytorch_fills_it(deterministic, make, dtype):
+    torch.use_deterministic_algorithms(True)
+    try:
+        expected = make(torch, getattr(torch, dtype))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert repr(make(taeda, getattr(taeda, dtype)).tolist()) == repr(expected.tolist())
+
+
+def test_memory_is_filled_only_where_asked(deterministic):
+    assert deterministic.fill_uninitialized_memory is True
+    deterministic.fill_uninitialized_memory = False
+    ones = [taeda.ones(1000) for _ in range(8)]
+    del ones
+    assert not taeda.empty(1000).isnan().any()
+    with pytest.raises(TypeError, match="expected type 'bool'"):
+        deterministic.fill_uninitialized_memory = 1
 
 
 def test_what_is_not_there():
