@@ -120,7 +120,12 @@ class TensorType(type):
     device_type = "cpu"
     is_cuda = property(lambda cls: cls.device_type == "cuda")
 
-    def __call__(cls, *args: Any) -> Any:
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        if device is not None and _C.device(device).type != cls.device_type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {cls.device_type} but device type: "
+                f"{_C.device(device).type} was passed"
+            )
         return _C._legacy_tensor(cls.dtype, *args)
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -139,13 +144,13 @@ class CudaTensorType(TensorType):
 
     device_type = "cuda"
 
-    def __call__(cls, *args: Any) -> Any:
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
         if not _C._cuda_device_count():
             raise TypeError(
                 f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA "
                 "enabled. (no CUDA device was found)"
             )
-        return super().__call__(*args).to("cuda")
+        return TensorType.__call__(cls, *args, device=device).to(device or "cuda")
 
 
 _DTYPES = {value: None for value in vars(_C).values() if isinstance(value, _C.dtype)}

@@ -54,6 +54,10 @@ class TypedStorage(StorageMethods):
     def _elements(self) -> Any:
         return elements(self)
 
+    def _check_has_values(self) -> None:
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+
     def _like(self, untyped: Any) -> TypedStorage:
         return TypedStorage(untyped, self.dtype)
 
@@ -107,9 +111,11 @@ class TypedStorage(StorageMethods):
     def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        self._check_has_values()
         return self._elements()[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        self._check_has_values()
         self._elements()[index] = value
 
     def __iter__(self) -> Iterator:
@@ -189,3 +195,13 @@ CLASSES = {
     for dtype in _dtypes._DTYPES
     if not dtype._is_storage_type
 }
+
+
+def _dtype_to_storage_type_map() -> dict[Any, str]:
+    """dtype -> the name of its class of storages."""
+    return {kind.dtype: name for name, kind in CLASSES.items()}
+
+
+def _storage_type_to_dtype_map() -> dict[str, Any]:
+    """The name of a class of storages -> its dtype."""
+    return {name: kind.dtype for name, kind in CLASSES.items()}

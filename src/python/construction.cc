@@ -13,6 +13,7 @@
 #include "python/interop.h"
 #include "python/module.h"
 #include "python/pinned.h"
+#include "python/storage_object.h"
 #include "python/tensor_slots.h"
 #include "python/wrap.h"
 #include "taeda/trace.h"
@@ -318,7 +319,8 @@ PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObj
     source = tensor_of(data);
   else if (is_numpy_array(data))
     source = tensor_from_buffer(data, false);
-  else if (!is_nested(data) && PyObject_HasAttrString(data, "__dlpack__"))
+  else if (PyCapsule_CheckExact(data) ||
+           (!is_nested(data) && PyObject_HasAttrString(data, "__dlpack__")))
     source = from_dlpack(data, nullptr, nullptr);
   else if (PyObject_CheckBuffer(data) && !is_text(data))
     source = tensor_from_buffer(data, false);
@@ -348,6 +350,29 @@ PyObject* asarray(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObj
   TD_PYTHON_CATCH(nullptr)
 }
 
+// --- storages ---
+
+// A tensor on the memory of a storage: an UntypedStorage's bytes are read as `dtype`, a
+// TypedStorage must have it. None for other objects.
+std::optional<Tensor> tensor_on_storage(PyObject* object, DType dtype) {
+  PyRef untyped;
+  if (!is_storage(object)) {
+    if (!PyObject_HasAttrString(object, "_untyped_storage")) return std::nullopt;
+    untyped = PyRef::check(PyObject_GetAttrString(object, "_untyped_storage"));
+    const PyRef given = PyRef::check(PyObject_GetAttrString(object, "dtype"));
+    if (to_dtype(given.get()) != dtype) {
+      raise_python(PyExc_RuntimeError,
+                   "Expected a Storage of type {} or an UntypedStorage, but got type {}",
+                   scalar_type_name(dtype), scalar_type_name(to_dtype(given.get())));
+    }
+    object = untyped.get();
+  }
+  const Ref<Storage>& storage = storage_of(object);
+  Tensor result(make_ref<TensorImpl>(storage, dtype, storage->device()));
+  result.impl()->set_contiguous_layout({storage->nbytes() / item_size(dtype)});
+  return result;
+}
+
 // --- Tensor(...), the constructor of old: Tensor(2, 3), Tensor([1, 2]), Tensor(other) ---
 
 Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
@@ -357,6 +382,9 @@ Tensor legacy_tensor(PyObject* args, DType dtype, OptDevice device) {
   if (count == 1 && is_tensor(first)) {
     const Tensor& other = tensor_of(first);
     return other.dtype() == dtype ? op::detach(other) : tensor_from_data(first, dtype, device);
+  }
+  if (count == 1 && !is_tensor(first)) {
+    if (std::optional<Tensor> shared = tensor_on_storage(first, dtype)) return *std::move(shared);
   }
   if (PyObject_TypeCheck(first, size_type) && count == 1)
     return fresh_tensor(to_ints(first), dtype, device.value_or(Device()));
@@ -447,6 +475,10 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
     return writable(to_place(tensor_from_buffer(data, /*copy=*/true), dtype, device));
   if (is_text(data))
     raise_python(PyExc_TypeError, "new(): invalid data type '{}'", type_name(data));
+  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data) && !can_be_scalar(data)) {
+    if (const auto shared = tensor_on_storage(data, dtype.value_or(default_dtype())))
+      return to_place(op::clone(*shared, std::nullopt), {}, device);
+  }
   const DimVector sizes = infer_sizes(data);
   Looks looks;
   const DType chosen = dtype ? *dtype : infer_dtype(data, looks);

@@ -222,7 +222,7 @@ PyObject* frombuffer(PyObject* self, PyObject* const* args, Py_ssize_t nargs, Py
     raise_python(
         PyExc_ValueError,
         "buffer length ({} bytes) after offset ({} bytes) must be a multiple of element size ({})",
-        available, offset, size);
+        available - offset, offset, size);
   }
   const int64_t elements = count < 0 ? (available - offset) / size : count;
   if (elements > (available - offset) / size) {

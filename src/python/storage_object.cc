@@ -149,8 +149,7 @@ unsigned char* byte_of(const Storage& storage, PyObject* index) {
   if (!PyIndex_Check(index))
     raise_python(PyExc_TypeError, "can't index a torch.UntypedStorage with {}", type_name(index));
   if (!storage.device().is_cpu()) {
-    raise_python(PyExc_NotImplementedError, "UntypedStorage: not available for '{}' device type",
-                 storage.device());
+    raise_python(PyExc_NotImplementedError, "Not available for '{}' device type", storage.device());
   }
   const int64_t given = to_int(index), i = given < 0 ? given + storage.nbytes() : given;
   if (i < 0 || i >= storage.nbytes()) {

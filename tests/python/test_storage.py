@@ -122,3 +122,41 @@ def test_methods_are_there_from_the_start() -> None:
     code = "import taeda, sys; assert list(taeda.UntypedStorage([1, 2]).fill_(7)) == [7, 7]"
     code += "; assert 'taeda.storage' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_tensors_of_storages(dtype):
+    x = taeda.tensor([[1, 0], [1, 1]]).to(getattr(taeda, dtype))
+    for storage in (x.storage(), x.untyped_storage()):
+        copy = taeda.tensor(storage, dtype=x.dtype)
+        assert copy.tolist() == x.flatten().tolist()
+        assert copy.data_ptr() != x.data_ptr()
+    kind = getattr(taeda, x.type().rpartition(".")[2])
+    for storage in (x.storage(), x.untyped_storage()):
+        shared = kind(storage)
+        assert shared.data_ptr() == x.data_ptr()
+        assert shared.shape == (4,)
+    other = x.to(taeda.float64).storage()
+    for make in (kind, lambda s: taeda.tensor(s, dtype=x.dtype)):
+        with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+            make(other)
+
+
+def test_names_of_the_classes_of_storages():
+    from taeda import storage
+
+    names = storage._dtype_to_storage_type_map()
+    assert names[taeda.float32] == "FloatStorage"
+    assert storage._storage_type_to_dtype_map()["LongStorage"] is taeda.int64
+    assert all(getattr(taeda, name).dtype is dtype for dtype, name in names.items())
+
+
+def test_storages_without_memory_have_no_values():
+    storage = taeda.TypedStorage(4, dtype=taeda.int16, device="meta")
+    assert (storage.size(), storage.nbytes()) == (4, 8)
+    with pytest.raises(NotImplementedError, match="Not available"):
+        storage[0]
+    with pytest.raises(NotImplementedError, match="Not available"):
+        storage[0] = 1
+    with pytest.raises(NotImplementedError, match="Not available"):
+        storage.untyped()[0]
