@@ -154,7 +154,14 @@ def set_(
 
 @_method
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """Gives this tensor the size of another; see resize_."""
+    """Gives this tensor the size of another, in its memory format with `torch.preserve_format`;
+    see resize_."""
+    if memory_format is _C.preserve_format:
+        formats = (_C.channels_last, _C.channels_last_3d)
+        dense = [f for f in formats if the_template.dim() == 4 + formats.index(f)]
+        memory_format = next(
+            (f for f in dense if the_template.is_contiguous(memory_format=f)), _C.contiguous_format
+        )
     return self.resize_(the_template.size(), memory_format=memory_format)
 
 
@@ -429,6 +436,7 @@ def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in _METHODS.items():
         setattr(Tensor, name, function)
+    setattr(Tensor, "__rdiv__", Tensor.__rtruediv__)  # noqa: B010
     setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010
     setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):

@@ -69,9 +69,13 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     if as_tuple:
         if out is not None:
-            raise TypeError("nonzero: out= goes with as_tuple=False only")
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(_functions["nonzero_numpy"](input))
     if out is not None:
+        if out.dtype is not _C.int64:
+            raise RuntimeError(
+                f"nonzero: Expected out tensor to have scalar type Long, got {out.dtype}"
+            )
         return _functions["_nonzero"](input, out=out)
     return _functions["_nonzero"](input)
 

@@ -81,7 +81,7 @@ TensorList expand_masks(const Tensor& self, TensorSpan indices) {
     const DType t = index.dtype();
     if (t == DType::kBool || t == DType::kUInt8) {
       if (t == DType::kUInt8)
-        TD_WARN_ONCE("indexing with dtype torch.uint8 is deprecated, use a mask of torch.bool");
+        warn("indexing with dtype torch.uint8 is deprecated, use a mask of torch.bool");
       const int64_t at = static_cast<int64_t>(out.size());
       for (int64_t d = 0; d < index.dim(); d++) {
         TD_CHECK_INDEX(at + d < self.dim() && index.size(d) == self.size(at + d),
@@ -162,6 +162,9 @@ Prepared prepare(const Tensor& self, TensorSpan given) {
     p.first = 0;
   }
   const IntSpan sizes = p.self.sizes();
+  const IntSpan picked = sizes.slice(static_cast<size_t>(p.first), p.indices.size());
+  TD_CHECK_INDEX(std::ranges::find(picked, 0) == picked.end() || checked_numel(p.positions) == 0,
+                 "index is out of bounds for dimension with size 0");
   for (int64_t d = 0; d < p.first; d++) p.result.push_back(sizes[static_cast<size_t>(d)]);
   for (int64_t s : p.positions) p.result.push_back(s);
   for (int64_t d = p.first + p.count(); d < p.self.dim(); d++)

@@ -101,7 +101,7 @@ class Indexer {
   void apply_tensor(const Tensor& index) {
     if (index.dim() == 0 && !is_inexact(index.dtype())) {
       if (const OptScalar value = known_number(index)) {
-        if (index.dtype() == DType::kBool) return apply_bool(value->to_bool());
+        if (is_mask(index)) return apply_bool(value->to_bool());
         return change(select_checked(result_.view, dim_, value->to_int(), source_));
       }
     }
@@ -178,7 +178,7 @@ void set(const Indexed& place, const Tensor& value) {
                          : value;
     if (value.dim() == 0 && value.device() != target.device() && value.device().is_cpu())
       written = op::to_device(written, target.device(), false);
-    op::index_put_(target, place.indices, written, /*accumulate=*/false);
+    op::index_put_(target, place.indices, strip_leading_ones(written, 0), /*accumulate=*/false);
   } else if (value.impl()->wrapped_number) {
     op::fill_(target, value);
   } else {

@@ -62,6 +62,7 @@ Tensor expand(const Tensor& self, IntSpan size, bool) {
                "The expanded size of the tensor ({}) isn't allowed in a leading, non-existing "
                "dimension {}",
                want, k);
+      strides[k] = want == 1 && m > 0 ? sizes[k + 1] * strides[k + 1] : 0;
     }
     sizes[k] = want;
   }

@@ -45,6 +45,68 @@ def test_reading_is_numpys(index: tuple) -> None:
         np.testing.assert_array_equal(x[as_torch(index)].numpy(), x.numpy()[index])
 
 
+def test_leading_ones_of_a_written_value_fall_away() -> None:
+    x = torch.zeros(3, 3)
+    x[range(3), range(3)] = torch.tensor([[1.0, 2.0, 3.0]])
+    assert x.diagonal().tolist() == [1, 2, 3]
+    x[[0], [1]] = torch.full((1, 1, 1), 9.0)
+    assert x[0, 1] == 9
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        x[[0, 1]] = torch.zeros(1, 2, 2, 3)
+
+
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_a_byte_of_no_dimensions_is_a_mask(shape: tuple) -> None:
+    x = tensor(*shape)
+    for value in (0, 1):
+        mask = torch.tensor(value, dtype=torch.uint8)
+        assert x[mask].tolist() == x[mask.bool()].tolist()
+        assert x[mask].shape == (value, *shape)
+    x[torch.tensor(1, dtype=torch.uint8)] = torch.zeros(1, 1, *shape, dtype=x.dtype)
+    assert not x.any()
+
+
+def test_each_mask_of_bytes_warns() -> None:
+    mask = torch.ones(3, dtype=torch.uint8)
+    with pytest.warns(UserWarning, match="uint8") as caught:
+        torch.zeros(3, 4, 3)[mask, :, mask]
+    assert len(caught) == 2
+
+
+def test_indices_into_a_dimension_without_elements() -> None:
+    with pytest.raises(IndexError, match="out of bounds for dimension with size 0"):
+        torch.empty(10, 0)[:, [0, 1]]
+    assert torch.empty(10, 0)[[1, 2]].shape == (2, 0)
+    assert torch.empty(10, 0)[[], []].shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.bool])
+def test_take_along_dim_takes_int64(dtype: torch.dtype) -> None:
+    with pytest.raises(RuntimeError, match="dtype of indices should be Long"):
+        torch.take_along_dim(tensor(3), torch.zeros(1).to(dtype), 0)
+
+
+def test_numbers_in_isin() -> None:
+    assert torch.isin(1, torch.tensor([1, 2])).item() is True
+    assert torch.isin(torch.tensor([1, 2]), 1).tolist() == [True, False]
+
+
+def test_index_fill_refuses_complex_numbers_for_reals() -> None:
+    for x in (torch.zeros(3), torch.zeros(3, dtype=torch.bool)):
+        with pytest.raises(RuntimeError, match="complex Scalar"):
+            x.index_fill(0, torch.tensor([0]), 1 + 1j)
+    assert torch.zeros(1, dtype=torch.complex64).index_fill(0, torch.tensor([0]), 1j).item() == 1j
+
+
+def test_out_of_nonzero() -> None:
+    x = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises(RuntimeError, match="scalar type Long"):
+        torch.nonzero(x, out=torch.empty(0))
+    with pytest.raises(RuntimeError, match="as_tuple"):
+        torch.nonzero(x, out=torch.empty(0, dtype=torch.int64), as_tuple=True)
+
+
 @pytest.mark.parametrize("index", ADVANCED, ids=str)
 def test_writing_is_numpys(index: tuple) -> None:
     if index[0] is None:

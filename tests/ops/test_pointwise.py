@@ -182,3 +182,23 @@ def test_numbers_before_tensors_as_old_programs_give_them(call: Any) -> None:
         y.sum().backward()
         found.append([*y.tolist(), *x.grad.tolist()])
     assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def test_lerp_refuses_ends_and_weights_of_another_dtype() -> None:
+    x, y = taeda.ones(2), taeda.zeros(2, dtype=taeda.float64)
+    with pytest.raises(
+        RuntimeError, match="expected dtype float32 for `end` but got dtype float64"
+    ):
+        taeda.lerp(x, y, 0.5)
+    with pytest.raises(RuntimeError, match="for `weight` but got dtype float64"):
+        taeda.lerp(x, x, y)
+    assert taeda.lerp(x, x * 3, y.sum()).tolist() == [1, 1]
+
+
+def test_complex_numbers_into_out() -> None:
+    x, out = taeda.tensor([1.0, 2.0]), taeda.empty(2, dtype=taeda.complex64)
+    assert taeda.complex(x, -x, out=out) is out
+    assert out.tolist() == [1 - 1j, 2 - 2j]
+    assert taeda.polar(x, taeda.zeros(2), out=out).tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        taeda.complex(x, x, out=taeda.empty(2))

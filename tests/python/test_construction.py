@@ -278,3 +278,26 @@ def test_the_cpu_of_a_tensor_has_no_index():
     x = torch.ones(2, device="cpu:0")
     assert x.device == torch.device("cpu")
     assert (x > torch.zeros(2)).all()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out: torch.arange(4, out=out),
+        lambda out: torch.linspace(0, 3, 4, out=out),
+        lambda out: torch.range(0, 3, out=out),
+        lambda out: torch.logspace(0, 3, 4, base=2, out=out).log2_(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sequences_keep_the_shape_of_an_out_of_their_length(call) -> None:
+    out = torch.zeros(2, 3)
+    call(out.narrow(1, 1, 2))
+    assert out.tolist() == [[0, 0, 1], [0, 2, 3]]
+    assert call(torch.empty(2, 1)).shape == (4,)
+
+
+def test_legacy_types_take_a_device() -> None:
+    assert torch.FloatTensor(2, 3, device="cpu").shape == (2, 3)
+    with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu"):
+        torch.FloatTensor(2, device="cuda")

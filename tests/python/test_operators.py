@@ -186,3 +186,8 @@ def test_item_gives_python_numbers():
         got = torch.tensor(value).item()
         assert type(got) is type(value)
         assert got == value
+
+
+def test_rdiv_is_rtruediv():
+    x = torch.tensor([2.0, 4.0])
+    assert x.__rdiv__(1).tolist() == [0.5, 0.25]
