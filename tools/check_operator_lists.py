@@ -24,7 +24,10 @@ ALLOWED = {
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
     "python/taeda/fx/_codegen.py": "the signs that stand for functions of the module operator",
-    "python/taeda/_elementwise.py": "pointwise operators and composites of them; records name no tier",
+    "python/taeda/_elementwise.py": "operators that work element by element: records do not say",
+    "python/taeda/masked/maskedtensor/_rules.py": "the operators that move or reduce elements",
+    "python/taeda/nested/_jagged.py": "the operators that reduce elements",
+    "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",
     "python/taeda/masked/__init__.py": "__all__: functions of torch.masked",
     "python/taeda/nn/_functional/activation.py": "__all__: functions that the file defines",
 }

@@ -55,10 +55,11 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "__config__ _dynamo _higher_order_ops _logging accelerator amp autograd backends compiler cpu "
-    "cuda distributed distributions fft func functional futures fx hub jit library linalg masked "
-    "mps mtia multiprocessing nn onnx optim overrides profiler quasirandom random return_types "
-    "serialization signal special storage testing torch_version types utils version xpu".split()
+    "__config__ _dynamo _higher_order_ops _logging accelerator amp autograd backends compiler "
+    "cpu cuda distributed distributions fft func functional futures fx hub jit library linalg "
+    "masked mps mtia multiprocessing nested nn onnx optim overrides profiler quasirandom "
+    "random return_types serialization signal special storage testing torch_version types "
+    "utils version xpu".split()
 )
 
 # What is in this module and not in torch.

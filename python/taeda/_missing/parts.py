@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
 _SPARSE = "taeda's tensors are strided; use a dense tensor, or index_add and scatter_add"
-_NESTED = "taeda has no nested tensors; pad the sequences and give a mask"
 _DTYPES = (
     "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
@@ -84,11 +83,6 @@ MODULES = {
     ),
     "torch.sparse.semi_structured": (
         _SPARSE, "SparseSemiStructuredTensor to_sparse_semi_structured"
-    ),
-    "torch.nested": (
-        _NESTED,
-        "as_nested_tensor masked_select narrow nested_tensor nested_tensor_from_jagged "
-        "to_padded_tensor",
     ),
     # Others
     "torch": (
