@@ -20,9 +20,9 @@ from taeda._portable import on_host
 from taeda.utils.serialization import config
 
 from . import _pickle_writer
-from ._legacy import check_bools, load_legacy
+from ._legacy import check_bools, load_legacy, write_legacy
 from ._more import *  # noqa: F403
-from ._more import default_byteorder, map_file, restore_by_packages
+from ._more import default_byteorder, map_file, restore_by_packages, skips_data
 from ._names import StorageType, check_storage_id, named_storage
 from ._safe_pickle import NotAllowed, load_safely
 from ._safe_write import ObjectWriter, write_safely
@@ -110,9 +110,8 @@ def save(
     Args:
         f: a path, or an object with ``write``. A path is replaced only when all is written.
         pickle_protocol: 2 is what everything reads.
+        _use_new_zipfile_serialization: False writes the format that PyTorch had before 1.6.
     """
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("save: the format before zip files can be read but not written")
     if isinstance(f, (str, os.PathLike)):
         folder = os.path.splitext(os.path.basename(os.fspath(f)))[0] or "archive"
     elif callable(getattr(f, "write", None)):
@@ -126,6 +125,8 @@ def save(
     data, storages = _pickle_writer.dump(obj, pickle_protocol)
 
     def write(file: Any) -> None:
+        if not _use_new_zipfile_serialization:
+            return write_legacy(file, data, storages, pickle_protocol)
         archive = ZipWriter(file, folder)
         archive.write("data.pkl", data)
         archive.write(".format_version", b"1")
@@ -133,7 +134,8 @@ def save(
         if not _disable_byteorder_record:
             archive.write("byteorder", sys.byteorder.encode())
         for key, (storage, nbytes, dtype) in enumerate(storages):
-            archive.write_storage(f"data/{key}", on_host(storage), nbytes, dtype == taeda.bool)
+            content = taeda.UntypedStorage(bytes(nbytes)) if skips_data() else on_host(storage)
+            archive.write_storage(f"data/{key}", content, nbytes, dtype == taeda.bool)
         archive.write("version", b"3\n")
         archive.close()
 
@@ -396,6 +398,8 @@ def _check_entry(archive: ZipReader, name: str, key: str, nbytes: int) -> None:
 
 def _read_storage(archive: ZipReader, name: str, dtype: Any, byteorder: str) -> Any:
     entry = archive.entries[name]
+    if skips_data():
+        return taeda.UntypedStorage(bytes(entry.size))
     plain = entry.method == STORED and byteorder == sys.byteorder
     if plain and entry.size >= _LARGE_BYTES:
         storage = taeda.UntypedStorage(entry.size)

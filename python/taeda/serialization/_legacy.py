@@ -6,16 +6,21 @@ the number of elements (8 bytes) and the elements.
 
 from __future__ import annotations
 
+import pickle
 import struct
+import sys
 from collections.abc import Callable
 from pickle import UnpicklingError
+from pickletools import genops
 from typing import Any, NamedTuple
 
 import taeda
+from taeda._portable import on_host
 
 from ._names import check_storage_id, named_storage
+from ._zip_writer import TO_BOOL
 
-__all__ = ["MAGIC_NUMBER", "load_legacy"]
+__all__ = ["MAGIC_NUMBER", "load_legacy", "write_legacy"]
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 _PROTOCOL_VERSION = 1001
@@ -97,3 +102,31 @@ def check_bools(content: Any) -> None:
     """RuntimeError where the bytes of a bool storage are others than 0 and 1."""
     if bytes(content).translate(None, b"\x00\x01"):
         raise RuntimeError("load: a bool storage holds something else than 0 and 1")
+
+
+def write_legacy(file: Any, data: bytes, storages: list, protocol: int) -> None:
+    """Writes the pickle `data` and the storages that it numbers, as `_pickle_writer` gives them."""
+    little = sys.byteorder == "little"
+    sizes = {"short": 2, "int": 4, "long": 4}
+    info = {"protocol_version": _PROTOCOL_VERSION, "little_endian": little, "type_sizes": sizes}
+    for value in (MAGIC_NUMBER, _PROTOCOL_VERSION, info):
+        file.write(pickle.dumps(value, protocol))
+    file.write(_with_views(data))
+    file.write(pickle.dumps([str(key) for key in range(len(storages))], protocol))
+    for storage, nbytes, dtype in storages:
+        content = bytes(memoryview(on_host(storage)).cast("B")[:nbytes]) if nbytes else b""
+        if dtype == taeda.bool:
+            content = content.translate(TO_BOOL)
+        file.write(struct.pack("<q", nbytes // (1 if dtype is None else dtype.itemsize)))
+        file.write(content)
+
+
+def _with_views(data: bytes) -> bytes:
+    """The pickle with None at the end of each name of a storage: it is no view of another."""
+    parts, begin, last = [], 0, None
+    for opcode, _, position in genops(data):
+        if opcode.name == "BINPERSID" and last is not None:
+            parts += [data[begin:last], pickle.NONE]
+            begin = last
+        last = position
+    return b"".join([*parts, data[begin:]])

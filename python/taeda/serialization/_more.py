@@ -36,6 +36,7 @@ __all__ = [
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
+    "skip_data",
     "storage_to_tensor_type",
     "validate_cuda_device",
 ]
@@ -123,6 +124,27 @@ def set_crc32_options(compute_crc32: bool) -> None:
     """PyTorch leaves checksums out of its files for False. Files written here always have them,
     as they cost little and ``load`` verifies them."""
     config.save.compute_crc32 = bool(compute_crc32)
+
+
+_skipping: list[bool] = []
+
+
+class skip_data:
+    """A context in which ``save`` leaves storages zero and ``load`` does not read them."""
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        _skipping.append(True)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _skipping.pop()
+
+
+def skips_data() -> bool:
+    """Whether the program is in a block of ``skip_data``."""
+    return bool(_skipping)
 
 
 # --- locations ---

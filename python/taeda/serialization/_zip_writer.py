@@ -22,7 +22,7 @@ _PADDING_ID = 0x4246  # "FB": an extra field that holds padding
 _MAX32 = 0xFFFFFFFF
 _FLAGS = 0x808  # names in UTF-8; checksum and sizes behind the content
 _CHUNK_BYTES = 1 << 20
-_TO_BOOL = bytes([0]) + bytes([1]) * 255
+TO_BOOL = bytes([0]) + bytes([1]) * 255
 
 
 def _version(zip64: bool) -> int:
@@ -76,7 +76,7 @@ class ZipWriter:
         for begin in range(0, nbytes, _CHUNK_BYTES):
             chunk = bytes(view[begin : begin + _CHUNK_BYTES])
             if is_bool:
-                chunk = chunk.translate(_TO_BOOL)
+                chunk = chunk.translate(TO_BOOL)
             crc = zlib.crc32(chunk, crc)
             self._write(chunk)
         self._end(name, header, nbytes, crc)
