@@ -12,15 +12,49 @@ from taeda import _dynamo, nn
 from taeda.futures import Future, collect_all, wait_all
 
 
-def test_scripts_and_traces_are_the_program_itself() -> None:
-    model = nn.Linear(2, 1)
-    assert taeda.jit.script(model) is model
-    assert taeda.jit.trace(model, taeda.ones(2)) is model
+def test_scripts_and_traces_run_the_module() -> None:
+    model = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
+    x = taeda.ones(2)
+    for made in (taeda.jit.script(model), taeda.jit.trace(model, x)):
+        assert isinstance(made, taeda.jit.ScriptModule)
+        assert isinstance(made, nn.Sequential)
+        assert made.original_name == "Sequential"
+        assert made[0].weight is model[0].weight
+        assert list(made.state_dict()) == list(model.state_dict())
+        assert taeda.equal(made(x), model(x))
+        assert taeda.equal(copy.deepcopy(made)(x), model(x))
+        assert taeda.jit.script(made) is made
+        with pytest.raises(NotImplementedError, match="no script compiler"):
+            made.graph  # noqa: B018
+    assert not isinstance(model, taeda.jit.ScriptModule)
+    assert isinstance(taeda.jit.script(model), taeda.jit.RecursiveScriptModule)
     with pytest.raises(RuntimeError):
         taeda.jit.trace(model, taeda.ones(3))
+
+
+def test_only_scripts_are_frozen() -> None:
+    scripted = taeda.jit.script(nn.Linear(2, 1))
     with pytest.raises(RuntimeError, match="eval mode"):
-        taeda.jit.freeze(model)
-    assert taeda.jit.freeze(model.eval()) is model
+        taeda.jit.freeze(scripted)
+    assert taeda.jit.freeze(scripted.eval()) is scripted
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        taeda.jit.freeze(nn.Linear(2, 1).eval())
+
+
+@taeda.jit.script
+def _doubled(x: taeda.Tensor, times: int = 2) -> taeda.Tensor:
+    return times * x
+
+
+def test_scripted_functions_run_the_function() -> None:
+    assert isinstance(_doubled, taeda.jit.ScriptFunction)
+    assert _doubled.name == _doubled.__name__ == "_doubled"
+    assert int(_doubled(taeda.tensor(2), times=3)) == 6
+    assert pickle.loads(pickle.dumps(_doubled)) is _doubled
+    assert copy.deepcopy(_doubled) is _doubled
+    assert isinstance(taeda.jit.trace(lambda x: x + 1, taeda.ones(1)), taeda.jit.ScriptFunction)
+    with pytest.raises(NotImplementedError, match="no script compiler"):
+        _doubled.code  # noqa: B018
 
 
 def test_script_modules_run_eagerly_and_save_nothing() -> None:

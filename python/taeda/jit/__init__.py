@@ -1,7 +1,7 @@
 """TorchScript's names: what would be compiled runs eagerly, as there is no script compiler.
 
-`script` and `trace` give back what they are given, so that results and parameters are those of the
-Python program. What needs a compiled program raises when it is called.
+`script` and `trace` give what runs the Python program itself, on its parameters; it passes for
+PyTorch's classes. What needs a compiled program raises when it is called.
 
 >>> @torch.jit.script
 ... def double(x: torch.Tensor) -> torch.Tensor:
@@ -16,6 +16,7 @@ import builtins
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from taeda import _C, _jit_internal, _missing
@@ -37,7 +38,9 @@ from taeda.jit._modules import (  # noqa: F401
     ScriptModule,
     TopLevelTracedModule,
     TracedModule,
+    as_script,
 )
+from taeda.nn import Module
 
 __all__ = [
     "Attribute",
@@ -110,8 +113,13 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """`obj` itself, a function, a module or a class: it runs eagerly."""
-    return obj
+    """A ScriptModule or ScriptFunction that runs a module or function eagerly; others as they are.
+
+    A ScriptModule shares the parameters and submodules of its module.
+    """
+    if builtins.isinstance(obj, Module):
+        return as_script(obj, RecursiveScriptModule)
+    return ScriptFunction(obj) if builtins.isinstance(obj, FunctionType) else obj
 
 
 def script_if_tracing(fn: Callable) -> Callable:
@@ -125,20 +133,22 @@ _script_if_tracing = script_if_tracing
 def trace(
     func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **_: Any
 ) -> Any:
-    """`func` itself, called once with the example inputs to see that it takes them."""
+    """As `script`, called once with the example inputs to see that it takes them."""
     if example_inputs is None and example_kwarg_inputs is None:
         raise RuntimeError("example_kwarg_inputs should be a dict")
     plain = builtins.isinstance(example_inputs, tuple | list)
     inputs = () if example_inputs is None else example_inputs if plain else (example_inputs,)
     func(*inputs, **(example_kwarg_inputs or {}))
-    return func
+    if builtins.isinstance(func, Module):
+        return as_script(func, TopLevelTracedModule)
+    return script(func)
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], **_: Any) -> Any:
-    """`mod` itself, after its methods were called with their example inputs."""
+    """As `trace`, after its methods were called with their example inputs."""
     for name, values in inputs.items():
         trace(mod if name == "forward" else getattr(mod, name), values)
-    return mod
+    return as_script(mod, TopLevelTracedModule)
 
 
 def interface(obj: Any) -> Any:
@@ -152,7 +162,12 @@ def script_method(fn: Callable) -> Callable:
 
 
 def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
-    """`mod`, which must be in eval mode."""
+    """`mod`, a ScriptModule, which must be in eval mode."""
+    if not builtins.isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
+            "torch.jit.trace to script your 'nn.Module'."
+        )
     if mod.training:
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from taeda import _missing
 from taeda.nn import Module
 
 Attribute = namedtuple("Attribute", ["value", "type"])
@@ -29,7 +30,7 @@ class ScriptModule(Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What PyTorch's script makes of modules; script gives modules themselves here."""
+    """What script makes of a module: a copy that shares parameters, buffers and submodules."""
 
 
 class TracedModule(ScriptModule):
@@ -37,10 +38,58 @@ class TracedModule(ScriptModule):
 
 
 class TopLevelTracedModule(TracedModule):
-    """What PyTorch's trace makes of modules; trace gives modules themselves here."""
+    """What trace makes of a module: a copy of it, as for script."""
 
 
-ScriptFunction = _missing.class_(
-    "torch.jit.ScriptFunction", "there is no script compiler; call the function"
-)
-ScriptFunction._only_raises = True  # type: ignore[attr-defined]
+@functools.cache
+def _class_of(kind: type, module: type) -> type:
+    """The class of `module`, that is a `kind` too."""
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (module, kind), names)
+
+
+def as_script(module: Module, kind: type) -> Module:
+    """`module` as a `kind`, which runs the module's methods on its parameters."""
+    if isinstance(module, ScriptModule):
+        return module
+    found: Any = object.__new__(_class_of(kind, type(module)))  # type: ignore[arg-type]
+    found.__dict__.update(module.__dict__)
+    found.__dict__["original_name"] = type(module).__name__
+    return found
+
+
+class ScriptFunction:
+    """What script makes of a function: it runs the function.
+
+    >>> double = torch.jit.script(lambda x: 2 * x)
+    >>> isinstance(double, torch.jit.ScriptFunction), double(torch.tensor(2))
+    (True, tensor(4))
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        return self.__name__  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict) -> ScriptFunction:
+        return self
+
+    def _refuse(self) -> NoReturn:
+        raise NotImplementedError(f"{self.name}: there is no script compiler; it runs eagerly")
+
+    graph = property(_refuse)
+    code = property(_refuse)
+    inlined_graph = property(_refuse)
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Raises: archives of scripts cannot be written."""
+        raise NotImplementedError("ScriptFunction.save: script archives cannot be written")
