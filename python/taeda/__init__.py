@@ -105,7 +105,8 @@ _LAZY = {
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
-        "is_signed is_distributed frobenius_norm nuclear_norm row_stack lu segment_reduce gradient",
+        "is_signed is_distributed dequantize _shape_as_tensor frobenius_norm nuclear_norm "
+        "row_stack lu segment_reduce gradient",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",
         "taeda._functions.build": "has_lapack has_spectral has_mkl has_openmp USE_GLOBAL_DEPS "
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "

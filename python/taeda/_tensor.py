@@ -109,6 +109,52 @@ def storage(self: Tensor) -> Any:
 
 
 @_method
+def _typed_storage(self: Tensor) -> Any:
+    """`storage()`, under its private name."""
+    return self.storage()
+
+
+@_method
+def storage_type(self: Tensor) -> Any:
+    """The class of storages with the tensor's dtype: torch.FloatStorage and so on."""
+    import taeda
+
+    return getattr(taeda, self.storage().type().rpartition(".")[2])
+
+
+@_method
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape."""
+    return self.size() == other.size()
+
+
+@_method
+def is_distributed(self: Tensor) -> bool:
+    """False: no tensor is."""
+    return False
+
+
+@_method
+def dequantize(self: Tensor) -> Tensor:
+    """The tensor as float32: none is quantized."""
+    return self.to(_C.float32)
+
+
+@_method
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple:
+    """torch.lu()."""
+    from taeda._functions.tensors import lu
+
+    return lu(self, pivot, get_infos)
+
+
+@_method
+def polygamma(self: Tensor, n: int) -> Tensor:
+    """torch.polygamma(n, self)."""
+    return _C._functions["torch"]["polygamma"](n, self)
+
+
+@_method
 def apply_(self: Tensor, function: Callable) -> Tensor:
     """Replaces each element x by function(x): slow, one Python call an element."""
     values = [function(v) for v in self.detach().reshape(-1).tolist()]
@@ -122,6 +168,13 @@ def map_(self: Tensor, other: Tensor, function: Callable) -> Tensor:
     return self.copy_(
         _C.tensor([function(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape)
     )
+
+
+@_method
+def map2_(self: Tensor, x: Tensor, y: Tensor, function: Callable) -> Tensor:
+    """Replaces each element a by function(a, b, c), b and c being elements of `x` and `y`."""
+    values = [t.expand_as(self).detach().reshape(-1).tolist() for t in (self, x, y)]
+    return self.copy_(_C.tensor(list(map(function, *values)), dtype=self.dtype).view(self.shape))
 
 
 @_method

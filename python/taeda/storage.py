@@ -180,6 +180,8 @@ class _LegacyStorage(metaclass=_StorageKind):
         """A copy of the elements in a buffer; see UntypedStorage.from_buffer."""
         return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
 
+    _from_buffer = from_buffer
+
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first `size` elements of a file, mapped; see UntypedStorage.from_file."""

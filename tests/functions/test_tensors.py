@@ -32,6 +32,19 @@ def test_methods_as_functions(name):
     assert ours == theirs if isinstance(theirs, bool) else ours.tolist() == theirs.tolist()
 
 
+def test_methods_that_are_seldom_called():
+    for ask in (
+        "lu()[1].tolist()", "polygamma(1).tolist()", "dequantize().dtype", "is_same_size(x[0])",
+        "is_distributed()", "storage_type().__name__", "map2_(x, x, lambda a, b, c: a + b * c)",
+        "double().dequantize().dtype", "_typed_storage().tolist()",
+    ):  # fmt: skip
+        x = {lib: lib.tensor([[1.0, 2.0], [4.0, 4.0]]) for lib in (taeda, torch)}
+        ours, theirs = (eval(f"x.{ask}", {"x": x[lib]}) for lib in (taeda, torch))
+        assert str(ours) == str(theirs), ask
+    assert taeda._shape_as_tensor(taeda.ones(2, 3)).tolist() == [2, 3]
+    assert taeda.ByteStorage._from_buffer(b"\x01\x02").tolist() == [1, 2]
+
+
 def test_methods_with_arguments():
     t = taeda.zeros(3)
     assert taeda.fill_(t, 2) is t

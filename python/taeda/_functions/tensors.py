@@ -27,11 +27,21 @@ resize_as_ = _of_method("resize_as_")
 get_device = _of_method("get_device")
 is_neg = _of_method("is_neg")
 is_signed = _of_method("is_signed")
+dequantize = _of_method("dequantize")
 
 
 def is_distributed(input: Tensor) -> bool:
     """False: no tensor is."""
     return False
+
+
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The sizes as a tensor.
+
+    >>> torch._shape_as_tensor(torch.ones(2, 3))
+    tensor([2, 3])
+    """
+    return taeda.tensor(list(self.shape), dtype=taeda.int64)
 
 
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:

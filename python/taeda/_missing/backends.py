@@ -10,7 +10,7 @@ _SYMBOLS = "taeda computes with sizes that are numbers; use int, float and bool"
 MODULES = {
     "torch": (
         _QUANTIZATION,
-        "choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine "
+        "choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine "
         "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight "
         "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
         "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
