@@ -135,7 +135,6 @@ MODULES = {
     "torch.fx.passes.infra.pass_base": (_PASSES, "PassBase PassResult"),
     "torch.fx.passes.operator_support": (_PASSES, "OperatorSupport OperatorSupportBase"),
     "torch.fx.passes.splitter_base": (_PASSES, "_SplitterBase"),
-    "torch.fx.passes.split_module": (_PASSES, "Partition split_module"),
     "torch.fx.passes.split_utils": (_PASSES, "split_by_tags"),
     "torch.fx.passes.tools_common": (_PASSES, "get_acc_ops_name legalize_graph"),
     "torch.fx.passes.fake_tensor_prop": (_FAKE, "FakeTensorProp"),
@@ -146,7 +145,7 @@ MODULES = {
     "torch.fx.experimental": (_PASSES, ""),
     "torch.fx.experimental.proxy_tensor": (
         _FAKE,
-        "ProxyTorchDispatchMode PythonKeyTracer make_fx get_proxy_mode maybe_disable_fake_mode",
+        "ProxyTorchDispatchMode PythonKeyTracer maybe_disable_fake_mode",
     ),
     "torch.fx.experimental.symbolic_shapes": (
         _SYMBOLS,

@@ -1,0 +1,175 @@
+"""make_fx: a function's operators as a graph, as they run below autograd.
+
+>>> from torch.fx.experimental.proxy_tensor import make_fx
+>>> traced = make_fx(lambda x: (x * 2).relu())(torch.ones(3))
+>>> [node.name for node in traced.graph.nodes]
+['x_1', 'mul', 'relu', 'output']
+>>> traced(torch.tensor([-1.0, 1.0]))
+tensor([0., 2.])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from operator import getitem
+from types import FunctionType
+from typing import Any
+
+from taeda import Tensor, _missing
+from taeda.fx._symbolic_trace import PH, Tracer
+from taeda.fx.graph_module import GraphModule
+from taeda.fx.node import Node
+from taeda.fx.proxy import Proxy
+from taeda.nn import Module, Parameter
+from taeda.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from taeda.utils._pytree import tree_flatten, tree_map
+
+__all__ = ["get_proxy_mode", "make_fx"]
+
+
+def make_fx(
+    f: Callable[..., Any],
+    decomposition_table: dict[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real",
+    **_: Any,
+) -> Callable[..., GraphModule]:
+    """A function of `f`'s arguments that runs `f` on them and gives its operators as a module.
+
+    Every operator is a node, those of a gradient that `f` computes too. Other tensors than the
+    arguments become attributes. What depends on values is as it was in this run.
+
+    Args:
+        decomposition_table: functions by operator, which run instead and are recorded.
+        tracing_mode: real or fake, which run the operators on the arguments; symbolic raises
+            NotImplementedError, as sizes are numbers.
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"Unexpected tracing type: {tracing_mode}")
+    if tracing_mode == "symbolic":
+        raise NotImplementedError("make_fx: sizes are numbers; use tracing_mode='real'")
+
+    @functools.wraps(f)
+    def wrapped(*args: Any) -> GraphModule:
+        tracer = _OperatorTracer()
+        places: Any = tuple(tree_map(lambda leaf: PH, args))
+        graph = tracer.trace(_run(f, args, tracer, decomposition_table or {}), places)
+        return GraphModule(tracer.root, graph)
+
+    return wrapped
+
+
+def _run(f: Callable, args: tuple, tracer: _OperatorTracer, table: dict) -> Callable:
+    """A function of proxies that records what `f` does with `args`."""
+
+    def run(*proxies: Any) -> Any:
+        recorder = _Recorder(tracer, table)
+        leaves = zip(tree_flatten(args)[0], tree_flatten(proxies)[0], strict=True)
+        for value, proxy in leaves:
+            recorder.remember(value, proxy.node)
+        with recorder:
+            result = f(*args)
+        return tree_map(recorder.proxy_of, result)
+
+    run.__wrapped__ = f if _has_names(f, len(args)) else _named(len(args))  # type: ignore
+    return run
+
+
+def _has_names(f: Any, count: int) -> bool:
+    """Whether a function names as many arguments as there are."""
+    variable = 0x04 | 0x08  # *args and **kwargs
+    code = getattr(f, "__code__", None)
+    return (
+        isinstance(f, FunctionType)
+        and code is not None
+        and not code.co_flags & variable
+        and code.co_argcount + code.co_kwonlyargcount == count
+    )
+
+
+def _named(count: int) -> Callable:
+    names = ", ".join(f"arg{i}" for i in range(count))
+    return eval(f"lambda {names}: None")
+
+
+class _OperatorTracer(Tracer):
+    """Records no modules: their operators are recorded."""
+
+    def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        return attr_val
+
+    def create_arg(self, a: Any) -> Any:
+        if isinstance(a, Parameter):
+            if id(a) not in self.tensor_attrs:
+                self._keep(a, "_param_constant")
+            return self._attribute(self.tensor_attrs[id(a)][1])
+        return super().create_arg(a)
+
+
+class _Recorder(TorchDispatchMode):
+    """Makes a node of every operator."""
+
+    def __init__(self, tracer: _OperatorTracer, table: dict[Any, Callable[..., Any]]) -> None:
+        super().__init__()
+        self.tracer, self.table = tracer, table
+        self.nodes: dict[Any, Any] = {}
+        self.kept: list[Any] = []  # so that no other tensor gets a known id
+
+    def remember(self, value: Any, node: Any) -> None:
+        """Notes that a node stands for a tensor."""
+        if isinstance(value, Tensor):
+            self.nodes[id(value)] = self.nodes[_memory(value)] = node
+            self.kept.append(value)
+
+    def node_of(self, value: Any) -> Any:
+        """The node of a tensor, an attribute's for one that is not known; other values as is."""
+        if not isinstance(value, Tensor):
+            return value
+        if id(value) not in self.nodes and _memory(value) not in self.nodes:
+            proxy = self.tracer.create_arg(value)
+            self.remember(value, getattr(proxy, "node", proxy))
+        return self.nodes.get(id(value)) or self.nodes[_memory(value)]
+
+    def proxy_of(self, value: Any) -> Any:
+        """`node_of`, as a proxy."""
+        node = self.node_of(value)
+        return Proxy(node, self.tracer) if isinstance(node, Node) else node
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in self.table:
+            with self:
+                result = self.table[func](*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        inputs = tree_map(self.node_of, args), tree_map(self.node_of, kwargs)
+        result = func(*args, **kwargs)
+        name = func._schema.name.partition("::")[2]
+        node = self.tracer.graph.create_node("call_function", func, *inputs, name=name)
+        if isinstance(result, list | tuple):
+            for i, item in enumerate(result):
+                if isinstance(item, Tensor):
+                    self.remember(item, self.tracer.graph.call_function(getitem, (node, i)))
+        self.remember(result, node)
+        return result
+
+
+def _memory(tensor: Tensor) -> Any:
+    """Where a tensor's elements are: what autograd saved is another object of the same ones."""
+    if tensor.is_meta or not tensor.numel():
+        return id(tensor)
+    return tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()
+
+
+def get_proxy_mode() -> TorchDispatchMode | None:
+    """The recorder of the innermost make_fx that runs."""
+    modes = _get_current_dispatch_mode_stack()
+    return next((mode for mode in reversed(modes) if isinstance(mode, _Recorder)), None)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)
