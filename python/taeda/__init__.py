@@ -106,7 +106,9 @@ _LAZY = {
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
         "is_signed is_distributed dequantize _shape_as_tensor frobenius_norm nuclear_norm "
-        "row_stack lu segment_reduce gradient",
+        "row_stack lu segment_reduce _segment_reduce gradient",
+        "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
+        "_convert_indices_from_csr_to_coo",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",
         "taeda._functions.build": "has_lapack has_spectral has_mkl has_openmp USE_GLOBAL_DEPS "
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "

@@ -99,6 +99,11 @@ def _get_tracing_state() -> None:
     """None: no trace is being recorded."""
 
 
+def _get_default_device() -> str:
+    """The type of the device on which tensors are made where no other is in force."""
+    return "cpu"
+
+
 def _get_privateuse1_backend_name() -> str:
     return "privateuseone"
 

@@ -275,6 +275,7 @@ class _OpNamespace(types.ModuleType):
         """Whether there is such an operator once those that only PyTorch has are defined."""
         if self.name != "aten":
             return False
+        import taeda._functions.indices
         import taeda._library.assertions
         import taeda._library.aten  # noqa: F401
 

@@ -119,6 +119,18 @@ def _reduce_plain(tensor: Any) -> tuple:
     return _named("._utils", "_rebuild_tensor_v2"), args
 
 
+def is_wrapper(tensor: Any) -> bool:
+    """Whether its class answers for a tensor that has no memory of its own."""
+    plain: Any = taeda.Tensor
+    if (
+        type(tensor).__torch_dispatch__ is plain.__torch_dispatch__
+        or tensor.is_meta
+        or not tensor.numel()
+    ):
+        return False
+    return tensor.data_ptr() == 0
+
+
 def reduce_tensor(tensor: Any) -> tuple:
     """What ``Tensor.__reduce_ex__`` gives: storage, layout, class and attributes."""
     kind, state = type(tensor), state_of(tensor)
@@ -128,7 +140,16 @@ def reduce_tensor(tensor: Any) -> tuple:
         if not state:
             return _named("._utils", "_rebuild_parameter"), args
         return _named("._utils", "_rebuild_parameter_with_state"), (*args, state)
-    rebuild, args = _reduce_plain(tensor)
+    if is_wrapper(tensor):
+        layout = _named(".", str(tensor.layout).removeprefix("torch."))
+        device = Later(_named(".", "device"), str(tensor.device))
+        rebuild = _named("._utils", "_rebuild_wrapper_subclass")
+        args = (
+            _class(kind), _dtype(tensor.dtype), tuple(tensor.size()), tensor.stride(),
+            tensor.storage_offset(), layout, device, tensor.requires_grad,
+        )  # fmt: skip
+    else:
+        rebuild, args = _reduce_plain(tensor)
     if kind is taeda.Tensor and not state:
         return rebuild, args
     from_type = _named("._tensor", "_rebuild_from_type_v2")

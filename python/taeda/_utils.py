@@ -37,6 +37,16 @@ def _rebuild_meta_tensor_no_storage(
     return tensor.requires_grad_(requires_grad)
 
 
+def _rebuild_wrapper_subclass(
+    cls: Any, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any,
+    requires_grad: bool,
+) -> Tensor:  # fmt: skip
+    return Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        cls, size, strides=stride, storage_offset=storage_offset, layout=layout, device=device,
+        requires_grad=requires_grad, dtype=dtype,
+    )  # fmt: skip
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any = None) -> Tensor:
     return taeda.nn.Parameter(data, requires_grad)
 

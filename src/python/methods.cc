@@ -88,7 +88,11 @@ TD_METHOD(dim) { return wrap(a.tensor(0).dim()); }
 TD_METHOD(numel) { return wrap(a.tensor(0).numel()); }
 TD_METHOD(element_size) { return wrap(a.tensor(0).itemsize()); }
 TD_METHOD(storage_offset) { return wrap(a.tensor(0).storage_offset()); }
-TD_METHOD(data_ptr) { return PyLong_FromVoidPtr(a.tensor(0).data_ptr()); }
+TD_METHOD(data_ptr) {
+  const TensorImpl& x = *a.tensor(0).impl();
+  const bool wraps = x.keys.has(Key::kPython) && (!x.storage || !x.storage->data());
+  return wraps ? PyLong_FromLong(0) : PyLong_FromVoidPtr(x.data());
+}
 TD_METHOD(is_floating_point) { return wrap(a.tensor(0).is_floating_point()); }
 TD_METHOD(is_complex) { return wrap(a.tensor(0).is_complex()); }
 TD_METHOD(is_signed) { return wrap(is_signed(a.tensor(0).dtype())); }

@@ -71,7 +71,7 @@ def test_lu():
 
 
 @pytest.mark.parametrize("initial", [None, 2.0])
-@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "amax", "amin", "prod"])
 def test_segment_reduce(reduce, initial):
     lengths = [[2, 0, 3, 1], [[3, 2]] * 6]
     for axis, values in enumerate(lengths):

@@ -1,6 +1,8 @@
 """TorchDispatchMode and classes with a __torch_dispatch__, compared with PyTorch's."""
 
 import gc
+import io
+import pickle
 import threading
 
 import pytest
@@ -433,8 +435,7 @@ def test_a_wrapper_answers_for_spelled_calls():
 
 def test_a_wrapper_has_no_memory():
     x = Wrapper(taeda.tensor([1.0, 2.0]))
-    with pytest.raises(RuntimeError, match="doesn't have storage"):
-        x.data_ptr()
+    assert x.data_ptr() == 0
     with no_dispatch(), pytest.raises(RuntimeError, match="doesn't have storage"):
         x + 1
 
@@ -514,3 +515,24 @@ def test_deep_backward_keeps_the_modes():
     with Count():
         nested(70)
     assert sum(str(f) == "aten.mul.Tensor" for f in seen) >= 2 * 71
+
+
+def test_a_wrapper_is_kept_with_what_it_wraps():
+    x = Wrapper(taeda.arange(6.0).reshape(2, 3).T, requires_grad=True)
+    stream = io.BytesIO()
+    taeda.save({"x": x, "again": x}, stream)
+    stream.seek(0)
+    loaded = taeda.load(stream, weights_only=False)
+    assert loaded["again"] is loaded["x"]
+    for found in (loaded["x"], pickle.loads(pickle.dumps(x))):
+        assert type(found) is Wrapper and found.requires_grad and found.stride() == x.stride()
+        assert found.inner.tolist() == x.inner.tolist()
+
+
+def test_conversions_are_copies_to_a_mode():
+    with Log() as log:
+        taeda.ones(2).int()
+        taeda.ones(2).to(taeda.float64, memory_format=taeda.contiguous_format)
+    copies = [(func, kwargs) for func, _, _, kwargs in log.calls if "ones" not in str(func)]
+    assert [func for func, _ in copies] == [aten._to_copy.default] * 2
+    assert [kwargs["dtype"] for _, kwargs in copies] == [taeda.int32, taeda.float64]

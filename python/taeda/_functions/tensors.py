@@ -121,6 +121,7 @@ def segment_reduce(
     >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 5.0]), "sum", lengths=torch.tensor([2, 1]))
     tensor([3., 5.])
     """
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise RuntimeError(f"unsupported reduction given! {reduce}")
     if indices is not None:
@@ -142,6 +143,9 @@ def segment_reduce(
             "data.size(lengths.dim()-1) when !unsafe."
         )
     return _reduced(data, reduce, lengths, axis, initial)
+
+
+_segment_reduce = segment_reduce
 
 
 def _reduced(data: Tensor, reduce: str, lengths: Tensor, axis: int, initial: Any) -> Tensor:

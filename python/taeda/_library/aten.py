@@ -64,6 +64,12 @@ def _to_copy(
     return made.pin_memory() if pin_memory else made
 
 
+@_spells("_cast")
+def _(x: Tensor, dtype: Any, memory_format: Any = None) -> tuple:
+    layout = {} if memory_format is None else {"memory_format": memory_format}
+    return _to_copy, (x,), {"dtype": dtype, **layout}, None
+
+
 @_define("_pin_memory(Tensor self, Device? device=None) -> Tensor")
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned memory."""

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import taeda
 from taeda import _C, Tensor
+from taeda._portable import is_wrapper
 from taeda._tensor_state import state_of
 
 from ._names import STORAGE_NAMES
@@ -129,7 +130,14 @@ class _Rules:
             return _call(_name("torch._utils", "_rebuild_parameter"), *args)
         if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
             return self._reduced(tensor)
-        function, args = self._plain(tensor.as_subclass(Tensor))
+        if is_wrapper(tensor):
+            function = _name("torch._utils", "_rebuild_wrapper_subclass")
+            args = (
+                kind, tensor.dtype, tuple(tensor.size()), tuple(tensor.stride()),
+                tensor.storage_offset(), tensor.layout, tensor.device, tensor.requires_grad,
+            )  # fmt: skip
+        else:
+            function, args = self._plain(tensor.as_subclass(Tensor))
         if kind is Tensor and not tensor.__dict__:
             return _call(function, *args)
         rebuild = _name("torch._tensor", "_rebuild_from_type_v2")

@@ -361,7 +361,7 @@ def originate_pairs(
         keys: Any = range(len(actual))
     elif isinstance(actual, mapping_types) and isinstance(expected, mapping_types):
         _compare_keys(actual, expected, id)
-        keys = sorted(expected.keys(), key=str)
+        keys = sorted(expected, key=str)  # type: ignore[call-overload]
     else:
         return [_pair(actual, expected, pair_types, id, options)]
     return [
