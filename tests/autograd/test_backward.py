@@ -390,3 +390,15 @@ def test_unbind_of_permuted_and_expanded_tensors(order, dim):
         assert taeda.allclose(h, 8 * y * weights * weights)
         if x.is_contiguous():
             assert g.stride() == y.stride()
+
+
+def test_materialized_zeros_can_be_differentiated_again():
+    x = taeda.tensor(0.5, requires_grad=True)
+    a = taeda.tensor(2.0, requires_grad=True)
+    (first,) = taeda.autograd.grad(x * a, x, create_graph=True)
+    (second,) = taeda.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    assert second.item() == 0
+    assert second.requires_grad
+    (third,) = taeda.autograd.grad(second, x, materialize_grads=True)
+    assert third.item() == 0
+    assert not third.requires_grad

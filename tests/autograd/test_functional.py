@@ -247,6 +247,21 @@ class ByValue(taeda.autograd.Function):
         return gy * 2 if gy.sum().item() > 0 else gy + gy
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradcheck_of_functions_that_register_hooks(fast):
+    def hooked(x):
+        y = x.clone()
+        y.register_hook(lambda gy: gy * scale)
+        return y
+
+    x = taeda.ones(2, 2, dtype=taeda.float64, requires_grad=True)
+    scale = 1
+    assert taeda.autograd.gradcheck(hooked, x, fast_mode=fast)
+    scale = 2
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0"):
+        taeda.autograd.gradcheck(hooked, x, fast_mode=fast)
+
+
 def test_gradcheck_of_batched_gradients():
     x = taeda.randn(3, 4, dtype=taeda.float64, requires_grad=True)
     w = taeda.randn(4, 2, dtype=taeda.complex128, requires_grad=True)

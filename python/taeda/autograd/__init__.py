@@ -131,11 +131,17 @@ def grad(
     if grad_outputs is not None:
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    options = bool(create_graph), bool(allow_unused) or materialize_grads, bool(materialize_grads)
+    options = bool(create_graph), bool(allow_unused) or materialize_grads, False
     if is_grads_batched:
         result = _batched_grad(outputs, inputs, grad_outputs, keep, options)
     else:
         result = _C._grad(outputs, inputs, grad_outputs, keep, *options)
+    if materialize_grads:
+        zeros_like = _C._functions["torch"]["zeros_like"]
+        result = tuple(
+            zeros_like(x, requires_grad=create_graph) if g is None else g
+            for g, x in zip(result, inputs, strict=True)
+        )
     return result if names is None else dict(zip(names, result, strict=True))
 
 

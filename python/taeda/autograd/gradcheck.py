@@ -236,12 +236,11 @@ def _check_fast(
     for i, x in enumerate(checked):
         u = _random_vector(x, generator)
         step = _from_reals(u, x)
-        with taeda.no_grad():
-            x.data.add_(step, alpha=eps)
-            plus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
-            x.data.sub_(step, alpha=2 * eps)
-            minus = [_as_reals(y).clone() for y in _evaluate(func, inputs)]
-            x.data.add_(step, alpha=eps)
+        x.data.add_(step, alpha=eps)
+        plus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+        x.data.sub_(step, alpha=2 * eps)
+        minus = [_as_reals(y.detach()).clone() for y in _evaluate(func, inputs)]
+        x.data.add_(step, alpha=eps)
         pushed = _pushed_forward(func, inputs, x, step) if forward else []
         for o, y in enumerate(outputs):
             v = _random_vector(y, generator)
