@@ -14,10 +14,20 @@ from pathlib import Path
 
 import yaml
 
+from cxx_text import without_comments
+
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = re.compile(r"^\s+kernel:(.*)", re.M)  # a name, or one for each number of dimensions
 # Types (cpu::ConvGeometry) are CamelCase; TrueElements is one that reads when it is made.
-CALL = re.compile(r"\b(cpu|kernels)::([a-z_0-9]+|TrueElements)\b")
+CALL = re.compile(r"\b(cpu|kernels)\s*::\s*([a-z_0-9]+|TrueElements)\b")
+# What would let them be called by another name.
+OPENED = re.compile(
+    r"\busing\s+namespace\s+[\w:\s]*?\b(cpu|kernels)\s*;|\bnamespace\s+\w+\s*=[\w:\s]*?\b(cpu|kernels)\s*;"
+)
+
+
+def line_of(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start()) + 1
 
 
 def check(root: Path) -> list[str]:
@@ -32,13 +42,16 @@ def check(root: Path) -> list[str]:
         name = file.relative_to(root)
         if name.parts[1] == "kernels":
             continue
-        for number, line in enumerate(file.read_text().splitlines(), 1):
-            for match in CALL.finditer(line.partition("//")[0]):
-                device, called = match.groups()
-                if called in of_table:
-                    found.append(f"{name}:{number}: calls the kernel {called} of the table")
-                elif device == "cpu" and name.parts[1] == "ops" and called not in on_host:
-                    found.append(f"{name}:{number}: calls cpu::{called}, which knows one device")
+        text = without_comments(file.read_text())
+        for match in CALL.finditer(text):
+            device, called = match.groups()
+            where = f"{name}:{line_of(text, match)}"
+            if called in of_table:
+                found.append(f"{where}: calls the kernel {called} of the table")
+            elif device == "cpu" and name.parts[1] == "ops" and called not in on_host:
+                found.append(f"{where}: calls cpu::{called}, which knows one device")
+        for match in OPENED.finditer(text):
+            found.append(f"{name}:{line_of(text, match)}: hides the namespace of the kernels")
     return found
 
 

@@ -1,21 +1,28 @@
 """Checks that includes point one way through the folders of src/ (the table is in layers.py).
 
 An include is judged by the file it resolves to, whichever way it is written: quotes or angle
-brackets, "../ops/launch.h" or "launch.h" from a neighbour. A public header counts to its layer;
-generated headers (op/NAME.h and their like) to ops. Prints each offence as file:line and exits 1.
+brackets, "../ops/launch.h" or "launch.h" from a neighbour; one that a macro names is refused. A
+public header counts to its layer; generated headers (op/NAME.h and their like) to ops. Prints each
+offence as file:line and exits 1.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 from pathlib import Path
 
+from cxx_text import without_comments
 from layers import ALLOWED, ORDER, PUBLIC_HEADERS, UMBRELLA, may_use
 
 ROOT = Path(__file__).resolve().parent.parent
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
-PYTHON_HEADERS = {"Python.h", "structmember.h", "frameobject.h"}
+INCLUDE = re.compile(r'^\s*(?:#|%:)\s*(?:include(?:_next)?|import)\b\s*(?:[<"]([^>"]+)[>"])?')
+PYTHON_HEADERS = Path(sysconfig.get_path("include"))
+# What is no C++ text among the sources.
+OTHERS = {".yaml", ".txt", ".md"}
+# The methods of Tensor, generated, which one public header takes in.
+METHODS = "taeda/tensor_methods.inc"
 # Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h, kernel/dropout.h.
 GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels", "kernel": "kernels"}
 
@@ -47,11 +54,13 @@ def target(path: str, file: Path, root: Path) -> tuple[str, bool] | None:
 
 
 def offence(file: Path, path: str, root: Path) -> str | None:
-    """Why `file` must not include `path`."""
+    """Why `file` must not include `path`, which is empty where a macro stands for it."""
     user = layer_of(file, root)
     assert user is not None
     public = file.is_relative_to(root / "include")
-    if path in PYTHON_HEADERS and (public or user != "python"):
+    if not path:
+        return "an include names its file, not a macro"
+    if (PYTHON_HEADERS / path).is_file() and (public or user != "python"):
         return "only src/python may include Python.h"
     if path == UMBRELLA:
         return f"{UMBRELLA} is for users of the library"
@@ -61,8 +70,7 @@ def offence(file: Path, path: str, root: Path) -> str | None:
     used, used_public = found
     if public and not used_public:
         return "a public header includes only public headers"
-    # taeda/tensor.h takes the methods of Tensor in by a generated file: they are part of it.
-    if may_use(user, used) or path == "taeda/tensor_methods.inc":
+    if may_use(user, used) or (path == METHODS and file == root / "include/taeda/tensor.h"):
         return None
     if public:
         return f"a public header of {user} may not include {path}, which belongs to {used}"
@@ -72,8 +80,10 @@ def offence(file: Path, path: str, root: Path) -> str | None:
 def check(root: Path) -> list[str]:
     root = root.resolve()
     found = []
-    files = {*root.glob("src/**/*.cc"), *root.glob("src/**/*.h"), *root.glob("include/**/*.h")}
+    files = {file for folder in ("src", "include") for file in (root / folder).rglob("*.*")}
     for file in sorted(files - {root / "include" / UMBRELLA}):
+        if file.suffix in OTHERS or not file.is_file():
+            continue
         name = file.relative_to(root)
         layer = layer_of(file, root)
         if layer not in ALLOWED:
@@ -81,9 +91,9 @@ def check(root: Path) -> list[str]:
                 f"{name}:1: src/{name.parts[1]} is not one of the layers ({', '.join(ORDER)})"
             )
             continue
-        for number, line in enumerate(file.read_text().splitlines(), 1):
+        for number, line in enumerate(without_comments(file.read_text()).splitlines(), 1):
             match = INCLUDE.match(line)
-            if match and (why := offence(file, match[1], root)):
+            if match and (why := offence(file, match[1] or "", root)):
                 found.append(f"{name}:{number}: {why}")
     return found
 

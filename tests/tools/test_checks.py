@@ -48,6 +48,26 @@ def test_only_generated_code_calls_kernels(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text, message",
+    [
+        ("cpu ::f_rows(out, x);", "calls cpu::f_rows"),
+        ("kernels\n  ::f(out, x);", "calls the kernel f of the table"),
+        ("/* why */ cpu::/* so */copy(out, x);", "calls cpu::copy"),
+        ("using namespace taeda::cpu;", "hides the namespace"),
+        ("using namespace cpu ;", "hides the namespace"),
+        ("namespace k = taeda::kernels;", "hides the namespace"),
+    ],
+)
+def test_kernel_calls_in_other_spellings_are_found(tmp_path, text, message):
+    for folder in ("ops", "src/ops"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "ops" / "some.yaml").write_text("- op: f(Tensor x) -> Tensor\n  kernel: f\n")
+    (tmp_path / "src/ops/f.cc").write_text(f"// cpu::copy(out)\n{text}\n")
+    (offence,) = kernels.check(tmp_path)
+    assert offence.startswith("src/ops/f.cc:2: ") and message in offence
+
+
+@pytest.mark.parametrize(
     "place, line, message",
     [
         ("src/core/a.cc", '#include "ops/launch.h"', "src/core may not include ops/launch.h"),
@@ -62,6 +82,15 @@ def test_only_generated_code_calls_kernels(tmp_path):
         ("include/taeda/dtype.h", '#include "taeda/autograd.h"', "which belongs to autograd"),
         ("include/taeda/nn.h", '#include "op/add.h"', "includes only public headers"),
         ("src/python/a.cc", '#include "taeda/taeda.h"', "is for users of the library"),
+        # by other spellings of the line, and from other files
+        ("src/core/a.cc", '#define H "ops/launch.h"\n#include H', "names its file, not a macro"),
+        ("src/core/a.cc", '#include /* why */ "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.cc", '/* why\n*/ # include "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.cc", '#include \\\n  "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.inc", '#include "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.hpp", '#include "ops/launch.h"', "which belongs to ops"),
+        ("src/kernels/a.cc", '#include "taeda/tensor_methods.inc"', "which belongs to ops"),
+        ("src/ops/a.cc", "#include <cpython/object.h>", "only src/python may include Python.h"),
     ],
 )
 def test_layer_offences_are_found(tmp_path, place, line, message):
@@ -83,6 +112,8 @@ def test_layer_offences_are_found(tmp_path, place, line, message):
         ("src/core/a.cc", "#include <vector>"),
         ("src/nn/a.cc", '#include "op/add.h"'),
         ("include/taeda/taeda.h", '#include "taeda/nn.h"'),
+        ("src/core/a.cc", '// #include "ops/launch.h"'),
+        ("src/core/a.cc", 'const char* kText = "/*";\n// */ "\n#include <vector>'),
     ],
 )
 def test_layer_rules_are_not_too_strict(tmp_path, place, line):
@@ -111,6 +142,11 @@ def twelve_operators(tmp_path):
         lambda names: f"'{','.join(names)}'",
         lambda names: '"""\n' + "\n".join(names) + '\n"""',
         lambda names: f'"{" ".join(names[:4])}" "{" ".join(names[4:])}"',
+        lambda names: ", ".join(f'"aten::{name}.Tensor"' for name in names),
+        lambda names: ", ".join(f'"torch.{name}"' for name in names),
+        lambda names: ", ".join(f'"{name}_"' for name in names),
+        lambda names: "{" + ", ".join(f"&op::{name}" for name in names) + " }",
+        lambda names: f"  // {'why ' * 30}\n".join(f'"{name}",' for name in names),
     ],
 )
 def test_a_list_of_operators_is_found(twelve_operators, written):
@@ -154,3 +190,9 @@ def test_symbols_point_one_way(tmp_path):
         "src/kernels/bad.cc: uses taeda::high(), which ops defines",
         "src/kernels/worse.cc: uses taeda::Tensor::low(), but kernels know no tensors",
     ]
+
+
+def test_comments_leave_line_numbers_and_literals():
+    text = 'a /* b\nc */ d // e\n"// f" \'"\' R"x(/* g */)x" \\\n h\n'
+    expected = 'a  \n d  \n"// f" \'"\' R"x(/* g */)x"   h\n\n'
+    assert tool("cxx_text").without_comments(text) == expected
