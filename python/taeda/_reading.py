@@ -2,8 +2,9 @@
 reading a program.
 
 The program, the files of the folders and what they import are parsed, never run. Reported are
-dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``; methods of tensors
-and names that strings spell are not seen. What the program expects to miss is left out: names in a
+dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``, and the methods of
+what is evidently a tensor: an argument that is annotated so, and what torch's functions give. Names
+that strings spell are not seen. What the program expects to miss is left out: names in a
 ``try`` that catches ImportError or AttributeError, and under ``if hasattr(...)`` for them.
 """
 
@@ -48,6 +49,17 @@ def _state(name: str) -> str | None:
     return None
 
 
+def _gives_tensor(name: str) -> bool:
+    """Whether a function of torch gives one tensor, as all its signatures say."""
+    found: Any = taeda
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, None)
+    own_name = name.rpartition(".")[2]
+    lines = (getattr(found, "__doc__", None) or "").split("\n")
+    signatures = [line for line in lines if line.startswith(f"{own_name}(")]
+    return bool(signatures) and all(line.endswith("-> Tensor") for line in signatures)
+
+
 class _Reader(ast.NodeVisitor):
     """Collects a file's names of torch and the modules that it imports."""
 
@@ -56,6 +68,7 @@ class _Reader(ast.NodeVisitor):
         self.names: list[tuple[int, str]] = []
         self.imports: list[tuple[int, str]] = []  # how many dots, module
         self.expected: list[set[str] | None] = []  # of the blocks around; None: every name
+        self.tensors: set[str] = set()  # the variables of the function that hold tensors
 
     def _found(self, line: int, name: str) -> None:
         last = name.rpartition(".")[2]
@@ -81,17 +94,71 @@ class _Reader(ast.NodeVisitor):
                 self.aliases[alias.asname or alias.name] = name
                 self._found(node.lineno, name)
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:
+    def _dotted(self, node: ast.expr) -> str | None:
+        """The name of torch that an expression spells."""
         parts: list[str] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Attribute):
-            parts.append(inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name) and inner.id in self.aliases:
-            if isinstance(node.ctx, ast.Load):
-                self._found(node.lineno, ".".join([self.aliases[inner.id], *reversed(parts)]))
-        else:
-            self.visit(inner)
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id in self.aliases:
+            return ".".join([self.aliases[node.id], *reversed(parts)])
+        return None
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        name = self._dotted(node)
+        if name is None and self._is_tensor(node.value):
+            name = f"torch.Tensor.{node.attr}"
+            self.visit(node.value)
+        elif name is None:
+            return self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            self._found(node.lineno, name)
+
+    # --- what holds a tensor ---
+
+    def _is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression evidently gives a tensor."""
+        if isinstance(node, ast.Name):
+            return node.id in self.tensors
+        if isinstance(node, ast.BinOp):
+            return self._is_tensor(node.left) or self._is_tensor(node.right)
+        if not isinstance(node, ast.Call):
+            return False
+        name = self._dotted(node.func)
+        if name is None and isinstance(node.func, ast.Attribute):
+            name = f"torch.Tensor.{node.func.attr}" if self._is_tensor(node.func.value) else None
+        return name is not None and _gives_tensor(name)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        before, self.tensors = self.tensors, set(self.tensors)
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        names = {a.arg for a in arguments}
+        self.tensors -= names
+        self.tensors |= {
+            a.arg
+            for a in arguments
+            if a.annotation and self._dotted(a.annotation) == "torch.Tensor"
+        }
+        self.generic_visit(node)
+        self.tensors = before
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        is_tensor = self._is_tensor(node.value)
+        for target in node.targets:
+            names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+            self.tensors -= names
+            if isinstance(target, ast.Name) and is_tensor:
+                self.tensors |= names
+            self.visit(target)
+
+    def _rebinds(self, node: ast.For | ast.With | ast.NamedExpr) -> None:
+        """Other statements that give names a value: what that is, is not known."""
+        bound = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        self.tensors -= {n.id for n in bound if isinstance(n.ctx, ast.Store)}
+        self.generic_visit(node)
+
+    visit_For = visit_With = visit_NamedExpr = _rebinds  # type: ignore[assignment]
 
     def _under(self, expected: set[str] | None, nodes: list[Any]) -> None:
         self.expected.append(expected)

@@ -45,6 +45,31 @@ def test_names_that_are_missing(tmp_path):
     ]
 
 
+def test_methods_of_what_is_evidently_a_tensor(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        from torch import Tensor
+        def f(x: Tensor, y: torch.Tensor, z, w: Tensor):
+            a = torch.ones(2)
+            b, c = z, x
+            x.no_a(), y.view(-1).no_b(), z.no_c(), a.no_d(), (a + 1).no_e(), b.no_f()
+            w = z
+            w.no_g(), a.max(0).indices, x.sum().item()
+            for a in z:
+                a.no_h()
+            return torch.zeros(1).no_i
+        def g(x):
+            return x.no_j()
+        """,
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    found = [line.split(": ")[1].split()[0] for line in lines[:-1]]
+    assert found == [f"torch.Tensor.no_{letter}" for letter in "abdei"]
+
+
 def test_names_that_only_raise(tmp_path):
     write(tmp_path, program="from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n")
     code, lines, _ = check("program.py", cwd=tmp_path)
