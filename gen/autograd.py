@@ -120,7 +120,7 @@ def _recorded(op: Op, node: BackwardNode) -> list[str]:
     kind = "auto" if len(op.sig.returns) > 1 else op.result
     return [
         f"const Ref<{node.name}> node = make_ref<{node.name}>();",
-        f"node->set_next_edges(autograd::edges({', '.join(a.name for a in node.edges)}));",
+        f"autograd::set_edges({', '.join(['*node', *(a.name for a in node.edges)])});",
         *(f"node->{a.name}_count = {a.name}.size();" for a in node.edges if a.is_tensor_list),
         *node.fill(after=False),
         f"{kind} made = {_guarded(op, recorded=True)};",

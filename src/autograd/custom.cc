@@ -144,7 +144,7 @@ TensorList apply_function(
     node = make_ref<FunctionNode>();
     node->title = name;
     node->backward = std::move(backward);
-    node->set_next_edges(autograd::edges(inputs));
+    autograd::set_edges(*node, inputs);
     context = &node->context;
     context->node_ = node.get();
   }

@@ -14,23 +14,26 @@ using SmallBlocks = BlockList<taeda::detail::BlockClass::kSmallNode, kSmallBytes
 using LargeBlocks = BlockList<taeda::detail::BlockClass::kLargeNode, kLargeBytes>;
 
 // Trivially destructible: nodes die at any time, also while a thread ends.
-thread_local uint64_t next_sequence = 0;
-thread_local int64_t live_nodes = 0;
-thread_local const Node* dying_nodes = nullptr;
-thread_local bool destroying = false;
+struct Local {
+  uint64_t next_sequence = 0;
+  int64_t live_nodes = 0;
+  const Node* dying_nodes = nullptr;
+  bool destroying = false;
+};
+thread_local Local local __attribute__((tls_model("initial-exec")));
 
 // Numbers go on where the first thread stopped, so that later operators have higher ones.
 struct CarriedNumbers final : Carried {
-  uint64_t sequence = next_sequence;
+  uint64_t sequence = local.next_sequence;
   int64_t nodes = 0;
-  void arrive() override { next_sequence = sequence; }
+  void arrive() override { local.next_sequence = sequence; }
   void leave() noexcept override {
-    sequence = next_sequence;
-    nodes = live_nodes;
+    sequence = local.next_sequence;
+    nodes = local.live_nodes;
   }
   void come_back(std::exception_ptr&) override {
-    next_sequence = sequence;
-    live_nodes += nodes;
+    local.next_sequence = sequence;
+    local.live_nodes += nodes;
   }
 };
 [[maybe_unused]] const bool numbers_are_carried = [] {
@@ -56,22 +59,22 @@ EdgeList& EdgeList::operator=(EdgeList&& other) noexcept {
   return *this;
 }
 
-void EdgeList::clear() {
-  for (Edge& edge : inline_) edge = {};
-  more_.reset();
-  size_ = 0;
+Edge& EdgeList::emplace_outside() {
+  if (!more_) more_ = std::make_unique<std::vector<Edge>>();
+  size_++;
+  return more_->emplace_back();
 }
 
 Tensor ResultMetadata::zeros() const { return math::zeros(sizes, dtype, device); }
 
-Node::Node() : sequence_(next_sequence++) {
-  live_nodes++;
+Node::Node() : sequence_(local.next_sequence++) {
+  local.live_nodes++;
   if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]]
     note_creation(*this);
 }
 
 Node::~Node() {
-  live_nodes--;
+  local.live_nodes--;
   delete extras_.load(std::memory_order_relaxed);
 }
 
@@ -93,7 +96,10 @@ void Node::set_input_metadata(uint32_t i, const Tensor& result) {
   }
   num_inputs_ = std::max(num_inputs_, i + 1);
   if (!result.defined()) return;
-  *metadata = ResultMetadata(result);
+  metadata->sizes = result.sizes();
+  metadata->dtype = result.dtype();
+  metadata->device = result.device();
+  metadata->known = true;
   if (metadata->device.type == DeviceType::kCUDA) [[unlikely]]
     note_stream(*this, metadata->device);
 }
@@ -113,23 +119,23 @@ void Node::operator delete(void* object, size_t size) {
     ::operator delete(object);
 }
 
-int64_t Node::live_count() { return live_nodes; }
+int64_t Node::live_count() { return local.live_nodes; }
 
 // A node's destructor releases its edges and saved tensors, whose histories release further nodes.
 // Those wait in a list until this one is gone.
 void Node::last_release() const {
-  if (destroying) {
-    next_dying_ = dying_nodes;
-    dying_nodes = this;
+  if (local.destroying) {
+    next_dying_ = local.dying_nodes;
+    local.dying_nodes = this;
     return;
   }
-  destroying = true;
+  local.destroying = true;
   delete this;
-  while (const Node* node = dying_nodes) {
-    dying_nodes = node->next_dying_;
+  while (const Node* node = local.dying_nodes) {
+    local.dying_nodes = node->next_dying_;
     delete node;
   }
-  destroying = false;
+  local.destroying = false;
 }
 
 }  // namespace taeda::autograd

@@ -48,7 +48,7 @@ struct PassNode final : Node {
 
 void pass_through(const Tensor& copy, const Tensor& original) {
   Ref<PassNode> node = make_ref<PassNode>();
-  node->set_next_edges(edges(original));
+  set_edges(*node, original);
   set_history(copy, node);
 }
 

@@ -18,7 +18,7 @@
 //   Tensor mul_with_history(const Tensor& self, const Tensor& other) {
 //     if (!needs_grad(self, other)) return mul_below(self, other);
 //     const Ref<MulNode> node = make_ref<MulNode>();
-//     node->set_next_edges(edges(self, other));  // before the call, which may change them
+//     set_edges(*node, self, other);  // before the call, which may change them
 //     node->self_ = SavedTensor::input(self);
 //     node->other_ = SavedTensor::input(other);
 //     Tensor result = mul_below(self, other);
@@ -67,10 +67,8 @@ Ref<Node> grad_fn(const Tensor& t);
 
 namespace detail {
 inline void add_edges(EdgeList& list, const Tensor& t) {
-  if (requires_grad(t))
-    list.push_back(gradient_edge(t));
-  else
-    list.push_back(Edge());
+  Edge& edge = list.emplace_back();
+  if (requires_grad(t)) edge = gradient_edge(t);
 }
 inline void add_edges(EdgeList& list, TensorSpan tensors) {
   for (const Tensor& t : tensors) add_edges(list, t);
@@ -87,6 +85,12 @@ EdgeList edges(const Tensors&... tensors) {
   EdgeList list;
   (detail::add_edges(list, tensors), ...);
   return list;
+}
+
+// The same as the edges of `node`, which has none yet.
+template <class... Tensors>
+void set_edges(Node& node, const Tensors&... tensors) {
+  (detail::add_edges(node.edges_to_fill(), tensors), ...);
 }
 
 // Makes `node` the history of result number `output_nr`. Results that cannot require grad

@@ -331,7 +331,7 @@ PyObject* apply_function(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   Ref<PythonFunctionNode> node;
   if (autograd::needs_grad(call.inputs)) {
     node = make_ref<PythonFunctionNode>(call.context, std::string(Py_TYPE(call.context)->tp_name));
-    node->set_next_edges(autograd::edges(call.inputs));
+    autograd::set_edges(*node, call.inputs);
     node->argument_is_tensor = call.is_tensor_arg;
   }
   PyRef raw = run_forward(call);

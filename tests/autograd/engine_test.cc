@@ -121,7 +121,7 @@ TEST(Backward, InvalidGradientNamesTheNode) {
   Tensor x = leaf({2, 3});
   Tensor y = vec({1});
   Ref<BadNode> node = make_ref<BadNode>();
-  node->set_next_edges(autograd::edges(x));
+  autograd::set_edges(*node, x);
   set_history(y, node);
   EXPECT_ERROR(y.backward(),
                "Function BadBackward0 returned an invalid gradient at index 0 - got [3] but "
@@ -153,7 +153,7 @@ TEST(Backward, SumsDownToTheInputsShape) {
   Tensor x = leaf({4});
   Tensor y = vec({4, 8, 12});
   Ref<OuterNode> node = make_ref<OuterNode>();
-  node->set_next_edges(autograd::edges(x));
+  autograd::set_edges(*node, x);
   set_history(y, node);
   y.backward(vec({1, 1, 1}));
   EXPECT_EQ(values(x.grad()), (Values{6}));
@@ -249,7 +249,7 @@ TEST(Backward, Reentrant) {
   Tensor x = leaf({1}), y = vec({9});
   Ref<InnerNode> node = make_ref<InnerNode>();
   node->inner = leaf({5});
-  node->set_next_edges(autograd::edges(x));
+  autograd::set_edges(*node, x);
   set_history(y, node);
   y.backward();
   EXPECT_EQ(values(x.grad()), (Values{10}));
@@ -262,7 +262,7 @@ TEST(Backward, ErrorsOfNodesNameThem) {
   };
   Tensor x = leaf({1}), y = vec({9});
   Ref<FailNode> node = make_ref<FailNode>();
-  node->set_next_edges(autograd::edges(x));
+  autograd::set_edges(*node, x);
   set_history(y, node);
   EXPECT_ERROR(y.backward(), "no luck [while running FailBackward0]");
   EXPECT_EQ(autograd::Engine::running(), false);

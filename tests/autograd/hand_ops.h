@@ -75,7 +75,7 @@ inline Tensor mul(const Tensor& self, const Tensor& other) {
   const auto below = [&] { return zip(self, other, [](double a, double b) { return a * b; }); };
   if (!needs_grad(self, other)) return below();
   const Ref<MulNode> node = make_ref<MulNode>();
-  node->set_next_edges(autograd::edges(self, other));
+  autograd::set_edges(*node, self, other);
   node->self_ = SavedTensor::input(self);
   node->other_ = SavedTensor::input(other);
   Tensor result = below();
@@ -91,7 +91,7 @@ inline Tensor add(const Tensor& self, const Tensor& other) {
   const auto below = [&] { return zip(self, other, [](double a, double b) { return a + b; }); };
   if (!needs_grad(self, other)) return below();
   const Ref<AddNode> node = make_ref<AddNode>();
-  node->set_next_edges(autograd::edges(self, other));
+  autograd::set_edges(*node, self, other);
   Tensor result = below();
   set_history(result, node);
   return result;
@@ -102,7 +102,7 @@ inline Tensor add_(const Tensor& self, const Tensor& other) {
   Ref<AddNode> node;
   if (needs) {
     node = make_ref<AddNode>();
-    node->set_next_edges(autograd::edges(self, other));
+    autograd::set_edges(*node, self, other);
   }
   for (int64_t i = 0; i < self.numel(); i++) at(self, i) += at(other, i);
   self.impl()->bump_version();
@@ -115,7 +115,7 @@ inline Tensor mul_(const Tensor& self, const Tensor& other) {
   Ref<MulNode> node;
   if (needs) {
     node = make_ref<MulNode>();
-    node->set_next_edges(autograd::edges(self, other));
+    autograd::set_edges(*node, self, other);
     node->self_ = SavedTensor::input(autograd::copy_for_backward(self));
     node->other_ = SavedTensor::input(other);
   }
@@ -136,7 +136,7 @@ inline Tensor exp(const Tensor& self) {
   const auto below = [&] { return map(self, [](double a) { return std::exp(a); }); };
   if (!needs_grad(self)) return below();
   const Ref<ExpNode> node = make_ref<ExpNode>();
-  node->set_next_edges(autograd::edges(self));
+  autograd::set_edges(*node, self);
   Tensor result = below();
   set_history(result, node);
   node->result_ = SavedTensor::output(result, node);
@@ -148,7 +148,7 @@ inline Tensor exp_(const Tensor& self) {
   Ref<ExpNode> node;
   if (needs) {
     node = make_ref<ExpNode>();
-    node->set_next_edges(autograd::edges(self));
+    autograd::set_edges(*node, self);
   }
   for (int64_t i = 0; i < self.numel(); i++) at(self, i) = std::exp(at(self, i));
   self.impl()->bump_version();
@@ -175,7 +175,7 @@ inline Tensor sum(const Tensor& self) {
   if (!needs_grad(self)) return result;
   const Ref<SumNode> node = make_ref<SumNode>();
   node->sizes = self.sizes();
-  node->set_next_edges(autograd::edges(self));
+  autograd::set_edges(*node, self);
   set_history(result, node);
   return result;
 }
@@ -201,7 +201,7 @@ inline Tensor slice(const Tensor& self, int64_t start, int64_t count) {
   const Ref<SliceNode> node = make_ref<SliceNode>();
   node->sizes = self.sizes();
   node->start = start;
-  node->set_next_edges(autograd::edges(self));
+  autograd::set_edges(*node, self);
   set_history(result, node);
   return result;
 }
