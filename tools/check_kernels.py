@@ -2,8 +2,8 @@
 
 A kernel may assume its contract (docs/notes/contracts.md): those of the operator table are called
 by generated code only, those of src/kernels/hand_called.yaml by the operators that name them.
-Functions of src/kernels/cpu that are no kernels stand in the `host` list there. Prints each offence
-as file:line and exits 1.
+Functions of src/kernels/cpu that are no kernels stand in the `host` list there and get a host_view.
+Prints each offence as file:line and exits 1.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNEL = re.compile(r"^\s+kernel:(.*)", re.M)  # a name, or one for each number of dimensions
 # Types (cpu::ConvGeometry) are CamelCase; TrueElements is one that reads when it is made.
 CALL = re.compile(r"\b(cpu|kernels)\s*::\s*([a-z_0-9]+|TrueElements)\b")
+# A function of one device with the View of a tensor that may lie on another.
+DEVICE_VIEW = re.compile(r"\bcpu\s*::\s*\w+[^;{}]*?\bview_of\(")
 # What would let them be called by another name.
 OPENED = re.compile(
     r"\busing\s+namespace\s+[\w:\s]*?\b(cpu|kernels)\s*;|\bnamespace\s+\w+\s*=[\w:\s]*?\b(cpu|kernels)\s*;"
@@ -50,6 +52,9 @@ def check(root: Path) -> list[str]:
                 found.append(f"{where}: calls the kernel {called} of the table")
             elif device == "cpu" and name.parts[1] == "ops" and called not in on_host:
                 found.append(f"{where}: calls cpu::{called}, which knows one device")
+        for match in DEVICE_VIEW.finditer(text):
+            where = f"{name}:{line_of(text, match)}"
+            found.append(f"{where}: gives cpu:: a view_of, which may be a device's")
         for match in OPENED.finditer(text):
             found.append(f"{name}:{line_of(text, match)}: hides the namespace of the kernels")
     return found

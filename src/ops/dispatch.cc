@@ -35,6 +35,12 @@ void dispatch::check_overlap(Overlap overlap, const Tensor& out, TensorSpan inpu
   for (const Tensor& input : inputs) check_overlap(overlap, out, input);
 }
 
+View host_view(const Tensor& t) {
+  TD_CHECK(!t.defined() || t.device().is_cpu(), "the elements of a tensor on {} are not the host's",
+           t.device());
+  return view_of(t);
+}
+
 Tensor dense_input(const Tensor& t) {
   if (!t.defined() || t.impl()->contiguous) return t;
   Tensor dense = empty_tensor(t.sizes(), t.dtype(), t.device());

@@ -50,6 +50,10 @@ inline View view_of(const Tensor& t) {
   return {impl.data(), impl.dtype, impl.sizes, impl.strides, impl.numel, true, impl.device};
 }
 
+// The same for functions of kernels/cpu that read or write elements themselves: RuntimeError where
+// the memory is not the CPU's.
+View host_view(const Tensor& t);
+
 // The tensor itself when it is row-major, else a row-major copy; undefined stays undefined.
 Tensor dense_input(const Tensor& t);
 

@@ -55,18 +55,18 @@ struct Prepared {
 
 // The coordinates of the elements that are not zero, a row each.
 Tensor indices_of_true(const Tensor& x) {
-  const cpu::TrueElements elements(view_of(x));
+  const cpu::TrueElements elements(host_view(x));
   const Tensor out = empty_tensor({elements.count(), x.dim()}, DType::kInt64, x.device());
-  elements.coordinates(view_of(out), x.sizes());
+  elements.coordinates(host_view(out), x.sizes());
   return out;
 }
 
 // The elements of x where a mask of its sizes is true.
 Tensor select_true(const Tensor& x, const Tensor& mask) {
   check_has_elements("index", mask);
-  const cpu::TrueElements elements(view_of(mask));
+  const cpu::TrueElements elements(host_view(mask));
   const Tensor out = empty_tensor({elements.count()}, x.dtype(), x.device());
-  elements.select(view_of(out), view_of(x));
+  elements.select(host_view(out), host_view(x));
   return out;
 }
 

@@ -152,7 +152,7 @@ std::tuple<Tensor, Tensor, Tensor> _unique2(const Tensor& self, bool, bool retur
   }
   const auto [sorted, order] = op::sort(flat, 0, false);
   const int64_t n = flat.numel();
-  const std::vector<int64_t> starts = cpu::run_starts(view_of(sorted), n, 1);
+  const std::vector<int64_t> starts = cpu::run_starts(host_view(sorted), n, 1);
   const Runs r = runs_of(starts, n, order.data<int64_t>(), return_inverse, return_counts);
   return {op::index_select(flat, 0, r.starts),
           return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse, r.counts};
@@ -164,11 +164,11 @@ std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim, b
   // Comparisons must agree with each other, whoever writes self meanwhile.
   if (rows.storage() == self.storage()) rows = op::clone(rows, std::nullopt);
   const int64_t n = rows.size(0), width = rows.size(1);
-  const std::vector<int64_t> order = cpu::sort_rows(view_of(rows), n, width);
+  const std::vector<int64_t> order = cpu::sort_rows(host_view(rows), n, width);
   Tensor first_rows = empty_tensor({n}, DType::kInt64, self.device());
   std::copy(order.begin(), order.end(), first_rows.data<int64_t>());
   const Tensor sorted = op::index_select(rows, 0, first_rows);
-  const Runs r = runs_of(cpu::run_starts(view_of(sorted), n, width), n, order.data(),
+  const Runs r = runs_of(cpu::run_starts(host_view(sorted), n, width), n, order.data(),
                          return_inverse, return_counts);
   return {op::index_select(self, dim, r.starts), r.inverse, r.counts};
 }
@@ -178,8 +178,8 @@ std::tuple<Tensor, Tensor, Tensor> _unique_consecutive(const Tensor& self, bool 
   const Tensor x = dim ? self : dense(op::reshape(self, {-1}));
   const Tensor rows = dim ? as_rows(self, *dim) : x;
   const int64_t n = rows.size(0), width = rows.dim() == 2 ? rows.size(1) : 1;
-  const Runs r =
-      runs_of(cpu::run_starts(view_of(rows), n, width), n, nullptr, return_inverse, return_counts);
+  const Runs r = runs_of(cpu::run_starts(host_view(rows), n, width), n, nullptr, return_inverse,
+                         return_counts);
   const Tensor inverse = !dim && return_inverse ? op::reshape(r.inverse, self.sizes()) : r.inverse;
   return {op::index_select(x, dim.value_or(0), r.starts), inverse, r.counts};
 }
@@ -229,7 +229,7 @@ namespace {
 // The largest of x, which has elements, or a bit more where that is known for less.
 int64_t upper_bound(const Tensor& x) {
   constexpr uint64_t kShortTable = 1 << 14;
-  const uint64_t bits = cpu::bits_in_use(view_of(x));
+  const uint64_t bits = cpu::bits_in_use(host_view(x));
   const int64_t bound = bits < kShortTable || bits >> 63 ? static_cast<int64_t>(bits)
                                                          : op::amax(x, {}, false).item<int64_t>();
   TD_CHECK(bound >= 0, "bincount only supports 1-d non-negative integral inputs.");
@@ -239,7 +239,7 @@ int64_t upper_bound(const Tensor& x) {
 Tensor counts_of(const Tensor& x, int64_t minlength) {
   const int64_t bins = checked_add(upper_bound(x), 1, "bincount");
   const Tensor counts = op::new_zeros(x, {std::max(minlength, bins)}, DType::kInt64);
-  cpu::bincount(view_of(counts), view_of(x));
+  cpu::bincount(host_view(counts), host_view(x));
   int64_t length = counts.numel();
   for (const auto* p = static_cast<const int64_t*>(counts.data_ptr());
        length > minlength && p[length - 1] == 0;)
@@ -262,7 +262,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   }
   Tensor out = op::new_zeros(
       x, {length}, weights.dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64);
-  cpu::sum_by_index(view_of(out), view_of(x), view_of(weights));
+  cpu::sum_by_index(host_view(out), host_view(x), host_view(weights));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "ops/fallback.h"
 
 #include "core/hidden_device.h"
+#include "kernels/cpu/pointwise/loop.h"
 #include "ops/host.h"
 #include "taeda/taeda.h"
 
@@ -152,6 +153,40 @@ TEST_F(Fallback, MayBeRefused) {
   fallback::set_policy(fallback::Policy::kRefuse);
   EXPECT_THROW(x + x, Error);
   EXPECT_EQ(x.t().device(), kDevice);  // a view
+}
+
+const OperatorRecord kHalfWritten{
+    .text = "taeda::half_written(Tensor(a!) self, Tensor(b!) out) -> Tensor(a!)\0TT",
+    .flags = OperatorRecord::kDispatched,
+    .name_size = 19,
+};
+
+// Raises after it has written the first element and resized `out`.
+Tensor write_half(KeySet, const Tensor& self, const Tensor& out) {
+  self[0].fill_(Scalar(9));
+  op::add_out(self, self, Scalar(1), out);
+  fail(ErrorKind::kIndex, "half_written: index 7 is out of bounds");
+}
+
+TEST_F(Fallback, AnOperatorThatRaisesLeavesTheDeviceAsItWas) {
+  const Tensor x = on_device(numbers({3})), out = empty({0}, TensorOptions(kDevice));
+  const uint32_t version = x.version();
+  const auto call =
+      fallback::handler<kHalfWritten, write_half, Tensor, const Tensor&, const Tensor&>;
+  EXPECT_THROW(call(KeySet(Key::kCUDA), x, out), Error);
+  EXPECT_EQ(values(x), (std::vector<float>{0, 1, 2}));
+  EXPECT_EQ(out.sizes(), IntSpan({0}));
+  EXPECT_EQ(x.version(), version);
+  EXPECT_EQ(x.storage()->use_count(), 1);
+  EXPECT_EQ(values(x + x), (std::vector<float>{0, 2, 4}));
+}
+
+TEST_F(Fallback, DeviceMemoryIsNoHostView) {
+  const Tensor x = on_device(numbers({3}));
+  EXPECT_EQ(view_of(x).device, kDevice);
+  EXPECT_THROW(host_view(x), Error);
+  const View view = view_of(x);
+  EXPECT_THROW(pointwise_loop(nullptr, x.dtype(), x.dtype(), view, {&view, 1}, nullptr), Error);
 }
 
 }  // namespace

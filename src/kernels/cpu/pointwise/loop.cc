@@ -7,6 +7,7 @@
 #include "kernels/cpu/pointwise/loop_plan.h"
 #include "kernels/cpu/simd/prefetch.h"
 #include "kernels/cpu/simd/stream.h"
+#include "kernels/launch.h"
 #include "taeda/error.h"
 
 namespace taeda {
@@ -276,6 +277,7 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
                     const void* params) {
   using namespace cpu;
   if (out.numel == 0 || out.device.is_meta()) return;
+  if (!out.device.is_cpu()) kernels::fail_absent("pointwise", out.device);
   TD_CHECK(in.size() <= kMaxLoopInputs, "pointwise_loop: {} inputs, at most {} are supported",
            in.size(), kMaxLoopInputs);
   bool dense = out.dtype == fn_out && is_row_major(out);
