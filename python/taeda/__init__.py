@@ -95,6 +95,7 @@ _LAZY = {
         "taeda._checks": "_check_with _check_index _check_value _check_type "
         "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all "
         "unravel_index",
+        "taeda._composed": "gradient lu",
         "taeda._histogram": "histogram histogramdd",
         "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
         "rnn_relu_cell",

@@ -249,6 +249,14 @@ del __dir__  # it would be the module's too
 
 
 @_method
+def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """torch.lu()."""
+    from taeda._composed import lu
+
+    return lu(self, pivot, get_infos)
+
+
+@_method
 def is_nonzero(self: Tensor) -> bool:
     """Whether the only element is not zero."""
     return bool(self)

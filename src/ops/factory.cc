@@ -73,10 +73,32 @@ Tensor empty(IntSpan size, const TensorOptions& options, OptMemoryFormat format)
 
 Tensor empty_strided(IntSpan size, IntSpan stride, const TensorOptions& options) {
   TD_CHECK(size.size() == stride.size(),
-           "empty_strided: size {} and stride {} must have the same length", size, stride);
+           "dimensionality of sizes ({}) must match dimensionality of strides ({})", size.size(),
+           stride.size());
   return finished(filled_if_asked(empty_strided_tensor(
                       size, stride, dtype_or(options, default_dtype()), device_or_cpu(options))),
                   options);
+}
+
+Tensor empty_permuted(IntSpan size, IntSpan physical_layout, const TensorOptions& options) {
+  TD_CHECK(size.size() == physical_layout.size(),
+           "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+           "len(size) = {} is not equal to len(physical_layout) = {}",
+           size.size(), physical_layout.size());
+  DimVector strides(size.size(), -1);
+  int64_t step = 1;
+  for (size_t i = size.size(); i-- > 0;) {
+    const int64_t dim = physical_layout[i];
+    TD_CHECK(dim >= 0 && dim < static_cast<int64_t>(size.size()),
+             "Dimension out of range (expected to be between 0 and {}, but got {} at index {}). "
+             "NB: negative dims not currently supported",
+             size.size() - 1, dim, i);
+    const size_t d = static_cast<size_t>(dim);
+    TD_CHECK(strides[d] < 0, "Duplicate dim not allowed");
+    strides[d] = step;
+    step = checked_mul(step, std::max<int64_t>(size[d], 1), "empty_permuted strides");
+  }
+  return empty_strided(size, strides, options);
 }
 
 Tensor full(IntSpan size, const Scalar& value, const TensorOptions& options) {
@@ -116,6 +138,10 @@ TensorOptions inherited(const Tensor& self, TensorOptions options) {
 
 Tensor new_empty(const Tensor& self, IntSpan size, const TensorOptions& options) {
   return impl::empty(size, inherited(self, options), std::nullopt);
+}
+Tensor new_empty_strided(const Tensor& self, IntSpan size, IntSpan stride,
+                         const TensorOptions& options) {
+  return empty_strided(size, stride, inherited(self, options));
 }
 Tensor new_zeros(const Tensor& self, IntSpan size, const TensorOptions& options) {
   return impl::zeros(size, inherited(self, options));

@@ -22,7 +22,9 @@
 #include "op/gather.h"
 #include "op/index_select.h"
 #include "op/masked_select.h"
+#include "op/new_full.h"
 #include "op/new_zeros.h"
+#include "op/nonzero.h"
 #include "op/permute.h"
 #include "op/remainder.h"
 #include "op/repeat_interleave.h"
@@ -252,6 +254,13 @@ Tensor take_along_dim(const Tensor& self, const Tensor& given, OptInt dim) {
 }
 
 Tensor nonzero(const Tensor& self) { return indices_of_true(self); }
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  if (!has_values(self)) return empty_tensor({size, self.dim()}, DType::kInt64, self.device());
+  const Tensor found = op::slice(op::nonzero(self), 0, 0, size, 1);
+  const DimVector missing = {size - found.size(0), self.dim()};
+  return op::cat({found, op::new_full(found, missing, fill_value, {})}, 0);
+}
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = broadcast_shapes(mask.sizes(), self.sizes());

@@ -163,6 +163,14 @@ void check_lu(std::string_view name, const Tensor& info) {
            f.where, f.code, f.code);
 }
 
+void check_ldl(std::string_view name, const Tensor& info) {
+  const Failure f(name, info);
+  TD_CHECK(f.code == 0,
+           "{}D[{},{}] is zero: the matrix is singular. If you still want its factors, call "
+           "linalg.ldl_factor_ex",
+           f.where, f.code, f.code);
+}
+
 void check_inverse(std::string_view name, const Tensor& info) {
   const Failure f(name, info);
   TD_CHECK_AS(ErrorKind::kLinAlg, f.code == 0,

@@ -30,6 +30,7 @@ bool all_equal(const Tensor& t, int64_t value);
 
 // LinAlgError or RuntimeError where LAPACK's status of a matrix is not 0.
 void check_lu(std::string_view name, const Tensor& info);
+void check_ldl(std::string_view name, const Tensor& info);
 void check_inverse(std::string_view name, const Tensor& info);
 void check_solve(std::string_view name, const Tensor& info);
 void check_cholesky(std::string_view name, const Tensor& info);

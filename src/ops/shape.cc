@@ -13,6 +13,7 @@
 #include "op/atleast_2d.h"
 #include "op/atleast_3d.h"
 #include "op/cat.h"
+#include "op/chunk.h"
 #include "op/clone.h"
 #include "op/contiguous.h"
 #include "op/copy_.h"
@@ -175,6 +176,27 @@ TensorList chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   const int64_t size = n / chunks + (n % chunks != 0);
   if (size == 0) return op::split_with_sizes(self, DimVector(static_cast<size_t>(chunks), 0), dim);
   return op::split(self, size, dim);
+}
+
+// Parts that are views each for itself, not several of one call.
+static TensorList each_by_itself(TensorList parts, const Tensor& self, int64_t dim) {
+  int64_t start = 0;
+  for (Tensor& part : parts) {
+    const int64_t end = start + part.size(dim);
+    part = op::slice(self, dim, start, end, 1);
+    start = end;
+  }
+  return parts;
+}
+
+TensorList unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  return each_by_itself(op::chunk(self, chunks, dim), self, dim);
+}
+TensorList unsafe_split(const Tensor& self, int64_t split_size, int64_t dim) {
+  return each_by_itself(op::split(self, split_size, dim), self, dim);
+}
+TensorList unsafe_split_with_sizes(const Tensor& self, IntSpan split_sizes, int64_t dim) {
+  return each_by_itself(op::split_with_sizes(self, split_sizes, dim), self, dim);
 }
 
 TensorList tensor_split(const Tensor& self, int64_t sections, int64_t dim) {

@@ -6,12 +6,17 @@
 #include "op/detach.h"
 #include "op/diagonal.h"
 #include "op/expand.h"
+#include "op/narrow.h"
 #include "op/permute.h"
 #include "op/reshape.h"
 #include "op/select.h"
 #include "op/slice.h"
+#include "op/split.h"
+#include "op/split_with_sizes.h"
 #include "op/squeeze.h"
+#include "op/t.h"
 #include "op/transpose.h"
+#include "op/unbind.h"
 #include "op/unfold.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
@@ -21,6 +26,10 @@
 namespace taeda::impl {
 namespace {
 Tensor copied(const Tensor& view) { return op::clone(view, MemoryFormat::kContiguous); }
+TensorList copied(TensorList views) {
+  for (Tensor& view : views) view = copied(view);
+  return views;
+}
 }  // namespace
 
 Tensor alias_copy(const Tensor& self) { return copied(self); }
@@ -40,6 +49,9 @@ Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t d
 Tensor expand_copy(const Tensor& self, IntSpan size, bool implicit) {
   return copied(op::expand(self, size, implicit));
 }
+Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  return copied(op::narrow(self, dim, start, length));
+}
 Tensor permute_copy(const Tensor& self, IntSpan dims) { return copied(op::permute(self, dims)); }
 Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) {
   return copied(op::select(self, dim, index));
@@ -47,13 +59,21 @@ Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) {
 Tensor slice_copy(const Tensor& self, int64_t dim, OptInt start, OptInt end, int64_t step) {
   return copied(op::slice(self, dim, start, end, step));
 }
+TensorList split_copy(const Tensor& self, int64_t split_size, int64_t dim) {
+  return copied(op::split(self, split_size, dim));
+}
+TensorList split_with_sizes_copy(const Tensor& self, IntSpan split_sizes, int64_t dim) {
+  return copied(op::split_with_sizes(self, split_sizes, dim));
+}
 Tensor squeeze_all_copy(const Tensor& self) { return copied(op::squeeze(self)); }
 Tensor squeeze_dims_copy(const Tensor& self, IntSpan dim) {
   return copied(op::squeeze_dim(self, dim));
 }
+Tensor t_copy(const Tensor& self) { return copied(op::t(self)); }
 Tensor transpose_copy(const Tensor& self, int64_t dim0, int64_t dim1) {
   return copied(op::transpose(self, dim0, dim1));
 }
+TensorList unbind_copy(const Tensor& self, int64_t dim) { return copied(op::unbind(self, dim)); }
 Tensor unfold_copy(const Tensor& self, int64_t dimension, int64_t size, int64_t step) {
   return copied(op::unfold(self, dimension, size, step));
 }

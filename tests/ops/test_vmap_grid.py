@@ -29,8 +29,8 @@ OPS = [
 ]
 # Their results' shapes depend on values: vmap says so.
 DATA_DEPENDENT = {
-    "argwhere", "embedding_renorm_", "nonzero_numpy", "one_hot", "repeat_interleave_self_tensor",
-    "tensor_split_tensor", "where_condition",
+    "argwhere", "embedding_renorm_", "nonzero_numpy", "nonzero_static", "one_hot",
+    "repeat_interleave_self_tensor", "tensor_split_tensor", "where_condition",
 }  # fmt: skip
 
 

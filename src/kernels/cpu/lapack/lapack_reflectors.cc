@@ -1,0 +1,97 @@
+// Householder reflectors as geqrf leaves them: Q = H_1 ... H_k, H_i = I - tau_i v_i v_i^H, where
+// v_i is 1 at i and stands below the diagonal of column i. All arguments are contiguous and have
+// one batch shape.
+#include "kernels/cpu/lapack/qr_routines.h"
+#include "kernels_decl.h"
+
+namespace taeda::cpu {
+namespace {
+
+// other <- Q other, other Q, Q^H other or other Q^H.
+template <class T>
+struct Multiply {
+  using F = void(const char*, const char*, const int*, const int*, const int*, const T*, const int*,
+                 const T*, T*, const int*, T*, const int*, int*, StringLength, StringLength);
+  F* const routine = lapack_for<T, F>(kComplexLapack<T> ? "unmqr" : "ormqr");
+  const char side, adjoint;
+
+  Multiply(bool left, bool transpose)
+      : side(left ? 'L' : 'R'),
+        adjoint(!transpose          ? 'N'
+                : kComplexLapack<T> ? 'C'
+                                    : 'T') {}
+  void operator()(const ColumnMajor<T>& reflectors, const Scratch<T>& tau, int count,
+                  const ColumnMajor<T>& other, int columns) const {
+    const int rows = static_cast<int>(other.numel() / columns);
+    lapack_call_with_workspace<T>(
+        {4.0 * rows * columns * count, reflectors.numel() + other.numel()},
+        [=, f = routine, side = side, adjoint = adjoint, lda = reflectors.rows(),
+         ldc = other.rows()](T* work, int length) {
+          int info = 0;
+          f(&side, &adjoint, &rows, &columns, &count, reflectors.data(), &lda, tau.data(),
+            other.data(), &ldc, work, &length, &info, 1, 1);
+          return info;
+        });
+  }
+};
+
+template <class T>
+Scratch<T> loaded(const T* tau, int64_t count) {
+  const Scratch<T> copy(count);
+  copy_elements(copy.data(), tau, count);
+  return copy;
+}
+
+}  // namespace
+
+void lapack_geqrf(const View& a, const View& tau, const View& self) {
+  for_lapack_type(a, [&]<class T>(T) {
+    static const QrRoutines<T> routines;
+    const Matrices m(self);
+    const int k = std::min(m.rows, m.columns);
+    over_batch(m.count, std::max(m.rows, m.columns), [&](int64_t i) {
+      if (k == 0) return;
+      const ColumnMajor<T> x(m.rows, m.columns);
+      const Scratch<T> scales(k);
+      x.load(self.as<T>() + i * m.each, m.columns);
+      routines.factor(x, m.rows, m.columns, scales);
+      x.store(a.as<T>() + i * m.each, m.columns);
+      copy_elements(tau.as<T>() + int64_t{k} * i, scales.data(), k);
+    });
+  });
+}
+
+// The first columns of Q, as many as the reflectors' matrix has.
+void lapack_householder_product(const View& q, const View& input, const View& tau) {
+  for_lapack_type(q, [&]<class T>(T) {
+    static const QrRoutines<T> routines;
+    const Matrices m(input);
+    const int k = static_cast<int>(tau.sizes[tau.sizes.size() - 1]);
+    over_batch(m.count, m.rows, [&](int64_t i) {
+      if (m.columns == 0) return;
+      const ColumnMajor<T> x(m.rows, m.columns);
+      x.load(input.as<T>() + i * m.each, m.columns);
+      routines.form_q(x, m.rows, m.columns, k, loaded(tau.as<T>() + int64_t{k} * i, k));
+      x.store(q.as<T>() + i * m.each, m.columns);
+    });
+  });
+}
+
+void lapack_ormqr(const View& result, const View& self, const View& tau, const View& other,
+                  bool left, bool transpose) {
+  for_lapack_type(result, [&]<class T>(T) {
+    const Multiply<T> multiply(left, transpose);
+    const Matrices m(self), c(other);
+    const int k = static_cast<int>(tau.sizes[tau.sizes.size() - 1]);
+    over_batch(c.count, std::max(c.rows, c.columns), [&](int64_t i) {
+      if (c.each == 0) return;
+      const ColumnMajor<T> x(m.rows, m.columns), y(c.rows, c.columns);
+      x.load(self.as<T>() + i * m.each, m.columns);
+      y.load(other.as<T>() + i * c.each, c.columns);
+      if (k > 0) multiply(x, loaded(tau.as<T>() + int64_t{k} * i, k), k, y, c.columns);
+      y.store(result.as<T>() + i * c.each, c.columns);
+    });
+  });
+}
+
+}  // namespace taeda::cpu

@@ -1,0 +1,147 @@
+"""Householder reflectors and LDL factors, against NumPy and PyTorch."""
+
+import numpy as np
+import pytest
+
+import taeda
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def matrices(shape, dtype, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(shape)
+    return (x + 1j * random.standard_normal(shape) if "complex" in dtype else x).astype(dtype)
+
+
+def close(ours, truth, dtype):
+    tolerance = 1e-4 if dtype in ("float32", "complex64") else 1e-11
+    np.testing.assert_allclose(ours, truth, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3), (2, 5, 2), (0, 3), (3, 0), (2, 0, 0)])
+def test_reflectors_make_q(shape, dtype):
+    A = matrices(shape, dtype)
+    a, tau = taeda.geqrf(taeda.from_numpy(A))
+    m, n = shape[-2:]
+    k = min(m, n)
+    assert a.shape == shape and tau.shape == (*shape[:-2], k)
+    q = taeda.linalg.householder_product(a[..., :k], tau)
+    r = a.triu()[..., :k, :]
+    close((q @ r).numpy(), A, dtype)
+    close((q.mH @ q).numpy(), np.broadcast_to(np.eye(k), (*shape[:-2], k, k)), dtype)
+    if m >= k and k:  # the square Q, applied without being made
+        whole = taeda.ormqr(a, tau, taeda.eye(m, dtype=a.dtype).expand(*shape[:-2], m, m))
+        close(whole[..., :k].numpy(), q.numpy(), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+def test_ormqr(left, transpose, dtype):
+    a, tau = taeda.geqrf(taeda.from_numpy(matrices((2, 4, 3), dtype)))
+    q = taeda.ormqr(a, tau, taeda.eye(4, dtype=a.dtype).expand(2, 4, 4)).numpy()
+    other = matrices((2, 4, 5) if left else (2, 5, 4), dtype, seed=1)
+    factor = np.conj(np.swapaxes(q, -1, -2)) if transpose else q
+    ours = taeda.ormqr(a, tau, taeda.from_numpy(other), left, transpose).numpy()
+    close(ours, factor @ other if left else other @ factor, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_are_pytorchs(dtype):
+    torch = pytest.importorskip("torch")
+    A = matrices((2, 4, 3), dtype)
+    a, tau = (x.numpy() for x in taeda.geqrf(taeda.from_numpy(A)))
+    other, weights = matrices((2, 4, 2), dtype, 1), matrices((2, 4, 2), dtype, 2)
+    q_weights = matrices((2, 4, 3), dtype, 3)
+    found = []
+    for framework in (taeda, torch):
+        arguments = [framework.from_numpy(x.copy()).requires_grad_() for x in (a, tau, other)]
+        q = framework.linalg.householder_product(*arguments[:2])
+        y = framework.ormqr(*arguments, True, True)
+        loss = (q * framework.from_numpy(q_weights)).sum() + (
+            y * framework.from_numpy(weights)
+        ).sum()
+        loss.abs().backward()
+        found.append([x.grad.numpy() for x in arguments])
+    for ours, theirs in zip(*found):
+        close(ours, theirs, dtype)
+
+
+def test_geqrf_has_no_derivative():
+    x = taeda.ones(3, 2, requires_grad=True)
+    a, _ = taeda.geqrf(x)
+    with pytest.raises(NotImplementedError, match="the derivative for 'geqrf'"):
+        a.sum().backward()
+
+
+def symmetric(n, dtype, hermitian, batch=()):
+    x = matrices((*batch, n, n), dtype)
+    turned = np.swapaxes(x, -1, -2)
+    return x + (np.conj(turned) if hermitian else turned)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_ldl_solves(batch, hermitian, dtype):
+    A = symmetric(6, dtype, hermitian, batch)
+    B = matrices((*batch, 6, 2), dtype, seed=1)
+    LD, pivots, info = taeda.linalg.ldl_factor_ex(taeda.from_numpy(A), hermitian=hermitian)
+    assert pivots.dtype == taeda.int32 and info.shape == batch and not info.any()
+    assert not LD.triu(1).any()
+    x = taeda.linalg.ldl_solve(LD, pivots, taeda.from_numpy(B), hermitian=hermitian).numpy()
+    tolerance = 2e-3 if dtype in ("float32", "complex64") else 1e-9
+    np.testing.assert_allclose(A @ x, B, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_ldl_is_pytorchs(hermitian):
+    torch = pytest.importorskip("torch")
+    A = symmetric(7, "complex128", hermitian)  # with blocks of two rows
+    ours = taeda.linalg.ldl_factor(taeda.from_numpy(A), hermitian=hermitian)
+    theirs = torch.linalg.ldl_factor(torch.from_numpy(A), hermitian=hermitian)
+    assert ours.pivots.tolist() == theirs.pivots.tolist() and min(ours.pivots.tolist()) < 0
+    np.testing.assert_allclose(ours.LD.numpy(), theirs.LD.numpy(), rtol=1e-9)
+
+
+def test_ldl_errors():
+    solve, eye = taeda.linalg.ldl_solve, taeda.eye(3)
+    ones = taeda.ones(3, 1)
+    with pytest.raises(RuntimeError, match=r"ldl_factor: .*D\[1,1\] is zero"):
+        taeda.linalg.ldl_factor(taeda.zeros(2, 2))
+    assert taeda.linalg.ldl_factor_ex(taeda.zeros(2, 2)).info == 1
+    for pivots, message in (
+        ([1, 2, 9], r"\|pivot\| <= LD.size"),
+        ([0, 2, 3], r"\|pivot\| >= 1"),
+        ([1, 2, -3], "must come in pairs"),
+        ([1, -2, 3], "must come in pairs"),
+        ([-2, -9, 3], r"\|pivot\| <= LD.size"),
+        ([-(2**31), 1, 1], r"\|pivot\| <= LD.size"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            solve(eye, taeda.tensor(pivots, dtype=taeda.int32), ones)
+    with pytest.raises(RuntimeError, match="pivots to be integers"):
+        solve(eye, taeda.ones(3), ones)
+    with pytest.raises(RuntimeError, match="pivots with shape"):
+        solve(eye, taeda.ones(2, dtype=taeda.int32), ones)
+    with pytest.raises(RuntimeError, match="square matrices"):
+        taeda.linalg.ldl_factor(taeda.ones(3, 2))
+
+
+def test_reflector_errors():
+    product, x = taeda.linalg.householder_product, taeda.ones(4, 3)
+    for arguments, message in (
+        ((taeda.ones(3), taeda.ones(3)), "at least 2 dimensions"),
+        ((taeda.ones(3, 4), taeda.ones(3)), "greater than or equal to input.shape"),
+        ((x, taeda.ones(4)), "greater than or equal to tau.shape"),
+        ((x, taeda.ones(2, 3)), "one dimension less"),
+        ((x, taeda.ones(3).double()), "does not match input dtype"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            product(*arguments)
+    with pytest.raises(RuntimeError, match="must be equal to input"):
+        taeda.ormqr(taeda.ones(3, 2), taeda.ones(2), taeda.ones(4, 3))
+    with pytest.raises(NotImplementedError, match="geqrf"):
+        taeda.geqrf(taeda.ones(3, 3, dtype=taeda.int64))
