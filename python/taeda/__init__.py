@@ -95,7 +95,6 @@ _LAZY = {
         "taeda._checks": "_check_with _check_index _check_value _check_type "
         "_check_not_implemented _check_is_size _check_tensor_all_with _check_tensor_all "
         "unravel_index",
-        "taeda._composed": "gradient lu",
         "taeda._histogram": "histogram histogramdd",
         "taeda._functions.recurrent": "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell "
         "rnn_relu_cell",
@@ -107,7 +106,7 @@ _LAZY = {
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
         "is_signed is_distributed dequantize _shape_as_tensor frobenius_norm nuclear_norm "
-        "row_stack lu segment_reduce _segment_reduce gradient",
+        "row_stack lu gradient",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",

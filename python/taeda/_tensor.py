@@ -251,7 +251,7 @@ del __dir__  # it would be the module's too
 @_method
 def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """torch.lu()."""
-    from taeda._composed import lu
+    from taeda._functions.tensors import lu
 
     return lu(self, pivot, get_infos)
 

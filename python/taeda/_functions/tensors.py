@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -94,84 +93,6 @@ def lu(
     for given, value in zip(out, result, strict=True):
         given.resize_as_(value).copy_(value)
     return tuple(out)
-
-
-_REDUCE = {"max": "amax", "min": "amin", "sum": "sum", "mean": "mean", "prod": "prod"}
-_EMPTY = {"max": -math.inf, "min": math.inf, "sum": 0.0, "mean": math.nan, "prod": 1.0}
-
-
-def segment_reduce(
-    data: Tensor,
-    reduce: str,
-    *,
-    lengths: Tensor | None = None,
-    indices: Tensor | None = None,
-    offsets: Tensor | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: Any = None,
-) -> Tensor:
-    """Reductions of the segments of `data` along `axis`, which `lengths` or `offsets` tell.
-
-    `lengths` is (*, segments), `offsets` (*, segments + 1), where * are the dimensions before
-    `axis`, the last of them. `reduce` is max, min, mean, sum or prod; an empty segment gives
-    `initial`, or the reduction's own value: -inf, inf, NaN, 0, 1. Unless `unsafe`, the lengths must
-    sum to the axis' size.
-
-    >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 5.0]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 5.])
-    """
-    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
-    if reduce not in _REDUCE:
-        raise RuntimeError(f"unsupported reduction given! {reduce}")
-    if indices is not None:
-        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    if lengths is None and offsets is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if data.dim() < 1 or data.numel() == 0:
-        raise RuntimeError("Expected data.numel() > 0 to be true, but got false.")
-    axis = axis % data.dim()
-    if lengths is None:
-        lengths = offsets.diff(dim=-1)  # type: ignore[union-attr]
-    if axis != lengths.dim() - 1:
-        raise RuntimeError(f"Expected axis to be the last dimension of lengths but got {axis}.")
-    if not unsafe and not (lengths >= 0).all():
-        raise RuntimeError("lengths contains negative value!")
-    if not unsafe and not (lengths.sum(-1) == data.size(axis)).all():
-        raise RuntimeError(
-            "segment_reduce(): Expected all rows of lengths along axis to sum to "
-            "data.size(lengths.dim()-1) when !unsafe."
-        )
-    return _reduced(data, reduce, lengths, axis, initial)
-
-
-_segment_reduce = segment_reduce
-
-
-def _reduced(data: Tensor, reduce: str, lengths: Tensor, axis: int, initial: Any) -> Tensor:
-    rows, count = data.flatten(0, axis), lengths.size(-1)
-    flat = lengths.reshape(-1)
-    # Which of all segments, of all rows before the axis, each slice of the data belongs to.
-    segment = taeda.repeat_interleave(taeda.arange(flat.numel(), device=data.device), flat)
-    index = segment.reshape(-1, *[1] * (rows.dim() - 1)).expand_as(rows)
-    shape = (flat.numel(), *rows.shape[1:])
-    start = _EMPTY[reduce] if initial is None else initial
-    result = taeda.full(shape, float(start), dtype=data.dtype, device=data.device)
-    if reduce == "mean":
-        result = _mean(rows, index, shape, flat, result, initial)
-    else:
-        result = result.scatter_reduce(0, index, rows, _REDUCE[reduce], include_self=True)
-    return result.reshape(*lengths.shape[:-1], count, *rows.shape[1:])
-
-
-def _mean(
-    rows: Tensor, index: Tensor, shape: tuple, lengths: Tensor, empty: Tensor, initial: Any
-) -> Tensor:
-    """The mean of each segment; `initial` is added to its sum."""
-    total = taeda.zeros(shape, dtype=rows.dtype, device=rows.device).scatter_add(0, index, rows)
-    total = total if initial is None else total + initial
-    count = lengths.reshape(-1, *[1] * (rows.dim() - 1))
-    return taeda.where(count > 0, total / count.clamp(min=1), empty)
 
 
 def gradient(
