@@ -12,6 +12,7 @@
 #include "kernel/index_write.h"
 #include "kernel/masked_scatter.h"
 #include "kernels/cpu/sort/search.h"
+#include "op/_unsafe_view.h"
 #include "op/add.h"
 #include "op/cat.h"
 #include "op/clone.h"
@@ -284,7 +285,7 @@ Tensor roll(const Tensor& self, IntSpan shifts, IntSpan dims) {
   if (self.numel() == 0) return op::clone(self, {});
   if (dims.empty()) {
     const int64_t zero = 0;
-    return op::reshape(impl::roll(op::reshape(self, {-1}), shifts, {&zero, 1}), self.sizes());
+    return op::_unsafe_view(impl::roll(op::reshape(self, {-1}), shifts, {&zero, 1}), self.sizes());
   }
   Tensor out = self;
   for (size_t i = 0; i < dims.size(); i++) {

@@ -6,11 +6,13 @@
 #include "core/layout.h"
 #include "kernel/linear_rows.h"
 #include "op/_matrix_times_batch.h"
+#include "op/_unsafe_view.h"
 #include "op/add.h"
 #include "op/bmm.h"
 #include "op/clamp_min.h"
 #include "op/clone.h"
 #include "op/conj.h"
+#include "op/contiguous.h"
 #include "op/copy_.h"
 #include "op/dot.h"
 #include "op/expand.h"
@@ -30,7 +32,6 @@
 #include "op/sum.h"
 #include "op/transpose.h"
 #include "op/unsqueeze.h"
-#include "op/view.h"
 #include "ops/allocate.h"
 #include "ops/contract.h"
 #include "ops/dispatch.h"
@@ -94,14 +95,14 @@ Tensor batched_matmul(const Tensor& a, const Tensor& b) {
   const size_t na = static_cast<size_t>(a.dim() - 2), nb = static_cast<size_t>(b.dim() - 2);
   const DimVector batch = broadcast_shapes(a.sizes().slice(0, na), b.sizes().slice(0, nb));
   const Tensor product = op::bmm(as_batch(a, batch), as_batch(b, batch));
-  return op::view(product, joined(batch, DimVector{a.size(-2), b.size(-1)}));
+  return op::_unsafe_view(product, joined(batch, DimVector{a.size(-2), b.size(-1)}));
 }
 
 // (..., n, m) times a matrix (m, p): all rows in one product.
 Tensor rows_times_matrix(const Tensor& a, const Tensor& b) {
   const IntSpan leading = a.sizes().slice(0, static_cast<size_t>(a.dim() - 1));
   const Tensor product = op::mm(op::reshape(a, DimVector{rules::product(leading), a.size(-1)}), b);
-  return op::view(product, joined(leading, DimVector{b.size(1)}));
+  return op::_unsafe_view(product, joined(leading, DimVector{b.size(1)}));
 }
 
 }  // namespace
@@ -116,12 +117,14 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (a == 1 && b == 1) return op::dot(self, other);
   if (a == 2 && b == 1) return op::mv(self, other);
   if (a == 1) {  // a row, which is dropped again
-    const Tensor row = op::unsqueeze(self, 0);
-    return op::squeeze_dim(op::matmul(row, other), DimVector{b == 2 ? int64_t{0} : int64_t{-2}});
+    const Tensor product = op::matmul(op::unsqueeze(self, 0), other);
+    DimVector sizes(product.sizes().begin(), product.sizes().end() - 2);
+    sizes.push_back(product.size(-1));
+    return op::_unsafe_view(product, sizes);
   }
   if (b == 1) {
     const IntSpan leading = self.sizes().slice(0, static_cast<size_t>(a - 1));
-    return op::view(
+    return op::_unsafe_view(
         op::mv(op::reshape(self, DimVector{rules::product(leading), self.size(-1)}), other),
         leading);
   }
@@ -185,6 +188,8 @@ std::tuple<Tensor, Tensor> _matrix_times_batch_backward(const Tensor& gy, const 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const IntSpan leading = input.sizes().slice(0, static_cast<size_t>(input.dim() - 1));
   if (weight.dim() == 1) return op::matmul(input, weight);
+  if (bias.defined() && bias.dim() > 1)
+    return op::add(linear(input, weight, Tensor()), bias, Scalar(int64_t{1}));
   const int64_t rows = rules::product(leading), features = weight.size(0);
   Tensor result = empty_tensor(joined(leading, DimVector{features}), input.dtype(), input.device());
   const Tensor x = input.dim() == 2 ? input : op::reshape(input, DimVector{rows, input.size(-1)});
@@ -242,7 +247,8 @@ Tensor kron(const Tensor& self, const Tensor& other) {
     const int64_t x = da < 0 ? 1 : self.size(da), y = db < 0 ? 1 : other.size(db);
     a.push_back(x), a.push_back(1), b.push_back(1), b.push_back(y), out.push_back(x * y);
   }
-  return op::reshape(op::mul(op::reshape(self, a), op::reshape(other, b)), out);
+  const Tensor product = op::mul(op::reshape(self, a), op::reshape(other, b));
+  return op::_unsafe_view(op::contiguous(product, MemoryFormat::kContiguous), out);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "core/layout.h"
 #include "kernels/cpu/pointwise/interleave.h"
 #include "op/_local_scalar_dense.h"
+#include "op/_unsafe_view.h"
 #include "op/all.h"
 #include "op/atleast_1d.h"
 #include "op/atleast_2d.h"
@@ -421,7 +422,7 @@ Tensor repeat(const Tensor& self, IntSpan repeats) {
     for (int64_t v : {repeats[i], n}) wide.push_back(v);
     shape.push_back(checked_mul(repeats[i], n, "repeat"));
   }
-  return op::reshape(
+  return op::_unsafe_view(
       op::clone(op::expand(op::reshape(self, inner), wide, false), MemoryFormat::kContiguous),
       shape);
 }

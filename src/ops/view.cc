@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/layout.h"
+#include "op/_unsafe_view.h"
 #include "op/alias.h"
 #include "op/clone.h"
 #include "op/view.h"
@@ -163,6 +164,8 @@ Tensor view(const Tensor& self, IntSpan size) {
   return alias_tensor(self, shape, *strides, self.storage_offset());
 }
 
+Tensor _unsafe_view(const Tensor& self, IntSpan size) { return view(self, size); }
+
 Tensor view_dtype(const Tensor& self, DType dtype) {
   const int64_t from = self.itemsize(), to = item_size(dtype);
   DimVector sizes(self.sizes()), strides(self.strides());
@@ -205,7 +208,7 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
 Tensor reshape(const Tensor& self, IntSpan shape) {
   const DimVector sizes = rules::infer_size(shape, self.numel());
   if (rules::view_strides(self.sizes(), self.strides(), sizes)) return op::view(self, sizes);
-  return op::view(op::clone(self, MemoryFormat::kContiguous), sizes);
+  return op::_unsafe_view(op::clone(self, MemoryFormat::kContiguous), sizes);
 }
 
 Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step) {

@@ -277,3 +277,33 @@ def test_products_of_bf16_in_tiles(size, by_columns):
         np.testing.assert_allclose(actual.double().numpy(), expected, rtol=8e-3, atol=5e-2)
     for a, b in zip(*results, strict=True):
         assert taeda.equal(a, b)
+
+
+SHAPES = [
+    ((3, 4, 4), (3, 4, 4)), ((2, 1, 4, 4), (3, 4, 2)), ((2, 3, 4), (4, 4)), ((4, 4), (2, 4, 4)),
+    ((4,), (2, 3, 4, 4)), ((2, 3, 4), (4,)), ((4,), (4, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_products_are_no_views(shapes: tuple[tuple[int, ...], ...], recorded: bool) -> None:
+    a, b = (taeda.rand(shape) for shape in shapes)
+    product = taeda.matmul(a.requires_grad_(recorded), b)
+    assert not product._is_view() and product._base is None
+    values = product.detach().clone()
+    product.add_(1)
+    np.testing.assert_allclose(product.detach().numpy(), values.numpy() + 1)
+    if recorded:
+        (gradient,) = taeda.autograd.grad(product.sum(), a)
+        ones = np.ones(product.shape, "float32")
+        expected = taeda.autograd.grad(taeda.matmul(a, b), a, taeda.from_numpy(ones))[0]
+        np.testing.assert_allclose(gradient.numpy(), expected.numpy())
+    assert not product.detach_().requires_grad
+
+
+def test_copies_are_no_views() -> None:
+    x = taeda.arange(6.0).reshape(2, 3)
+    copies = [x.t().reshape(-1), x.repeat(2, 2), x.tile(2), x.roll(1), taeda.kron(x, x)]
+    assert not any(copy._is_view() for copy in copies)
+    assert x.reshape(3, 2)._is_view()
