@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "op/_cholesky_solve_value.h"
 #include "op/_linalg_cofactors_tangent_value.h"
 #include "op/_linalg_cofactors_value.h"
 #include "op/_linalg_det_value.h"
@@ -223,6 +224,9 @@ int64_t first_of_size(IntSpan sizes, int64_t size, OptInt dim) {
 
 namespace impl {
 
+Tensor _cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
+  return op::_cholesky_solve_value(b, l, upper);
+}
 Tensor linalg_det(const Tensor& a) { return op::_linalg_det_value(a); }
 Tensor _linalg_cofactors(const Tensor& a) { return op::_linalg_cofactors_value(a); }
 Tensor _linalg_cofactors_tangent(const Tensor& tangent, const Tensor& a) {

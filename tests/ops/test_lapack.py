@@ -74,6 +74,42 @@ def test_hermitian(dtype: str) -> None:
     close(taeda.cholesky_inverse(linalg.cholesky(x)), np.linalg.inv(a), dtype)
 
 
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_of_solving_by_a_factor(dtype: str, upper: bool) -> None:
+    """The factor's gradient counts all of its elements, as in its product with itself."""
+    x, _ = positive(dtype)
+    b, right = matrices(dtype, 2, 4, 3, seed=1)
+    factor = linalg.cholesky(x, upper=upper).requires_grad_()
+    b.requires_grad_()
+
+    def product(L: Any) -> Any:
+        return L.mH @ L if upper else L @ L.mH
+
+    weights, _ = matrices(dtype, 2, 4, 3, seed=2)
+    for ours, plain in (
+        (taeda.cholesky_solve(b, factor, upper), linalg.solve(product(factor), b)),
+        (taeda.cholesky_inverse(factor, upper) @ b, linalg.inv(product(factor)) @ b),
+    ):
+        close(ours.detach(), plain.detach().numpy(), dtype)
+        got = taeda.autograd.grad(ours, [factor, b], weights)
+        expected = taeda.autograd.grad(plain, [factor, b], weights)
+        for one, other in zip(got, expected):
+            close(one, other.numpy(), dtype)
+    dual = taeda.func.jvp(
+        lambda L, B: taeda.cholesky_solve(B, L, upper),
+        (factor.detach(), b.detach()), (factor.detach(), weights),
+    )  # fmt: skip
+    other = taeda.func.jvp(
+        lambda L, B: linalg.solve(product(L), B),
+        (factor.detach(), b.detach()), (factor.detach(), weights),
+    )  # fmt: skip
+    close(dual[1], other[1].numpy(), dtype)
+    shared = factor[0].detach()  # one factor for both right sides
+    close(taeda.cholesky_solve(b.detach(), shared, upper),
+          np.linalg.solve(product(shared).numpy(), right), dtype)  # fmt: skip
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3), (0, 3), (3, 0), (2, 0, 0)])
 def test_rectangular(dtype: str, shape: tuple[int, ...]) -> None:
