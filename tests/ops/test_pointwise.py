@@ -202,3 +202,15 @@ def test_complex_numbers_into_out() -> None:
     assert taeda.polar(x, taeda.zeros(2), out=out).tolist() == [1, 2]
     with pytest.raises(RuntimeError, match="can't be cast"):
         taeda.complex(x, x, out=taeda.empty(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("power", [2, 3])
+def test_a_power_depends_on_its_element_alone(dtype: str, power: int) -> None:
+    x = np.random.default_rng(0).uniform(-9, 9, 200).astype(dtype)
+    expected = x * x if power == 2 else x * x * x
+    for n in (1, 3, 8, 17, 200):
+        assert (taeda.from_numpy(x[:n].copy()).pow(power).numpy() == expected[:n]).all()
+    exponents = np.where(np.arange(200) % 7 == 0, power, 1.5).astype(dtype)
+    got = taeda.from_numpy(np.abs(x)).pow(taeda.from_numpy(exponents)).numpy()
+    assert (got[::7] == np.abs(expected)[::7]).all()
