@@ -35,8 +35,11 @@ bool is_list_of_indices(PyObject* index) {
         item == Py_None || is_numpy_array(item)) {
       check_status(PyErr_WarnEx(
           PyExc_UserWarning,
-          "Using a non-tuple sequence for multidimensional indexing is deprecated; use "
-          "x[tuple(seq)] instead of x[seq]",
+          "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+          "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+          "be "
+          "interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error "
+          "or a different result",
           1));
       return true;
     }

@@ -219,8 +219,10 @@ PyObject* tensor_float(PyObject* self) {
   if (hands_over(self)) [[unlikely]]
     return hand_over("__float__", {self}).release();
   leaves_trace("a Python float");
-  if (tensor_of(self).requires_grad())
-    TD_WARN_ONCE("float() of a tensor that requires grad loses its history: use x.detach() before");
+  if (thread_modes.grad_enabled && tensor_of(self).requires_grad())
+    TD_WARN_ONCE(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.");
   return PyFloat_FromDouble(only_element(self).to_double());
   TD_PYTHON_CATCH(nullptr)
 }

@@ -235,6 +235,8 @@ Property properties[] = {
        return wrap(static_cast<int64_t>(x.version()));
      }},
     {"_base", [](PyObject*, const Tensor& x) { return wrap(Tensor(x.impl()->view_base)); }},
+    {"_cdata",
+     [](PyObject*, const Tensor& x) { return wrap(reinterpret_cast<int64_t>(x.impl())); }},
     {"ndim", [](PyObject*, const Tensor& x) { return wrap(x.dim()); }, "The number of dimensions."},
     {"itemsize", [](PyObject*, const Tensor& x) { return wrap(x.itemsize()); },
      "Bytes of one element."},

@@ -315,3 +315,10 @@ def test_is_view():
     assert not x._is_view() and not x.clone()._is_view() and not x.contiguous()._is_view()
     assert x[0]._is_view() and x.t()._is_view() and x.expand(4, 2, 3)._is_view()
     assert not x.detach()._is_view() and not x[0].detach()._is_view()
+
+
+def test_cdata_tells_tensors_apart():
+    x = torch.nn.Parameter(torch.zeros(2))
+    others = [x.detach(), x.data, x.view(2), x.clone()]
+    assert isinstance(x._cdata, int) and x._cdata == [x][0]._cdata
+    assert all(other._cdata != x._cdata for other in others)

@@ -86,6 +86,9 @@ CALLS = {
     "int of a tensor that requires grad": lambda t: int(t.ones(1, requires_grad=True)),
     "item of a tensor that requires grad": lambda t: t.ones(1, requires_grad=True).item(),
     "float of a tensor": lambda t: float(t.ones(1)),
+    "float without history": lambda t: t.no_grad()(lambda x: float(x))(
+        t.ones(1, requires_grad=True)
+    ),
     "a list of arrays": lambda t: t.tensor([np.ones(2)]),
     "a tuple of arrays": lambda t: t.tensor((np.ones(2),)),
     "lists of lists of arrays": lambda t: t.tensor([[np.ones(2)]]),
