@@ -33,6 +33,27 @@ def test_environments_are_described():
     assert "Python platform" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["gcc", "clang", "cmake", "nvidia_driver"])
+def test_versions_in_what_programs_print(name):
+    printed = {
+        "gcc --version": "gcc (Debian 12.2.0-14) 12.2.0\nCopyright",
+        "clang --version": "Debian clang version 14.0.6\nTarget: x86",
+        "cmake --version": "cmake version 3.25.1\n",
+        "nvidia-smi": "| NVIDIA-SMI 1  Driver Version: 550.54 CUDA Version: 12 |",
+    }
+    for run in (lambda c: (0, printed.get(c, ""), ""), lambda c: (127, "", "command not found")):
+        ours = getattr(collect_env, f"get_{name}_version")(run)
+        assert ours == getattr(torch.utils.collect_env, f"get_{name}_version")(run)
+    assert ours is None
+
+
+def test_processors_and_devices():
+    devices = "GPU 0: A (UUID: GPU-1)\nGPU 1: B (UUID: GPU-2)"
+    assert collect_env.get_gpu_info(lambda c: (0, devices, "")) == "GPU 0: A\nGPU 1: B"
+    assert collect_env.get_gpu_info(lambda c: (127, "", "none")) is None
+    assert collect_env.get_cpu_info(lambda c: (0, "Model name: X", "")) == "Model name: X"
+
+
 def test_builds_are_described():
     assert str(taeda.__version__) in taeda.__config__.show()
     assert f"{taeda.get_num_threads()}" in taeda.__config__.parallel_info()

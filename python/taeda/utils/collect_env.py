@@ -8,13 +8,27 @@ from __future__ import annotations
 import locale
 import os
 import platform
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import taeda
 
-__all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_str"]
+__all__ = [
+    "SystemEnv",
+    "get_clang_version",
+    "get_cmake_version",
+    "get_cpu_info",
+    "get_env_info",
+    "get_gcc_version",
+    "get_gpu_info",
+    "get_nvidia_driver_version",
+    "get_pretty_env_info",
+    "main",
+    "pretty_str",
+]
 
 _PACKAGES = ("taeda", "torch", "numpy", "mypy", "optree", "triton", "onnx")
 
@@ -62,6 +76,48 @@ def run(command: Any) -> tuple[int, str, str]:
     return (done.returncode, *texts)  # type: ignore[return-value]
 
 
+_Run = Callable[[Any], tuple[int, str, str]]
+
+
+def _found(run_lambda: _Run, command: str, pattern: str) -> str | None:
+    """The group of the pattern in what the command prints; None where either fails."""
+    status, output, _ = run_lambda(command)
+    match = re.search(pattern, output) if status == 0 else None
+    return match.group(1) if match else None
+
+
+def get_gcc_version(run_lambda: _Run) -> str | None:
+    """The version of gcc, as it names it."""
+    return _found(run_lambda, "gcc --version", r"gcc (.*)")
+
+
+def get_clang_version(run_lambda: _Run) -> str | None:
+    """The version of clang."""
+    return _found(run_lambda, "clang --version", r"clang version (.*)")
+
+
+def get_cmake_version(run_lambda: _Run) -> str | None:
+    """The version of CMake."""
+    return _found(run_lambda, "cmake --version", r"cmake (.*)")
+
+
+def get_nvidia_driver_version(run_lambda: _Run) -> str | None:
+    """The version of NVIDIA's driver."""
+    return _found(run_lambda, "nvidia-smi", r"Driver Version: (.*?) ")
+
+
+def get_gpu_info(run_lambda: _Run) -> str | None:
+    """The devices' names, a line each, without their identifiers."""
+    status, output, _ = run_lambda("nvidia-smi -L")
+    return re.sub(r" \(UUID: .+?\)", "", output) if status == 0 else None
+
+
+def get_cpu_info(run_lambda: _Run) -> str:
+    """What lscpu says of the processor."""
+    status, output, errors = run_lambda("lscpu")
+    return output if status == 0 else errors
+
+
 def _first_line(command: list[str]) -> str | None:
     status, output, _ = run(command)
     return output.splitlines()[0] if status == 0 and output else None
@@ -101,9 +157,9 @@ def get_env_info() -> SystemEnv:
         torch_version=str(taeda.__version__),
         is_debug_build=str(False),
         cuda_compiled_version=taeda.version.cuda or "None",
-        gcc_version=_first_line(["gcc", "--version"]),
-        clang_version=_first_line(["clang", "--version"]),
-        cmake_version=_first_line(["cmake", "--version"]),
+        gcc_version=get_gcc_version(run),
+        clang_version=get_clang_version(run),
+        cmake_version=get_cmake_version(run),
         os=_os_name(),
         libc_version="-".join(platform.libc_ver()),
         python_version=f"{sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace(
@@ -113,8 +169,8 @@ def get_env_info() -> SystemEnv:
         is_cuda_available=str(taeda.cuda.is_available()),
         cuda_runtime_version=None,
         cuda_module_loading=os.environ.get("CUDA_MODULE_LOADING", unavailable),
-        nvidia_driver_version=None,
-        nvidia_gpu_models=None,
+        nvidia_driver_version=get_nvidia_driver_version(run),
+        nvidia_gpu_models=get_gpu_info(run),
         cudnn_version=None,
         is_xpu_available=str(False),
         pip_version=_pip_version(),
