@@ -45,6 +45,27 @@ def test_methods_that_are_seldom_called():
     assert taeda.ByteStorage._from_buffer(b"\x01\x02").tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", None])
+def test_products_of_float8_matrices(dtype):
+    draw = np.random.default_rng(0)
+    a, b = (draw.standard_normal((16, 16)).astype(np.float32) for _ in range(2))
+    rows, columns = draw.random((16, 1), np.float32), draw.random((1, 16), np.float32)
+    found = []
+    for lib in (taeda, torch):
+        x, y = (lib.tensor(v).to(lib.float8_e4m3fn) for v in (a, b))
+        options = {} if dtype is None else {"out_dtype": getattr(lib, dtype)}
+        result = lib._scaled_mm(x, y.t(), lib.tensor(rows), lib.tensor(columns), **options)
+        assert result.dtype == options.get("out_dtype", lib.float8_e4m3fn)
+        found.append(result.float().numpy())
+    tolerance = {"float32": 1e-5, "bfloat16": 0.02, None: 0.15}[dtype]
+    np.testing.assert_allclose(*found, tolerance, tolerance)
+
+
+def test_products_need_float8():
+    with pytest.raises(RuntimeError, match="Float8"):
+        taeda._scaled_mm(taeda.ones(2, 2), taeda.ones(2, 2), taeda.tensor(1.0), taeda.tensor(1.0))
+
+
 def test_methods_with_arguments():
     t = taeda.zeros(3)
     assert taeda.fill_(t, 2) is t

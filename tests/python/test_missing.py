@@ -107,3 +107,7 @@ def test_every_name_of_the_tables_can_be_read():
         found = importlib.import_module("taeda" + module.removeprefix("torch"))
         for name in _missing._words(module):
             getattr(found, name)
+
+
+def test_an_enumerations_own_type():
+    assert taeda.distributed.ReduceOp.RedOpType.SUM is taeda.distributed.ReduceOp.SUM

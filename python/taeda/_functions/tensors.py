@@ -165,3 +165,30 @@ def _along(y: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         first = first - bend[..., :1] * h[:1]
         last = last + bend[..., -1:] * h[-1:]
     return taeda.cat([first, inner, last], -1).movedim(-1, dim)
+
+
+def _scaled_mm(
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: taeda.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """The product of float8 matrices, each times its scale: one number, or one a row or column.
+
+    Computed in float32; the result has the first matrix' dtype unless another is given.
+    """
+    for name, matrix in (("mat1", self), ("mat2", mat2)):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix.dim()} dimensions")
+        if not str(matrix.dtype).startswith("torch.float8"):
+            raise RuntimeError(f"Expected {name} to be Float8 matrix got {matrix.dtype}")
+    product = (self.float() * scale_a) @ (mat2.float() * scale_b)
+    if bias is not None:
+        product = product + bias.float()
+    if scale_result is not None:
+        product = product * scale_result
+    return product.to(self.dtype if out_dtype is None else out_dtype)

@@ -23,7 +23,8 @@ its names raise and what they are, and so on in pairs. The names are words of th
     class:name       a class all the same; def:Name a function
     @name            a decorator: what it decorates raises when called
     Name.attribute   a function that is an attribute of the class Name
-    Name{A,B}        an enumeration, which is as good as PyTorch's
+    Name{A,B}        an enumeration, which is as good as PyTorch's; an attribute of it beside its
+                     members is the enumeration itself
     name=torch.m.x   what torch.m has under the name x; without the second name, the module torch.m
     NAME=3           a number or a string without spaces
     *torch.m         all that the entry of torch.m has
@@ -194,7 +195,10 @@ def _make(module: str, why: str, words: list[str]) -> Any:
     if "=" in first:
         return _value(first.partition("=")[2])
     if "{" in first:
-        return _enumeration(name, first.partition("{")[2].rstrip("}"))
+        enumeration = _enumeration(name, first.partition("{")[2].rstrip("}"))
+        for word in words[1:]:
+            setattr(enumeration, word.partition(".")[2], enumeration)
+        return enumeration
     if first.startswith("dtype:"):
         return _Dtype(name)
     if first.startswith("@"):

@@ -36,6 +36,7 @@ MODULES = {
         "ReduceScatterOptions ScatterOptions Store TCPStore Work "
         "DebugLevel{OFF,INFO,DETAIL} "
         "ReduceOp{SUM,AVG,PRODUCT,MIN,MAX,BAND,BOR,BXOR,PREMUL_SUM} "
+        "ReduceOp.RedOpType "
         "reduce_op=torch.distributed.ReduceOp "
         "breakpoint init_process_group new_subgroups new_subgroups_by_enumeration shrink_group "
         "split_group supports_complex get_pg_count get_backend_config "

@@ -259,3 +259,5 @@ save = _missing.function("torch.jit.save", _ARCHIVE)
 load = _missing.function("torch.jit.load", _ARCHIVE)
 
 __getattr__, __dir__ = _missing.attributes(__name__)
+
+import taeda.jit.annotations  # noqa: E402, F401  # else the name is that of __future__
