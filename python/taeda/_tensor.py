@@ -141,14 +141,6 @@ def dequantize(self: Tensor) -> Tensor:
 
 
 @_method
-def lu(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple:
-    """torch.lu()."""
-    from taeda._functions.tensors import lu
-
-    return lu(self, pivot, get_infos)
-
-
-@_method
 def polygamma(self: Tensor, n: int) -> Tensor:
     """torch.polygamma(n, self)."""
     return _C._functions["torch"]["polygamma"](n, self)
