@@ -61,6 +61,12 @@ BATCHES = {
     "loop": "sample by sample",
     "refuse": "an error",
 }
+SPARSE = {
+    "values": "the operator on the values of the coalesced tensor: it takes 0 to 0",
+    "linear": "the same without coalescing: it commutes with sums",
+    "own": "the function sparse::NAME in src/ops/sparse",
+    "body": "the body, which knows sparse tensors",
+}
 
 
 def key(default: Any, choices: Iterable[Any] = ()) -> Any:
@@ -122,6 +128,8 @@ class Op:
     autocast: str | None = key(None, (None, *AUTOCASTS))
     # how vmap runs it on a batch, where that does not follow from the entry
     batch: str | None = key(None, (None, *BATCHES))
+    # how it runs on sparse tensors; where nothing is said, it raises
+    sparse: str | None = key(None, (None, *SPARSE))
 
     # Derivatives. `grad`: formulas by argument, or 'none' (here {}).
     grad: dict[str, str] | None = key(None)

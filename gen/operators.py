@@ -93,7 +93,7 @@ def row(op: Op) -> list[str]:
     layers = ["nullptr", "nullptr"]
     if _differentiates(op):
         layers = [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
-    return [device, meta, cuda, modes, modes, modes, *layers, modes, modes, modes]
+    return [device, meta, cuda, *[modes] * 4, *layers, *[modes] * 3]
 
 
 def dispatch_lines(op: Op) -> list[str]:

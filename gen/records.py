@@ -17,6 +17,13 @@ from .text import INTERNAL, enumerator, initializer, join_lines, quoted
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
     ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
 }
+SPARSE = {
+    None: "kUnable",
+    "values": "kOnValues",
+    "linear": "kLinear",
+    "own": "kByRule",
+    "body": "kByBody",
+}
 AUTOCASTS = {None: "kNoRule", "none": "kOutside"}  # where the rule's name is not the word
 
 
@@ -116,13 +123,16 @@ def record_lines(op: Op) -> list[str]:
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
         *_batch_fields(op),
+        f"sparse::{op.ident}" if op.sparse == "own" else "nullptr",
         _flags(op),
         f"OperatorRecord::{AUTOCASTS.get(op.autocast) or enumerator(str(op.autocast))}",
         f"OperatorRecord::{enumerator(batch(op))}",
+        f"OperatorRecord::{SPARSE[op.sparse]}",
         str(len(name)),
         str(len(dot)),
     ]
-    rule = [f"namespace batching {{ Rule {op.ident}; }}"] if batch(op) == "own" else []
+    own = {"batching": batch(op), "sparse": op.sparse}
+    rule = [f"namespace {n} {{ Rule {op.ident}; }}" for n, word in own.items() if word == "own"]
     return [
         *rule,
         f"static std::atomic<const Operator*> forms_{op.ident}[3];",

@@ -132,9 +132,7 @@ def page(package: Any) -> str:
     text = f"""# Coverage of PyTorch's interface
 
 Made by `tools/coverage.py` from the built package (`make docs`). A name counts as there when it can
-be reached and does more than raise; whether it does what PyTorch's does is what the tests say. All
-tensors are strided: the methods that read parts of sparse ones (`Tensor.values`, ...) raise
-PyTorch's error and do not count.
+be reached and does more than raise; whether it does what PyTorch's does is what the tests say.
 
 {summary(package)}
 

@@ -25,6 +25,7 @@ enum class Key : uint8_t {
   kCPU,
   kMeta,
   kCUDA,
+  kSparse,         // sparse tensors, which are made of others (src/ops/sparse)
   kPython,         // __torch_dispatch__ of a mode or of an argument's class
   kFunctionalize,  // writes in place as new tensors
   kBatched,        // vmap, on tensors that stand for a batch; the thread includes it meanwhile
@@ -34,7 +35,7 @@ enum class Key : uint8_t {
   kAutocast,       // converts arguments to the dtype of the operator's entry
   kProfile,        // times the calls
 };
-inline constexpr int kNumKeys = 11;
+inline constexpr int kNumKeys = 12;
 
 // A set of keys, one bit each, by value. The order of keys is that of their bits, so the highest is
 // found by one instruction.
@@ -66,13 +67,13 @@ class KeySet {
 inline constexpr KeySet kDeviceKeys = KeySet(Key::kCPU) | Key::kMeta | Key::kCUDA;
 inline constexpr KeySet kDifferentiationKeys = KeySet(Key::kAutograd) | Key::kForward;
 // Keys with one handler for all operators (src/ops/modes.h); the others have generated ones.
-inline constexpr KeySet kModeKeys = KeySet(Key::kPython) | Key::kFunctionalize | Key::kTrace |
-                                    Key::kAutocast | Key::kBatched | Key::kProfile;
+inline constexpr KeySet kModeKeys = KeySet(Key::kSparse) | Key::kPython | Key::kFunctionalize |
+                                    Key::kTrace | Key::kAutocast | Key::kBatched | Key::kProfile;
 // Those that see a composite operator as a whole and not only what it is made of.
 inline constexpr KeySet kCompositeKeys = KeySet(Key::kTrace) | Key::kAutocast | Key::kProfile;
 // Those that see a factory, which makes its result by itself.
 inline constexpr KeySet kLeafKeys =
-    kCompositeKeys | Key::kPython | Key::kFunctionalize | Key::kBatched;
+    kCompositeKeys | Key::kSparse | Key::kPython | Key::kFunctionalize | Key::kBatched;
 
 // The calling thread's modes. Each operator of this thread adds the `included` keys to those of its
 // arguments and skips the `excluded` ones. Programs switch modes by the scopes made for them

@@ -27,9 +27,6 @@
 
 namespace taeda {
 
-// Elements at offset + i strides[0] + ...: the only layout there is. Schemas name it.
-enum class Layout : uint8_t { kStrided };
-
 // One argument or result of any type that a schema can name. A Scalar argument holds what it was
 // given: bool, int, float or complex. An undefined tensor is None. Tensors are handles: a Value
 // keeps what it holds alive, but for generators. Copying a Value copies its list or text; moving

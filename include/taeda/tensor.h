@@ -64,6 +64,17 @@ using OptInts = std::optional<IntSpan>;
 enum class MemoryFormat : uint8_t { kContiguous, kPreserve, kChannelsLast, kChannelsLast3d };
 using OptMemoryFormat = std::optional<MemoryFormat>;
 
+// How a tensor holds its elements: at offset + i strides[0] + ...; or only those that are given,
+// with their coordinates or compressed by rows, columns, or rows or columns of blocks.
+enum class Layout : uint8_t {
+  kStrided,
+  kSparseCoo,
+  kSparseCsr,
+  kSparseCsc,
+  kSparseBsr,
+  kSparseBsc
+};
+
 // What a factory function makes: unset fields take the defaults (default dtype, cpu). A dtype or a
 // device alone converts to it.
 //
@@ -122,6 +133,10 @@ class Tensor {
     bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
     bool is_floating_point() const { return is_floating(impl_->dtype); }
     bool is_complex() const { return taeda::is_complex(impl_->dtype); }
+    Layout layout() const {
+      return impl_->keys.has(Key::kSparse) ? sparse_layout() : Layout::kStrided;
+    }
+    bool is_sparse() const { return impl_->keys.has(Key::kSparse); }  // of any sparse layout
     bool is_meta() const { return impl_->device.is_meta(); }
     bool is_inference() const { return impl_->inference; }
     // How often the memory was written in place; what backward saved compares it.
@@ -210,6 +225,7 @@ class Tensor {
 #endif
 
    private:
+    Layout sparse_layout() const;
     Ref<TensorImpl> impl_;
 };
 

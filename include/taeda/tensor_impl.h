@@ -90,7 +90,8 @@ class TensorImpl {
   Ref<TensorImpl> view_base;  // for differentiable views: the tensor that owns the history
   uint32_t view_flags = 0;    // autograd/meta.h
   uint32_t view_version = 0;  // the version that a view's history stands for
-  Ref<RefCounted> wrapped;    // what a tensor of a transform stands for (kBatched: ops/batching)
+  Ref<RefCounted> wrapped;    // what a tensor of a transform stands for (kBatched: ops/batching),
+                              // or is made of (kSparse: core/sparse.h)
 
   // The first element; null for meta and empty tensors, RuntimeError for one that only stands for
   // another (_make_wrapper_subclass). Valid until the storage is resized.

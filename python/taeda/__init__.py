@@ -58,7 +58,7 @@ _SUBMODULES = frozenset(
     "__config__ _dynamo _higher_order_ops _logging accelerator amp autograd backends compiler "
     "cpu cuda distributed distributions fft func functional futures fx hub jit library linalg "
     "masked mps mtia multiprocessing nested nn onnx optim overrides profiler quasirandom "
-    "random return_types serialization signal special storage testing torch_version types "
+    "random return_types serialization signal sparse special storage testing torch_version types "
     "utils version xpu".split()
 )
 
@@ -115,6 +115,9 @@ _LAZY = {
         "DisableTorchFunctionSubclass StorageBase DispatchKey DispatchKeySet fork wait Tag "
         "compiled_with_cxx11_abi is_vulkan_available init_num_threads set_anomaly_enabled "
         "get_file_path sym_sqrt classproperty",
+        "taeda.sparse._construct": "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor "
+        "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor _sparse_coo_tensor_unsafe",
+        "taeda.sparse._products": "spmm dsmm hspmm hsmm smm sspaddmm saddmm",
     }.items()
     for name in names.split()
 }

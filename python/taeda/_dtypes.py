@@ -169,9 +169,10 @@ TENSOR_TYPES = _types(TensorType, "torch")
 CUDA_TENSOR_TYPES = _types(CudaTensorType, "torch.cuda")
 
 
-def type_text(dtype: Any, device: Any = None) -> str:
-    """'torch.FloatTensor', 'torch.cuda.FloatTensor'."""
+def type_text(dtype: Any, device: Any = None, is_sparse: bool = False) -> str:
+    """'torch.FloatTensor', 'torch.cuda.FloatTensor', 'torch.sparse.FloatTensor'."""
     part = "" if device is None or device.type == "cpu" else f"{device.type}."
+    part += "sparse." if is_sparse else ""
     return f"torch.{part}{dtype._class_name}Tensor"
 
 

@@ -107,7 +107,23 @@ def reduce_typed_storage(untyped: Any, dtype: Any) -> tuple:
     return make, ()
 
 
+def sparse_parts(tensor: Any) -> tuple:
+    """What _rebuild_sparse_tensor takes: the layout, and the parts with what is known of them."""
+    if tensor.is_sparse:
+        parts: tuple = (tensor._indices(), tensor._values())
+        return tensor.layout, (*parts, tensor.size(), tensor.is_coalesced())
+    by_rows = tensor.layout in (taeda.sparse_csr, taeda.sparse_bsr)
+    parts = (
+        (tensor.crow_indices(), tensor.col_indices())
+        if by_rows
+        else (tensor.ccol_indices(), tensor.row_indices())
+    )
+    return tensor.layout, (*parts, tensor._values(), tensor.size())
+
+
 def _reduce_plain(tensor: Any) -> tuple:
+    if tensor.layout is not taeda.strided:
+        return _named("._utils", "_rebuild_sparse_tensor"), sparse_parts(tensor)
     requires_grad = tensor.requires_grad
     size, stride = tuple(tensor.size()), tensor.stride()
     if tensor.is_meta:

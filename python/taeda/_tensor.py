@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from taeda import _C
+from taeda import _C, _sparse_methods
 from taeda._C import Tensor
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -30,7 +30,7 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     from taeda import _dtypes
 
     if dtype is None:
-        return _dtypes.type_text(self.dtype, self.device)
+        return _dtypes.type_text(self.dtype, self.device, self.is_sparse)
     device, wanted = _dtypes.device_of_type(dtype), _dtypes.dtype_of_type(dtype)
     if device is None or device == self.device.type:
         return self.to(wanted, non_blocking)
@@ -275,7 +275,7 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    if self.is_meta:
+    if self.is_meta or self.layout is not _C.strided:
         copied = self.detach().clone()
     else:
         storage = self.untyped_storage()
@@ -346,7 +346,9 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> tuple:
 @_method
 def __copy__(self: Tensor) -> Tensor:
     """Another tensor object on the same memory."""
-    if self.is_meta:
+    if self.layout is not _C.strided:
+        copied = self.detach().requires_grad_(self.requires_grad)
+    elif self.is_meta:
         copied = _rebuild_meta_tensor(
             self.dtype, tuple(self.size()), self.stride(), self.requires_grad
         )
@@ -415,49 +417,6 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
         super().__exit__(*exc)
 
 
-# --- layouts ---
-
-
-@_method
-def sparse_dim(self: Tensor) -> int:
-    """Number of sparse dimensions: 0, all tensors are strided."""
-    return 0
-
-
-@_method
-def dense_dim(self: Tensor) -> int:
-    """Number of dense dimensions: all."""
-    return self.dim()
-
-
-@_method
-def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, which is strided; as another dtype where one is given."""
-    return self if dtype is None else self.to(dtype)
-
-
-def _other_layout(name: str, layout: str) -> None:
-    def method(self: Tensor) -> Tensor:
-        raise RuntimeError(f"{name} expected {layout} tensor layout but got Strided")
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"For tensors of {layout} layout; RuntimeError for others."
-    _method(method)
-
-
-for _name, _layout in {
-    "values": "sparse",
-    "indices": "sparse coordinate",
-    "coalesce": "sparse coordinate",
-    "is_coalesced": "sparse coordinate",
-    "crow_indices": "sparse row compressed",
-    "col_indices": "sparse row compressed",
-    "ccol_indices": "sparse column compressed",
-    "row_indices": "sparse column compressed",
-}.items():
-    _other_layout(_name, _layout)
-
-
 def _make_wrapper_subclass(
     cls: Any,
     size: Any,
@@ -487,7 +446,7 @@ def _make_wrapper_subclass(
 
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
-    for name, function in _METHODS.items():
+    for name, function in {**_METHODS, **_sparse_methods.METHODS}.items():
         setattr(Tensor, name, function)
     setattr(Tensor, "__rdiv__", Tensor.__rtruediv__)  # noqa: B010
     setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010

@@ -214,6 +214,34 @@ def _batched_repr(x: Any, depth: int) -> str:
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {value}\n)"
 
 
+def _part_text(part: Any, indent: int) -> str:
+    """Indices or values of a sparse tensor, behind the name of what they are."""
+    if part.is_meta:
+        return f"..., size={tuple(part.shape)})"
+    size = "" if part.numel() else f", size={tuple(part.shape)}"
+    return _values_text(part, indent) + size + ")"
+
+
+def _sparse_text(x: Any, indent: int) -> str:
+    """The parts of a sparse tensor, one below the other."""
+    if x.is_sparse:
+        parts = {"indices": x._indices(), "values": x._values()}
+    elif x.layout in (_C.sparse_csr, _C.sparse_bsr):
+        parts = {"crow_indices": x.crow_indices(), "col_indices": x.col_indices()}
+    else:
+        parts = {"ccol_indices": x.ccol_indices(), "row_indices": x.row_indices()}
+    parts["values"] = x._values()
+    heads = [f"{name}=tensor(" for name in parts]
+    texts = [h + _part_text(p, indent + len(h)) for h, p in zip(heads, parts.values(), strict=True)]
+    return (",\n" + " " * indent).join(texts)
+
+
+def _sparse_suffixes(x: Any, usual: tuple) -> list[str]:
+    dtype = [] if x.dtype in usual else [f"dtype={x.dtype}"]
+    nnz = [] if x.is_meta else [f"nnz={x._nnz()}"]
+    return [f"size={tuple(x.shape)}", *nnz, *dtype, f"layout={x.layout}"]
+
+
 def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
     """What ``repr(x)`` gives."""
     if depth := _C._batch_level(x):
@@ -230,6 +258,10 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
         suffixes = [] if data.device.type == "cpu" else [f"device='{data.device}'"]
         default = _C.get_default_dtype()
         usual = (default, default.to_complex(), _C.int64, _C.bool)
+        if data.layout is not _C.strided:
+            text, force = _sparse_text(data, len(prefix)), data.is_sparse
+            suffixes += _sparse_suffixes(data, usual)
+            return _add_suffixes(prefix + text, suffixes + history, len(prefix), force)
         if data.is_meta:
             suffixes.append(f"size={tuple(data.shape)}")
             if data.dtype is not default:

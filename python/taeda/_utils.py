@@ -47,6 +47,13 @@ def _rebuild_wrapper_subclass(
     )  # fmt: skip
 
 
+def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
+    if layout is not taeda.sparse_coo:
+        return taeda.sparse_compressed_tensor(*data, layout=layout)
+    indices, values, size, *known = data
+    return taeda.sparse_coo_tensor(indices, values, size, is_coalesced=bool(known and known[0]))
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any = None) -> Tensor:
     return taeda.nn.Parameter(data, requires_grad)
 

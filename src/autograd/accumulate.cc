@@ -29,7 +29,8 @@ std::mutex& grad_lock(const TensorImpl* leaf) {
 
 // The strides that a grad should have: the leaf's where it is dense, else row-major.
 bool has_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
-  if (is_dense_layout(leaf.sizes(), leaf.strides())) {
+  if (gradient.is_sparse()) return true;
+  if (!leaf.is_sparse() && is_dense_layout(leaf.sizes(), leaf.strides())) {
     return gradient.strides() == leaf.strides() ||
            (gradient.is_contiguous() && leaf.is_contiguous());
   }
@@ -37,6 +38,7 @@ bool has_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
 }
 
 Tensor with_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
+  if (gradient.is_sparse() || leaf.is_sparse()) return math::clone(gradient);
   const bool dense = is_dense_layout(leaf.sizes(), leaf.strides());
   return math::clone_with_strides(
       gradient, dense ? DimVector(leaf.strides()) : contiguous_strides(leaf.sizes()));
@@ -98,7 +100,7 @@ static void accumulate_by_dispatch(const Tensor& leaf, AutogradMeta& meta, Tenso
     grad = math::clone(gradient);
   else if (!grad.defined())
     grad = keeps && has_leaf_layout(gradient, leaf) ? gradient : math::clone(gradient);
-  else if (thread_modes.grad_enabled)
+  else if (thread_modes.grad_enabled || (grad.is_sparse() && !gradient.is_sparse()))
     grad = math::add(grad, gradient);
   else
     math::accumulate(grad, gradient);
@@ -121,7 +123,7 @@ void accumulate_grad(const Tensor& leaf, Tensor gradient) {
     } else {
       meta.grad = with_leaf_layout(gradient, leaf);
     }
-  } else if (differentiable) {
+  } else if (differentiable || (meta.grad.is_sparse() && !gradient.is_sparse())) {
     meta.grad = math::add(meta.grad, gradient);
   } else {
     math::accumulate(meta.grad, gradient);

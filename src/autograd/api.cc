@@ -163,7 +163,9 @@ void Tensor::set_data(const Tensor& value) {
   to->own_version = std::move(counter);
   to->dtype = from->dtype;
   to->device = from->device;
-  to->keys = (to->keys - kDeviceKeys) | (from->keys & kDeviceKeys);
+  constexpr KeySet kKinds = kDeviceKeys | Key::kSparse;
+  to->keys = (to->keys - kKinds) | (from->keys & kKinds);
+  if (value.is_sparse()) to->wrapped = from->wrapped;
   to->set_layout(from->sizes, from->strides, from->offset);
   if (changed) autograd::forget_accumulator(*this);
 }

@@ -280,6 +280,8 @@ void Task::accumulate(NodeState& state, uint32_t input_nr, Tensor gradient) {
   Tensor& sum = state.grads[input_nr];
   if (!sum.defined()) {
     sum = std::move(gradient);
+  } else if (sum.is_sparse() || gradient.is_sparse()) [[unlikely]] {
+    sum = math::add(sum, gradient);
   } else if (!thread_modes.grad_enabled && sum.dtype() == gradient.dtype() &&
              sum.sizes() == gradient.sizes() && owned_alone(sum) &&
              is_dense_layout(sum.sizes(), sum.strides())) {

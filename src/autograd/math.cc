@@ -21,10 +21,14 @@
 #include "op/view_as_real.h"
 #include "op/zeros.h"
 #include "ops/batching/level.h"
+#include "ops/sparse/parts.h"
 
 namespace taeda::autograd::math {
 
-Tensor add(const Tensor& a, const Tensor& b) { return op::add(a, b, Scalar(int64_t{1})); }
+Tensor add(const Tensor& a, const Tensor& b) {
+  const bool swapped = a.is_sparse() && !b.is_sparse();  // the dense one comes first
+  return op::add(swapped ? b : a, swapped ? a : b, Scalar(int64_t{1}));
+}
 void accumulate(const Tensor& a, const Tensor& b) { op::add_inplace(a, b, Scalar(int64_t{1})); }
 Tensor zeros(IntSpan sizes, DType dtype, Device device) {
   TensorOptions options(dtype);
@@ -114,6 +118,8 @@ Tensor alias(const Tensor& t) {
   }
   if (t.impl()->keys.has(Key::kBatched)) [[unlikely]]
     return batching::alias(t);
+  if (t.impl()->keys.has(Key::kSparse)) [[unlikely]]
+    return sparse::alias(t);
   const TensorImpl& from = *t.impl();
   Ref<TensorImpl> impl = make_ref<TensorImpl>(from.storage, from.dtype, from.device);
   impl->sizes = from.sizes;

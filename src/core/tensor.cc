@@ -68,6 +68,10 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
   if (impl_->keys.has(Key::kBatched)) fail_value_of_samples();
   if (impl_->keys.has(Key::kFunctionalize)) return functional_value(*this).item_scalar();
+  TD_CHECK_IMPLEMENTED(
+      !is_sparse(),
+      "Could not run 'aten::_local_scalar_dense' with arguments from the 'SparseCPU' "
+      "backend: convert the sparse tensor with to_dense()");
   const void* data = impl_->data();
   alignas(16) char on_host[16];
   if (!device().is_cpu()) [[unlikely]] {

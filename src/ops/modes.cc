@@ -7,6 +7,7 @@
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"
+#include "ops/sparse/call.h"
 
 namespace taeda::dispatch {
 namespace {
@@ -59,6 +60,7 @@ BoxedHandler handler(Key key) {
   if (key == Key::kAutocast) return autocast::handle;
   if (key == Key::kBatched) return batching::handle;
   if (key == Key::kFunctionalize) return functionalize::handle;
+  if (key == Key::kSparse) return sparse::handle;
   return handlers[static_cast<int>(key)].load(std::memory_order_acquire);
 }
 

@@ -18,6 +18,10 @@ namespace batching {
 struct Call;
 using Rule = void(Call& call);  // one operator's way through vmap (ops/batching/rules.h)
 }  // namespace batching
+namespace sparse {
+struct Call;
+using Rule = void(Call& call);  // one operator on sparse tensors (ops/sparse/call.h)
+}  // namespace sparse
 
 // The constant data of one entry of the operator table; in-place and out= forms are derived from
 // it.
@@ -50,6 +54,8 @@ struct OperatorRecord {
     kOwn,
     kRefuse,
   };
+  // How the operator runs on sparse tensors (ops/sparse/call.h says what each means).
+  enum Sparse : uint8_t { kUnable, kOnValues, kLinear, kByRule, kByBody };
   using Function = void (*)();
   using Invoke = void (*)(Function function, const void* const* args, void* const* results);
 
@@ -64,9 +70,11 @@ struct OperatorRecord {
   std::atomic<const Operator*>* forms;  // the Operator of each form, once someone has asked
   Function batch_rule;  // kOwn: a batching::Rule; else the definition, where the table has one
   Invoke invoke_definition;
+  sparse::Rule* sparse_rule;  // kByRule
   uint16_t flags;
   Autocast autocast;
   Batch batch;
+  Sparse sparse;
   uint8_t name_size, overload_size;  // of `text`, the namespace included
 
   bool has(Flags flag) const { return flags & flag; }

@@ -104,7 +104,7 @@ struct Wrap {
     return list(values.size(), [&](size_t i) { return PyBool_FromLong(values[i]); });
   }
   PyObject* operator()(DType value) const { return python::wrap(value); }
-  PyObject* operator()(Layout) const { return new_ref(strided_layout); }
+  PyObject* operator()(Layout value) const { return python::wrap(value); }
   PyObject* operator()(Device value) const { return python::wrap(value); }
   PyObject* operator()(MemoryFormat value) const { return python::wrap(value); }
   PyObject* operator()(Generator* generator) const {

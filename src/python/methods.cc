@@ -4,6 +4,7 @@
 #include "core/device_memory.h"
 #include "core/host_copy.h"
 #include "core/shared_memory.h"
+#include "core/sparse.h"
 #include "device/memory.h"
 #include "op/alias.h"
 #include "op/clone.h"
@@ -90,6 +91,8 @@ TD_METHOD(element_size) { return wrap(a.tensor(0).itemsize()); }
 TD_METHOD(storage_offset) { return wrap(a.tensor(0).storage_offset()); }
 TD_METHOD(data_ptr) {
   const TensorImpl& x = *a.tensor(0).impl();
+  TD_CHECK(!a.tensor(0).is_sparse(),
+           "Cannot access data pointer of Tensor that doesn't have storage");
   const bool wraps = x.keys.has(Key::kPython) && (!x.storage || !x.storage->data());
   return wraps ? PyLong_FromLong(0) : PyLong_FromVoidPtr(x.data());
 }
@@ -114,6 +117,7 @@ TD_METHOD(get_device) {
   return wrap(static_cast<int64_t>(device.is_cpu() || device.is_meta() ? -1 : device.index));
 }
 TD_METHOD(untyped_storage) {
+  TD_CHECK_IMPLEMENTED(!a.tensor(0).is_sparse(), "Cannot access storage of SparseTensorImpl");
   TD_CHECK_IMPLEMENTED(!a.tensor(0).impl()->keys.has(Key::kBatched),
                        "vmap: Cannot access storage of a batched Tensor");
   return wrap(a.tensor(0).storage());
@@ -201,6 +205,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
     return call_torch_function(function.get(), &self, 1, nullptr);
   }
   leaves_trace("a Python list");
+  TD_CHECK(!tensor_of(self).is_sparse(),
+           "Cannot access data pointer of Tensor that doesn't have storage");
   const Tensor x = host_copy(tensor_of(self));
   const char* data = static_cast<const char*>(x.data_ptr());
   if (x.dim() == 0) return kReaders[static_cast<int>(x.dtype())].number(data);
@@ -211,6 +217,10 @@ PyObject* tolist(PyObject* self, PyObject*) {
 
 PyObject* to_numpy(const Tensor& x, bool force) {
   leaves_trace("a NumPy array");
+  if (x.is_sparse())
+    raise_python(PyExc_TypeError,
+                 "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
+                 layout_name(x.layout()));
   if (!x.device().is_cpu()) {
     if (force && !x.is_meta()) return array_from_tensor(host_copy(op::detach(x)));
     raise_python(PyExc_TypeError,

@@ -159,6 +159,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_torch_dispatch(module.get());
   add_profile(module.get());
   add_vmap(module.get());
+  add_sparse(module.get());
   add_transforms(module.get());
   add_trace(module.get());
   add_handover(module.get());

@@ -33,6 +33,7 @@ void add_operators(PyObject* module);  // operator_object.cc
 void add_library(PyObject* module);    // operator_library.cc
 void add_profile(PyObject* module);
 void add_vmap(PyObject* module);
+void add_sparse(PyObject* module);
 
 // Makes a heap type from its spec and publishes it as module.NAME; the reference is kept for good.
 PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec,

@@ -191,6 +191,8 @@ PyType_Spec device_spec = {"taeda.device", sizeof(DeviceObject), 0, Py_TPFLAGS_D
 
 // --- layout and memory_format ---
 
+PyObject* layout_objects[8];  // in the order of Layout; no tensor of the core has the last two
+
 const char* memory_format_name(MemoryFormat format) {
   switch (format) {
     case MemoryFormat::kContiguous:
@@ -444,6 +446,8 @@ PyObject* wrap(IntSpan sizes) {
   return tuple;
 }
 
+PyObject* wrap(Layout value) { return new_ref(layout_objects[static_cast<int>(value)]); }
+
 void add_objects(PyObject* module) {
   dtype_type = add_type(module, "dtype", &dtype_spec);
   device_type = add_type(module, "device", &device_spec);
@@ -466,14 +470,15 @@ void add_objects(PyObject* module) {
     check_status(
         PyModule_AddObjectRef(module, memory_format_name(object->value), memory_format_objects[i]));
   }
-  // The other layouts exist as names to compare with; no tensor of the core has one.
+  size_t layouts = 0;
   for (const char* name : {"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
                            "sparse_bsc", "_mkldnn", "jagged"}) {
     LayoutObject* object = make<LayoutObject>(layout_type);
     object->name = name;
     check_status(PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(object)));
-    if (std::strcmp(name, "strided") == 0) strided_layout = reinterpret_cast<PyObject*>(object);
+    layout_objects[layouts++] = reinterpret_cast<PyObject*>(object);
   }
+  strided_layout = layout_objects[0];
 }
 
 }  // namespace taeda::python

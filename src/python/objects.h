@@ -51,6 +51,7 @@ Device to_device(PyObject* object);
 inline PyObject* wrap(DType value) { return new_ref(dtype_objects[static_cast<int>(value)]); }
 PyObject* wrap(Device value);
 PyObject* wrap(MemoryFormat value);
+PyObject* wrap(Layout value);
 // torch.Size
 PyObject* wrap(IntSpan sizes);
 

@@ -118,8 +118,8 @@ def test_embedding_bag_errors() -> None:
         F.embedding_bag(taeda.tensor([0, 1, 2]), weight, taeda.tensor([0, 2, 1]))
     with pytest.raises(RuntimeError, match="has to be 0"):
         F.embedding_bag(taeda.tensor([0, 1]), weight, taeda.tensor([1]))
-    with pytest.raises(NotImplementedError, match="sparse"):
-        F.embedding_bag(taeda.tensor([0, 1]), weight, taeda.tensor([0]), sparse=True)
+    with pytest.raises(ValueError, match="does not support sparse"):
+        F.embedding_bag(taeda.tensor([0, 1]), weight, taeda.tensor([0]), sparse=True, mode="max")
 
 
 GRIDS = [

@@ -76,19 +76,6 @@ def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return self.pin_memory()
 
 
-# --- a sparse product, of which only the name is there: libraries list what they override ---
-
-
-@_define(
-    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)"
-    " -> Tensor"
-)
-def _sparse_addmm(*args: Any, **kwargs: Any) -> Tensor:
-    raise NotImplementedError(
-        "aten::_sparse_addmm: taeda has no sparse tensors yet; use torch.addmm on dense ones"
-    )
-
-
 # --- convolution ---
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
-_SPARSE = "taeda's tensors are strided; use a dense tensor, or index_add and scatter_add"
+_SPARSE = "taeda has no kernels for it; use torch.mm, or a dense tensor"
 _DTYPES = (
     "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
@@ -76,23 +76,16 @@ MODULES = {
     # Layouts
     "torch.sparse": (
         _SPARSE,
-        "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
-        "LongTensor ShortTensor SparseSemiStructuredTensor addmm as_sparse_gradcheck "
-        "class:check_sparse_tensor_invariants log_softmax mm sampled_addmm softmax spdiags spsolve "
-        "sum to_sparse_semi_structured",
+        "SparseSemiStructuredTensor spsolve to_sparse_semi_structured",
     ),
     "torch.sparse.semi_structured": (
         _SPARSE, "SparseSemiStructuredTensor to_sparse_semi_structured"
     ),
     # Others
     "torch": (
-        _SPARSE,
-        "hsmm hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
-        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm dsmm "
-        "torch=torch ScriptModule=torch.jit.ScriptModule ScriptFunction=torch.jit.ScriptFunction "
-        "CompilationUnit=torch.jit.CompilationUnit",
         "taeda computes with sizes that are numbers; use int, float and bool",
-        "SymBool SymFloat SymInt",
+        "torch=torch ScriptModule=torch.jit.ScriptModule ScriptFunction=torch.jit.ScriptFunction "
+        "CompilationUnit=torch.jit.CompilationUnit SymBool SymFloat SymInt",
         "taeda has no tensors of this dtype; use torch.uint8 for the bytes",
         " ".join(f"dtype:{name}" for name in _DTYPES.split()),
     ),
@@ -102,7 +95,6 @@ MODULES = {
         "_AutoDispatchBelowAutograd _DisableTorchDispatch Graph Node "
         "Value _jit_get_operation _set_math_sdp_allow_fp16_bf16_reduction",
     ),
-    "torch.optim": ("taeda has no sparse gradients; use Adam", "SparseAdam"),
     "torch.xpu": (
         "taeda has no XPU devices; ask torch.xpu.is_available() before",
         "Event Stream StreamContext XPUGraph device device_of graph stream",

@@ -71,7 +71,21 @@ class Adagrad(ElementwiseOptimizer):
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         if group["weight_decay"] != 0:
+            if grad.is_sparse:
+                raise RuntimeError("weight_decay option is not compatible with sparse gradients")
             grad = grad.add(p, alpha=group["weight_decay"])
         lr = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        if grad.is_sparse:
+            self._update_rows(p, grad.coalesce(), state["sum"], lr, group["eps"])
+            return
         state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
+
+    @staticmethod
+    def _update_rows(p: Tensor, grad: Tensor, total: Tensor, lr: float, eps: float) -> None:
+        """The step where the gradient has values; elsewhere nothing changes."""
+        total.add_(grad.pow(2))
+        divisors = total.sparse_mask(grad)._values().sqrt().add_(eps)
+        steps = grad._values() / divisors
+        change = taeda.sparse_coo_tensor(grad._indices(), steps, grad.size(), is_coalesced=True)
+        p.add_(change, alpha=-lr)

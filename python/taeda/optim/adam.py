@@ -27,6 +27,7 @@ class Adam(ElementwiseOptimizer):
     """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
+    _advice = ", please consider SparseAdam instead"
 
     def __init__(
         self,

@@ -405,6 +405,8 @@ class ElementwiseOptimizer(Optimizer):
     # State tensors of the parameter's shape.
     _tensor_state: tuple[str, ...] = ()
     _counts_steps = True
+    # What to use for sparse gradients, behind the message that they are not taken.
+    _advice = ""
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         if defaults.get("fused"):
@@ -441,7 +443,8 @@ class ElementwiseOptimizer(Optimizer):
         if self.state.get(p):
             return self.state[p]
         if p.grad.is_sparse:
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+            name = "Adam" if self._advice else type(self).__name__
+            raise RuntimeError(f"{name} does not support sparse gradients{self._advice}")
         state: dict[str, Any] = {}  # all of it or nothing: memory may run out half way
         if self._counts_steps:
             state["step"] = new_step()

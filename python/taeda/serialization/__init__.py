@@ -25,6 +25,7 @@ from ._more import *  # noqa: F403
 from ._more import default_byteorder, map_file, restore_by_packages, skips_data
 from ._names import StorageType, check_storage_id, named_storage
 from ._safe_pickle import NotAllowed, load_safely
+from ._safe_pickle import _layout as _get_layout  # noqa: F401
 from ._safe_write import ObjectWriter, write_safely
 from ._zip_reader import STORED, ZipReader
 from ._zip_writer import ZipWriter

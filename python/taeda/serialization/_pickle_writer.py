@@ -101,6 +101,8 @@ class _Rules:
             return self._global(obj)
         if kind is taeda.dtype:
             return _name("torch", str(obj).partition(".")[2])
+        if kind is taeda.layout:
+            return _call(_name("torch.serialization", "_get_layout"), str(obj))
         if kind is taeda.Size:
             return _call(_name("torch", "Size"), tuple(obj))
         if kind is taeda.device:
@@ -145,6 +147,10 @@ class _Rules:
 
     def _plain(self, tensor: Tensor) -> tuple[Name, tuple]:
         """The function that rebuilds a tensor without attributes, and its arguments."""
+        if tensor.layout is not taeda.strided:
+            from taeda._portable import sparse_parts
+
+            return _name("torch._utils", "_rebuild_sparse_tensor"), sparse_parts(tensor)
         size, stride = tuple(tensor.size()), tuple(tensor.stride())
         if tensor.device.type == "meta":
             rebuild = _name("torch._utils", "_rebuild_meta_tensor_no_storage")

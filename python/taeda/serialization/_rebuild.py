@@ -140,6 +140,23 @@ def _rebuild_meta_tensor_no_storage(
     return _requiring(tensor, requires_grad)
 
 
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """Every coordinate is compared with the sizes: whoever reads the tensor later trusts it."""
+    coo = layout is taeda.sparse_coo
+    if not isinstance(layout, taeda.layout) or layout is taeda.strided or type(data) is not tuple:
+        raise RuntimeError("load: a sparse tensor has no sparse layout, or no parts")
+    *parts, size = data[:-1] if coo and len(data) == 4 else data
+    if len(parts) != (2 if coo else 3) or not all(isinstance(p, Tensor) for p in parts):
+        raise RuntimeError("load: a sparse tensor's parts are not tensors")
+    size = _numbers(tuple(size) if isinstance(size, taeda.Size) else size, "size", "load")
+    if coo:
+        is_coalesced = _flag(data[3]) if len(data) == 4 else False
+        return taeda.sparse_coo_tensor(
+            *parts, size, check_invariants=True, is_coalesced=is_coalesced
+        )
+    return taeda.sparse_compressed_tensor(*parts, size, layout=layout, check_invariants=True)
+
+
 REBUILD: dict[str, Callable[..., Any]] = {
     "_rebuild_tensor": _rebuild_tensor,
     "_rebuild_tensor_v2": _rebuild_tensor_v2,
@@ -147,6 +164,7 @@ REBUILD: dict[str, Callable[..., Any]] = {
     "_rebuild_parameter": _rebuild_parameter,
     "_rebuild_parameter_with_state": _rebuild_parameter_with_state,
     "_rebuild_meta_tensor_no_storage": _rebuild_meta_tensor_no_storage,
+    "_rebuild_sparse_tensor": _rebuild_sparse_tensor,
 }
 
 

@@ -84,9 +84,10 @@ _BASES.update(int=int, long=int, str=str, unicode=str)
 
 
 def _layout(name: Any) -> Any:
-    if name != "torch.strided":
-        raise UnpicklingError("load: only strided tensors are supported")
-    return taeda.strided
+    names = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+    if name not in [f"torch.{known}" for known in names]:
+        raise UnpicklingError("load: a layout's name is not one of torch.strided, sparse_coo, ...")
+    return getattr(taeda, name.partition(".")[2])
 
 
 def _allowed() -> dict[str, Any]:

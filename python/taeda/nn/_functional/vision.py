@@ -250,15 +250,19 @@ def embedding_bag(
         input, starts = input[keep], kept[starts]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[keep]
-    if sparse:
-        raise NotImplementedError(
-            "embedding_bag: sparse=True is not supported, gradients are dense"
-        )
     if max_norm is not None:  # all checks come before weight is scaled in place
         raw("_bag_sum")(weight.detach()[:, :0], input.to(taeda.int64), starts, per_sample_weights)
-    if mode == "max" or scale_grad_by_freq:
+    if mode == "max" or scale_grad_by_freq or sparse:
         return _bags_of_rows(
-            input, weight, starts, max_norm, norm_type, scale_grad_by_freq, mode, per_sample_weights
+            input,
+            weight,
+            starts,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            per_sample_weights,
+            sparse,
         )
     if max_norm is not None:
         with taeda.no_grad():
@@ -276,14 +280,16 @@ def _bags_of_rows(
     scale_grad_by_freq: bool,
     mode: str,
     per_sample_weights: Tensor | None,
+    sparse: bool,
 ) -> Tensor:
-    """Bags made from the rows of all indices: for maxima, and gradients scaled by frequency."""
+    """Bags made from the rows of all indices: for maxima, gradients scaled by frequency, and sparse
+    ones."""
     lengths = starts.diff()
     input = input[: int(starts[-1])]
     bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
     try:
         rows = raw("embedding")(
-            input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, False
+            input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
         )
     except IndexError as error:
         raise RuntimeError(f"embedding_bag: {error}") from None

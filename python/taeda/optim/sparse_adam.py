@@ -1,0 +1,101 @@
+"""Adam for sparse gradients: only what has a gradient moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .optimizer import Optimizer, ParamsT
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam whose moments and parameters change only where a sparse gradient has values.
+
+    Args:
+        params: dense parameters, whose gradients are torch.sparse_coo tensors.
+        lr: the step size.
+        betas: how fast the averages of gradients and of their squares forget.
+        eps: added to the square root.
+        maximize: goes up instead of down.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not 0.0 < lr:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not 0.0 < eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize}
+        super().__init__(params, defaults)
+        sparse = [
+            [i, j]
+            for i, group in enumerate(self.param_groups)
+            for j, p in enumerate(group["params"])
+            if p.is_sparse
+        ]
+        if sparse:
+            raise ValueError(
+                f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
+            )
+
+    def step(self, closure: Any = None) -> Any:
+        """Performs one step; ``closure`` computes the loss again and returns it."""
+        loss = None
+        if closure is not None:
+            with taeda.enable_grad():
+                loss = closure()
+        with taeda.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._move(p, group)
+        return loss
+
+    def _move(self, p: Tensor, group: dict[str, Any]) -> None:
+        if not p.grad.is_sparse:
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+            )
+        state = self.state[p]
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+            state["exp_avg_sq"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
+        state["step"] += 1
+        grad = (-p.grad if group["maximize"] else p.grad).coalesce()
+        if grad._nnz() == 0:
+            return
+        beta1, beta2 = group["betas"]
+        average = _averaged(state["exp_avg"], grad, grad._values(), beta1)
+        square = _averaged(state["exp_avg_sq"], grad, grad._values() ** 2, beta2)
+        first, second = 1 - beta1 ** state["step"], 1 - beta2 ** state["step"]
+        size = float(group["lr"]) * second**0.5 / first
+        p.add_(_at(grad, average / (square.sqrt() + group["eps"])), alpha=-size)
+
+
+def _at(grad: Tensor, values: Tensor) -> Tensor:
+    """Values where the gradient has its own."""
+    return taeda.sparse_coo_tensor(grad._indices(), values, grad.size(), is_coalesced=True)
+
+
+def _averaged(average: Tensor, grad: Tensor, values: Tensor, beta: float) -> Tensor:
+    """Moves `average` towards `values` where the gradient has values; what stands there then."""
+    old = average.sparse_mask(grad)._values()
+    change = (values - old) * (1 - beta)
+    average.add_(_at(grad, change))
+    return old + change
