@@ -4,4 +4,5 @@ from taeda import _C
 from taeda._C import _LinAlgError as LinAlgError
 
 globals().update(_C._functions.get("linalg", {}))
-__all__ = ["LinAlgError", *sorted(_C._functions.get("linalg", {}))]
+matmul = _C._functions["torch"]["matmul"]
+__all__ = ["LinAlgError", "matmul", *sorted(_C._functions.get("linalg", {}))]

@@ -97,6 +97,11 @@ def test_every_function_is_called():
     assert not defined - {"annotations"} - CALLS.keys()
 
 
+def test_the_same_functions_elsewhere():
+    assert taeda.nn.functional.conv_tbc is taeda.conv_tbc
+    assert taeda.linalg.matmul(taeda.ones(1, 2), taeda.ones(2, 1)).tolist() == [[2]]
+
+
 def test_errors():
     with pytest.raises(ValueError, match="not a valid value for reduction"):
         taeda.kl_div(taeda.ones(2), taeda.ones(2), 3)

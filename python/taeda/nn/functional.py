@@ -42,4 +42,8 @@ _publish()
 
 
 def __getattr__(name: str) -> Any:  # says to type checkers that names are added above
+    if name == "conv_tbc":
+        from taeda._functions.layers import conv_tbc
+
+        return conv_tbc
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
