@@ -1,6 +1,7 @@
 """Libraries' own test suites, run by taeda and by PyTorch: `make suites`.
 
-    python bench/compare_suites.py [--only einops,timm] [--again] [--sources 'F/{owner}+{name}']
+    python bench/compare_suites.py [--only einops,timm] [--again] [--failed]
+        [--run taeda] [--sources 'F/{owner}+{name}']
 
 Each suite runs twice on the same checkout: with pytest under `python -m taeda` where no torch is
 installed, and under `python` with PyTorch. What each test came to is compared by its id. The table
@@ -24,7 +25,8 @@ bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
 
 Then `--only NAME`; `build/suites/NAME` has the checkout, `build/suites/outcomes/NAME.taeda.log`
 what pytest printed. PyTorch's outcomes are kept for as long as the table does not change; --again
-runs it again. --sources names checkouts or bare repositories that are there already. A test that
+runs it again, --failed runs only what has not passed, --run none writes the page from outcomes
+that are there. --sources names checkouts or bare repositories that are there already. A test that
 ends the process is a crash, and the run goes on after it.
 """
 
@@ -96,10 +98,12 @@ class Suite:
         mark.write_text(self.revision)
         return to
 
-    def run(self, framework: str, command: list[str], sources: str, path: list[Path]) -> None:
-        """Runs pytest until every test has an outcome or a run brings none."""
+    def run(
+        self, framework: str, command: list[str], sources: str, path: list[Path], failed: bool
+    ) -> None:
+        """Runs pytest, and again after every crash."""
         outcomes = self.file(framework)
-        outcomes.unlink(missing_ok=True)
+        keep_passed(outcomes) if failed else outcomes.unlink(missing_ok=True)
         environment = os.environ | self.environment | {
             "OUTCOMES": str(outcomes), "LIMIT": str(self.limit),
             "SHARE": str(self.share), "OMP_NUM_THREADS": "1",
@@ -109,15 +113,13 @@ class Suite:
         pytest += ["--continue-on-collection-errors", *self.arguments, *self.tests]
         folder = self.checkout(sources) / self.folder
         with open(outcomes.with_suffix(".log"), "w") as log:
-            before = -1
-            while len(read(outcomes)) > before:
-                before = len(read(outcomes))
-                ended = subprocess.run(
+            crashes = -1
+            while crashed(outcomes) > crashes:
+                crashes = crashed(outcomes)
+                subprocess.run(
                     ["timeout", str(RUN_LIMIT), *command, *pytest],
-                    cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
+                    cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False,
                 )  # fmt: skip
-                if 0 <= ended.returncode < 100:  # not ended by a signal
-                    break
 
     def file(self, framework: str) -> Path:
         return FOLDER / "outcomes" / f"{self.name}.{framework}.jsonl"
@@ -132,6 +134,21 @@ def read(file: Path) -> dict[str, tuple[str, str]]:
             found[record["test"]] = (record["outcome"], record["error"])
     ends = {test: ("crash", "the process ended") for test in found if found[test][0] == "began"}
     return found | ends
+
+
+def crashed(file: Path) -> int:
+    """The number of tests that have ended their process."""
+    return sum(outcome == "crash" for outcome, _ in read(file).values())
+
+
+def keep_passed(file: Path) -> None:
+    """Drops the other outcomes, so that the tests are run again."""
+    kept = [
+        json.dumps({"test": test, "outcome": outcome, "error": error})
+        for test, (outcome, error) in read(file).items()
+        if outcome in ("passed", "skipped")
+    ]
+    file.write_text("".join(f"{line}\n" for line in kept))
 
 
 @dataclass
@@ -213,22 +230,23 @@ def suites() -> list[Suite]:
     return [Suite(name, **table) for name, table in tables.items()]
 
 
-def same_table(suite: Suite) -> bool:
-    """Whether PyTorch's outcomes are those of this table."""
+def run_pytorch(suite: Suite, sources: str, path: list[Path], again: bool, failed: bool) -> None:
+    """Runs a suite with PyTorch where it has not been run for this table."""
     mark = suite.file("torch").with_suffix(".table")
-    text = repr(
+    table = repr(
         (suite.revision, suite.folder, suite.tests, suite.arguments, suite.environment, suite.share)
     )
-    same = mark.exists() and mark.read_text() == text and suite.file("torch").exists()
-    mark.write_text(text)
-    return same
+    if again or failed or not mark.exists() or mark.read_text() != table:
+        suite.run("torch", [sys.executable], sources, path, failed)
+        mark.write_text(table)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="names, separated by commas")
     parser.add_argument("--again", action="store_true", help="run PyTorch too where it has run")
-    parser.add_argument("--run", default="taeda,torch", help="only one of the two frameworks")
+    parser.add_argument("--failed", action="store_true", help="only tests that have not passed")
+    parser.add_argument("--run", default="taeda,torch", help="one of the two, or none: the page")
     parser.add_argument("--sources", default="", help="where repositories lie: F/{owner}+{name}")
     arguments = parser.parse_args()
     (FOLDER / "outcomes").mkdir(parents=True, exist_ok=True)
@@ -240,9 +258,10 @@ def main() -> int:
         if arguments.only and suite.name not in arguments.only.split(","):
             continue
         if "taeda" in arguments.run:
-            suite.run("taeda", [str(python), "-m", "taeda"], arguments.sources, path)
-        if "torch" in arguments.run and (arguments.again or not same_table(suite)):
-            suite.run("torch", [sys.executable], arguments.sources, path)
+            command = [str(python), "-m", "taeda"]
+            suite.run("taeda", command, arguments.sources, path, arguments.failed)
+        if "torch" in arguments.run:
+            run_pytorch(suite, arguments.sources, path, arguments.again, arguments.failed)
         one = Comparison(suite, read(suite.file("taeda")), read(suite.file("torch")))
         print(one.row(), one.differences(), sep="\n", flush=True)
         found.append(one)
