@@ -105,8 +105,8 @@ _LAZY = {
         "hinge_embedding_loss kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss "
         "ctc_loss channel_shuffle native_channel_shuffle pixel_shuffle pixel_unshuffle",
         "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
-        "is_signed is_distributed dequantize _scaled_mm _shape_as_tensor frobenius_norm "
-        "nuclear_norm row_stack lu gradient",
+        "is_signed is_distributed dequantize _assert_async _scaled_mm _shape_as_tensor "
+        "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",

@@ -66,6 +66,21 @@ def test_products_need_float8():
         taeda._scaled_mm(taeda.ones(2, 2), taeda.ones(2, 2), taeda.tensor(1.0), taeda.tensor(1.0))
 
 
+def test_assertions_on_tensors():
+    found = {}
+    for lib in (taeda, torch):
+        for values in (1, [True], 0.0, [0], [], [1, 2]):
+            for message in ((), ("wrong",)):
+                try:
+                    result = lib._assert_async(lib.tensor(values), *message)
+                except RuntimeError as error:
+                    result = str(error)
+                found.setdefault((str(values), message), []).append(result)
+        with pytest.raises(TypeError, match=r"argument 'input' .* must be Tensor, not int"):
+            lib._assert_async(1)
+    assert all(ours == theirs for ours, theirs in found.values()), found
+
+
 def test_methods_with_arguments():
     t = taeda.zeros(3)
     assert taeda.fill_(t, 2) is t

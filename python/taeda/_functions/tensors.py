@@ -34,6 +34,22 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """RuntimeError where the only element of `input` is 0: with the message, if one is given.
+
+    >>> torch._assert_async(torch.tensor(True))
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            "_assert_async(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(input).__name__}"
+        )
+    if assert_msg is None:
+        taeda.ops.aten._assert_async.default(input)
+    else:
+        taeda.ops.aten._assert_async.msg(input, assert_msg)
+
+
 def _shape_as_tensor(self: Tensor) -> Tensor:
     """The sizes as a tensor.
 
