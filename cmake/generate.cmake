@@ -3,14 +3,12 @@
 
 set(TAEDA_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB_RECURSE table_files CONFIGURE_DEPENDS ops/*.yaml)
-file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in include/taeda/dtype.h
-     src/kernels/*.yaml src/kernels/cuda/*.cc)
+file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in include/taeda/dtype.h src/kernels/cuda/*.cc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
 execute_process(
   COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}
   WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB generated_sources ${TAEDA_GENERATED}/src/*.cc)
 file(GLOB generated_methods ${TAEDA_GENERATED}/methods/*.cc)
-file(GLOB generated_kernels ${TAEDA_GENERATED}/kernels/*.cc)
 file(GLOB generated_loops ${TAEDA_GENERATED}/loops/*.cc)
 file(GLOB generated_bindings ${TAEDA_GENERATED}/python/*.cc)

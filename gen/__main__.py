@@ -51,16 +51,14 @@ def generate(ops_folder: Path) -> dict[str, str]:
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
     known.check_definitions()
-    launched = kernels.known(ops)
     files = {
         "include/taeda/ops.h": headers.public_header(known),
         "include/taeda/tensor_methods.inc": headers.methods_include(known),
         "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
         "internal_operators.h": internal_operators(ops),
-        "kernels_decl.h": kernels.declarations_header(launched),
-        "kernels/switch.cc": kernels.switch_file(launched),
+        "kernels_decl.h": kernels.declarations_header(ops),
         "_C.pyi": names.stubs(ops),
-    } | kernels.headers(launched)
+    }
     files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
     for stem, members in pieces(ops).items():

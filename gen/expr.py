@@ -12,7 +12,7 @@ import ast
 import itertools
 from collections.abc import Callable
 
-from .dtypes import DTYPES
+from .dtypes import ENUMERATORS
 from .schema import SchemaError, Signature
 from .text import quoted
 from .values import Value, bind, common_type, is_none, number, printable
@@ -42,7 +42,7 @@ BUILTINS = _by_type(
     N="broadcast",
 )
 CPP_NAMES = {"result_type": "rules::result_type", "broadcast": "broadcast_shapes"}
-DTYPE_NAMES = {"bool8" if d.name == "bool" else d.name: d.enumerator for d in DTYPES}
+DTYPE_NAMES = {"bool8" if name == "bool" else name: k for name, k in ENUMERATORS.items()}
 CONSTANTS = {
     "inf": "std::numeric_limits<double>::infinity()",
     "nan": "std::numeric_limits<double>::quiet_NaN()",

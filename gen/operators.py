@@ -12,15 +12,15 @@ from . import records
 from .cpp import Table, composite_body
 from .device import contract_lines, device_function, meta_function, wrap_lines
 from .headers import source
-from .kernels import is_native, of_entry
+from .kernels import declaration, is_native
 from .op import Op
 from .saved import keeps_first_input
 from .text import block, enumerator, several
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    kernels = dict.fromkeys(of_entry(op).declaration for op in ops if op.body == "kernel")
-    lines = [f"namespace kernels {{ {text} }}" for text in kernels]
+    kernels = {op.source: declaration(op) for op in ops if op.body == "kernel"}
+    lines = [f"{declared} TD_KERNEL({name})" for name, declared in kernels.items()]
     lines += [line for op in ops for line in operator_lines(op, table)]
     return source(table, ops, ["autograd/generated.h"], lines)
 

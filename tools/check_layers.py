@@ -23,8 +23,8 @@ PYTHON_HEADERS = Path(sysconfig.get_path("include"))
 OTHERS = {".yaml", ".txt", ".md"}
 # The methods of Tensor, generated, which one public header takes in.
 METHODS = "taeda/tensor_methods.inc"
-# Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h, kernel/dropout.h.
-GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels", "kernel": "kernels"}
+# Folders of generated headers and files: op/add.h, op_rules.h, kernels_decl.h.
+GENERATED = {"op": "ops", "op_rules.h": "ops", "kernels_decl.h": "kernels"}
 
 
 def layer_of(file: Path, root: Path) -> str | None:

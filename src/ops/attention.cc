@@ -6,9 +6,6 @@
 #include <limits>
 
 #include "core/layout.h"
-#include "kernel/attention.h"
-#include "kernel/attention_backward.h"
-#include "kernel/attention_few_queries.h"
 #include "kernels/copy.h"
 #include "op/_attention_scores.h"
 #include "op/_safe_softmax.h"

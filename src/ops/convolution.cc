@@ -5,9 +5,6 @@
 #include <algorithm>
 
 #include "core/layout.h"
-#include "kernel/convolution_forward.h"
-#include "kernel/convolution_input_gradient.h"
-#include "kernel/convolution_weight_gradient.h"
 #include "op/add.h"
 #include "op/constant_pad_nd.h"
 #include "op/contiguous.h"

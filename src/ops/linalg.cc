@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/layout.h"
-#include "kernel/linear_rows.h"
+#include "kernels/cpu/gemm/matmul.h"
 #include "op/_matrix_times_batch.h"
 #include "op/_unsafe_view.h"
 #include "op/add.h"

@@ -1,9 +1,7 @@
 // batch_norm on tensors: statistics, and the choice of memory layout.
 #include "core/layout.h"
-#include "kernel/batch_norm.h"
-#include "kernel/batch_norm_backward.h"
-#include "kernel/batch_norm_train.h"
 #include "kernels/copy.h"
+#include "kernels/cpu/norm/batch_norm.h"
 #include "op/zero_.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"

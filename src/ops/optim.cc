@@ -5,9 +5,6 @@
 
 #include "base/interrupt.h"
 #include "core/layout.h"
-#include "kernel/fused_adam.h"
-#include "kernel/fused_rmsprop.h"
-#include "kernel/fused_sgd.h"
 #include "kernels/copy.h"
 #include "ops/allocate.h"
 #include "ops/dispatch.h"

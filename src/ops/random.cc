@@ -8,21 +8,6 @@
 
 #include "core/device_memory.h"
 #include "core/layout.h"
-#include "kernel/dropout.h"
-#include "kernel/dropout_backward.h"
-#include "kernel/multinomial.h"
-#include "kernel/random_bernoulli.h"
-#include "kernel/random_binomial.h"
-#include "kernel/random_cauchy.h"
-#include "kernel/random_exponential.h"
-#include "kernel/random_gamma.h"
-#include "kernel/random_geometric.h"
-#include "kernel/random_integers.h"
-#include "kernel/random_log_normal.h"
-#include "kernel/random_normal.h"
-#include "kernel/random_permutation.h"
-#include "kernel/random_poisson.h"
-#include "kernel/random_uniform.h"
 #include "kernels/copy.h"
 #include "op/_cast.h"
 #include "op/_fused_dropout.h"
@@ -262,7 +247,7 @@ Tensor random_(const Tensor& self, Generator* generator) {
   check_random_type(self);
   TD_CHECK_IMPLEMENTED(!is_storage_type(self.dtype()), "\"random_\" not implemented for '{}'",
                        scalar_type_name(self.dtype()));
-  kernels::random_integers(view_of(self), drawing("random_", self, generator));
+  kernels::random_all_integers(view_of(self), drawing("random_", self, generator));
   return self;
 }
 
@@ -278,7 +263,7 @@ Tensor bernoulli_tensor_(const Tensor& self, const Tensor& p, Generator* generat
   // Probabilities are read before draws are written over them.
   const bool overlaps =
       memory_overlap(self, weights) != MemoryOverlap::kNo && !self.is_same(weights);
-  kernels::random_bernoulli(
+  kernels::random_bernoulli_each(
       view_of(self), view_of(overlaps ? impl::clone(weights, std::nullopt) : weights), source);
   return self;
 }

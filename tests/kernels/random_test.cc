@@ -76,7 +76,7 @@ const std::map<std::string, Fill>& fills() {
        [](const View& v, Generator& g) {
          cpu::random_integers(v, uint64_t{1} << 32, INT32_MIN, g);
        }},
-      {"random", [](const View& v, Generator& g) { cpu::random_integers(v, g); }},
+      {"random", [](const View& v, Generator& g) { cpu::random_all_integers(v, g); }},
       {"exponential", [](const View& v, Generator& g) { cpu::random_exponential(v, 1.5, g); }},
       {"geometric", [](const View& v, Generator& g) { cpu::random_geometric(v, 0.3, g); }},
       {"cauchy", [](const View& v, Generator& g) { cpu::random_cauchy(v, 1, 2, g); }},

@@ -7,7 +7,7 @@
 // row whose result and gradients are 0.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -28,3 +28,9 @@ void attention_backward(const View& gq, const View& gk, const View& gv, const Vi
                         const View& gy, const View& out, const View& logsumexp, const Attention& a);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(attention);
+TD_KERNEL(attention_few_queries);
+TD_KERNEL(attention_backward);
+}  // namespace taeda

@@ -10,7 +10,7 @@
 // unfolded windows.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -34,3 +34,9 @@ void convolution_weight_gradient(const View& gw, const View& gy, const View& x,
 bool onednn_convolves(DType dtype);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(convolution_forward);
+TD_KERNEL(convolution_input_gradient);
+TD_KERNEL(convolution_weight_gradient);
+}  // namespace taeda

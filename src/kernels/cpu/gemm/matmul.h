@@ -1,7 +1,7 @@
 // The part of the matrix product kernels that operators call beside the table's own kernels.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -10,3 +10,7 @@ namespace taeda::cpu {
 void linear_rows(const View& result, const View& input, const View& weight, const View& bias);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(linear_rows);
+}  // namespace taeda

@@ -253,8 +253,8 @@ void accumulate(T& a, const T& b) {
 
 }  // namespace
 
-void index_read(const View& out, const View& self, int64_t first, int64_t count,
-                Span<const int64_t> offsets) {
+void read_offsets(const View& out, const View& self, int64_t first, int64_t count,
+                  Span<const int64_t> offsets) {
   if (out.numel == 0) return;
   const Layout l = layout_of(self, first, count);
   with_width(self.dtype, [&](auto zero) {
@@ -263,8 +263,8 @@ void index_read(const View& out, const View& self, int64_t first, int64_t count,
   });
 }
 
-void index_write(const View& self, const View& values, int64_t first, int64_t count,
-                 Span<const int64_t> offsets, bool add) {
+void write_offsets(const View& self, const View& values, int64_t first, int64_t count,
+                   Span<const int64_t> offsets, bool add) {
   if (values.numel == 0) return;
   const DenseView source(values, self);
   const Layout l = layout_of(self, first, count);
@@ -332,7 +332,7 @@ constexpr const char* kBoundsMessage = "index {} is out of bounds for dimension 
 void write_along(const View& self, int64_t dim, const View& index, const View& src,
                  const char* message, bool wrap, bool add, ErrorKind error = ErrorKind::kIndex) {
   const std::vector<int64_t> offsets = index_offsets(self, dim, {&index, 1}, message, wrap, error);
-  index_write(self, src, dim, 1, offsets, add);
+  write_offsets(self, src, dim, 1, offsets, add);
 }
 
 }  // namespace
@@ -340,8 +340,8 @@ void write_along(const View& self, int64_t dim, const View& index, const View& s
 // The kinds of error are PyTorch's.
 void index_select(const View& out, const View& self, int64_t dim, const View& index) {
   const ErrorKind error = dim == 0 ? ErrorKind::kIndex : ErrorKind::kRuntime;
-  index_read(out, self, dim, 1,
-             index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false, error));
+  read_offsets(out, self, dim, 1,
+               index_offsets(self, dim, {&index, 1}, kSelectMessage, /*wrap=*/false, error));
 }
 void index_add(const View& self, int64_t dim, const View& index, const View& source) {
   const bool vector = self.ndim() <= 1 || index.dtype == DType::kInt32;
@@ -363,13 +363,13 @@ std::vector<int64_t> offsets_of(const View& self, int64_t first, Span<const View
 }  // namespace
 
 void index_read(const View& out, const View& self, int64_t first, Span<const View> indices) {
-  index_read(out, self, first, static_cast<int64_t>(indices.size()),
-             offsets_of(self, first, indices));
+  read_offsets(out, self, first, static_cast<int64_t>(indices.size()),
+               offsets_of(self, first, indices));
 }
 void index_write(const View& self, const View& values, int64_t first, Span<const View> indices,
                  bool add) {
-  index_write(self, values, first, static_cast<int64_t>(indices.size()),
-              offsets_of(self, first, indices), add);
+  write_offsets(self, values, first, static_cast<int64_t>(indices.size()),
+                offsets_of(self, first, indices), add);
 }
 
 void index_fill(const View& self, int64_t dim, const View& index, const View& value) {
@@ -412,16 +412,16 @@ std::vector<int64_t> flat_offsets(const View& self, const View& index) {
 }  // namespace
 
 void take(const View& out, const View& self, const View& index) {
-  index_read(out, self, 0, self.ndim(), flat_offsets(self, index));
+  read_offsets(out, self, 0, self.ndim(), flat_offsets(self, index));
 }
 void put(const View& self, const View& index, const View& source, bool add) {
   check_writable(self);
-  index_write(self, source, 0, self.ndim(), flat_offsets(self, index), add);
+  write_offsets(self, source, 0, self.ndim(), flat_offsets(self, index), add);
 }
 
 void embedding(const View& out, const View& weight, const View& indices, int64_t, bool, bool) {
-  index_read(out, weight, 0, 1,
-             index_offsets(weight, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false));
+  read_offsets(out, weight, 0, 1,
+               index_offsets(weight, 0, {&indices, 1}, kSelectMessage, /*wrap=*/false));
 }
 
 void embedding_backward(const View& gw, const View& gy, const View& indices, int64_t num_weights,

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
@@ -18,11 +18,11 @@ std::vector<int64_t> index_offsets(const View& self, int64_t first, Span<const V
 
 // out[b][p][a] = self[b + offsets[p] + a]: `count` dimensions from `first` on are replaced by
 // positions. out is dense.
-void index_read(const View& out, const View& self, int64_t first, int64_t count,
-                Span<const int64_t> offsets);
+void read_offsets(const View& out, const View& self, int64_t first, int64_t count,
+                  Span<const int64_t> offsets);
 // The way back: self takes values[b][p][a], added if `add`, in the order of positions.
-void index_write(const View& self, const View& values, int64_t first, int64_t count,
-                 Span<const int64_t> offsets, bool add);
+void write_offsets(const View& self, const View& values, int64_t first, int64_t count,
+                   Span<const int64_t> offsets, bool add);
 
 // The same for dimensions first, first + 1, ... indexed by `indices`, tensors of equal sizes:
 // negative ones count from the end, IndexError for those outside before anything is written.
@@ -34,3 +34,9 @@ void index_write(const View& self, const View& values, int64_t first, Span<const
 void index_fill(const View& self, int64_t dim, const View& index, const View& value);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(index_fill);
+TD_KERNEL(index_read);
+TD_KERNEL(index_write);
+}  // namespace taeda

@@ -3,7 +3,7 @@
 // tensors are left alone.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -19,3 +19,9 @@ void batch_norm_backward(const View& gx, const View& gw, const View& gb, const V
                          bool training, double eps);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(batch_norm);
+TD_KERNEL(batch_norm_train);
+TD_KERNEL(batch_norm_backward);
+}  // namespace taeda

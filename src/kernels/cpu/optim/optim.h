@@ -7,7 +7,7 @@
 // tensors is as fast as one large one.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -46,3 +46,9 @@ void fused_rmsprop(Views params, Views grads, Views squares, Views means, Views 
                    const RmspropOptions& options);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(fused_sgd);
+TD_KERNEL(fused_adam);
+TD_KERNEL(fused_rmsprop);
+}  // namespace taeda

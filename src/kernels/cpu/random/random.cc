@@ -346,7 +346,7 @@ class ChanceRows {
 
 }  // namespace
 
-void random_bernoulli(const View& out, const View& p, Generator& generator) {
+void random_bernoulli_each(const View& out, const View& p, Generator& generator) {
   GeneratorLock lock(generator);
   require_dtype<Floating>(p, "bernoulli_tensor_cpu_p_");
   require_dtype<RealTypes>(out, "bernoulli_tensor_cpu_self_");
@@ -405,7 +405,7 @@ void random_integers(const View& out, uint64_t range, int64_t base, Generator& g
   fill_integers(out, range, base, range == 0 || range >= uint64_t{1} << 28, lock);
 }
 
-void random_integers(const View& out, Generator& generator) {
+void random_all_integers(const View& out, Generator& generator) {
   GeneratorLock lock(generator);
   require_dtype<RealTypes>(out, "random_");
   fill_integers(out, countable(out.dtype), 0, item_size(out.dtype) == 8, lock);

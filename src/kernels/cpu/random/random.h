@@ -4,7 +4,7 @@
 // checked by the callers. Each function locks the generator while it draws.
 #pragma once
 
-#include "kernels/view.h"
+#include "kernels/launch.h"
 #include "taeda/generator.h"
 
 namespace taeda::cpu {
@@ -15,11 +15,11 @@ void random_normal(const View& out, double mean, double std, Generator& generato
 // Any dtype but complex. out = 1 with probability p.
 void random_bernoulli(const View& out, double p, Generator& generator);
 // `p` has out's sizes and a floating dtype; RuntimeError when an element is outside [0, 1].
-void random_bernoulli(const View& out, const View& p, Generator& generator);
+void random_bernoulli_each(const View& out, const View& p, Generator& generator);
 // base + an integer in [0, range); range 0 stands for 2^64.
 void random_integers(const View& out, uint64_t range, int64_t base, Generator& generator);
 // Integers over all that the dtype can count exactly (PyTorch's random_() without arguments).
-void random_integers(const View& out, Generator& generator);
+void random_all_integers(const View& out, Generator& generator);
 void random_exponential(const View& out, double rate, Generator& generator);
 void random_geometric(const View& out, double p, Generator& generator);
 void random_cauchy(const View& out, double median, double sigma, Generator& generator);
@@ -52,3 +52,23 @@ void box_muller(float* data, int64_t n, float mean, float std);
 void box_muller(double* data, int64_t n, double mean, double std);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(random_uniform);
+TD_KERNEL(random_normal);
+TD_KERNEL(random_bernoulli);
+TD_KERNEL(random_bernoulli_each);
+TD_KERNEL(random_integers);
+TD_KERNEL(random_all_integers);
+TD_KERNEL(random_exponential);
+TD_KERNEL(random_geometric);
+TD_KERNEL(random_cauchy);
+TD_KERNEL(random_log_normal);
+TD_KERNEL(random_permutation);
+TD_KERNEL(multinomial);
+TD_KERNEL(random_poisson);
+TD_KERNEL(random_binomial);
+TD_KERNEL(random_gamma);
+TD_KERNEL(dropout);
+TD_KERNEL(dropout_backward);
+}  // namespace taeda

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/simd/scratch.h"
+#include "kernels/launch.h"
 
 namespace taeda::cpu {
 
@@ -56,3 +57,10 @@ std::vector<int64_t> run_starts(const View& rows, int64_t n, int64_t width);
 std::vector<int64_t> sort_rows(const View& rows, int64_t n, int64_t width);
 
 }  // namespace taeda::cpu
+
+namespace taeda {
+TD_KERNEL(searchsorted);
+TD_KERNEL(is_among);
+TD_KERNEL(masked_scatter);
+TD_KERNEL(histogram);
+}  // namespace taeda
