@@ -268,6 +268,8 @@ class Translator:
                 return Value(f"Tensor(({failing}, Tensor()))", "T")
             case ast.Name(name):
                 return self._function(name, self._all(node.args), kwargs, node)
+            case ast.Attribute(ast.Name(x), name) if f"{x}__{name}" in self.env:
+                return self.env[f"{x}__{name}"]  # x.sizes() of a node that keeps x's sizes
             case ast.Attribute(ast.Name("rules"), name):
                 return Value(f"rules::{name}({_listed(self._all(node.args))})", "*")
             case ast.Attribute(owner, name):

@@ -17,7 +17,6 @@ from .saved import (
     METADATA,
     find_saved,
     formulas,
-    from_metadata,
     gy_names,
     metadata_only,
     names_needed,
@@ -247,11 +246,11 @@ class BackwardNode:
 
     def _gradient(self, t: Translator, targets: list[str], text: str, later: str) -> Value:
         """A formula's value. `later`: where another one is evaluated after it."""
-        op, metadata = self.op, self.saved.metadata
+        op = self.op
 
         def evaluated(formula: str) -> Value:
             self._set_gradient(t, formula, later)
-            return t.expression(from_metadata(formula, metadata))
+            return t.expression(formula)
 
         value = evaluated(text)
         if op.dual_grad:

@@ -15,14 +15,14 @@ from .headers import source
 from .kernels import declaration, is_native
 from .op import Op
 from .saved import keeps_first_input
-from .text import block, enumerator, several
+from .text import block
 
 
 def source_file(ops: list[Op], table: Table) -> str:
     kernels = {op.source: declaration(op) for op in ops if op.body == "kernel"}
     lines = [f"{declared} TD_KERNEL({name})" for name, declared in kernels.items()]
     lines += [line for op in ops for line in operator_lines(op, table)]
-    return source(table, ops, ["autograd/generated.h"], lines)
+    return source(table, ops, ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"], lines)
 
 
 def operator_lines(op: Op, table: Table) -> list[str]:
@@ -114,7 +114,9 @@ def dispatch_lines(op: Op) -> list[str]:
         lines += _entry(op, f"Tensor op::{op.ident}_inplace({plain})", "", op.sig.args[0].name)
     if op.body == "pointwise" and "out" in op.variants:
         head = f"Tensor op::{op.ident}_out({op.out_parameters})"
-        lines += _entry(op, head, " - kDifferentiationKeys", "out", _check_out(op, "out"))
+        tensors = ", ".join(["out", *(a.name for a in op.sig.tensor_args)])
+        check = f'dispatch::check_out("{op.name}", {tensors});'
+        lines += _entry(op, head, " - kDifferentiationKeys", "out", check)
     return lines
 
 
@@ -129,25 +131,22 @@ def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
     )
 
 
-def _check_out(op: Op, out: str) -> str:
-    tensors = ", ".join([out, *(a.name for a in op.sig.tensor_args)])
-    return f'dispatch::check_out("{op.name}", {tensors});'
-
-
 # --- in-place and out= forms of operators without a writing form: compute, then copy ---
 
 
 def copied_variants(op: Op) -> list[str]:
     if op.body == "pointwise":
         return []
-    pause = ["const autocast::Pause outside;"] if op.autocast else []
     lines = []
     if "inplace" in op.variants:
+        pause = ["const autocast::Pause outside;"] if op.autocast else []
         head = f"Tensor op::{op.ident}_inplace({op.parameters})"
         lines += block(head, pause, f"return {_written_inplace(op)};")
     if "out" in op.variants:
+        outs = ", ".join(f"&{out}" for out in op.outs)
+        given = ", ".join(filter(None, [f"record::{op.ident}, {{{outs}}}", op.names]))
         head = f"{op.result} op::{op.ident}_out({op.out_parameters})"
-        lines += block(head, _checked_outs(op), pause, _written_outs(op))
+        lines += block(head, f"return forms::out<op::{op.ident}>({given});")
     return lines
 
 
@@ -160,29 +159,3 @@ def _written_inplace(op: Op) -> str:
         read = f"autograd::read_before_write({', '.join(a.name for a in op.sig.tensors)})"
     call = f"op::{op.ident}({', '.join([read, *rest])})"
     return f'write_inplace("{op.name}_", {target}, {call})'
-
-
-def _checked_outs(op: Op) -> list[str]:
-    lines = []
-    for out in op.outs:
-        lines.append(_check_out(op, out))
-        if op.overlap:
-            given = f"dispatch::Overlap::{enumerator(op.overlap)}, {out}"
-            lines += [f"dispatch::check_overlap({given}, {a.name});" for a in op.sig.tensors]
-    return lines
-
-
-def _written_outs(op: Op) -> list[str]:
-    outs, args = op.outs, op.names
-    lines, quietly = ["const ExcludeKeys no_history(kDifferentiationKeys);"], ""
-    # Factories compute in the dtype of out=, to which they give its size without a word, as
-    # PyTorch's do.
-    if op.is_factory:
-        lines.append("TensorOptions like_out = options;")
-        lines.append(f"if (!like_out.dtype) like_out.dtype = {outs[0]}.dtype();")
-        args = ", ".join("like_out" if a.type == "options" else a.name for a in op.sig.args)
-        quietly = ", true"
-    lines.append(f"const auto made = op::{op.ident}({args});")
-    made = op.sig.parts("made")
-    lines += [f'write_out("{op.name}", {o}, {m}{quietly});' for o, m in zip(outs, made)]
-    return [*lines, f"return {several(outs)};"]

@@ -103,22 +103,6 @@ def _most_reads(node: ast.AST, name: str) -> int:
     return sum(_most_reads(child, name) for child in ast.iter_child_nodes(node))
 
 
-class _Rewriter(ast.NodeTransformer):
-    def __init__(self, kept: dict[str, set[str]]):
-        self.kept = kept
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        read = _read_metadata(node)
-        if read and read[1] in self.kept.get(read[0].id, ()):
-            return ast.Name(f"{read[0].id}__{read[1]}", ast.Load())
-        return self.generic_visit(node)
-
-
-def from_metadata(text: str, kept: dict[str, set[str]]) -> str:
-    """`text` with the kept value ``x__sizes`` for ``x.sizes()`` where x itself is not kept."""
-    return ast.unparse(_Rewriter(kept).visit(ast.parse(text.strip())))
-
-
 # --- nodes ---
 
 

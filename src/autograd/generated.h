@@ -7,7 +7,7 @@
 
 #include "autograd/layout_inplace.h"
 #include "autograd/record.h"
-#include "kernels/launch.h"
+#include "kernels/view.h"
 #include "op_rules.h"
 #include "ops/allocate.h"
 #include "ops/autocast.h"

@@ -1,0 +1,44 @@
+#include "ops/forms.h"
+
+#include "ops/allocate.h"
+#include "ops/dispatch.h"
+
+namespace taeda::forms {
+
+using Flags = OperatorRecord::Flags;
+
+static std::string_view name_of(const OperatorRecord& record) {
+  const std::string_view name = record.name();
+  return name.substr(name.rfind(':') + 1);
+}
+
+void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs) {
+  bool any_requires_grad = false;
+  KeySet all;
+  for (const TensorSpan list : inputs) {
+    for (const Tensor& t : list) {
+      any_requires_grad |= t.defined() && t.requires_grad();
+      all = all | dispatch::keys(t);
+    }
+  }
+  const bool exact = record.has(Flags::kOutExactOverlap), none = record.has(Flags::kOutNoOverlap);
+  for (const Tensor* out : outs) {
+    dispatch::check_out_keys(name_of(record), *out, all | dispatch::keys(*out), any_requires_grad);
+    if (!exact && !none) continue;
+    const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
+    for (const TensorSpan list : inputs) dispatch::check_overlap(allowed, *out, list);
+  }
+}
+
+void write_outs(const OperatorRecord& record, Tensors outs, Tensors results) {
+  const bool quietly = record.has(Flags::kOutQuietly);
+  for (size_t i = 0; i < outs.size(); i++)
+    write_out(name_of(record), *outs[i], *results[i], quietly);
+}
+
+KeySet excluded(const OperatorRecord& record) {
+  return record.autocast == OperatorRecord::kNoRule ? kDifferentiationKeys
+                                                    : kDifferentiationKeys | Key::kAutocast;
+}
+
+}  // namespace taeda::forms

@@ -1,0 +1,58 @@
+// The out= form of an operator that cannot write a given tensor: it computes, then copies.
+//
+//   return forms::out<op::sort>(record::sort, {&out_values, &out_indices}, self, dim, descending);
+#pragma once
+
+#include <tuple>
+
+#include "ops/modes.h"
+
+namespace taeda::forms {
+
+using Tensors = Span<const Tensor* const>;
+
+// RuntimeError where out= may not be used: while recording, or where it overlaps `inputs`.
+void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs);
+// Copies `results` into `outs`, which it resizes.
+void write_outs(const OperatorRecord& record, Tensors outs, Tensors results);
+// What is excluded while the results are computed: they have no history, and autocast leaves them
+// alone.
+KeySet excluded(const OperatorRecord& record);
+
+inline TensorSpan tensors_in(const Tensor& t) { return TensorSpan(&t, 1); }
+inline TensorSpan tensors_in(TensorSpan list) { return list; }
+template <class T>
+TensorSpan tensors_in(const T&) {
+  return {};
+}
+
+// Factories compute in the dtype of out=.
+inline TensorOptions for_out(TensorOptions options, const Tensor& out) {
+  if (!options.dtype) options.dtype = out.dtype();
+  return options;
+}
+template <class T>
+const T& for_out(const T& value, const Tensor&) {
+  return value;
+}
+
+template <class R, size_t... I>
+R results_of(Tensors outs, std::index_sequence<I...>) {
+  return R(*outs[I]...);
+}
+
+template <auto plain, size_t N, class... Args>
+auto out(const OperatorRecord& record, const Tensor* const (&outs)[N], const Args&... args) {
+  const TensorSpan inputs[] = {tensors_in(args)..., {}};
+  check_outs(record, outs, inputs);
+  const ExcludeKeys alone(excluded(record));
+  auto made = plain(for_out(args, *outs[0])...);
+  void* results[N];
+  dispatch::ResultPointers<decltype(made)>::fill(made, results);
+  const Tensor* parts[N];
+  for (size_t i = 0; i < N; i++) parts[i] = static_cast<const Tensor*>(results[i]);
+  write_outs(record, outs, parts);
+  return results_of<decltype(made)>(outs, std::make_index_sequence<N>());
+}
+
+}  // namespace taeda::forms
