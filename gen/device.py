@@ -66,21 +66,16 @@ def _pointwise_body(op: Op) -> list[str]:
     chooser = op.selector
     if chooser is None:
         return [*lines, run("")]
-    given = f"*{chooser.name}" if chooser.optional else chooser.name
-    for value in op.functors:
-        test = f'{given} == "{value}"'
-        if chooser.optional and value == "none":
-            test = f"!{chooser.name} || {test}"
-        lines.append(f"if ({test}) {run(value)}")
+    lines += [f'if ({chooser.name} == "{value}") {run(value)}' for value in op.functors]
     options = " or ".join(f"'{v}'" for v in op.functors)
     message = f"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'"
-    return [*lines, f'fail(ErrorKind::kRuntime, "{message}", {given});']
+    return [*lines, f'fail(ErrorKind::kRuntime, "{message}", {chooser.name});']
 
 
 def _kernel_body(op: Op, table: Table) -> list[str]:
     """Allocates the results, except of a kernel that writes its first argument, and launches."""
     t = translator(op, table)
-    device = _device(op)
+    device = f"{op.sig.first_tensor}.device()"
     lines, views, results = [], [], [op.sig.args[0].name] if op.mutates else []
     for r in [] if op.mutates else op.sig.returns:
         sizes, dtype, *wanted = op.out[r.name]
@@ -100,21 +95,11 @@ def _kernel_body(op: Op, table: Table) -> list[str]:
     return [*lines, call, f"return {result};"]
 
 
-def _device(op: Op) -> str:
-    """A C++ expression for where the results lie."""
-    if op.sig.first_tensor:
-        return f"{op.sig.first_tensor}.device()"
-    lists = [a.name for a in op.sig.args if a.is_tensor_list]
-    return f"{lists[0]}[0].device()" if lists else "Device()"
-
-
 def _view(a: Argument, contiguous: bool) -> str:
     """What the kernel gets for an argument."""
-    if a.is_tensor_list:
-        return f"ViewList({a.name}{', true' if contiguous else ''}).span()"
-    if a.is_tensor:
-        return f"view_of(dense_input({a.name}))" if contiguous else f"view_of({a.name})"
-    return a.name
+    if not a.is_tensor:
+        return a.name
+    return f"view_of(dense_input({a.name}))" if contiguous else f"view_of({a.name})"
 
 
 # --- contracts ---

@@ -180,10 +180,8 @@ class Translator:
         return Value(f"(-{number(value)})", str(value.type).removesuffix("?"))
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return self.binary(node.op, self.visit(node.left), self.visit(node.right), node)
-
-    def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
-        name, symbol = BINARY_OPS[type(op)]
+        left, right = self.visit(node.left), self.visit(node.right)
+        name, symbol = BINARY_OPS[type(node.op)]
         if "T" in (left.type, right.type):
             return self.call_op(name, [left, right], {}, node)
         if left.type == "N" and symbol in "+*":

@@ -234,7 +234,7 @@ class Op:
     def selector(self) -> Argument | None:
         """The string argument that chooses among several functors."""
         if self.body == "pointwise" and isinstance(self.source, dict):
-            return next(a for a in self.sig.args if a.base.name == "str")
+            return next(a for a in self.sig.args if a.type == "str")
         return None
 
     @property

@@ -5,7 +5,6 @@ What an entry may say is declared in op.py; an unknown key is an error that name
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -21,24 +20,23 @@ CHOICES = {f.name: f.metadata["choices"] for f in fields(Op) if "choices" in f.m
 KEYS = ["op", *BODIES, *(key for key in CHOICES if key not in (*BODIES, *FILE_KEYS))]
 
 
+class _Mapping(dict):
+    """A mapping of a file, which knows the line on which it starts."""
+
+    line = 0
+
+
 class _LineLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Remembers the line on which each mapping starts."""
+    """Makes _Mappings."""
 
 
-def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> dict:
-    mapping = loader.construct_mapping(node, deep=True)
-    mapping["__line__"] = node.start_mark.line + 1
+def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> _Mapping:
+    mapping = _Mapping(loader.construct_mapping(node, deep=True))
+    mapping.line = node.start_mark.line + 1
     return mapping
 
 
 _LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-def _plain(value: Any) -> Any:
-    """Drops the line marks of nested mappings."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items() if k != "__line__"}
-    return [_plain(v) for v in value] if isinstance(value, list) else value
 
 
 def _flat(items: list) -> list:
@@ -70,7 +68,7 @@ def _twins(entry: dict) -> list[dict]:
     """The entries that one stands for: its own, or one for each number of dimensions in `op`."""
     if not isinstance(entry.get("op"), dict):
         return [entry]
-    twins = [_of_twin(entry, n) for n in _plain(entry["op"])]
+    twins = [_of_twin(entry, n) for n in entry["op"]]
     for twin in twins:
         twin["doc"] = "".join(_flat([twin.get("doc", "")]))
     return twins
@@ -79,8 +77,7 @@ def _twins(entry: dict) -> list[dict]:
 # --- one entry ---
 
 
-def _build(entry: dict, file: str, common: dict) -> Op:
-    line, entry = entry["__line__"], _plain(entry)
+def _build(entry: dict, file: str, line: int, common: dict) -> Op:
     try:
         _refuse_unknown(entry, KEYS)
         if "op" not in entry:
@@ -190,6 +187,10 @@ def _mistakes(op: Op) -> Iterator[str]:
     missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
+    if op.body == "kernel" and (
+        not op.sig.first_tensor or any(a.is_tensor_list for a in op.sig.args)
+    ):
+        yield "a kernel takes tensors, of which the first is always given, and no lists of them"
     if op.recorded and not (op.dispatched and op.grad and op.jvp):
         yield "'recorded' is for dispatched operators with 'grad' and 'jvp'"
     if any(op.sig.arg(name).type != "bool" for name in op.recorded):
@@ -212,13 +213,14 @@ def _entries(path: Path, file: str) -> Iterator[Op]:
     common: dict[str, Any] = {}
     if listed and "file" in listed[0]:  # what it says of all its entries
         first = listed.pop(0)
-        common = _plain(first["file"])
+        common = first["file"]
         try:
             _refuse_unknown(common, FILE_KEYS)
         except SchemaError as error:
-            raise SchemaError(f"ops/{file}:{first['__line__']}: {error}") from None
-    for entry in itertools.chain.from_iterable(map(_twins, listed)):
-        yield _build(entry, file, common)
+            raise SchemaError(f"ops/{file}:{first.line}: {error}") from None
+    for entry in listed:
+        for twin in _twins(entry):
+            yield _build(twin, file, entry.line, common)
 
 
 def load(folder: Path) -> list[Op]:
