@@ -20,15 +20,13 @@ from .op import Op
 from .text import join_lines
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels"
-VIEW, VIEWS = "const View&", "Span<const View>"
+VIEW = "const View&"
 
 
 def declaration(op: Op) -> str:
     """The kernel of an entry: results first, then the arguments in the schema's order."""
     results = [] if op.mutates else [VIEW for _ in op.sig.returns]
-    arguments = (
-        VIEW if a.is_tensor else VIEWS if a.is_tensor_list else a.cpp_type for a in op.sig.args
-    )
+    arguments = (VIEW if a.is_tensor else a.cpp_type for a in op.sig.args)
     return f"namespace cpu {{ void {op.source}({', '.join([*results, *arguments])}); }}"
 
 

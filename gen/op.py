@@ -118,7 +118,7 @@ class Op:
     # sizes and dtype of each result of a kernel; when it is made, for one that may be undefined
     out: dict[str, list[str]] = key({})
     view: bool = key(False)  # results are views of the first argument
-    kernels: list[str] = key([])  # what a cpp launches (src/kernels/hand_called.yaml)
+    kernels: list[str] = key([])  # what a cpp launches (TD_KERNEL in headers of src/kernels/cpu)
     # a cpp reads or writes elements itself; 'sizes': and the result's sizes depend on them
     host: bool | str = key(False, (False, True, "sizes"))
     # 'size' for families that are seldom called or spend their time in large kernels: the C++
