@@ -35,7 +35,7 @@ def binding_files(table: Table) -> dict[str, str]:
         for first, group in cut(bodies, lambda places: _identifier(places[0]), 60).items():
             lines = [line for places in group for line in _functions(places, names[places[0]])]
             called = [call.op for places in group for call in names[places[0]]]
-            files[f"bindings_{first}.cc"] = _file(table, "binding_support", lines, called)
+            files[f"bindings_{first}.cc"] = _file(table, "bound", lines, called)
             small += [f"bindings_{first}.cc"] if level == "size" else []
     files["bindings_groups.cc"] = _file(table, "generated", _groups(names, entries))
     files["result_types.cc"] = _file(table, "generated", _result_types(table.ops))
@@ -129,58 +129,36 @@ def _param(call: Call, a: Argument) -> str:
     return "{" + ", ".join(row) + "}"
 
 
-def _getter(op: Op, a: Argument, i: int) -> str:
-    """What reads an argument, the `i`th in Python."""
-    if a.type == "options":
-        return f"tensor_options(a, {i})"
-    if a.type == "Tensor" and op.accepts_number(a):
-        return f"a.tensor_or_number({i})"
-    name = a.base.getter
-    if a.optional and name != "generator":
-        name = f"opt_{name}"
+def _fallback(op: Op, a: Argument) -> str:
+    """What is read of an argument that is not given (python/bound.h)."""
+    if op.accepts_number(a) and a.type == "Tensor":
+        return "kNumber"
+    if a.type == "Tensor?":
+        return "kMissing"
     default = a.cpp_default
-    if default in (None, "std::nullopt") or a.base.expr in "TLGDV":
-        return f"a.{name}({i})"
-    if a.optional and a.base.expr in "FIBS":
-        default = f"{a.stored_type}({default})"
-    return f"a.{name}({i}, {default})"
+    if default in (None, "std::nullopt") or a.base.expr in "OLGDV":
+        return "kGiven"
+    optional_number = a.optional and a.base.expr in "FIBS"
+    return f"{a.stored_type}({default})" if optional_number else str(default)
 
 
 def _case(call: Call) -> list[str]:
     """Reads the arguments of one overload and calls it."""
-    op, lines = call.op, []
-    index = {a.name: i for i, a in enumerate(call.arguments)}
-    if op.numbers == "some" and not call.inplace:
-        lines.append(f"a.require_a_tensor({len(op.sig.tensor_args)});")
-    for a in op.sig.args:
-        local = "const TensorOptions" if a.type == "options" else "decltype(auto)"
-        first = index["dtype" if a.type == "options" else a.name]
-        lines.append(f"{local} {a.name} = {_getter(op, a, first)};")
-    args = [a.name for a in op.sig.args]
-    if call.has_out:
-        lines.append(_write_to_out(op, args, index["out"]))
-    function = f"{call.function}({', '.join(args)});"
+    op = call.op
+    named = [f"result_{op.name}"] if _is_named(call) else []
+    given = ", ".join(["a", *named, *(_fallback(op, a) for a in op.sig.args)])
+    checked = op.numbers == "some" and not call.inplace
+    lines = [f"a.require_a_tensor({len(op.sig.tensor_args)});"] if checked else []
     if call.inplace or op.mutates:
-        return [*lines, f"unlocked(a, [&] {{ {function} }});", "return a.return_argument(0);"]
-    value = f"unlocked(a, [&] {{ return {function} }})"
-    wrapped = f"wrap_named(result_{op.name}, {value})" if _is_named(call) else f"wrap({value})"
-    return [*lines, f"return {wrapped};"]
+        return [*lines, f"return call_inplace<{call.function}>({given});"]
+    functions = f"{call.function}, op::{op.ident}_out" if call.has_out else call.function
+    caller = "call_named" if named else "call_operator"
+    return [*lines, f"return {caller}<{functions}>({given});"]
 
 
 def _is_named(call: Call) -> bool:
     """Whether the result is a named tuple."""
     return call.op.named and not call.inplace and not call.op.mutates
-
-
-def _write_to_out(op: Op, args: list[str], index: int) -> str:
-    outs, listed = [f"a.tensor({index})"], ""
-    if (n := len(op.outs)) > 1:
-        outs = [f"outs[{i}]" for i in range(n)]
-        listed = f"const TensorList outs = output_tensors(a, {index}, {n}); "
-    if op.is_factory:
-        listed += f"require_options_of({outs[0]}, options); "
-    call = f"unlocked(a, [&] {{ op::{op.ident}_out({', '.join([*args, *outs])}); }});"
-    return f"if (a.present({index})) {{ {listed}{call} return a.return_argument({index}); }}"
 
 
 # --- tables ---

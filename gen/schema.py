@@ -24,8 +24,7 @@ class Type:
     owner: str  # C++ type that owns such a value beyond a call
     optional: str  # both with "?"
     optional_owner: str
-    kind: str  # how Python bindings read it (src/python/arguments.h): its Kind
-    getter: str  # and the method of Arguments
+    kind: str  # its Kind in Python bindings (src/python/arguments.h)
     python: str  # annotation in stubs
 
 
@@ -34,26 +33,26 @@ _DIMS, _REALS = "std::optional<DimVector>", "std::optional<std::vector<double>>"
 _STRING = "std::optional<std::string>"
 # fmt: off
 TYPES = {row[0]: Type(*row) for row in (
-    ("Tensor", "T", "TT", "const Tensor&", "Tensor", "const Tensor&", "Tensor", "kTensor", "tensor", "Tensor"),
-    ("Tensor[]", "L", "L", "TensorSpan", "TensorList", "", "", "kTensors", "tensors", "Sequence[Tensor]"),
-    ("Tensor?[]", "L", "l", "TensorSpan", "TensorList", "", "", "kOptTensors", "tensors", "Sequence[Tensor | None]"),
-    ("Scalar", "S", "sS", "const Scalar&", "Scalar", "const OptScalar&", "OptScalar", "kScalar", "scalar", "Number"),
-    ("int", "I", "iI", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "integer", "int"),
-    ("int[]", "N", "vV", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "ints", "Sequence[int]"),
-    ("dim", "I", "xX", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "integer", "int"),
-    ("dims", "N", "zZ", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "ints", "int | Sequence[int]"),
-    ("float", "F", "dD", "double", "double", "OptDouble", "OptDouble", "kFloat", "real", "float"),
-    ("float[]", "Q", "wW", "Span<const double>", "std::vector<double>", _VIEW, _REALS, "kFloats", "reals", "Sequence[float]"),
-    ("bool", "B", "bB", "bool", "bool", "OptBool", "OptBool", "kBool", "boolean", "bool"),
-    ("str", "Y", "tU", "std::string_view", "std::string", _TEXT, _STRING, "kStr", "text", "str"),
-    ("dtype", "D", "yY", "DType", "DType", "OptDType", "OptDType", "kDType", "dtype", "dtype"),
-    ("device", "V", "cC", "Device", "Device", "OptDevice", "OptDevice", "kDevice", "device", "Device"),
+    ("Tensor", "T", "TT", "const Tensor&", "Tensor", "const Tensor&", "Tensor", "kTensor", "Tensor"),
+    ("Tensor[]", "L", "L", "TensorSpan", "TensorList", "", "", "kTensors", "Sequence[Tensor]"),
+    ("Tensor?[]", "L", "l", "TensorSpan", "TensorList", "", "", "kOptTensors", "Sequence[Tensor | None]"),
+    ("Scalar", "S", "sS", "const Scalar&", "Scalar", "const OptScalar&", "OptScalar", "kScalar", "Number"),
+    ("int", "I", "iI", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "int"),
+    ("int[]", "N", "vV", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "Sequence[int]"),
+    ("dim", "I", "xX", "int64_t", "int64_t", "OptInt", "OptInt", "kInt", "int"),
+    ("dims", "N", "zZ", "IntSpan", "DimVector", "OptInts", _DIMS, "kInts", "int | Sequence[int]"),
+    ("float", "F", "dD", "double", "double", "OptDouble", "OptDouble", "kFloat", "float"),
+    ("float[]", "Q", "wW", "Span<const double>", "std::vector<double>", _VIEW, _REALS, "kFloats", "Sequence[float]"),
+    ("bool", "B", "bB", "bool", "bool", "OptBool", "OptBool", "kBool", "bool"),
+    ("str", "Y", "tU", "std::string_view", "std::string", _TEXT, _STRING, "kStr", "str"),
+    ("dtype", "D", "yY", "DType", "DType", "OptDType", "OptDType", "kDType", "dtype"),
+    ("device", "V", "cC", "Device", "Device", "OptDevice", "OptDevice", "kDevice", "Device"),
     ("memory_format", "M", "mM", "MemoryFormat", "MemoryFormat", "OptMemoryFormat", "OptMemoryFormat",
-     "kMemoryFormat", "memory_format", "memory_format"),
-    ("Generator", "G", "gg", "Generator*", "Generator*", "Generator*", "Generator*", "kGenerator", "generator", "Generator"),
+     "kMemoryFormat", "memory_format"),
+    ("Generator", "G", "gg", "Generator*", "Generator*", "Generator*", "Generator*", "kGenerator", "Generator"),
     # what factories take: dtype, layout (in Python only), device, pin_memory, requires_grad
-    ("options", "O", "o", "const TensorOptions&", "TensorOptions", "", "", "", "", ""),
-    ("layout", "", "", "", "", "", "", "kLayout", "", "layout"),
+    ("options", "O", "o", "const TensorOptions&", "TensorOptions", "", "", "", ""),
+    ("layout", "", "", "", "", "", "", "kLayout", "layout"),
 )}
 # fmt: on
 
