@@ -37,12 +37,13 @@ const T& for_out(const T& value, const Tensor&) {
 }
 
 template <class R, size_t... I>
-R results_of(Tensors outs, std::index_sequence<I...>) {
+[[gnu::visibility("hidden")]] R results_of(Tensors outs, std::index_sequence<I...>) {
   return R(*outs[I]...);
 }
 
 template <auto plain, size_t N, class... Args>
-auto out(const OperatorRecord& record, const Tensor* const (&outs)[N], const Args&... args) {
+[[gnu::visibility("hidden")]] auto out(const OperatorRecord& record, const Tensor* const (&outs)[N],
+                                       const Args&... args) {
   const TensorSpan inputs[] = {tensors_in(args)..., {}};
   check_outs(record, outs, inputs);
   const ExcludeKeys alone(excluded(record));

@@ -12,13 +12,18 @@
 #include "python/binding_support.h"
 
 namespace taeda::python {
+// Unnamed: what only one file calls, and once, is compiled into its caller.
+namespace {
 
-inline constexpr struct Given {
-} kGiven;  // there is no default, or none but None
-inline constexpr struct Missing {
-} kMissing;  // a tensor that may be undefined
-inline constexpr struct Number {
-} kNumber;  // a tensor for which a number may stand
+struct Given {};    // kGiven: there is no default, or none but None
+struct Missing {};  // kMissing: a tensor that may be undefined
+struct Number {};   // kNumber: a tensor for which a number may stand
+inline constexpr Given kGiven;
+inline constexpr Missing kMissing;
+inline constexpr Number kNumber;
+
+// Once compiled, a binding is one function, as if it were written by hand.
+#define TD_INLINED __attribute__((always_inline))
 
 template <class T>
 struct Type {};
@@ -99,7 +104,7 @@ struct Bound<function> {
   template <class Call, class... Fallback>
   [[gnu::always_inline]] static void with_arguments(const Arguments& a, const Call& call,
                                                     const Fallback&... fallback) {
-    [&]<size_t... I>(std::index_sequence<I...>) {
+    [&]<size_t... I>(std::index_sequence<I...>) TD_INLINED {
       InOrder{call, read_or<Params>(a, python_arguments<Params...>(I), fallback)...};
     }
     (std::index_sequence_for<Params...>());
@@ -114,13 +119,13 @@ void require_options(const Tensor&, const T&) {}
 
 // NAME(..., out=): writes what argument `at` gives.
 template <auto out, size_t count, class... Values>
-PyObject* call_out(Arguments& a, int at, const Values&... values) {
+[[gnu::always_inline]] inline PyObject* call_out(Arguments& a, int at, const Values&... values) {
   if constexpr (count == 1) {
     (require_options(a.tensor(at), values), ...);
     unlocked(a, [&] { out(values..., a.tensor(at)); });
   } else {
     const TensorList outs = output_tensors(a, at, count);
-    [&]<size_t... I>(std::index_sequence<I...>) {
+    [&]<size_t... I>(std::index_sequence<I...>) TD_INLINED {
       unlocked(a, [&] { out(values..., outs[I]...); });
     }
     (std::make_index_sequence<count>());
@@ -135,7 +140,7 @@ template <auto plain, auto out, class Wrap, class... Fallback>
   PyObject* result = nullptr;
   Bound<plain>::with_arguments(
       a,
-      [&](const auto&... values) {
+      [&](const auto&... values) TD_INLINED {
         if constexpr (!std::is_null_pointer_v<decltype(out)>) {
           constexpr int kOut = Bound<plain>::kArguments;
           if (a.present(kOut)) {
@@ -150,22 +155,26 @@ template <auto plain, auto out, class Wrap, class... Fallback>
 }
 
 template <auto plain, auto out = nullptr, class... Fallback>
-PyObject* call_operator(Arguments& a, const Fallback&... fallback) {
-  const auto wrapped = [](auto&& value) { return wrap(std::forward<decltype(value)>(value)); };
+[[gnu::always_inline]] inline PyObject* call_operator(Arguments& a, const Fallback&... fallback) {
+  const auto wrapped = [](auto&& value)
+                           TD_INLINED { return wrap(std::forward<decltype(value)>(value)); };
   return call_wrapped<plain, out>(a, wrapped, fallback...);
 }
 // Of several results that have names.
 template <auto plain, auto out = nullptr, class... Fallback>
-PyObject* call_named(Arguments& a, ResultType& type, const Fallback&... fallback) {
-  const auto wrapped = [&](auto&& value) { return wrap_named(type, std::move(value)); };
+[[gnu::always_inline]] inline PyObject* call_named(Arguments& a, ResultType& type,
+                                                   const Fallback&... fallback) {
+  const auto wrapped = [&](auto&& value) TD_INLINED { return wrap_named(type, std::move(value)); };
   return call_wrapped<plain, out>(a, wrapped, fallback...);
 }
 // Of an operator that writes its first argument, and returns it.
 template <auto function, class... Fallback>
-PyObject* call_inplace(Arguments& a, const Fallback&... fallback) {
+[[gnu::always_inline]] inline PyObject* call_inplace(Arguments& a, const Fallback&... fallback) {
   Bound<function>::with_arguments(
-      a, [&](const auto&... values) { unlocked(a, [&] { function(values...); }); }, fallback...);
+      a, [&](const auto&... values) TD_INLINED { unlocked(a, [&] { function(values...); }); },
+      fallback...);
   return a.return_argument(0);
 }
 
+}  // namespace
 }  // namespace taeda::python
