@@ -144,3 +144,12 @@ def test_pairs_that_no_class_supports():
     error = not_close_error_metas([1], [2], pair_types=(NumberPair,))[0]
     assert "item [0]" in str(error.to_error())
     assert str(error.to_error(lambda text: "mine: " + text.splitlines()[0])).startswith("mine: ")
+
+
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.complex64])
+def test_make_tensor_of_one_value(dtype):
+    with pytest.warns(FutureWarning, match="Passing `low==high`"):
+        x = make_tensor(3, dtype=dtype, low=1.5, high=1.5)
+    assert x.tolist() == [1.5 + 1.5j if dtype.is_complex else 1.5] * 3
+    with pytest.raises(ValueError, match="`low` must be less than `high`, but got 2 >= 2"):
+        make_tensor(3, dtype=taeda.int64, low=2, high=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import taeda
@@ -30,7 +31,14 @@ def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, fl
     high = defaults[1] if high is None else high
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
-    if low > high or (low == high and dtype != taeda.bool and not _is_integral(dtype)):
+    if low == high and (dtype.is_floating_point or dtype.is_complex):
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
+            "deprecated since 2.1 and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     return max(low, bounds[0]), min(high, bounds[1])
 
