@@ -59,6 +59,8 @@ torch.sspaddmm(torch.ones(2, 4).to_sparse(), s, d)
 torch.bmm(q, torch.ones(2, 3, 1))
 torch.sparse.sampled_addmm(r, u, torch.ones(2, 3), beta=0.5)
 c @ c
+torch.nn.functional.linear(c, u[:, :1].expand(2, 3))
+torch.nn.functional.linear(s, torch.ones(2, 3), torch.ones(2))
 torch.mm(s, d.double())
 (c * 1j) @ (d * (1 + 1j))
 c.long() @ d.long()
@@ -76,6 +78,7 @@ torch.sparse.mm(a, x) ** 2
 torch.sparse.mm(a, b).to_dense() * x[0, 0]
 torch.sparse.addmm(x[:1], a, x)
 torch.mm(a.detach(), x)
+torch.nn.functional.linear(a.detach().to_sparse(), x, x[0])
 """
 
 

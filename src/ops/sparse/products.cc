@@ -155,6 +155,15 @@ void addmv(Call& call) {
   call.give(added(call.tensor(0), made, call.stack[3].scalar(), call.stack[4].scalar()));
 }
 
+// Of a matrix of features, most of which are 0.
+void linear(Call& call) {
+  const Tensor x = call.tensor(0), weight = call.tensor(1);
+  const bool biased = call.stack[2].is_tensor();
+  if (!x.is_sparse() || x.dim() != 2 || weight.is_sparse() || weight.dim() != 2) unable(call);
+  const Tensor made = product_of(x, op::transpose(weight, 0, 1));
+  call.give(biased ? op::add(made, call.tensor(2), Scalar(int64_t{1})) : made);
+}
+
 // A batch is one matrix with the samples' on its diagonal.
 void bmm(Call& call) {
   const Tensor a = call.tensor(0), b = call.tensor(1);
