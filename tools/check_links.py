@@ -44,16 +44,16 @@ TENSOR = re.compile(r"\btaeda::Tensor(Impl)?::")
 SYMBOL = re.compile(r"(?P<file>.+?\.o): (?P<name>.+?) (?P<kind>[A-Za-z])( +[0-9a-f]*)*$")
 
 
-class Place(NamedTuple):
+class Owner(NamedTuple):
     layer: str
     entries: bool  # whether it holds operators' generated entries
 
 
-def place(object_file: str) -> Place:
+def owner(object_file: str) -> Owner:
     parts = object_file.partition(".dir/")[2].split("/")
     if parts[0] == "generated":
-        return Place(GENERATED[parts[1]], parts[1] in ENTRIES)
-    return Place(parts[1], False)
+        return Owner(GENERATED[parts[1]], parts[1] in ENTRIES)
+    return Owner(parts[1], False)
 
 
 # Objects of tests: their sources' folder, and what is written into the build folder.
@@ -76,7 +76,7 @@ def symbols(objects: Iterable[Path]) -> tuple[dict[str, set[str]], list[tuple[st
     return defined, needed
 
 
-def offence(user: Place, owners: list[Place], symbol: str) -> str | None:
+def offence(user: Owner, owners: list[Owner], symbol: str) -> str | None:
     """Why `user` must not need `symbol`, which any of `owners` may stand for."""
     calls_operators = user.entries or user.layer == "ops" or "ops" in ALLOWED[user.layer]
     if user.layer == "kernels" and TENSOR.search(symbol):
@@ -95,7 +95,7 @@ def check(build: Path) -> list[str]:
     for file, name in needed:
         if name not in defined:
             continue
-        user, owners = place(file), [place(o) for o in sorted(defined[name])]
+        user, owners = owner(file), [owner(o) for o in sorted(defined[name])]
         if why := offence(user, owners, name):
             found.add(f"{file.partition('.dir/')[2].removesuffix('.o')}: {why}")
     return sorted(found)

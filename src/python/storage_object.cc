@@ -71,17 +71,17 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
                                    &content, &device)) {
     return nullptr;
   }
-  const Device place = device && device != Py_None ? resolved(to_device(device)) : Device();
+  const Device where = device && device != Py_None ? resolved(to_device(device)) : Device();
   if (content && PyObject_CheckBuffer(content)) {
     const Ref<Storage> source = storage_from_buffer(content, 0, -1);
-    Ref<Storage> copy = Storage::allocate(source->nbytes(), place);
+    Ref<Storage> copy = Storage::allocate(source->nbytes(), where);
     if (copy->data())
-      copy_memory(copy->data(), place, source->data(), DeviceType::kCPU, source->nbytes());
+      copy_memory(copy->data(), where, source->data(), DeviceType::kCPU, source->nbytes());
     return wrap(std::move(copy));
   }
   if (content && (PyList_Check(content) || PyTuple_Check(content)))
-    return wrap(storage_of_bytes(content, place));
-  return wrap(Storage::allocate(content ? to_int(content) : 0, place));
+    return wrap(storage_of_bytes(content, where));
+  return wrap(Storage::allocate(content ? to_int(content) : 0, where));
   TD_PYTHON_CATCH(nullptr)
 }
 

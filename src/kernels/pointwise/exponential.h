@@ -99,7 +99,6 @@ struct Logit {
 struct LogitBackward {
   template <class V>
   TD_FN V operator()(V gy, V x) const {
-    return select((x < 0) | (x > 1), V(std::numeric_limits<double>::quiet_NaN()),
-                  gy / (x * (1 - x)));
+    return select((x < 0) | (x > 1), V(kNaN), gy / (x * (1 - x)));
   }
 };

@@ -108,7 +108,7 @@ struct I1e {
 struct Entr {
   template <class V>
   TD_FN V operator()(V x) const {
-    const V below = select(x == 0, V(0), V(-std::numeric_limits<double>::infinity()));
+    const V below = select(x == 0, V(0), V(-kInf));
     return select(isnan(x), x, select(x > 0, -x * log(x), below));
   }
 };

@@ -330,7 +330,7 @@ class Forward : Task {
             head_of(out_, b, h),
             HeadMask(a_.mask, b, h)};
   }
-  // Panels from `first` on. What the group after it begins with is fetched meanwhile.
+  // Panels from `first` on. What the group after it begins with is prefetched.
   void group(const Memory& m, const Head& head, int64_t first, const Head& after) const {
     const int64_t count = std::min(s_.group, s_.panels - first);
     const Panel last = panel(first + count - 1);

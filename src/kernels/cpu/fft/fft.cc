@@ -61,7 +61,7 @@ struct Work {
   const Complexes<T> x, y;
 };
 
-// For groups of lines: load(a, l, lines, x) brings the line at offset a into places l, l + lines,
+// For groups of lines: load(a, l, lines, x) brings the line at offset a into indices l, l + lines,
 // ... of x; save(z, l, lines, b) takes it from there. `backward`: the inverse transform.
 template <class T, class Load, class Save>
 void for_lines(const FftPlan<T>& plan, const Lines& lines, bool backward, const Load& load,

@@ -41,12 +41,12 @@ TD_FN void butterfly3(Value<T>* a) {
 
 template <class T>
 TD_FN void butterfly4(Value<T>* a) {
-  const Value<T> even = a[0] + a[2], even_apart = a[0] - a[2], odd = a[1] + a[3],
-                 odd_apart = (a[1] - a[3]).times_minus_i();
+  const Value<T> even = a[0] + a[2], even_difference = a[0] - a[2], odd = a[1] + a[3],
+                 odd_difference = (a[1] - a[3]).times_minus_i();
   a[0] = even + odd;
-  a[1] = even_apart + odd_apart;
+  a[1] = even_difference + odd_difference;
   a[2] = even - odd;
-  a[3] = even_apart - odd_apart;
+  a[3] = even_difference - odd_difference;
 }
 
 template <class T>
@@ -54,12 +54,14 @@ TD_FN void butterfly5(Value<T>* a) {
   // cos and sin of 2 pi / 5 and 4 pi / 5
   const T c1 = T(0.30901699437494742410), c2 = T(-0.80901699437494742410),
           s1 = T(0.95105651629515357212), s2 = T(0.58778525229247312917);
-  const Value<T> outer = a[1] + a[4], inner = a[2] + a[3], outer_apart = a[1] - a[4],
-                 inner_apart = a[2] - a[3];
+  const Value<T> outer = a[1] + a[4], inner = a[2] + a[3], outer_difference = a[1] - a[4],
+                 inner_difference = a[2] - a[3];
   const Value<T> first = a[0] + outer.times(c1) + inner.times(c2),
                  second = a[0] + outer.times(c2) + inner.times(c1);
-  const Value<T> first_across = (outer_apart.times(s1) + inner_apart.times(s2)).times_minus_i();
-  const Value<T> second_across = (outer_apart.times(s2) - inner_apart.times(s1)).times_minus_i();
+  const Value<T> first_across =
+      (outer_difference.times(s1) + inner_difference.times(s2)).times_minus_i();
+  const Value<T> second_across =
+      (outer_difference.times(s2) - inner_difference.times(s1)).times_minus_i();
   a[0] = a[0] + outer + inner;
   a[1] = first + first_across;
   a[2] = second + second_across;
@@ -70,12 +72,12 @@ TD_FN void butterfly5(Value<T>* a) {
 // The definition, for odd radices: elements k and r - k share their products.
 template <class T>
 TD_FN void butterfly_odd(Value<T>* a, int r, Complexes<const T> roots) {
-  Value<T> sum[kLargestRadix / 2 + 1], apart[kLargestRadix / 2 + 1];
+  Value<T> sum[kLargestRadix / 2 + 1], difference[kLargestRadix / 2 + 1];
   const int half = r / 2;
   const Value<T> first = a[0];
   for (int k = 1; k <= half; k++) {
     sum[k] = a[k] + a[r - k];
-    apart[k] = (a[k] - a[r - k]).times_minus_i();
+    difference[k] = (a[k] - a[r - k]).times_minus_i();
     a[0] = a[0] + sum[k];
   }
   for (int j = 1; j <= half; j++) {
@@ -83,7 +85,7 @@ TD_FN void butterfly_odd(Value<T>* a, int r, Complexes<const T> roots) {
     for (int k = 1; k <= half; k++) {
       const int jk = j * k % r;
       along = along + sum[k].times(roots.re[jk]);
-      across = across + apart[k].times(-roots.im[jk]);
+      across = across + difference[k].times(-roots.im[jk]);
     }
     a[j] = along + across;
     a[r - j] = along - across;
@@ -137,7 +139,7 @@ TD_FN void along_q(const FftPass<T>& pass, Complexes<const T> x, Complexes<T> y,
 }
 
 // Few interleaved transforms: vectors along q + s p, which lies in order in x. The results go to
-// their places by groups of s.
+// where they belong by groups of s.
 template <class T, int kRadix>
 TD_FN void across_p(const FftPass<T>& pass, Complexes<const T> x, Complexes<T> y, int64_t begin,
                     int64_t n) {
@@ -145,11 +147,11 @@ TD_FN void across_p(const FftPass<T>& pass, Complexes<const T> x, Complexes<T> y
   const int r = kRadix ? kRadix : pass.radix;
   Value<T> a[most(kRadix)];
   transform<T, kRadix, false>(pass, {x.re + begin, x.im + begin}, n, a);
-  int64_t twiddle[kLanes], place[kLanes];
+  int64_t twiddle[kLanes], target[kLanes];
   for (int64_t i = 0; i < n; i++) {
     const int64_t p = (begin + i) / pass.s, q = (begin + i) % pass.s;
     twiddle[i] = p * (r - 1);
-    place[i] = q + pass.s * r * p;
+    target[i] = q + pass.s * r * p;
   }
   alignas(64) T re[kLanes], im[kLanes], wr[kLanes] = {}, wi[kLanes] = {};
   for (int j = 0; j < r; j++) {
@@ -163,8 +165,8 @@ TD_FN void across_p(const FftPass<T>& pass, Complexes<const T> x, Complexes<T> y
     store(re, a[j].re);
     store(im, a[j].im);
     for (int64_t i = 0; i < n; i++) {
-      y.re[place[i] + pass.s * j] = re[i];
-      y.im[place[i] + pass.s * j] = im[i];
+      y.re[target[i] + pass.s * j] = re[i];
+      y.im[target[i] + pass.s * j] = im[i];
     }
   }
 }

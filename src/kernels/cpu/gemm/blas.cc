@@ -105,7 +105,7 @@ Blas load_blas() {
 }
 
 // Small products and decompositions do without a buffer: this call takes one.
-void take_buffer() {
+void reserve_buffer() {
   using Syrk = void(BlasOrder, int uplo, BlasTranspose, int n, int k, double alpha, const double* a,
                     int lda, double beta, double* c, int ldc);
   static Syrk* const syrk = reinterpret_cast<Syrk*>(cblas("cblas_dsyrk"));
@@ -127,7 +127,7 @@ void OpenBlasCall::find_memory(int callers) {
   try {
     openblas();
     require_memory(kBufferBytes);
-    take_buffer();
+    reserve_buffer();
   } catch (...) {
     callers_.fetch_sub(1, std::memory_order_relaxed);  // there will be no destructor
     throw;

@@ -20,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace taeda::cpu::HWY_NAMESPACE {
 
-// Rows lie anywhere: those that come this much later are fetched ahead.
+// Rows lie anywhere: those that come this much later are prefetched.
 constexpr int64_t kAhead = 16;
 constexpr int64_t kBetweenLooks = int64_t{1} << 20;  // rows of one bag
 

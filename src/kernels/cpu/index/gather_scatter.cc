@@ -65,7 +65,7 @@ int64_t stride_along(const View& v, int64_t dim) {
 }
 
 // Where elements lie: offsets into the addressed tensor and the other one, and checked indices.
-struct Place {
+struct Offsets {
   int64_t self, other;
   const int64_t* index;
 };
@@ -78,7 +78,7 @@ enum class Reduce { kSet, kSum, kProd, kMin, kMax };
 // What is done with elements: one loop a type; all that leads to it is shared. An index counts
 // `scale` elements of self.
 struct Move {
-  using Loop = void(const Move&, int64_t n, Place at, Steps by, int64_t scale);
+  using Loop = void(const Move&, int64_t n, Offsets at, Steps by, int64_t scale);
   Loop* loop;
   void* to;
   const void* from = nullptr;
@@ -88,7 +88,7 @@ struct Move {
 
 // move(self offset, other offset) for n elements. The dense cases keep products out of the loop.
 template <class F>
-void move_each(int64_t n, Place at, Steps by, int64_t scale, const F& move) {
+void move_each(int64_t n, Offsets at, Steps by, int64_t scale, const F& move) {
   if (by.other == 1 && by.self == 0 && scale == 1) {
     for (int64_t i = 0; i < n; i++) move(at.self + at.index[i], at.other + i);
   } else if (by.other == 1 && by.self == 1) {
@@ -122,7 +122,7 @@ class Lines {
 
   // Raises RuntimeError if an index is outside: what writes a tensor calls this first.
   void check() const {
-    const auto nothing = [](const Move&, int64_t, Place, Steps, int64_t) {};
+    const auto nothing = [](const Move&, int64_t, Offsets, Steps, int64_t) {};
     if (!is_dense(index_)) return each({nothing, nullptr});
     const int64_t* const index = index_.as<int64_t>();
     parallel_for(0, index_.numel, kCheckGrain, [&](int64_t begin, int64_t end) {
@@ -186,15 +186,15 @@ class Lines {
   }
 
   // n elements along one axis; an index counts `scale` elements of self. The line of self that
-  // starts at `next` (-1: none) will be addressed in any order, so it is fetched meanwhile.
-  void run(int64_t n, Place at, Steps by, int64_t scale, const Move& move, int64_t next) const {
+  // starts at `next` (-1: none) will be addressed in any order, so it is prefetched.
+  void run(int64_t n, Offsets at, Steps by, int64_t scale, const Move& move, int64_t next) const {
     const bool ahead = next >= 0 && scale == 1 && n >= kChecked &&
                        self_size_ * item_size(self_.dtype) <= kMaxAhead;
     int64_t checked[kChecked];
     Looks looks;
     for (int64_t first = 0; first < n; first += kChecked) {
       const int64_t m = std::min(kChecked, n - first);
-      const Place from{at.self + first * by.self, at.other + first * by.other, checked};
+      const Offsets from{at.self + first * by.self, at.other + first * by.other, checked};
       const int64_t done = self_size_ * first / n, left = self_size_ * (first + m) / n - done;
       if (ahead) prefetch_lines(element(next + done), left * item_size(self_.dtype));
       if (!copy_inside(checked, at.index + first * by.index, m, by.index, self_size_))
@@ -269,7 +269,7 @@ T identity(Reduce how) {
 }
 
 template <class T>
-void set_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+void set_loop(const Move& move, int64_t n, Offsets at, Steps by, int64_t scale) {
   T* const to = static_cast<T*>(move.to);
   const T* const from = static_cast<const T*>(move.from);
   move_each(n, at, by, scale, [=](int64_t s, int64_t o) { to[s] = from[o]; });
@@ -296,14 +296,14 @@ struct Repeated {
 
 // A sum by itself: a constant keeps the choice out of the loop.
 template <class T, bool sum>
-void reduce_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+void reduce_loop(const Move& move, int64_t n, Offsets at, Steps by, int64_t scale) {
   const Reduce how = sum ? Reduce::kSum : move.how;
   T* const to = static_cast<T*>(move.to);
   const T* const from = static_cast<const T*>(move.from);
   move_each(n, at, by, scale, [=](int64_t s, int64_t o) { to[s] = combine(how, to[s], from[o]); });
 }
 
-void count_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+void count_loop(const Move& move, int64_t n, Offsets at, Steps by, int64_t scale) {
   int64_t* const counts = static_cast<int64_t*>(move.to);
   move_each(n, at, by, scale, [=](int64_t s, int64_t) { counts[s]++; });
 }
@@ -368,7 +368,7 @@ Reduce reduce_named(std::string_view name) {
 }
 
 template <class T>
-void gather_loop(const Move& move, int64_t n, Place at, Steps by, int64_t scale) {
+void gather_loop(const Move& move, int64_t n, Offsets at, Steps by, int64_t scale) {
   const T* const from = static_cast<const T*>(move.from);
   T* const to = static_cast<T*>(move.to);
   if (by.other != 1 || by.self != 0 || scale != 1)

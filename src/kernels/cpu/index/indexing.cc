@@ -103,7 +103,7 @@ void copy_block(T* to, const T* from, const Block& block) {
   }
 }
 
-// to[p] = from[at[p]]. Meanwhile the row of `span` elements at `next`, if any, is fetched: it will
+// to[p] = from[at[p]]. Meanwhile the row of `span` elements at `next`, if any, is prefetched: it will
 // be read in any order.
 template <class T>
 void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* next,
@@ -119,7 +119,7 @@ void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* 
   }
 }
 
-// to[p][a] = from[at[p] + a]. The beginnings of slices to come are fetched; the processor follows
+// to[p][a] = from[at[p] + a]. The beginnings of slices to come are prefetched; the processor follows
 // them from there by itself.
 template <class T>
 void read_slices(T* to, const T* from, const int64_t* at, int64_t count, const Block& slice) {

@@ -103,7 +103,7 @@ const void* dense_input(const Kernel& kernel, Scratch& scratch, int k, const cha
   return buffer;
 }
 
-// Short runs that lie far apart are not fetched ahead by the processor itself.
+// Short runs that lie far apart are not prefetched by the processor itself.
 constexpr int64_t kRowsAhead = 8;
 
 // Runs along dimension 0: operands that are dense there are used in place.

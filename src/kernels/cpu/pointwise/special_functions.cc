@@ -2,11 +2,11 @@
 // tensors, computed in double.
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/parallel.h"
 #include "core/with_dtype.h"
+#include "kernels/cpu/simd/special.h"
 #include "kernels/view.h"
 #include "kernels_decl.h"
 #include "taeda/error.h"
@@ -14,8 +14,6 @@
 namespace taeda::cpu {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
 
 double j0(double x) { return std::isinf(x) ? kNaN : ::j0(x); }

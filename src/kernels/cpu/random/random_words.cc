@@ -82,7 +82,7 @@ TD_FN void store_mask(uint8_t* mask, hn::Mask<DU> ones) {
 #endif
 }
 
-// x * (kept ? scale : 0), and what the loop reads later is fetched.
+// x * (kept ? scale : 0), and prefetches what the loop reads later.
 TD_FN hn::Vec<DF> scaled(const float* x, hn::Mask<DU> kept, hn::Vec<DF> scale) {
   const DF d;
   constexpr int64_t kAhead = 1024;

@@ -45,7 +45,7 @@ class RowBuffer {
       convert_row(at(v_, offset), v_.dtype, 1, buffer_.data(), kDTypeOf<T>, 1, n);
   }
   // Writes n elements from `offset` on, of which fill(to, i, m) gives elements i ... i + m.
-  // Streamed ones leave in pieces, so that the next is computed, and what it calls for fetched,
+  // Streamed ones leave in pieces, so that the next is computed, and what it calls for prefetched,
   // meanwhile.
   template <class F>
   void write(int64_t offset, int64_t n, const F& fill) {

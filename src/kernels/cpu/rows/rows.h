@@ -28,7 +28,7 @@ struct RowTable {
   T (*dot)(const T* x, const T* y, int64_t n);
   T (*dot_centered)(const T* x, T center, const T* y, int64_t n);  // of x - center and y
   // With u = (x - center) * scale and g = gy * weight: sum_w[i] += gy u, sum_b[i] += gy, first +=
-  // sum of g, second += sum of g u. What follows gy and x is fetched.
+  // sum of g, second += sum of g u. What follows gy and x is prefetched.
   void (*norm_sums)(const T* gy, const T* x, T center, T scale, const T* weight, int64_t n,
                     T* sum_w, T* sum_b, double* first, double* second);
   T (*max)(const T* x, int64_t n);      // NaN if any is; -inf for none

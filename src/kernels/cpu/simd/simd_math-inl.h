@@ -20,7 +20,7 @@ namespace taeda::cpu::HWY_NAMESPACE {
 template <class T>
 inline constexpr bool kIsFloat = std::is_same_v<T, float>;
 template <class T>
-inline constexpr T kInf = std::numeric_limits<T>::infinity();
+inline constexpr T kInfOf = std::numeric_limits<T>::infinity();
 
 // c0 + c1 x + c2 x^2 + ...
 template <class T, class... C>
@@ -202,10 +202,10 @@ TD_FN LogParts<T> split_log(Vec<T> x) {
 // The logarithm of x that is zero, negative, infinite or NaN; `y` elsewhere.
 template <class T>
 TD_FN Vec<T> fix_log(Vec<T> x, Vec<T> y) {
-  const Mask<T> ordinary = (x > 0) & (x < kInf<T>);
+  const Mask<T> ordinary = (x > 0) & (x < kInfOf<T>);
   if (all(ordinary)) return y;
   const Vec<T> nan = std::numeric_limits<T>::quiet_NaN();
-  const Vec<T> special = select(x == 0, Vec<T>(-kInf<T>), select(x == kInf<T>, x, nan));
+  const Vec<T> special = select(x == 0, Vec<T>(-kInfOf<T>), select(x == kInfOf<T>, x, nan));
   return select(ordinary, y, special);
 }
 
@@ -555,7 +555,7 @@ TD_FN Vec<double> erfinv_ratio(Vec<double> w) {
 template <class T>
 TD_FN Vec<T> erfinv(Vec<T> x) {
   const Vec<T> y = x * erfinv_ratio(-log((Vec<T>(1) - x) * (x + 1)));
-  return select(abs(x) == 1, copysign(Vec<T>(kInf<T>), x), y);
+  return select(abs(x) == 1, copysign(Vec<T>(kInfOf<T>), x), y);
 }
 
 // log(pi / |sin(pi x)|): infinite at integers.
@@ -580,10 +580,9 @@ TD_FN Vec<double> digamma(Vec<double> x) {
   if (any(negative)) {
     const V fraction = x - round(x);  // exact, however near to an integer
     const V reflected = y - V(kPi) / tan(fraction * kPi);
-    const V nan = std::numeric_limits<double>::quiet_NaN();
-    y = select(negative, select(fraction == 0, nan, reflected), y);
+    y = select(negative, select(fraction == 0, V(kNaN), reflected), y);
   }
-  return select(x == 0, copysign(V(kInf<double>), -x), y);
+  return select(x == 0, copysign(V(kInfOf<double>), -x), y);
 }
 TD_FN Vec<float> digamma(Vec<float> x) {
   return through_double([](Vec<double> v) HWY_ATTR { return digamma(v); }, x);
@@ -683,7 +682,7 @@ TD_FN Vec<T> atan2(Vec<T> y, Vec<T> x) {
 template <class T>
 TD_FN Vec<T> hypot(Vec<T> x, Vec<T> y) {
   const Vec<T> ax = abs(x), ay = abs(y), larger = raw_max(ax, ay), ratio = raw_min(ax, ay) / larger;
-  if (!all((larger > 0) & (ax < kInf<T>)&(ay < kInf<T>))) {
+  if (!all((larger > 0) & (ax < kInfOf<T>)&(ay < kInfOf<T>))) {
     return map_lanes([](T a, T b) { return std::hypot(a, b); }, x, y);
   }
   return larger * sqrt(fma(ratio, ratio, 1));
@@ -829,7 +828,7 @@ TD_FN Vec<double> lgamma_series(Vec<double> x) {
     const TwoParts<double> l = log_two_parts(x);
     const V h = l.high - 1, h_low = (l.high - (h + 1)) + l.low;
     const V p = (x - 0.5) * h, p_low = fma(x - 0.5, h, -p) + (x - 0.5) * h_low;
-    return select(p == kInf<double>, p, p + (series + 0.418938533204672742 + p_low));
+    return select(p == kInfOf<double>, p, p + (series + 0.418938533204672742 + p_low));
   }
 }
 template <bool exact>
@@ -936,7 +935,7 @@ template <class T>
 TD_FN bool all_ordinary(Vec<T> x, Vec<T> y) {
   const hn::RebindToUnsigned<hn::ScalableTag<T>> d;
   const auto least = hn::BitCast(d, Vec<T>(std::numeric_limits<T>::min()).raw);
-  const auto infinite = hn::BitCast(d, Vec<T>(kInf<T>).raw);
+  const auto infinite = hn::BitCast(d, Vec<T>(kInfOf<T>).raw);
   const auto normal = hn::Lt(hn::Sub(hn::BitCast(d, x.raw), least), hn::Sub(infinite, least));
   return all(Mask<T>{hn::RebindMask(hn::ScalableTag<T>(), normal)} & isfinite(y));
 }

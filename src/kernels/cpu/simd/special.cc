@@ -11,7 +11,6 @@ namespace taeda::cpu::special {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // -pi cot(pi x), with the angle reduced exactly before it is multiplied by pi.
 double reflected_cotangent(double x) { return -kPi / std::tan(kPi * (x - std::round(x))); }
@@ -21,7 +20,7 @@ double reflected_cotangent(double x) { return -kPi / std::tan(kPi * (x - std::ro
 // Shifts the argument to x >= 10 by digamma(x) = digamma(x + 1) - 1/x, then the asymptotic series
 // log x - 1/(2x) - sum B_2k / (2k x^2k)  [Abramowitz & Stegun 6.3.18].
 double digamma(double x) {
-  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  if (x == 0) return std::copysign(kInf, -x);
   double sum = 0;
   if (x < 0) {
     if (x == std::floor(x)) return kNaN;  // also -inf
@@ -42,9 +41,9 @@ float digamma(float x) { return static_cast<float>(digamma(static_cast<double>(x
 // trigamma(x) = trigamma(x + 1) + 1/x^2, then 1/x + 1/(2x^2) + sum B_2k / x^(2k+1)  [A&S 6.4.12];
 // for negative x the reflection pi^2 / sin^2(pi x) - trigamma(1 - x).
 double trigamma(double x) {
-  if (x == 0) return std::numeric_limits<double>::infinity();
+  if (x == 0) return kInf;
   if (x < 0) {
-    if (x == std::floor(x)) return std::numeric_limits<double>::infinity();
+    if (x == std::floor(x)) return kInf;
     const double s = kPi / std::sin(kPi * (x - std::round(x)));
     return s * s - trigamma(1 - x);
   }
@@ -62,7 +61,6 @@ float trigamma(float x) { return static_cast<float>(trigamma(static_cast<double>
 // sum_{k<n} (q+k)^-s + w^(1-s) / (s-1) + w^-s / 2 + sum_j B_2j/(2j)! s (s+1) ... (s+2j-2)
 // w^(1-s-2j) with w = q + n.
 double zeta(double s, double q) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   if (s == 1) return kInf;
   if (s < 1 || std::isnan(q)) return kNaN;
   if (q <= 0) {
@@ -153,13 +151,12 @@ double igammac_uniform(double a, double x) {
 
 // P at the edges of the plane, where PyTorch asks in this order; nothing elsewhere.
 std::optional<double> igamma_at_edge(double a, double x) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  if (x < 0 || a < 0) return kNan;
-  if (a == 0) return x > 0 ? 1 : kNan;
+  if (x < 0 || a < 0) return kNaN;
+  if (a == 0) return x > 0 ? 1 : kNaN;
   if (x == 0) return 0;
-  if (std::isinf(a)) return std::isinf(x) ? kNan : 0;
+  if (std::isinf(a)) return std::isinf(x) ? kNaN : 0;
   if (std::isinf(x)) return 1;
-  if (std::isnan(a) || std::isnan(x)) return kNan;
+  if (std::isnan(a) || std::isnan(x)) return kNaN;
   return std::nullopt;
 }
 
@@ -204,10 +201,9 @@ float erfcx(float x) { return static_cast<float>(erfcx(static_cast<double>(x)));
 // A rational guess [A&S 26.2.23], good to 4.5e-4, and two of Halley's steps, each of which triples
 // the digits.
 double ndtri(double p) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!(p >= 0 && p <= 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (p == 0) return -kInfinity;
-  if (p == 1) return kInfinity;
+  if (!(p >= 0 && p <= 1)) return kNaN;
+  if (p == 0) return -kInf;
+  if (p == 1) return kInf;
   if (p == 0.5) return 0;
   if (p > 0.5) return -ndtri(1 - p);
   const double t = std::sqrt(-2 * std::log(p));
@@ -251,7 +247,7 @@ float i1e(float x) { return static_cast<float>(i1e(static_cast<double>(x))); }
 // in the tails where erf(y) rounds to 1.
 double erfinv(double x) {
   if (!(x > -1 && x < 1)) {
-    return x == 1 || x == -1 ? std::copysign(std::numeric_limits<double>::infinity(), x) : kNaN;
+    return x == 1 || x == -1 ? std::copysign(kInf, x) : kNaN;
   }
   const double a = std::fabs(x);
   if (a < 1e-8) return x * 0.88622692545275801;  // sqrt(pi)/2: the cubic term is below half an ulp

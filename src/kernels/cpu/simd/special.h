@@ -1,6 +1,15 @@
 // Scalar special functions that the C library lacks: digamma, inverse erf, and friends, for one
 // number at a time. All are pure, so that a result nobody reads costs nothing.
 #pragma once
+#include <limits>
+
+namespace taeda::cpu {
+
+// For functors and kernels: V(kInf), select(outside, V(kNaN), y).
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace taeda::cpu
 
 namespace taeda::cpu::special {
 

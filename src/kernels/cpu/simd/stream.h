@@ -26,7 +26,7 @@ inline bool worth_streaming(int64_t bytes) {
   return bytes >= (get_num_threads() == 1 ? kLastCache : kLastCache / 4 * 5);
 }
 // The same where operands are read across memory order: the result is then written in short pieces
-// that lie far apart, whose lines are not fetched ahead.
+// that lie far apart, whose lines are not prefetched.
 inline bool worth_streaming_pieces(int64_t bytes) {
   constexpr int64_t kMuch = int64_t{8} << 20;
   return bytes >= kMuch;
