@@ -261,3 +261,19 @@ def test_written_after_it_was_saved() -> None:
     x.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_sizes_alone():
+    found = []
+    for lib in (taeda, torch):
+        for options in ({}, {"dtype": lib.float64, "requires_grad": True}):
+            for x in (
+                lib.sparse_coo_tensor(size=(2, 3), **options),
+                lib.sparse_coo_tensor((2, 3), **options),
+            ):
+                sizes = [*x.shape, *x._indices().shape, *x._values().shape, x._nnz()]
+                found.append((sizes, str(x.dtype), x.requires_grad, x.to_dense().tolist()))
+        with pytest.raises(TypeError):
+            lib.sparse_coo_tensor()
+    assert found[:4] == found[4:]

@@ -43,7 +43,7 @@ def _inferred_size(indices: Any, values: Any) -> tuple[int, ...]:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -77,6 +77,8 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if values is None:
+        if indices is None and size is None:
+            raise TypeError("sparse_coo_tensor(): expected indices and values, or size")
         size = tuple(indices) if size is None else size
         values = taeda.empty(0, dtype=dtype, device=device)
         indices = taeda.empty(len(size), 0, dtype=taeda.int64, device=device)
