@@ -35,4 +35,12 @@ void change_tensors(Stack& stack, const Change& change) {
   for (Value& value : stack) change_tensors(value, change);
 }
 
+// The argument that a result is, or is a view of: the one with the same letter; -1: it is new.
+inline int aliased_argument(const Schema& schema, size_t result) {
+  const std::string& set = schema.results[result].alias.set;
+  for (size_t i = 0; i < schema.arguments.size() && !set.empty(); i++)
+    if (schema.arguments[i].alias.set == set) return static_cast<int>(i);
+  return -1;
+}
+
 }  // namespace taeda

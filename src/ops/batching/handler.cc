@@ -117,6 +117,11 @@ void share_storage(const Call& call, const Tensor& result, const Tensor& batched
   });
 }
 
+// The argument that the operator writes and returns as this result; -1: the result is another.
+int written_argument(const Schema& schema, size_t result) {
+  return schema.results[result].alias.written ? aliased_argument(schema, result) : -1;
+}
+
 void count_write(const Tensor& written) {
   refresh_layout(written);
   written.impl()->bump_version();
@@ -129,8 +134,8 @@ void finish_shared(Call& call, Stack& results) {
     if (schema.arguments[i].alias.written && call.stack[i].is_tensor() && call.has_batch(i))
       count_write(call.tensor(i));
   for (size_t i = 0; i < results.size(); i++) {
-    if (results[i].is_tensor() && schema.results[i].alias.written)
-      results[i] = call.stack[0];
+    if (const int written = written_argument(schema, i); written >= 0)
+      results[i] = call.stack[static_cast<size_t>(written)];
     else
       change_tensors(results[i], [&](const Tensor& t) {
         const Tensor batched = wrap_shared(t, call.level);
@@ -191,8 +196,8 @@ void finish(Call& call, Stack& results) {
   }
   for (size_t i = 0; i < results.size(); i++) {
     Value& result = results[i];
-    if (result.is_tensor() && schema.results[i].alias.written) {
-      result = call.stack[0];
+    if (const int written = written_argument(schema, i); written >= 0) {
+      result = call.stack[static_cast<size_t>(written)];
       continue;
     }
     change_tensors(result, [&](const Tensor& t) { return wrap_result(call, t); });
