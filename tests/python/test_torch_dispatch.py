@@ -125,6 +125,29 @@ def test_backward_is_seen_and_gradients_are_the_same():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
+@pytest.mark.parametrize("name", ["vmap", "jacfwd", "functionalize", "vmap of grad"])
+def test_a_mode_entered_inside_of_a_transform_sees_operators(name):
+    transform = {
+        "vmap": taeda.vmap,
+        "jacfwd": taeda.func.jacfwd,
+        "functionalize": taeda.func.functionalize,
+        "vmap of grad": lambda f: taeda.vmap(taeda.func.grad(f)),
+    }[name]
+    log = Log()
+
+    def f(x):
+        with log:
+            y = x.sin()
+        return (y * 2).sum()
+
+    transform(f)(taeda.ones(2, 3))
+    assert "aten.sin.default" in log.names
+    assert "aten.mul.Tensor" not in log.names
+    with Log() as outer:
+        transform(lambda x: x.cos().sum())(taeda.ones(2, 3))
+    assert "aten.cos.default" in outer.names
+
+
 def test_an_error_in_the_handler_is_the_programs():
     class Fails(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -294,6 +317,21 @@ def test_gradients_of_a_wrapper():
     (x * x).sum().backward()
     assert type(x.grad) is Wrapper
     assert x.grad.inner.tolist() == [2.0, 4.0]
+
+
+def test_gradients_of_a_wrapper_that_is_scaled_and_summed():
+    x = Wrapper(taeda.tensor([1.0, 2.0]), requires_grad=True)
+    (x * 3).sum().backward()
+    assert type(x.grad) is Wrapper
+    assert x.grad.inner.tolist() == [3.0, 3.0]
+    assert {"aten.ones_like.default", "aten.expand.default", "aten.detach.default"} <= set(
+        Wrapper.calls
+    )
+    two = Wrapper(taeda.tensor([5.0]), requires_grad=True)
+    one = Wrapper(taeda.tensor([7.0]), requires_grad=True)
+    (one + two).sum().backward()  # one gradient for both, not one tensor
+    (one * 2).sum().backward()
+    assert (one.grad.inner.tolist(), two.grad.inner.tolist()) == ([3.0], [1.0])
 
 
 def test_values_of_a_wrapper():

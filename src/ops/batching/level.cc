@@ -216,6 +216,8 @@ Outside::Outside(const Level& level)
   const KeySet handled = Key::kAutocast;  // conversions have seen the call as the function made it
   thread_modes.excluded = level.outside.excluded | handled;
   thread_modes.included = level.outside.included - handled;
+  // What Python code watches lies below the level: modes may come and go inside of it.
+  thread_modes.included = (thread_modes.included - Key::kPython) | (modes_.included & Key::kPython);
   thread_modes.grad_enabled = modes_.grad_enabled && level.outside.grad_enabled;
   innermost = level.outer.get();
 }

@@ -46,7 +46,9 @@ Outside::Outside()
       batch_(batching::exchange_current(level_->batch)) {
   batching::differentiation().set_tangent_limit(level_->tangents);
   thread_modes.excluded = level_->modes.excluded;
-  thread_modes.included = level_->modes.included;
+  // What Python code watches lies below the level: modes may come and go inside of it.
+  thread_modes.included =
+      (level_->modes.included - Key::kPython) | (modes_.included & Key::kPython);
   current = level_->outer;
 }
 Outside::~Outside() {
