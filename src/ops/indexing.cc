@@ -11,6 +11,7 @@
 #include "op/unsqueeze.h"
 #include "op/view.h"
 #include "op/zeros.h"
+#include "ops/batching/level.h"
 #include "ops/host.h"
 
 namespace taeda::indexing {
@@ -99,7 +100,8 @@ class Indexer {
   }
 
   void apply_tensor(const Tensor& index) {
-    if (index.dim() == 0 && !is_inexact(index.dtype())) {
+    const bool differs = !batching::has_batches_of(Tensor(), index);  // from sample to sample
+    if (index.dim() == 0 && !is_inexact(index.dtype()) && !differs) {
       if (const OptScalar value = known_number(index)) {
         if (is_mask(index)) return apply_bool(value->to_bool());
         return change(select_checked(result_.view, dim_, value->to_int(), source_));

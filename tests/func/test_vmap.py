@@ -23,7 +23,7 @@ from taeda.func import (
     vjp,
     vmap,
 )
-from taeda.library import custom_op
+from taeda.library import Library, custom_op
 
 F = nn.functional
 
@@ -362,6 +362,67 @@ def test_operators_of_a_program():
     close(vmap(lambda a: a + scaled(taeda.ones(4), 2.0))(x), x + 2)
     assert len(seen) == 1
     close(vmap(vmap(lambda a: scaled(a, 3.0)))(x), x * 3)
+
+
+def test_operators_that_write_any_argument():
+    namespace = "test_vmap_writes"
+    library = Library(namespace, "DEF")
+    library.define("into(Tensor x, Tensor(a!) y) -> Tensor(a!)")
+    library.impl("into", lambda x, y: y.add_(x), "CPU")
+    library.define("both(Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))")
+    library.impl("both", lambda x, y: (x.add_(1), y.mul_(2)), "CPU")
+    ops = getattr(taeda.ops, namespace)
+    x, y = taeda.randn(3, 4), taeda.randn(3, 4)
+    written = y.clone()
+    close(vmap(ops.into)(x, written), x + y)
+    close(written, x + y)
+    a, b = vmap(lambda a, b: ops.both(a.clone(), b.clone()))(x, y)
+    close(a, x + 1)
+    close(b, y * 2)
+
+
+samples, columns = taeda.randn(3, 4, 5), taeda.tensor([2, 0, 1])
+INDEXED = {
+    "one": lambda a, k: a[k],
+    "negative": lambda a, k: a[k - 3],
+    "behind a slice": lambda a, k: a[:, k],
+    "between": lambda a, k: a[None, k, ..., None],
+    "two": lambda a, k: a[k, k + 1],
+    "two apart": lambda a, k: a[k, None, k],
+    "with a tensor": lambda a, k: a[k, taeda.tensor([1, 3])],
+    "of the sample": lambda a, k: a[a.sum(1).argmax()],
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_a_number_of_each_sample_is_an_index(name):
+    f = INDEXED[name]
+    close(vmap(f)(samples, columns), rows(f, samples, columns))
+    slope = grad(lambda a, k: f(a, k).sin().sum())
+    close(vmap(slope)(samples, columns), rows(slope, samples, columns))
+    close(vmap(f, (None, 0))(samples[0], columns), rows(f, samples[:1].expand(3, 4, 5), columns))
+
+
+def test_a_number_of_each_sample_is_where_to_write():
+    def f(a, k):
+        y = a * 1
+        y[k] = 3.0
+        y[:, k] = a[0, 1]
+        y[k, k] += 1
+        y[k + 1] = a[:, :5].sum(0)
+        return y
+
+    close(vmap(f)(samples, columns), rows(f, samples, columns))
+
+
+def test_what_counts_runs_sample_by_sample():
+    counted = [lambda a: taeda.histc(a, 3, -1, 1), lambda a: taeda.histc(a, 4)]
+    for f in counted:
+        close(vmap(f)(samples), rows(f, samples))
+    close(vmap(lambda k: taeda.repeat_interleave(k.expand(2)))(columns * 0 + 2),
+          taeda.tensor([0, 0, 1, 1]).expand(3, 4))  # fmt: skip
+    with pytest.raises(RuntimeError, match="equal size"):
+        vmap(lambda k: taeda.repeat_interleave(k.view(1)))(columns)
 
 
 # --- what is refused ---
