@@ -21,10 +21,10 @@ void dispatch::check_out_keys(std::string_view op, const Tensor& out, KeySet all
 }
 
 void dispatch::check_overlap(Overlap overlap, const Tensor& out, const Tensor& input) {
-  if (!input.defined()) return;
+  if (!input.defined() || out.storage().get() != input.storage().get()) return;
   const bool same_memory = out.numel() == input.numel() && out.dtype() == input.dtype() &&
                            out.is_contiguous() && input.is_contiguous() &&
-                           out.data_ptr() == input.data_ptr();
+                           out.storage_offset() == input.storage_offset();
   if (same_memory && overlap == Overlap::kExact) return;  // perhaps in another shape
   if (overlap == Overlap::kNone)
     check_no_overlap(out, input);

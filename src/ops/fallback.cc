@@ -11,6 +11,7 @@
 #include "ops/allocate.h"
 #include "ops/boxing.h"
 #include "ops/contract.h"
+#include "ops/operator.h"
 #include "taeda/generator.h"
 #include "taeda/warning.h"
 
@@ -35,11 +36,6 @@ bool count(std::string_view op) {
   Counts& counts = process_counts();
   const std::scoped_lock guard(counts.lock);
   return counts.calls[std::string(op)]++ == 0;
-}
-
-// Its name without "aten::".
-std::string_view name_of(const OperatorRecord& record) {
-  return record.name().substr(record.name().find("::") + 2);
 }
 
 void announce(std::string_view op, Device device) {
@@ -103,7 +99,7 @@ void Call::begin() {
     if (on_device(t) && device_.is_cpu()) device_ = t.device();
   });
   if (!record_.has(OperatorRecord::kAnyDevices)) check_devices();
-  announce(name_of(record_), device_);
+  announce(short_name(record_.name()), device_);
   each([&](const Tensor& t) { reserve(t); });
   for (Mirror& m : mirrors_) {
     m.host = Storage::allocate(m.end - m.begin, DeviceType::kCPU);
@@ -131,7 +127,8 @@ void Call::check_devices() const {
   const auto check = [&](const Tensor& t, size_t i, bool cpu_allowed) {
     if (!t.defined() || t.device() == device_ || t.impl()->wrapped_number) return;
     if (!(cpu_allowed && t.device().is_cpu()))
-      contract::fail_device(name_of(record_), argument_names(record_)[i], device_, t.device());
+      contract::fail_device(short_name(record_.name()), argument_names(record_)[i], device_,
+                            t.device());
   };
   const bool indices = std::strchr(boxing::letters(record_), 'l');
   const size_t first_number = record_.has(OperatorRecord::kInto) ? 0 : indices ? 1 : given_.size();

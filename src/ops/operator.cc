@@ -180,7 +180,7 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
   const auto policy =
       record.has(Flags::kOutNoOverlap) ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
   for (const Tensor& out : outs) {
-    dispatch::check_out_keys(op.schema().name.substr(6), out, all | dispatch::keys(out),
+    dispatch::check_out_keys(short_name(op.name()), out, all | dispatch::keys(out),
                              any_requires_grad);
     if (checked)
       each_tensor(stack, [&](const Tensor& t) { dispatch::check_overlap(policy, out, t); });
@@ -193,7 +193,8 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
     stack[static_cast<size_t>(dtype)] = outs[0].dtype();
   record.form(Form::kPlain).call(stack);
   for (size_t i = 0; i < count; i++) {
-    write_out(record.name().substr(6), outs[i], stack[i].tensor(), record.has(Flags::kOutQuietly));
+    write_out(short_name(record.name()), outs[i], stack[i].tensor(),
+              record.has(Flags::kOutQuietly));
     stack[i] = outs[i];
   }
 }
@@ -363,7 +364,8 @@ void Operator::call_kernel(KeySet keys, Stack& stack) const {
            qualified_name(), stack.size(), schema_.results.size());
   for (size_t i = 0; i < stack.size(); i++) {
     const SchemaType& type = schema_.results[i].type;
-    TD_CHECK(conform(type, stack[i]),
+    const bool stands_for_tensor = type.is_tensor() && stack[i].is_number();
+    TD_CHECK(!stands_for_tensor && conform(type, stack[i]),
              "{}: the kernel returned a value of type '{}' instead of '{}'", qualified_name(),
              stack[i].type_name(), type.text());
   }

@@ -27,6 +27,11 @@ struct Operator::Kernels {
 // no such layer, a gradient in one pass.
 bool run_layer(const Operator& op, Key layer, KeySet keys, Stack& stack);
 
+// A name without its namespace: "add" of "aten::add".
+inline std::string_view short_name(std::string_view name) {
+  return name.substr(name.find("::") + 2);
+}
+
 // The names of all overloads, those that one entry of the table covers among them.
 std::vector<std::string> overload_names(std::string_view name);
 

@@ -80,6 +80,18 @@ def out_arguments(t, x):
     return a, b
 
 
+def out_arguments_of_several(t, x):
+    values, indices = t.empty(2, 3), t.empty(2, 3, dtype=t.int64)
+    t.sort(x, descending=True, out=(values, indices))
+    more, places = t.empty(0), t.empty(0, dtype=t.int64)
+    t.topk(x, 2, out=(more, places))
+    last, order = t.empty(2, 3), t.empty(2, 3, dtype=t.int64)
+    t.sort(x, stable=True, dim=0, out=(last, order))
+    q, r = t.empty(2, 2), t.empty(2, 3)
+    t.linalg.qr(x, out=(q, r))
+    return values, indices, more, places, last, order, q @ r
+
+
 def pieces(t, x):
     y = x.clone()
     left, right = y.split([1, 2], 1)
@@ -162,8 +174,8 @@ def norm_layer(t, x):
 
 PROGRAMS = [
     through_views, written_base_seen_in_view, written_input, written_view_of_input, fills,
-    out_arguments, pieces, diagonals, shapes, windows, changed_layout, complex_parts, dtypes,
-    detached, scattered, norm_layer,
+    out_arguments, out_arguments_of_several, pieces, diagonals, shapes, windows, changed_layout,
+    complex_parts, dtypes, detached, scattered, norm_layer,
 ]  # fmt: skip
 # What these write has no functional operator: it is written in a copy.
 WRITES_IN_COPIES = {"scattered"}
@@ -201,7 +213,8 @@ def test_it_computes_and_writes_what_the_function_does(program, remove):
 
 
 # Not out= and pieces, which autograd refuses to write; detached is below.
-DIFFERENTIABLE = [p for p in PROGRAMS if p not in (out_arguments, pieces, detached)]
+NOT_DIFFERENTIABLE = (out_arguments, out_arguments_of_several, pieces, detached)
+DIFFERENTIABLE = [p for p in PROGRAMS if p not in NOT_DIFFERENTIABLE]
 
 
 @pytest.mark.parametrize("program", DIFFERENTIABLE, ids=lambda f: f.__name__)
@@ -264,6 +277,24 @@ def test_the_profile_beneath_shows_no_writes():
 
 def through_views_of_two(x):
     return through_views(taeda, x)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.squeeze_(0),
+        lambda x: x.unsqueeze_(-1),
+        lambda x: x.transpose_(1, 2),
+        lambda x: x.transpose_(1, 2).add_(1),
+        lambda x: x.squeeze_(0)[0].mul_(5),
+        lambda x: x.resize_(3, 2),
+    ],
+)
+def test_the_layout_that_the_function_gives_an_argument_reaches_it(change):
+    ours, eager = taeda.tensor([X]), taeda.tensor([X])
+    same(functionalize(change)(ours), change(eager))
+    same(ours, eager)
+    assert ours.stride() == eager.stride()
 
 
 def test_levels_nest():

@@ -47,15 +47,18 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
             given = [inner[id(x)] if isinstance(x, Tensor) else x for x in leaves]
             inner_args, inner_kwargs = tree_unflatten(given, spec)
             result = tree_map(_current, func(*inner_args, **inner_kwargs))
-            written = [
-                (x, _C._functionalize_unwrap(y))
+            changed = {
+                id(x): (x, _Layout(y), _current(y) if _C._functionalize_is_written(y) else None)
                 for x, y in zip(leaves, given)
-                if isinstance(x, Tensor) and _C._functionalize_is_written(y)
-            ]
+                if isinstance(x, Tensor)
+            }
         finally:
             _C._functionalize_exit()
-        for x, value in {id(x): (x, value) for x, value in written}.values():
-            _write_back(x, value)
+        for x, layout, value in changed.values():
+            if layout != _Layout(x):
+                layout.give_to(x)
+            if value is not None:
+                x.copy_(value)
         return result
 
     return wrapped
@@ -107,7 +110,20 @@ def _current(x: Any) -> Any:
     return _C._functionalize_unwrap(x) if isinstance(x, Tensor) else x
 
 
-def _write_back(x: Tensor, value: Tensor) -> None:
-    if x.shape != value.shape:
-        x.resize_(value.shape)
-    x.copy_(value)
+class _Layout:
+    """Sizes and strides of a tensor, which squeeze_, transpose_, resize_ and out= change."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._sizes, self._strides = x.shape, x.stride()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Layout) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def give_to(self, x: Tensor) -> None:
+        """Lays ``x`` out like this, in larger memory where it has other elements."""
+        if x.numel() != self._sizes.numel():
+            x.resize_(self._sizes)
+        else:
+            x.as_strided_(self._sizes, self._strides)

@@ -5,6 +5,7 @@
 #include "core/layout.h"
 #include "ops/functionalize/memory.h"
 #include "ops/modes.h"
+#include "ops/operator.h"
 #include "ops/tensors_of.h"
 
 namespace taeda::functionalize {
@@ -84,7 +85,7 @@ const Operator* functional_form(const Operator& op) {
 
 // `value` with the dtype and the sizes of the tensor it is written to.
 Tensor fitted(const Operator& op, const Tensor& value, const Tensor& to) {
-  const std::string_view name = op.name().substr(op.name().find("::") + 2);
+  const std::string_view name = short_name(op.name());
   TD_CHECK(can_cast(value.dtype(), to.dtype()),
            "{}: result type {} can't be cast to the desired output type {}", name,
            scalar_type_name(value.dtype()), scalar_type_name(to.dtype()));
@@ -151,7 +152,8 @@ void resize(Stack& stack) {
   Memory& memory = *functional(self)->memory;
   const DimVector sizes(IntSpan(stack[1].ints()));
   const int64_t numel = checked_numel(sizes);
-  Tensor flat = viewed(memory.value(memory.find(self)), IntSpan({self.numel()}), false);
+  const bool copies_views = current_level()->copies_views;
+  Tensor flat = viewed(memory.value(memory.find(self)), IntSpan({self.numel()}), copies_views);
   if (numel > self.numel()) {
     const Tensor more = call(
         "aten::empty", "memory_format",
@@ -161,7 +163,7 @@ void resize(Stack& stack) {
     flat = call("aten::slice", "Tensor", {flat, 0, 0, numel, 1});
   }
   self.impl()->set_contiguous_layout(sizes);
-  memory.replace(self, viewed(flat, sizes, false));
+  memory.replace(self, viewed(flat, sizes, copies_views));
 }
 
 // An operator that can only write: it does so in a copy that nobody else has.
@@ -191,11 +193,11 @@ void write_in_copies(const Operator& op, Stack& stack) {
         store(given[i].tensors()[k], copies[i].tensors()[k]);
   }
   for (size_t r = 0; r < stack.size(); r++) {
-    const std::string& set = schema.results[r].alias.set;
-    bool aliased = false;
-    for (size_t i = 0; i < given.size() && !set.empty(); i++)
-      if (schema.arguments[i].alias.set == set) aliased = true, stack[r] = given[i];
-    if (!aliased) change_tensors(stack[r], wrap);
+    const int i = aliased_argument(schema, r);
+    if (i >= 0)
+      stack[r] = given[static_cast<size_t>(i)];
+    else
+      change_tensors(stack[r], wrap);
   }
 }
 
@@ -213,16 +215,33 @@ void check_written(const Operator& op, const Stack& stack) {
   }
 }
 
+// out=: what the plain form gives, written to the tensors at the end of the arguments.
+void mutate_outs(const Operator& op, Stack& stack) {
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(op.schema().results.size());
+  const Stack outs(first, stack.end());
+  stack.erase(first, stack.end());
+  const Operator& plain = *functional_form(op);
+  if (plain.is_dispatched()) {
+    change_tensors(stack, unwrap);
+    const Outside outside;
+    plain.call(stack);
+  } else {  // its parts come here one by one
+    plain.call(stack);
+    change_tensors(stack, unwrap);
+  }
+  for (size_t i = 0; i < outs.size(); i++) write_out(op, outs[i].tensor(), stack[i].tensor());
+  stack = outs;
+}
+
 void mutate(const Operator& op, Stack& stack) {
   check_written(op, stack);
   if (op.name() == "taeda::set_layout_") return set_layout(op, stack);
   if (op.name() == "aten::resize_") return resize(stack);
-  const bool is_out = op.form() == Operator::Form::kOut;
-  const Tensor target = (is_out ? stack.back() : stack[0]).tensor();
+  if (op.form() == Operator::Form::kOut) return mutate_outs(op, stack);
+  const Tensor target = stack[0].tensor();
   const auto rewrite = rewrites().find(op.name());
   const Operator* plain = functional_form(op);
   if (rewrite == rewrites().end() && !plain) return write_in_copies(op, stack);
-  if (is_out) stack.pop_back();
   change_tensors(stack, unwrap);
   Tensor value;
   if (rewrite != rewrites().end()) {
@@ -234,10 +253,7 @@ void mutate(const Operator& op, Stack& stack) {
     plain->call(stack);
     value = stack[0].tensor();
   }
-  if (is_out)
-    write_out(op, target, value);
-  else
-    write(target, fitted(op, value, target));
+  write(target, fitted(op, value, target));
   stack.assign(1, target);
 }
 
