@@ -86,6 +86,18 @@ void forget_accumulator(const Tensor& leaf) {
   meta->accumulator = nullptr;
 }
 
+// The same of a tensor whose class answers for its operators, which has a Python object.
+static bool is_only_use_of_class(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  return impl.keys.has(Key::kPython) && impl.use_count() <= (impl.python_object() ? 2 : 1);
+}
+
+// What a leaf keeps of it: of such a tensor one more of the same memory, for the engine has shown
+// Python the other.
+static Tensor own(const Tensor& t) {
+  return t.impl()->keys.has(Key::kPython) ? math::alias(t) : t;
+}
+
 // Where operators may run Python code, which must not happen under the lock: that code waits for
 // the GIL, whose holder may wait for the lock. Of two threads that do this at once for one leaf,
 // one may lose its gradient.
@@ -95,11 +107,11 @@ static void accumulate_by_dispatch(const Tensor& leaf, AutogradMeta& meta, Tenso
     const std::lock_guard<std::mutex> lock(grad_lock(leaf.impl()));
     grad = meta.grad;
   }
-  const bool keeps = gradient.impl()->keys.has(Key::kPython) || owned_alone(gradient);
+  const bool keeps = is_only_use_of_class(gradient) || owned_alone(gradient);
   if (!grad.defined() && thread_modes.grad_enabled)
     grad = math::clone(gradient);
   else if (!grad.defined())
-    grad = keeps && has_leaf_layout(gradient, leaf) ? gradient : math::clone(gradient);
+    grad = keeps && has_leaf_layout(gradient, leaf) ? own(gradient) : math::clone(gradient);
   else if (thread_modes.grad_enabled || (grad.is_sparse() && !gradient.is_sparse()))
     grad = math::add(grad, gradient);
   else

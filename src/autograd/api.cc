@@ -15,7 +15,7 @@ std::vector<autograd::Root> roots_of(const TensorList& outputs) {
   std::vector<autograd::Root> roots;
   for (size_t i = 0; i < outputs.size(); i++) {
     TD_CHECK(outputs[i].defined(), "element {} of tensors is undefined", i);
-    roots.push_back({autograd::gradient_edge(outputs[i]), autograd::ResultMetadata(outputs[i])});
+    roots.push_back(autograd::root_of(outputs[i], autograd::gradient_edge(outputs[i])));
   }
   return roots;
 }

@@ -14,6 +14,7 @@
 #include "op/detach.h"
 #include "op/empty_strided.h"
 #include "op/ones.h"
+#include "op/ones_like.h"
 #include "op/real.h"
 #include "op/sum_to_size.h"
 #include "op/to_dtype.h"
@@ -36,6 +37,8 @@ Tensor zeros(IntSpan sizes, DType dtype, Device device) {
   return op::zeros(sizes, options);
 }
 Tensor ones_like(const Tensor& t) {
+  if ((t.impl()->keys | thread_modes.included).has(Key::kPython)) [[unlikely]]
+    return op::ones_like(t, {}, std::nullopt);
   TensorOptions options(t.dtype());
   options.device = t.device();
   return op::ones(t.sizes(), options);

@@ -6,14 +6,16 @@
 namespace taeda::autograd {
 namespace {
 
-Tensor implicit_gradient(const ResultMetadata& output) {
+Tensor implicit_gradient(const Root& root) {
+  const ResultMetadata& output = root.output;
   int64_t count = 1;
   for (int64_t n : output.sizes) count *= n;
   TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
   TD_CHECK(is_floating(output.dtype),
            "grad can be implicitly created only for real scalar outputs but got torch.{}",
            output.dtype);
-  return math::ones_like(output.zeros());
+  const Tensor like = root.tensor.defined() ? root.tensor : output.zeros();
+  return math::ones_like(like);
 }
 
 Tensor checked_gradient(size_t i, const ResultMetadata& output, const Tensor& given) {
@@ -40,12 +42,17 @@ TensorList start_gradients(const std::vector<Root>& roots, const TensorList* giv
     if (given && (*given)[i].defined())
       grads[i] = checked_gradient(i, roots[i].output, (*given)[i]);
     else if (roots[i].edge)
-      grads[i] = implicit_gradient(roots[i].output);
+      grads[i] = implicit_gradient(roots[i]);
   }
   for (size_t i = 0; i < roots.size(); i++)
     TD_CHECK(roots[i].edge,
              "element {} of tensors does not require grad and does not have a grad_fn", i);
   return grads;
+}
+
+Root root_of(const Tensor& tensor, Edge edge) {
+  const KeySet keys = (tensor.impl()->keys | thread_modes.included) - thread_modes.excluded;
+  return {std::move(edge), ResultMetadata(tensor), keys.has(Key::kPython) ? tensor : Tensor()};
 }
 
 std::vector<Edge> edges_of(const std::vector<Root>& roots) {

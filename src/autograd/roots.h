@@ -9,7 +9,10 @@ namespace taeda::autograd {
 struct Root {
   Edge edge;  // empty where it has no history
   ResultMetadata output;
+  Tensor tensor = {};  // where it is known and Python code answers for it, or watches
 };
+
+Root root_of(const Tensor& tensor, Edge edge);
 
 // The gradients that the roots start with: those given, checked and in the outputs' dtypes; ones
 // for scalars where none is given (undefined, or no list at all). RuntimeError as PyTorch's where

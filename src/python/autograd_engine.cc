@@ -54,15 +54,15 @@ std::vector<Target> to_targets(PyObject* sequence, const char* what) {
   return out;
 }
 
-autograd::ResultMetadata metadata_of(const Target& target) {
-  if (target.tensor.defined()) return autograd::ResultMetadata(target.tensor);
-  return target.edge.node->input_metadata(target.edge.input_nr);
+autograd::Root root_of(const Target& target) {
+  if (target.tensor.defined()) return autograd::root_of(target.tensor, target.edge);
+  return {target.edge, target.edge.node->input_metadata(target.edge.input_nr)};
 }
 
 std::vector<autograd::Root> roots_of(const std::vector<Target>& outputs) {
   std::vector<autograd::Root> roots;
   roots.reserve(outputs.size());
-  for (const Target& output : outputs) roots.push_back({output.edge, metadata_of(output)});
+  for (const Target& output : outputs) roots.push_back(root_of(output));
   return roots;
 }
 
@@ -138,7 +138,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
              "Set allow_unused=True if this "
              "is the desired behavior.",
              i);
-    if (args[6] == Py_True) results[i] = metadata_of(inputs[i]).zeros();
+    if (args[6] == Py_True) results[i] = root_of(inputs[i]).output.zeros();
   }
   return tuple_of(results).release();
   TD_PYTHON_CATCH(nullptr)
