@@ -97,6 +97,7 @@ class Library:
             )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self.m: Any = _C._Library(ns)
+        self._defined: set[str] = set()  # names that torch.ops may keep
         self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules
         weakref.finalize(self, _forget_rules, self._rules)
         _open.add(self)
@@ -108,7 +109,9 @@ class Library:
         """Makes an operator of this namespace; returns its name."""
         if self.kind == "IMPL":
             raise ValueError("a library of kind 'IMPL' defines no operators")
-        return self.m.define(schema)
+        name = self.m.define(schema)
+        self._defined.add(name.partition("::")[2].partition(".")[0])
+        return name
 
     def impl(
         self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False
@@ -159,6 +162,9 @@ class Library:
         if self.m is not None:
             self.m.destroy()
         self.m = None
+        for name in self._defined:
+            vars(getattr(_ops.ops, self.ns)).pop(name, None)
+        self._defined.clear()
         _forget_rules(self._rules)
 
 

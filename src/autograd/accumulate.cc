@@ -86,17 +86,14 @@ void forget_accumulator(const Tensor& leaf) {
   meta->accumulator = nullptr;
 }
 
-// The same of a tensor whose class answers for its operators, which has a Python object.
+// Whether nobody else uses a tensor whose class answers for its operators but its Python object.
 static bool is_only_use_of_class(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   return impl.keys.has(Key::kPython) && impl.use_count() <= (impl.python_object() ? 2 : 1);
 }
 
-// What a leaf keeps of it: of such a tensor one more of the same memory, for the engine has shown
-// Python the other.
-static Tensor own(const Tensor& t) {
-  return t.impl()->keys.has(Key::kPython) ? math::alias(t) : t;
-}
+// What a leaf keeps: where Python has seen the gradient, another tensor of the same memory.
+static Tensor own(const Tensor& t) { return t.impl()->keys.has(Key::kPython) ? math::alias(t) : t; }
 
 // Where operators may run Python code, which must not happen under the lock: that code waits for
 // the GIL, whose holder may wait for the lock. Of two threads that do this at once for one leaf,

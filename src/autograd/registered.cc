@@ -1,5 +1,6 @@
-// Autograd for operators that a program has registered without a gradient of their own: they run
-// below it, and backward through their results says what is missing.
+// Autograd for operators that a program has registered without a gradient of their own: what their
+// kernels call is recorded, and backward through a result that has no history of that says what is
+// missing.
 #include "autograd/layer.h"
 #include "ops/modes.h"
 
@@ -27,13 +28,10 @@ void run_below(const Operator& op, KeySet keys, Stack& stack) {
   const bool needs = needs_grad(TensorSpan(inputs));
   Ref<Node> node;
   if (needs) node = not_differentiable_node(op.name(), edges(TensorSpan(inputs)));
-  {
-    const ExcludeKeys below(kDifferentiationKeys);
-    op.redispatch(keys - kDifferentiationKeys, stack);
-  }
+  op.redispatch(keys - kDifferentiationKeys, stack);
   if (!needs) return;
   for (const Tensor& result : tensors_of(stack))
-    if (!is_among(inputs, result)) mark_not_differentiable(node, result);
+    if (!is_among(inputs, result) && !result.requires_grad()) mark_not_differentiable(node, result);
 }
 
 // One store while the library is loaded: the layer below cannot name this function.

@@ -243,6 +243,7 @@ class Parser {
       const std::string inside(text_.substr(at_ + 1, end - at_ - 1));
       at_ = end + 1;
       if (type.base == ValueType::kMemoryFormat) return memory_format(inside);
+      if (type.base == ValueType::kDevice) return Device::parse(inside);
       return inside;
     }
     if (type.base == ValueType::kMemoryFormat) return memory_format(word("a memory format"));

@@ -288,12 +288,17 @@ void unwrap_results(const Schema& schema, PyObject* returned, const std::string&
                  static_cast<int64_t>(PyTuple_GET_SIZE(items.get())), count, schema.text());
   for (size_t i = 0; i < count; i++) {
     PyObject* item = PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i));
-    // A result may be None where a gradient or an optional output is left out.
-    std::optional<Value> value =
-        item == Py_None ? std::optional<Value>(Value()) : to_value(item, schema.results[i].type);
+    const SchemaType& type = schema.results[i].type;
+    // A result may be None where a gradient or an optional output is left out; unlike an argument,
+    // a tensor is not given as a number.
+    std::optional<Value> value;
+    if (item == Py_None)
+      value = Value();
+    else if (!type.is_tensor() || is_tensor(item))
+      value = to_value(item, type);
     if (!value)
       raise_python(PyExc_RuntimeError, "{} returned {} for a result of type '{}' of {}", who,
-                   type_name(item), schema.results[i].type.text(), schema.text());
+                   type_name(item), type.text(), schema.text());
     stack.push_back(*std::move(value));
   }
 }

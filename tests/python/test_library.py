@@ -141,6 +141,35 @@ def test_without_a_gradient_backward_says_so(namespace):
         y.backward()
 
 
+@pytest.mark.parametrize("framework", ["torch", "taeda"])
+def test_what_a_kernel_calls_is_recorded(namespace, framework):
+    package = pytest.importorskip(framework)
+    library = package.library.Library(namespace, "DEF")
+    library.define("into(Tensor x, Tensor(a!) y) -> Tensor(a!)")
+    library.impl("into", lambda x, y: y.add_(x * 2), "CPU")
+    library.define("rest(Tensor(a) x) -> Tensor(a)")
+    library.impl("rest", lambda x: x[1:], "CPU")
+    found = getattr(package.ops, namespace)
+    x, y = package.ones(3, requires_grad=True), package.zeros(3)
+    assert found.into(x, y) is y
+    assert y.requires_grad
+    view = found.rest(x)
+    assert view._base is x
+    (y.sum() + view.sum()).backward()
+    assert x.grad.tolist() == [2.0, 3.0, 3.0]
+    library._destroy()
+    with pytest.raises(AttributeError, match="rest"):
+        _ = found.rest
+
+
+def test_a_kernels_number_is_no_tensor(namespace):
+    library = Library(namespace, "DEF")
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: 3, "CPU")
+    with pytest.raises(RuntimeError, match=f"{namespace}::f returned int .* 'Tensor'"):
+        ops(namespace).f(taeda.ones(1))
+
+
 def test_modes_see_registered_operators(namespace):
     from taeda.utils._python_dispatch import TorchDispatchMode
 
@@ -207,6 +236,16 @@ def test_a_function_becomes_an_operator(namespace):
     )
     assert crop(taeda.arange(5.0), [1, 3]).tolist() == [1.0, 2.0]
     assert ops(namespace).crop(taeda.arange(5.0), [1, 3], 2.0).tolist() == [2.0, 4.0]
+
+
+def test_a_device_may_be_a_default(namespace):
+    @custom_op(f"{namespace}::moved", mutates_args=())
+    def moved(x: Tensor, device: taeda.device = taeda.device("cpu")) -> Tensor:
+        return x.to(device, copy=True)
+
+    assert moved(taeda.ones(2)).device == taeda.device("cpu")
+    assert moved(taeda.ones(2), taeda.device("meta")).is_meta
+    assert moved._opoverload._schema.arguments[1].default_value == taeda.device("cpu")
 
 
 def test_a_custom_op_with_gradient_fake_and_kernels(namespace):
