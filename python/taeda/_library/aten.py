@@ -65,7 +65,9 @@ def _to_copy(
 
 
 @_spells("_cast")
-def _(x: Tensor, dtype: Any, memory_format: Any = None) -> tuple:
+def _(x: Any, dtype: Any, memory_format: Any = None) -> tuple:
+    if not isinstance(x, Tensor):  # a number that stands for a tensor
+        return aten.scalar_tensor.default, (x,), {"dtype": dtype}, None
     layout = {} if memory_format is None else {"memory_format": memory_format}
     return _to_copy, (x,), {"dtype": dtype, **layout}, None
 
