@@ -81,14 +81,17 @@ class _ExcludeDispatchKeyGuard:
             raise NotImplementedError(
                 f"torch._C._ExcludeDispatchKeyGuard: only keys of autocast, got {', '.join(other)}"
             )
-        self._has_cpu = keys.has(DispatchKey["AutocastCPU"])
+        names = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA"}
+        self._devices = [device for device, key in names.items() if keys.has(DispatchKey[key])]
 
     def __enter__(self) -> None:
-        self._before = _C._autocast_state()
-        _C._set_autocast_state(self._before[0] and not self._has_cpu, *self._before[1:])
+        self._before = {device: _C._autocast_state(device) for device in self._devices}
+        for device, (_, *rest) in self._before.items():
+            _C._set_autocast_state(device, False, *rest)
 
     def __exit__(self, *error: object) -> None:
-        _C._set_autocast_state(*self._before)
+        for device, state in self._before.items():
+            _C._set_autocast_state(device, *state)
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -1,5 +1,6 @@
 #include "ops/autocast.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/handover.h"
@@ -18,23 +19,26 @@ struct Cached {
   bool recorded;
 };
 
-struct State {
+struct OfDevice {
+  bool enabled = false;
   DType lower = DType::kBFloat16;
-  bool cache_enabled = true;
-  std::unordered_map<const TensorImpl*, Cached> cache;
 };
-thread_local State state;
+struct Settings {
+  OfDevice devices[3] = {{}, {}, {false, DType::kFloat16}};  // CPU, meta, CUDA
+  bool cache_enabled = true;
+};
+thread_local Settings settings;
+thread_local std::unordered_map<const TensorImpl*, Cached> cache;
 
-std::pair<DType, bool> get_settings() { return {state.lower, state.cache_enabled}; }
-void set_settings(std::pair<DType, bool> settings) {
-  state.lower = settings.first;
-  state.cache_enabled = settings.second;
-}
+Settings get_settings() { return settings; }
+void set_settings(Settings carried) { settings = carried; }
 const CarriedValue<get_settings, set_settings> carried_settings;
 
+OfDevice& of(DeviceType device) { return settings.devices[static_cast<size_t>(device)]; }
+const OfDevice& of(const Tensor& x) { return of(x.device().type); }
+
 bool eligible(const Tensor& x) {
-  return x.defined() && x.device().is_cpu() && x.is_floating_point() &&
-         x.dtype() != DType::kFloat64;
+  return x.defined() && of(x).enabled && x.is_floating_point() && x.dtype() != DType::kFloat64;
 }
 
 Tensor convert(const Tensor& x, DType to) {
@@ -42,21 +46,14 @@ Tensor convert(const Tensor& x, DType to) {
   return op::to_dtype(x, to, false, std::nullopt);
 }
 
-}  // namespace
-
-DType lower_dtype() { return state.lower; }
-void set_lower_dtype(DType dtype) { state.lower = dtype; }
-bool cache_enabled() { return state.cache_enabled; }
-void set_cache_enabled(bool enabled) { state.cache_enabled = enabled; }
-void clear_cache() { state.cache.clear(); }
-
+// A tensor that a block is for in dtype `to`; any other as it is.
 Tensor cast(const Tensor& x, DType to) {
   if (!eligible(x) || x.dtype() == to) return x;
-  const bool kept = state.cache_enabled && to == state.lower && x.dtype() == DType::kFloat32 &&
+  const bool kept = settings.cache_enabled && to == of(x).lower && x.dtype() == DType::kFloat32 &&
                     x.requires_grad() && x.is_leaf() && !x.impl()->view_base;
   if (!kept) return convert(x, to);
   const bool recorded = thread_modes.grad_enabled;
-  Cached& entry = state.cache[x.impl()];
+  Cached& entry = cache[x.impl()];
   if (!entry.result.defined() || entry.version != x.version() || entry.recorded != recorded ||
       entry.result.dtype() != to) {
     entry = {x, convert(x, to), x.version(), recorded};
@@ -64,31 +61,48 @@ Tensor cast(const Tensor& x, DType to) {
   return entry.result;
 }
 
-namespace {
-
-// float32 if one of the tensors that cast() converts has it, else lower_dtype().
+// float32 if one of the tensors that cast() converts has it, else what they have: the lower dtype.
 DType widest(const Stack& stack) {
-  DType result = state.lower;
+  DType result = DType::kBFloat16;
+  bool wide = false;
   each_tensor(stack, [&](const Tensor& x) {
     if (!eligible(x)) return;
-    if (x.dtype() == DType::kFloat32)
-      result = DType::kFloat32;
-    else
-      TD_CHECK(result == DType::kFloat32 || x.dtype() == state.lower,
-               "Unexpected floating ScalarType in at::autocast::prioritize");
+    wide |= x.dtype() == DType::kFloat32;
+    result = of(x).lower;
+    TD_CHECK(wide || x.dtype() == result,
+             "Unexpected floating ScalarType in at::autocast::prioritize");
   });
-  return result;
+  return wide ? DType::kFloat32 : result;
 }
 
 }  // namespace
 
+bool enabled(DeviceType device) { return of(device).enabled; }
+void set_enabled(DeviceType device, bool value) {
+  of(device).enabled = value;
+  const bool any = std::any_of(std::begin(settings.devices), std::end(settings.devices),
+                               [](const OfDevice& d) { return d.enabled; });
+  thread_modes.included =
+      any ? thread_modes.included | Key::kAutocast : thread_modes.included - Key::kAutocast;
+}
+DType lower_dtype(DeviceType device) { return of(device).lower; }
+void set_lower_dtype(DeviceType device, DType dtype) { of(device).lower = dtype; }
+bool cache_enabled() { return settings.cache_enabled; }
+void set_cache_enabled(bool enabled) { settings.cache_enabled = enabled; }
+void clear_cache() { cache.clear(); }
+
+bool concerns(const Stack& stack) {
+  bool any = false;
+  each_tensor(stack, [&](const Tensor& x) { any |= of(x).enabled; });
+  return any;
+}
+
 void handle(const Operator& op, KeySet, Stack& stack) {
   const OperatorRecord::Autocast rule = op.record()->autocast;
   if (rule != OperatorRecord::kOutside) {
-    const DType to = rule == OperatorRecord::kLower     ? state.lower
-                     : rule == OperatorRecord::kFloat32 ? DType::kFloat32
-                                                        : widest(stack);
-    change_tensors(stack, [&](const Tensor& x) { return cast(x, to); });
+    const DType wide = rule == OperatorRecord::kWidest ? widest(stack) : DType::kFloat32;
+    const bool lower = rule == OperatorRecord::kLower;
+    change_tensors(stack, [&](const Tensor& x) { return cast(x, lower ? of(x).lower : wide); });
   }
   const Pause outside;
   op.redispatch(op.keys_of(stack) & KeySet::below(Key::kAutocast), stack);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/autocast.h"
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
 #include "ops/tensors_of.h"
@@ -330,6 +331,10 @@ void Operator::call_kernel(KeySet keys, Stack& stack) const {
   const Kernels::Slot composite = kernels_->get(KernelKind::kComposite);
   while (!(keys - kDeviceKeys).empty()) {
     const Key key = static_cast<Key>(keys.highest());
+    if (key == Key::kAutocast && !autocast::concerns(stack)) {
+      keys = keys - key;
+      continue;
+    }
     if (const Kernels::Slot kernel = kernels_->get(kind_of(key))) {
       if (*kernel) return (*kernel)(*this, keys, stack);
     } else if (const BoxedHandler handler = dispatch::handler(key);

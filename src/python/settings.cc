@@ -340,23 +340,33 @@ PyObject* set_fill_uninitialized(PyObject*, PyObject* mode) {
   Py_RETURN_NONE;
 }
 
-// --- autocast on the CPU ---
+// --- autocast ---
 
-PyObject* autocast_state(PyObject*, PyObject*) {
+DeviceType autocast_device(const char* name) { return Device::parse(name).type; }
+
+// (device_type) -> (enabled, dtype, cache enabled)
+PyObject* autocast_state(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
-  PyRef dtype = PyRef::check(wrap(autocast::lower_dtype()));
-  return Py_BuildValue("(OOO)", autocast::enabled() ? Py_True : Py_False, dtype.get(),
+  const char* device;
+  if (!PyArg_ParseTuple(args, "s:_autocast_state", &device)) return nullptr;
+  const DeviceType type = autocast_device(device);
+  PyRef dtype = PyRef::check(wrap(autocast::lower_dtype(type)));
+  return Py_BuildValue("(OOO)", autocast::enabled(type) ? Py_True : Py_False, dtype.get(),
                        autocast::cache_enabled() ? Py_True : Py_False);
   TD_PYTHON_CATCH(nullptr)
 }
+// (device_type, enabled, dtype, cache enabled)
 PyObject* set_autocast_state(PyObject*, PyObject* args) {
   TD_PYTHON_TRY
+  const char* device;
   int enabled, cache;
   PyObject* dtype;
-  if (!PyArg_ParseTuple(args, "pO!p:_set_autocast_state", &enabled, dtype_type, &dtype, &cache))
+  if (!PyArg_ParseTuple(args, "spO!p:_set_autocast_state", &device, &enabled, dtype_type, &dtype,
+                        &cache))
     return nullptr;
-  autocast::set_enabled(enabled != 0);
-  autocast::set_lower_dtype(to_dtype(dtype));
+  const DeviceType type = autocast_device(device);
+  autocast::set_enabled(type, enabled != 0);
+  autocast::set_lower_dtype(type, to_dtype(dtype));
   autocast::set_cache_enabled(cache != 0);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
@@ -406,7 +416,7 @@ PyMethodDef functions[] = {
     {"is_warn_always_enabled", is_warn_always_enabled, METH_NOARGS,
      "is_warn_always_enabled() -> bool\n\nWhat set_warn_always was last given; False at first."},
     {"_set_fill_uninitialized", set_fill_uninitialized, METH_O, nullptr},
-    {"_autocast_state", autocast_state, METH_NOARGS, "(enabled, dtype, cache enabled)"},
+    {"_autocast_state", autocast_state, METH_VARARGS, nullptr},
     {"_set_autocast_state", set_autocast_state, METH_VARARGS, nullptr},
     {"clear_autocast_cache", clear_autocast_cache, METH_NOARGS,
      "clear_autocast_cache() -> None\n\nForgets the parameters that autocast has converted."},

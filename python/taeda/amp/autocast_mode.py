@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 _DTYPES = (taeda.bfloat16, taeda.float16)
-_ACCELERATORS = {  # with the dtype that autocast uses there unless told otherwise
-    "cuda": taeda.float16,
+_DEVICES = ("cpu", "cuda")  # those that there are
+_ABSENT = {  # with the dtype that autocast uses there unless told otherwise
     "mps": taeda.float16,
     "xpu": taeda.float16,
     "mtia": taeda.float16,
@@ -52,8 +52,8 @@ _ACCELERATORS = {  # with the dtype that autocast uses there unless told otherwi
 class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.nesting = 0
-        self.enabled = dict.fromkeys(_ACCELERATORS, False)
-        self.dtype = dict(_ACCELERATORS)
+        self.enabled = dict.fromkeys(_ABSENT, False)
+        self.dtype = dict(_ABSENT)
 
 
 _state = _C._carry_thread_local(_ThreadState())
@@ -63,7 +63,7 @@ def _known(device_type: Any) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     kind = device_type.partition(":")[0]
-    if kind != "cpu" and kind not in _ACCELERATORS:
+    if kind not in _DEVICES and kind not in _ABSENT:
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return kind
 
@@ -76,7 +76,7 @@ def is_autocast_available(device_type: str) -> bool:
     True
     """
     kind = device_type.partition(":")[0]
-    return kind == "cpu" or kind in _ACCELERATORS
+    return kind in _DEVICES or kind in _ABSENT
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -88,7 +88,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     True
     """
     kind = _known(device_type)
-    return _C._autocast_state()[0] if kind == "cpu" else _state.enabled[kind]
+    return _C._autocast_state(kind)[0] if kind in _DEVICES else _state.enabled[kind]
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
@@ -103,8 +103,8 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     if enabled is None:
         device_type, enabled = "cuda", device_type
     kind = _known(device_type)
-    if kind == "cpu":
-        _C._set_autocast_state(bool(enabled), *_C._autocast_state()[1:])
+    if kind in _DEVICES:
+        _C._set_autocast_state(kind, bool(enabled), *_C._autocast_state(kind)[1:])
     else:
         _state.enabled[kind] = bool(enabled)
 
@@ -117,7 +117,7 @@ def get_autocast_dtype(device_type: str) -> Any:
     torch.bfloat16
     """
     kind = _known(device_type)
-    return _C._autocast_state()[1] if kind == "cpu" else _state.dtype[kind]
+    return _C._autocast_state(kind)[1] if kind in _DEVICES else _state.dtype[kind]
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
@@ -127,9 +127,9 @@ def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
     """
     kind = _known(device_type)
-    if kind == "cpu":
-        enabled, _, cache = _C._autocast_state()
-        _C._set_autocast_state(enabled, dtype, cache)
+    if kind in _DEVICES:
+        enabled, _, cache = _C._autocast_state(kind)
+        _C._set_autocast_state(kind, enabled, dtype, cache)
     else:
         _state.dtype[kind] = dtype
 
@@ -141,7 +141,7 @@ def is_autocast_cache_enabled() -> bool:
     >>> torch.is_autocast_cache_enabled()
     True
     """
-    return _C._autocast_state()[2]
+    return _C._autocast_state("cpu")[2]
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
@@ -150,7 +150,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
     >>> import taeda as torch
     >>> torch.set_autocast_cache_enabled(True)
     """
-    _C._set_autocast_state(*_C._autocast_state()[:2], bool(enabled))
+    _C._set_autocast_state("cpu", *_C._autocast_state("cpu")[:2], bool(enabled))
 
 
 def autocast_increment_nesting() -> int:
@@ -204,9 +204,9 @@ class autocast:
     block; backward runs in the precision that forward used.
 
     Args:
-        device_type: 'cpu'; without a device 'cuda' warns and does nothing, and other accelerators
-            ('mps', 'xpu', ...) do nothing.
-        dtype: bfloat16 (the default on the CPU) or float16.
+        device_type: 'cpu' or 'cuda': tensors on other devices stay as they are. Without a device
+            'cuda' warns and does nothing, and other accelerators ('mps', 'xpu', ...) do nothing.
+        dtype: bfloat16 (the default on the CPU) or float16 (that on CUDA devices).
         enabled: False makes the block run without autocast, also inside another.
         cache_enabled: whether parameters are converted once in the outermost block.
 
@@ -280,14 +280,23 @@ class autocast:
         return wrapped
 
 
-def current_autocast(device_type: str = "cpu") -> autocast:
+class current_autocast:
     """A block with this thread's settings, for running something again as it ran now."""
-    return autocast(
-        device_type,
-        get_autocast_dtype(device_type),
-        is_autocast_enabled(device_type),
-        is_autocast_cache_enabled(),
-    )
+
+    def __init__(self) -> None:
+        cached = is_autocast_cache_enabled()
+        self._blocks = [
+            autocast(device, get_autocast_dtype(device), is_autocast_enabled(device), cached)
+            for device in _DEVICES
+        ]
+
+    def __enter__(self) -> None:
+        for block in self._blocks:
+            block.__enter__()
+
+    def __exit__(self, *exc_info: object) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(*exc_info)
 
 
 def _converted(value: Any, device_type: str, dtype: Any) -> Any:
