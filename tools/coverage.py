@@ -30,12 +30,6 @@ OWNERS = {
     "GradScaler": "amp.GradScaler",
     "LRScheduler": "optim.lr_scheduler.LRScheduler",
 }
-# Methods that only raise, as PyTorch's do on strided tensors: there is no other layout.
-ONLY_RAISE = {
-    f"Tensor.{name}"
-    for name in "values indices coalesce is_coalesced crow_indices col_indices ccol_indices "
-    "row_indices".split()
-}
 KINDS = {
     "function": "functions",
     "method": "Tensor methods",
@@ -73,8 +67,6 @@ def lookup(package: Any, name: str) -> bool:
 
 
 def resolve(package: Any, api: str) -> bool:
-    if api in ONLY_RAISE:
-        return False
     first, _, rest = api.partition(".")
     if first == "torch":
         return lookup(package, rest) if rest else True

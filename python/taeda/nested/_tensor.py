@@ -18,6 +18,8 @@ class NestedTensor(Tensor):
     them (nested/_jagged.py). With `lengths` there may be holes between the tensors.
     """
 
+    _values: Tensor  # type: ignore[assignment]
+
     @staticmethod
     def __new__(
         cls,

@@ -103,8 +103,8 @@ void copy_block(T* to, const T* from, const Block& block) {
   }
 }
 
-// to[p] = from[at[p]]. Meanwhile the row of `span` elements at `next`, if any, is prefetched: it will
-// be read in any order.
+// to[p] = from[at[p]]. Meanwhile the row of `span` elements at `next`, if any, is prefetched: it
+// will be read in any order.
 template <class T>
 void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* next,
                    int64_t span) {
@@ -119,8 +119,8 @@ void read_elements(T* to, const T* from, const int64_t* at, int64_t n, const T* 
   }
 }
 
-// to[p][a] = from[at[p] + a]. The beginnings of slices to come are prefetched; the processor follows
-// them from there by itself.
+// to[p][a] = from[at[p] + a]. The beginnings of slices to come are prefetched; the processor
+// follows them from there by itself.
 template <class T>
 void read_slices(T* to, const T* from, const int64_t* at, int64_t count, const Block& slice) {
   constexpr int64_t kAhead = 4, kBeginning = 512;  // slices, bytes

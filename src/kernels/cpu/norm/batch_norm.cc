@@ -55,7 +55,8 @@ void for_each_range(const Shape& s, const F& f) {
                  for (; i < end; i++) f(i * length, std::min(s.channels, (i + 1) * length));
                });
 }
-// Part of a row; the next one's start, for what is to be prefetched, or its own where there is none.
+// Part of a row; the next one's start, for what is to be prefetched, or its own where there is
+// none.
 struct Piece {
   size_t channel;  // in the range
   int64_t at, n, next = at;
