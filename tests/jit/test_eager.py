@@ -131,14 +131,3 @@ def test_futures_wait_and_call_back() -> None:
     assert all(f.done() for f in collect_all([future, chained]).wait())
     with pytest.raises(RuntimeError, match="completed Future as complete again"):
         future.set_result(1)
-
-
-def test_names_of_a_library_built_for_pytorch_are_defined(tmp_path) -> None:
-    library = tmp_path / "torchvision" / "_C.so"
-    library.parent.mkdir()
-    library.write_bytes(b"no library")
-    with pytest.raises(OSError, match=r"_C\.so"):
-        taeda.ops.load_library(library)
-    taeda.library.register_fake("torchvision::nms", lambda dets, scores, iou_threshold: scores)
-    with pytest.raises((NotImplementedError, RuntimeError), match="nms"):
-        taeda.ops.torchvision.nms(taeda.ones(1, 4), taeda.ones(1), 0.5)
