@@ -2,6 +2,7 @@
 // own: its elements are those of `values`, all others are 0.
 #pragma once
 
+#include "taeda/error.h"
 #include "taeda/tensor.h"
 
 namespace taeda {
@@ -19,8 +20,9 @@ struct SparseParts final : RefCounted {
   bool is_coo() const { return layout == Layout::kSparseCoo; }
 };
 
-// Of a tensor with the key kSparse.
+// RuntimeError for a tensor without the key kSparse.
 inline const SparseParts& sparse_parts(const Tensor& t) {
+  TD_CHECK(t.defined() && t.is_sparse(), "expected a sparse tensor, but got a strided one");
   return static_cast<const SparseParts&>(*t.impl()->wrapped);
 }
 

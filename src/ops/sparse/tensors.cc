@@ -168,6 +168,9 @@ Tensor _values(const Tensor& self) {
 Tensor _sparse_values(const Tensor& self) { return _values(self); }
 
 Tensor _sparse_with_values(const Tensor& self, const Tensor& values) {
+  const Tensor& old = sparse_parts(self).values;
+  TD_CHECK(values.sizes() == old.sizes(), "expected values of sizes {}, but got {}", old.sizes(),
+           values.sizes());
   return with_values(self, handle_of(values));
 }
 
