@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
+from tests import simulator
 
 # The tests of devices, and the grid, which makes its tensors on either.
 NAMES_DEVICES = re.compile(r"^tests/(device/|ops/test_grid\.py)")
@@ -79,6 +80,8 @@ def seed() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     seed()
+    if simulator.is_chosen():
+        simulator.loaded().schedule(simulator.schedule_of(item.nodeid))
     mark = item.get_closest_marker("cpu_only")
     if mark and item.config.getoption("--device") != "cpu":
         pytest.skip(mark.kwargs["reason"])
