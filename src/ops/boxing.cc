@@ -85,8 +85,10 @@ Value box_one(char letter, const void* argument) {
       return at<MemoryFormat>(argument);
     case 'M':
       return optional_value<MemoryFormat>(argument);
-    default:
+    case 'g':
       return at<Generator*>(argument);
+    default:
+      fail(ErrorKind::kRuntime, "an operator's record has the unknown type '{}'", letter);
   }
 }
 
@@ -176,8 +178,10 @@ const void* unbox_one(char letter, const Value& v, std::byte* slot) {
       return put<MemoryFormat>(slot, v.memory_format());
     case 'M':
       return put_optional<MemoryFormat>(slot, v, [](const Value& x) { return x.memory_format(); });
-    default:
+    case 'g':
       return put<Generator*>(slot, v.generator());
+    default:
+      fail(ErrorKind::kRuntime, "an operator's record has the unknown type '{}'", letter);
   }
 }
 
