@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda.nn import functional as F
 from taeda.nn.functional import (  # noqa: F401
     channel_shuffle,
@@ -127,6 +127,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return F.bilinear(input1, input2, weight, bias)
 
 
+@_C._overridable
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """`F.affine_grid`."""
     return F.affine_grid(theta, size, align_corners)

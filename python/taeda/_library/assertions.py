@@ -94,12 +94,6 @@ _define("sym_numel(Tensor self) -> SymInt")(lambda x: x.numel())
 _define("sym_storage_offset(Tensor self) -> SymInt")(lambda x: x.storage_offset())
 
 
-@_define("_unsafe_view(Tensor self, SymInt[] size) -> Tensor")
-def _unsafe_view(x: Tensor, size: Any) -> Tensor:
-    """A view of a tensor that nothing else uses."""
-    return x.view(size)
-
-
 @_define(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
     "int? dim=None) -> (Tensor, Tensor, Tensor)"
