@@ -25,6 +25,7 @@ def _word(reduction: int) -> str:
     return ("none", "mean", "sum")[reduction]
 
 
+@_C._overridable
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -40,6 +41,7 @@ def batch_norm(
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
+@_C._overridable
 def instance_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -57,6 +59,7 @@ def instance_norm(
     )
 
 
+@_C._overridable
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`F.alpha_dropout`."""
     return F.alpha_dropout(input, p, train)
@@ -67,6 +70,7 @@ def alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     return F.alpha_dropout(self, p, train, inplace=True)
 
 
+@_C._overridable
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`F.feature_alpha_dropout`."""
     return F.feature_alpha_dropout(input, p, train)
@@ -77,6 +81,7 @@ def feature_alpha_dropout_(self: Tensor, p: float, train: bool) -> Tensor:
     return F.feature_alpha_dropout(self, p, train, inplace=True)
 
 
+@_C._overridable
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout of whole channels, of an input of two or more dimensions."""
     return _feature_dropout(input, p, train)
@@ -93,6 +98,7 @@ def _feature_dropout(input: Tensor, p: float, train: bool, inplace: bool = False
     return _composite(True, False)(input, p, train, inplace)
 
 
+@_C._overridable
 def rrelu(
     input: Tensor,
     lower: float = 0.125,
@@ -122,6 +128,7 @@ def _refuse_generator(generator: Any) -> None:
         raise NotImplementedError("rrelu: takes no generator; use torch.manual_seed")
 
 
+@_C._overridable
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`F.bilinear`."""
     return F.bilinear(input1, input2, weight, bias)
@@ -133,6 +140,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
     return F.affine_grid(theta, size, align_corners)
 
 
+@_C._overridable
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -140,6 +148,7 @@ def grid_sampler_2d(
     return taeda.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@_C._overridable
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -147,6 +156,7 @@ def grid_sampler_3d(
     return taeda.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@_C._overridable
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """The result of dropout and the bool mask of what it kept."""
     if train is False or input.numel() == 0:
@@ -157,6 +167,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return input * mask * (1 / (1 - p)), mask
 
 
+@_C._overridable
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norm over all dimensions but `dim`, which are kept; over all for -1."""
     if dim == -1:
@@ -167,6 +178,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return taeda.linalg.vector_norm(v, pow, dims, keepdim=True) if dims else v.abs()
 
 
+@_C._overridable
 def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolution of (time, batch, channels) with (width, channels in, channels out).
 
@@ -188,6 +200,7 @@ def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor
     )
 
 
+@_C._overridable
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -201,6 +214,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
+@_C._overridable
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
@@ -208,6 +222,7 @@ def cosine_embedding_loss(
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_word(reduction))
 
 
+@_C._overridable
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
 ) -> Tensor:
@@ -215,6 +230,7 @@ def hinge_embedding_loss(
     return F.hinge_embedding_loss(input, target, margin, reduction=_word(reduction))
 
 
+@_C._overridable
 def kl_div(
     input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False
 ) -> Tensor:
@@ -222,6 +238,7 @@ def kl_div(
     return F.kl_div(input, target, reduction=_word(reduction), log_target=log_target)
 
 
+@_C._overridable
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
@@ -229,6 +246,7 @@ def margin_ranking_loss(
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=_word(reduction))
 
 
+@_C._overridable
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:
@@ -236,6 +254,7 @@ def poisson_nll_loss(
     return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_word(reduction))
 
 
+@_C._overridable
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -252,6 +271,7 @@ def triplet_margin_loss(
     )
 
 
+@_C._overridable
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 from taeda.nn import GRU, LSTM, RNN
 from taeda.nn import functional as F
 from taeda.nn.modules import _recurrence
@@ -67,7 +67,7 @@ def _network(name: str, kind: Callable[..., Any], gates: int, is_pair: bool) -> 
     Called as {name}({", ".join(_PADDED)}) or, for the rows of a packed sequence, as
     {name}({", ".join(_PACKED)}). Gives the output and the last state{"s h and c" * is_pair}.
     """
-    return run
+    return _C._overridable(run)
 
 
 def _rnn_of(nonlinearity: str) -> Callable[..., Any]:
@@ -84,6 +84,7 @@ rnn_tanh = _network("rnn_tanh", _rnn_of("tanh"), 1, False)
 rnn_relu = _network("rnn_relu", _rnn_of("relu"), 1, False)
 
 
+@_C._overridable
 def lstm_cell(
     input: Tensor,
     hx: Sequence[Tensor],
@@ -110,7 +111,7 @@ def _cell(name: str, step: Callable[..., Any]) -> Callable[..., Tensor]:
 
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = "One step of the network: the state after it."
-    return cell
+    return _C._overridable(cell)
 
 
 gru_cell = _cell("gru_cell", _recurrence.gru_step)

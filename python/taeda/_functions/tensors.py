@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
 
 
 def _of_method(name: str) -> Callable[..., Any]:
@@ -15,7 +15,7 @@ def _of_method(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`Tensor.{name}`."
-    return function
+    return _C._overridable(function)
 
 
 detach_ = _of_method("detach_")
@@ -29,6 +29,7 @@ is_signed = _of_method("is_signed")
 dequantize = _of_method("dequantize")
 
 
+@_C._overridable
 def is_distributed(input: Tensor) -> bool:
     """False: no tensor is."""
     return False
@@ -59,6 +60,7 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return taeda.tensor(list(self.shape), dtype=taeda.int64)
 
 
+@_C._overridable
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The 2-norm over one or two dimensions.
 
@@ -73,6 +75,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return taeda.linalg.vector_norm(input, 2, dims or None, keepdim)
 
 
+@_C._overridable
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of the singular values of matrices, of the dimensions `dim`.
 
@@ -94,6 +97,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
 row_stack = taeda.vstack
 
 
+@_C._overridable
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
 ) -> tuple[Tensor, ...]:
@@ -111,6 +115,7 @@ def lu(
     return tuple(out)
 
 
+@_C._overridable
 def gradient(
     input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:

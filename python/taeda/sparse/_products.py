@@ -53,6 +53,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     return _FUNCTIONS["_sparse_addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
 
 
+@_C._overridable
 def spmm(input: Any, mat2: Any) -> Any:
     """torch.mm under the name it has for sparse matrices."""
     return taeda.mm(input, mat2)
@@ -61,6 +62,7 @@ def spmm(input: Any, mat2: Any) -> Any:
 dsmm = spmm
 
 
+@_C._overridable
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """The product of a sparse and a dense matrix as a torch.sparse_coo tensor of rows."""
     filled = taeda.unique(mat1.coalesce().indices()[0])
@@ -81,6 +83,7 @@ def _every_element(dense: Any, rows: Any) -> Any:
     return taeda.sparse_coo_tensor(taeda.stack([down, along]), values, tuple(dense.shape))
 
 
+@_C._overridable
 def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """beta * self + alpha * mat1 @ mat2 of sparse `self` and `mat1`, a torch.sparse_coo tensor."""
     rows = taeda.unique(mat1.coalesce().indices()[0])
@@ -91,12 +94,14 @@ def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float =
     return taeda.sparse_coo_tensor(indices, values, tuple(product.shape))
 
 
+@_C._overridable
 def smm(input: Any, mat: Any) -> Any:
     """The product of a sparse and a dense matrix, as a torch.sparse_coo tensor."""
     empty = taeda.sparse_coo_tensor((input.size(0), mat.size(1)), dtype=input.dtype)
     return sspaddmm(empty, input, mat, beta=0)
 
 
+@_C._overridable
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """beta * input + alpha * mat1 @ mat2 of a dense `input` and a sparse `mat1`."""
     return addmm(input, mat1, mat2, beta=beta, alpha=alpha)
