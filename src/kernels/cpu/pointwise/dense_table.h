@@ -12,17 +12,18 @@ auto parameter(const X& x) {
     return x;
 }
 
-// The functor with `kFields` fields that calculates in T, from those of `p`.
+// The functor with `kFields` fields that calculates in T, from those of `p`, which is null for
+// none.
 template <class Functor, class T, int kFields, class Parameters>
-Functor functor_of(const Parameters& p) {
+Functor functor_of(const Parameters* p) {
   if constexpr (kFields == 1) {
-    const auto& [a] = p;
+    const auto& [a] = *p;
     return {parameter<T>(a)};
   } else if constexpr (kFields == 2) {
-    const auto& [a, b] = p;
+    const auto& [a, b] = *p;
     return {parameter<T>(a), parameter<T>(b)};
   } else if constexpr (kFields == 3) {
-    const auto& [a, b, c] = p;
+    const auto& [a, b, c] = *p;
     return {parameter<T>(a), parameter<T>(b), parameter<T>(c)};
   } else {
     static_assert(kFields == 0, "a functor has at most three fields");
@@ -34,14 +35,14 @@ template <class Functor, int kFields>
 struct Load {
   template <class T>
   static Functor load(const void* params) {
-    return functor_of<Functor, T, kFields>(*static_cast<const Functor*>(params));
+    return functor_of<Functor, T, kFields>(static_cast<const Functor*>(params));
   }
 };
 template <template <class> class Functor, int kFields>
 struct LoadTemplate {
   template <class T>
   static Functor<T> load(const void* params) {
-    return functor_of<Functor<T>, T, kFields>(*static_cast<const Functor<Scalar>*>(params));
+    return functor_of<Functor<T>, T, kFields>(static_cast<const Functor<Scalar>*>(params));
   }
 };
 // Its derivative by input `kInput`, by dual numbers; second derivatives never get vectors.
