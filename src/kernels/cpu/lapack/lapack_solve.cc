@@ -213,7 +213,7 @@ void lapack_permutation(const View& out, const View& pivots, int64_t rows) {
     int64_t* const permutation = out.as<int64_t>() + i * rows;
     for (int64_t row = 0; row < rows; row++) permutation[row] = row;
     for (int64_t row = 0; row < k; row++) {
-      const int64_t other = pivots.as<int>()[i * k + row] - 1;
+      const int64_t other = int64_t{pivots.as<int>()[i * k + row]} - 1;
       TD_CHECK(other >= 0 && other < rows, "lu_unpack: pivots must lie in [1, {}], got {}", rows,
                other + 1);
       std::swap(permutation[row], permutation[other]);
