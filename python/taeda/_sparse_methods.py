@@ -40,7 +40,7 @@ def _expect(self: Tensor, name: str, kind: str, layouts: tuple) -> None:
 
 
 def _expect_coalesced(self: Tensor, name: str) -> None:
-    if self.layout is _C.sparse_coo and not _C._sparse_facts(self)[3]:
+    if self.layout is _C.sparse_coo and not _C._sparse_metadata(self)[3]:
         raise RuntimeError(
             f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
         )
@@ -49,25 +49,25 @@ def _expect_coalesced(self: Tensor, name: str) -> None:
 @_method
 def sparse_dim(self: Tensor) -> int:
     """Number of dimensions that coordinates count; 0 of a strided tensor."""
-    return 0 if self.layout is _C.strided else _C._sparse_facts(self)[0]
+    return 0 if self.layout is _C.strided else _C._sparse_metadata(self)[0]
 
 
 @_method
 def dense_dim(self: Tensor) -> int:
     """Number of dimensions of one value; all of a strided tensor."""
-    return self.dim() if self.layout is _C.strided else _C._sparse_facts(self)[1]
+    return self.dim() if self.layout is _C.strided else _C._sparse_metadata(self)[1]
 
 
 @_method
 def _dimI(self: Tensor) -> int:
     """Number of sparse dimensions."""
-    return _C._sparse_facts(self)[0]
+    return _C._sparse_metadata(self)[0]
 
 
 @_method
 def _dimV(self: Tensor) -> int:
     """Number of dense dimensions."""
-    return _C._sparse_facts(self)[1]
+    return _C._sparse_metadata(self)[1]
 
 
 @_method
@@ -77,14 +77,14 @@ def _nnz(self: Tensor) -> int:
         raise NotImplementedError(
             "Could not run 'aten::_nnz' with arguments from the 'CPU' backend."
         )
-    return _C._sparse_facts(self)[2]
+    return _C._sparse_metadata(self)[2]
 
 
 @_method
 def is_coalesced(self: Tensor) -> bool:
     """Whether the coordinates of a torch.sparse_coo tensor are known to be sorted and to differ."""
     _expect(self, "is_coalesced", "sparse coordinate", (_C.sparse_coo,))
-    return _C._sparse_facts(self)[3]
+    return _C._sparse_metadata(self)[3]
 
 
 @_method
@@ -95,7 +95,7 @@ def coalesce(self: Tensor) -> Tensor:
     tensor([2., 4.])
     """
     _expect(self, "coalesce", "sparse coordinate", (_C.sparse_coo,))
-    return self if _C._sparse_facts(self)[3] else self._sparse_coalesce()
+    return self if _C._sparse_metadata(self)[3] else self._sparse_coalesce()
 
 
 @_method

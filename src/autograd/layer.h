@@ -58,18 +58,6 @@ Ref<Node> not_differentiable_node(std::string_view op, EdgeList edges);
 Ref<Node> zero_gradient_node(const char* name, EdgeList edges);
 
 void mark_not_differentiable(const Ref<Node>& node, const Tensor& result);
-inline void mark_not_differentiable(const Ref<Node>& node, const TensorList& results) {
-  for (const Tensor& t : results) mark_not_differentiable(node, t);
-}
-template <class... Ts>
-void mark_not_differentiable(const Ref<Node>& node, const std::tuple<Ts...>& results) {
-  std::apply([&](const auto&... r) { (mark_not_differentiable(node, r), ...); }, results);
-}
-template <class R>
-R not_differentiable(const Ref<Node>& node, R result) {
-  mark_not_differentiable(node, result);
-  return result;
-}
 Tensor not_differentiable_inplace(const Ref<Node>& node, const Tensor& self);
 
 }  // namespace autograd

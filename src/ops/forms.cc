@@ -2,15 +2,11 @@
 
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
+#include "ops/operator.h"
 
 namespace taeda::forms {
 
 using Flags = OperatorRecord::Flags;
-
-static std::string_view name_of(const OperatorRecord& record) {
-  const std::string_view name = record.name();
-  return name.substr(name.rfind(':') + 1);
-}
 
 void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpan> inputs) {
   bool any_requires_grad = false;
@@ -23,7 +19,8 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
   }
   const bool exact = record.has(Flags::kOutExactOverlap), none = record.has(Flags::kOutNoOverlap);
   for (const Tensor* out : outs) {
-    dispatch::check_out_keys(name_of(record), *out, all | dispatch::keys(*out), any_requires_grad);
+    dispatch::check_out_keys(short_name(record.name()), *out, all | dispatch::keys(*out),
+                             any_requires_grad);
     if (!exact && !none) continue;
     const auto allowed = none ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
     for (const TensorSpan list : inputs) dispatch::check_overlap(allowed, *out, list);
@@ -33,7 +30,7 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
 void write_outs(const OperatorRecord& record, Tensors outs, Tensors results) {
   const bool quietly = record.has(Flags::kOutQuietly);
   for (size_t i = 0; i < outs.size(); i++)
-    write_out(name_of(record), *outs[i], *results[i], quietly);
+    write_out(short_name(record.name()), *outs[i], *results[i], quietly);
 }
 
 KeySet excluded(const OperatorRecord& record) {

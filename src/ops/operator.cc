@@ -6,6 +6,7 @@
 #include "ops/autocast.h"
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
+#include "ops/forms.h"
 #include "ops/tensors_of.h"
 
 namespace taeda {
@@ -166,38 +167,29 @@ const char* device_name(Key key) {
 }
 
 // Of a form without a function of its own: the plain one, then a copy into the output.
+std::vector<const Tensor*> pointers(const Stack& tensors) {
+  std::vector<const Tensor*> result;
+  for (const Value& value : tensors) result.push_back(&value.tensor());
+  return result;
+}
+
 void compute_then_write(const Operator& op, const OperatorRecord& record, Stack& stack) {
-  const size_t count = op.schema().results.size(), first = stack.size() - count;
-  TensorList outs;
-  for (size_t i = first; i < stack.size(); i++) outs.push_back(stack[i].tensor());
+  const size_t first = stack.size() - op.schema().results.size();
+  const Stack outs(stack.begin() + static_cast<ptrdiff_t>(first), stack.end());
   stack.resize(first);
-  bool any_requires_grad = false;
-  KeySet all;
-  each_tensor(stack, [&](const Tensor& t) {
-    any_requires_grad |= t.requires_grad();
-    all = all | dispatch::keys(t);
-  });
-  const bool checked = record.has(Flags::kOutExactOverlap) || record.has(Flags::kOutNoOverlap);
-  const auto policy =
-      record.has(Flags::kOutNoOverlap) ? dispatch::Overlap::kNone : dispatch::Overlap::kExact;
-  for (const Tensor& out : outs) {
-    dispatch::check_out_keys(short_name(op.name()), out, all | dispatch::keys(out),
-                             any_requires_grad);
-    if (checked)
-      each_tensor(stack, [&](const Tensor& t) { dispatch::check_overlap(policy, out, t); });
-  }
-  const ExcludeKeys alone(kDifferentiationKeys |
-                          (record.autocast == OperatorRecord::kNoRule ? KeySet() : Key::kAutocast));
+  TensorList inputs;
+  each_tensor(stack, [&](const Tensor& t) { inputs.push_back(t); });
+  const std::vector<const Tensor*> targets = pointers(outs);
+  const TensorSpan lists[] = {inputs};
+  forms::check_outs(record, targets, lists);
+  const ExcludeKeys alone(forms::excluded(record));
   // Factories compute in the dtype of out=.
   const int dtype = op.schema().find("dtype");
   if (record.has(Flags::kOutQuietly) && dtype >= 0 && stack[static_cast<size_t>(dtype)].is_none())
-    stack[static_cast<size_t>(dtype)] = outs[0].dtype();
+    stack[static_cast<size_t>(dtype)] = targets[0]->dtype();
   record.form(Form::kPlain).call(stack);
-  for (size_t i = 0; i < count; i++) {
-    write_out(short_name(record.name()), outs[i], stack[i].tensor(),
-              record.has(Flags::kOutQuietly));
-    stack[i] = outs[i];
-  }
+  forms::write_outs(record, targets, pointers(stack));
+  stack = outs;
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 namespace taeda::python {
 namespace {
 
-// _sparse_facts(tensor) -> (sparse_dim, dense_dim, nnz, is_coalesced) of a sparse tensor
-PyObject* facts(PyObject*, PyObject* object) {
+// _sparse_metadata(tensor) -> (sparse_dim, dense_dim, nnz, is_coalesced) of a sparse tensor
+PyObject* metadata(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
   if (!is_tensor(object) || !tensor_of(object).is_sparse())
-    raise_python(PyExc_TypeError, "_sparse_facts: expected a sparse tensor");
+    raise_python(PyExc_TypeError, "_sparse_metadata: expected a sparse tensor");
   const Tensor& t = tensor_of(object);
   return Py_BuildValue("(LLLN)", static_cast<long long>(sparse::sparse_dim(t)),
                        static_cast<long long>(sparse::dense_dim(t)),
@@ -21,7 +21,7 @@ PyObject* facts(PyObject*, PyObject* object) {
 }
 
 PyMethodDef functions[] = {
-    {"_sparse_facts", facts, METH_O, nullptr},
+    {"_sparse_metadata", metadata, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -20,10 +20,10 @@ def test_between_rows_and_where_they_begin(dtype, count):
     assert short.dtype == taeda.int32 and short.tolist() == by_row.tolist()
     back = taeda._convert_indices_from_csr_to_coo(found, taeda.tensor(columns))
     assert back.tolist() == [rows.tolist(), columns.tolist()]
-    turned = taeda._convert_indices_from_csr_to_coo(
+    pair = taeda._convert_indices_from_csr_to_coo(
         found, taeda.tensor(columns), out_int32=True, transpose=True
     )
-    assert turned.dtype == taeda.int32 and turned.tolist() == [columns.tolist(), rows.tolist()]
+    assert pair.dtype == taeda.int32 and pair.tolist() == [columns.tolist(), rows.tolist()]
 
 
 def test_operators_and_errors():

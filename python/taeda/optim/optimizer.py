@@ -395,7 +395,30 @@ def new_step() -> Tensor:
     return taeda.tensor(0.0, dtype=taeda.float32)
 
 
-class ElementwiseOptimizer(Optimizer):
+class GroupwiseOptimizer(Optimizer):
+    """An algorithm that updates the parameters of each group that have gradients.
+
+    Subclasses say how those of one group move (``_step_group``).
+    """
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Performs one step; ``closure`` computes the loss again and returns it."""
+        loss = None
+        if closure is not None:
+            with taeda.enable_grad():
+                loss = closure()
+        with taeda.no_grad():
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p.grad is not None]
+                if params:
+                    self._step_group(group, params)
+        return loss
+
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        raise NotImplementedError
+
+
+class ElementwiseOptimizer(GroupwiseOptimizer):
     """An algorithm that updates each element of each parameter by itself.
 
     Subclasses say how state starts (``_init_state``) and how one parameter moves (``_update``).
@@ -425,19 +448,6 @@ class ElementwiseOptimizer(Optimizer):
         for values in self.state.values():  # older files hold plain numbers
             if isinstance(values, dict) and isinstance(values.get("step"), (int, float)):
                 values["step"] = taeda.tensor(float(values["step"]), dtype=taeda.float32)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Performs one step; ``closure`` computes the loss again and returns it."""
-        loss = None
-        if closure is not None:
-            with taeda.enable_grad():
-                loss = closure()
-        with taeda.no_grad():
-            for group in self.param_groups:
-                params = [p for p in group["params"] if p.grad is not None]
-                if params:
-                    self._step_group(group, params)
-        return loss
 
     def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if self.state.get(p):

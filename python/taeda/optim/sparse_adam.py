@@ -7,12 +7,12 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .optimizer import Optimizer, ParamsT
+from .optimizer import GroupwiseOptimizer, ParamsT
 
 __all__ = ["SparseAdam"]
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(GroupwiseOptimizer):
     """Adam whose moments and parameters change only where a sparse gradient has values.
 
     Args:
@@ -53,18 +53,9 @@ class SparseAdam(Optimizer):
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
 
-    def step(self, closure: Any = None) -> Any:
-        """Performs one step; ``closure`` computes the loss again and returns it."""
-        loss = None
-        if closure is not None:
-            with taeda.enable_grad():
-                loss = closure()
-        with taeda.no_grad():
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if p.grad is not None:
-                        self._move(p, group)
-        return loss
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        for p in params:
+            self._move(p, group)
 
     def _move(self, p: Tensor, group: dict[str, Any]) -> None:
         if not p.grad.is_sparse:

@@ -210,14 +210,16 @@ Tensor alias(const Tensor& batched) {
   return other;
 }
 
+KeySet included_outside(const ThreadModes& entered) {
+  return (entered.included - Key::kPython) | (thread_modes.included & Key::kPython);
+}
+
 Outside::Outside(const Level& level)
     : modes_(thread_modes), tangents_(installed.tangent_limit()), current_(innermost) {
   installed.set_tangent_limit(level.tangents);
   const KeySet handled = Key::kAutocast;  // conversions have seen the call as the function made it
   thread_modes.excluded = level.outside.excluded | handled;
-  thread_modes.included = level.outside.included - handled;
-  // What Python code watches lies below the level: modes may come and go inside of it.
-  thread_modes.included = (thread_modes.included - Key::kPython) | (modes_.included & Key::kPython);
+  thread_modes.included = included_outside(level.outside) - handled;
   thread_modes.grad_enabled = modes_.grad_enabled && level.outside.grad_enabled;
   innermost = level.outer.get();
 }

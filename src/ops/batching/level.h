@@ -106,6 +106,10 @@ void refresh_layout(const Tensor& batched);
 // Another batched tensor of the same value, storage and level.
 Tensor alias(const Tensor& batched);
 
+// What is included outside of a level that was entered with the modes `entered`. What Python code
+// watches lies below every level: its modes may come and go inside of one.
+KeySet included_outside(const ThreadModes& entered);
+
 // Runs operators as the code outside of a level does, until the end of the scope: on values.
 class Outside {
  public:

@@ -46,9 +46,7 @@ Outside::Outside()
       batch_(batching::exchange_current(level_->batch)) {
   batching::differentiation().set_tangent_limit(level_->tangents);
   thread_modes.excluded = level_->modes.excluded;
-  // What Python code watches lies below the level: modes may come and go inside of it.
-  thread_modes.included =
-      (level_->modes.included - Key::kPython) | (modes_.included & Key::kPython);
+  thread_modes.included = batching::included_outside(level_->modes);
   current = level_->outer;
 }
 Outside::~Outside() {

@@ -264,7 +264,7 @@ Tensor without_row(const Tensor& indices, int64_t d) {
 DimVector without(IntSpan sizes, int64_t d) {
   return join(slice(sizes, 0, d), slice(sizes, d + 1, static_cast<int64_t>(sizes.size())));
 }
-Tensor places_of(const Tensor& mask) { return op::reshape(op::nonzero(mask), {-1}); }
+Tensor indices_where(const Tensor& mask) { return op::reshape(op::nonzero(mask), {-1}); }
 
 Tensor selected(const Tensor& t, int64_t dim, int64_t at) {
   const SparseParts& parts = sparse_parts(t);
@@ -273,7 +273,7 @@ Tensor selected(const Tensor& t, int64_t dim, int64_t at) {
   if (dim >= k)
     return make_coo(parts.indices, op::select(parts.values, dim - k + 1, at), sizes,
                     parts.coalesced);
-  const Tensor kept = places_of(op::eq(row_of(parts.indices, dim), Tensor(at)));
+  const Tensor kept = indices_where(op::eq(row_of(parts.indices, dim), Tensor(at)));
   const Tensor values = take(parts.values, kept);
   // Without a sparse dimension left the tensor is dense.
   if (k == 1)
