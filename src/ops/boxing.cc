@@ -1,7 +1,9 @@
 #include "ops/boxing.h"
 
+#include <array>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "ops/contract.h"
 
@@ -22,74 +24,83 @@ template <class T>
 const T& at(const void* argument) {
   return *static_cast<const T*>(argument);
 }
-template <class T>
-Value optional_value(const void* argument) {
-  const auto& value = at<std::optional<T>>(argument);
-  return value ? Value(*value) : Value();
-}
-Value floats(Span<const double> values) { return Value(values.vec()); }
 
-Value box_one(char letter, const void* argument) {
-  switch (letter) {
-    case 'T':
-      return at<Tensor>(argument);
-    case 'L':
-    case 'l':
-      return at<TensorSpan>(argument).vec();
-    case 's':
-      return at<Scalar>(argument);
-    case 'S':
-      return optional_value<Scalar>(argument);
-    case 'i':
-    case 'u':
-    case 'x':
-      return at<int64_t>(argument);
-    case 'I':
-    case 'X':
-      return optional_value<int64_t>(argument);
-    case 'v':
-    case 'e':
-    case 'n':
-    case 'z':
-      return at<IntSpan>(argument);
-    case 'V':
-    case 'Z':
-      return optional_value<IntSpan>(argument);
-    case 'd':
-      return at<double>(argument);
-    case 'D':
-      return optional_value<double>(argument);
-    case 'w':
-      return floats(at<Span<const double>>(argument));
-    case 'W': {
-      const auto& values = at<std::optional<Span<const double>>>(argument);
-      return values ? floats(*values) : Value();
-    }
-    case 'b':
-      return at<bool>(argument);
-    case 'B':
-      return optional_value<bool>(argument);
-    case 't':
-      return at<std::string_view>(argument);
-    case 'U':
-      return optional_value<std::string_view>(argument);
-    case 'y':
-      return at<DType>(argument);
-    case 'Y':
-      return optional_value<DType>(argument);
-    case 'c':
-      return at<Device>(argument);
-    case 'C':
-      return optional_value<Device>(argument);
-    case 'm':
-      return at<MemoryFormat>(argument);
-    case 'M':
-      return optional_value<MemoryFormat>(argument);
-    case 'g':
-      return at<Generator*>(argument);
-    default:
-      fail(ErrorKind::kRuntime, "an operator's record has the unknown type '{}'", letter);
-  }
+template <class T>
+Value value_of(const T& argument) {
+  return argument;
+}
+Value value_of(TensorSpan tensors) { return tensors.vec(); }
+Value value_of(Span<const double> numbers) { return numbers.vec(); }
+template <class T>
+Value value_of(const std::optional<T>& argument) {
+  return argument ? value_of(*argument) : Value();
+}
+
+template <class T, class V>
+const void* put(std::byte* slot, V&& value) {
+  static_assert(sizeof(T) <= 48 && std::is_trivially_destructible_v<T>);
+  return new (slot) T(std::forward<V>(value));
+}
+
+// How arguments of one C++ type become Values and back; `slot` is where the argument can be made.
+struct Kind {
+  const char* letters;
+  Value (*box)(const void* argument);
+  const void* (*unbox)(const Value& value, std::byte* slot);
+};
+
+template <class T>
+constexpr Kind kind(const char* letters) {
+  return {letters, [](const void* argument) { return value_of(at<T>(argument)); },
+          [](const Value& value, std::byte* slot) -> const void* {
+            if constexpr (std::is_same_v<T, Tensor>)
+              return &value.tensor();
+            else
+              return put<T>(slot, detail::Native<T>::get(value));
+          }};
+}
+
+constexpr Kind kKinds[] = {
+    kind<Tensor>("T"),
+    kind<TensorSpan>("Ll"),
+    kind<Scalar>("s"),
+    kind<std::optional<Scalar>>("S"),
+    kind<int64_t>("iux"),
+    kind<std::optional<int64_t>>("IX"),
+    kind<IntSpan>("venz"),
+    kind<std::optional<IntSpan>>("VZ"),
+    kind<double>("d"),
+    kind<std::optional<double>>("D"),
+    kind<Span<const double>>("w"),
+    kind<std::optional<Span<const double>>>("W"),
+    kind<bool>("b"),
+    kind<std::optional<bool>>("B"),
+    kind<std::string_view>("t"),
+    kind<std::optional<std::string_view>>("U"),
+    kind<DType>("y"),
+    kind<std::optional<DType>>("Y"),
+    kind<Device>("c"),
+    kind<std::optional<Device>>("C"),
+    kind<MemoryFormat>("m"),
+    kind<std::optional<MemoryFormat>>("M"),
+    kind<Generator*>("g"),
+};
+
+// Where in kKinds the kind of a letter is; behind its end for other characters.
+constexpr auto kKindIndices = [] {
+  std::array<uint8_t, 128> indices{};
+  indices.fill(std::size(kKinds));
+  for (size_t i = 0; i < std::size(kKinds); i++)
+    for (const char* letter = kKinds[i].letters; *letter; letter++)
+      indices[static_cast<size_t>(*letter)] = static_cast<uint8_t>(i);
+  return indices;
+}();
+
+const Kind& kind_of(char letter) {
+  const auto code = static_cast<size_t>(static_cast<unsigned char>(letter));
+  const size_t index = code < kKindIndices.size() ? kKindIndices[code] : std::size(kKinds);
+  TD_CHECK(index < std::size(kKinds), "an operator's record has the unknown type '{}'", letter);
+  return kKinds[index];
 }
 
 void box_options(const TensorOptions& options, Stack& stack) {
@@ -108,80 +119,22 @@ TensorOptions unbox_options(const Value* values) {
   return options;
 }
 
-template <class T, class V>
-const void* put(std::byte* slot, V&& value) {
-  static_assert(sizeof(T) <= 48 && std::is_trivially_destructible_v<T>);
-  return new (slot) T(std::forward<V>(value));
-}
-template <class T, class Get>
-const void* put_optional(std::byte* slot, const Value& value, Get get) {
-  return put<std::optional<T>>(slot,
-                               value.is_none() ? std::optional<T>() : std::optional<T>(get(value)));
-}
-
-const void* unbox_one(char letter, const Value& v, std::byte* slot) {
-  const auto real = [](const Value& x) { return x.real(); };
-  const auto integer = [](const Value& x) { return x.integer(); };
-  const auto ints = [](const Value& x) { return IntSpan(x.ints()); };
-  const auto reals = [](const Value& x) { return Span<const double>(x.floats()); };
-  switch (letter) {
-    case 'T':
-      return &v.tensor();
-    case 'L':
-    case 'l':
-      return put<TensorSpan>(slot, v.tensors());
-    case 's':
-      return put<Scalar>(slot, v.scalar());
-    case 'S':
-      return put_optional<Scalar>(slot, v, [](const Value& x) { return x.scalar(); });
-    case 'i':
-    case 'u':
-    case 'x':
-      return put<int64_t>(slot, v.integer());
-    case 'I':
-    case 'X':
-      return put_optional<int64_t>(slot, v, integer);
-    case 'v':
-    case 'e':
-    case 'n':
-    case 'z':
-      return put<IntSpan>(slot, ints(v));
-    case 'V':
-    case 'Z':
-      return put_optional<IntSpan>(slot, v, ints);
-    case 'd':
-      return put<double>(slot, v.real());
-    case 'D':
-      return put_optional<double>(slot, v, real);
-    case 'w':
-      return put<Span<const double>>(slot, reals(v));
-    case 'W':
-      return put_optional<Span<const double>>(slot, v, reals);
-    case 'b':
-      return put<bool>(slot, v.boolean());
-    case 'B':
-      return put_optional<bool>(slot, v, [](const Value& x) { return x.boolean(); });
-    case 't':
-      return put<std::string_view>(slot, v.text());
-    case 'U':
-      return put_optional<std::string_view>(
-          slot, v, [](const Value& x) { return std::string_view(x.text()); });
-    case 'y':
-      return put<DType>(slot, v.dtype());
-    case 'Y':
-      return put_optional<DType>(slot, v, [](const Value& x) { return x.dtype(); });
-    case 'c':
-      return put<Device>(slot, v.device());
-    case 'C':
-      return put_optional<Device>(slot, v, [](const Value& x) { return x.device(); });
-    case 'm':
-      return put<MemoryFormat>(slot, v.memory_format());
-    case 'M':
-      return put_optional<MemoryFormat>(slot, v, [](const Value& x) { return x.memory_format(); });
-    case 'g':
-      return put<Generator*>(slot, v.generator());
+// Calls visit(std::type_identity<T>()) with the C++ type that functions return for a schema's
+// result.
+template <class Visit>
+auto visit_type(const SchemaType& type, const Visit& visit) {
+  if (type.is_tensors()) return visit(std::type_identity<TensorList>());
+  switch (type.base) {
+    case ValueType::kBool:
+      return visit(std::type_identity<bool>());
+    case ValueType::kInt:
+      return visit(std::type_identity<int64_t>());
+    case ValueType::kFloat:
+      return visit(std::type_identity<double>());
+    case ValueType::kScalar:
+      return visit(std::type_identity<Scalar>());
     default:
-      fail(ErrorKind::kRuntime, "an operator's record has the unknown type '{}'", letter);
+      return visit(std::type_identity<Tensor>());
   }
 }
 
@@ -205,7 +158,7 @@ void box(const OperatorRecord& record, const void* const* args, Stack& stack) {
     if (*letter == 'o')
       box_options(at<TensorOptions>(*args), stack);
     else
-      stack.push_back(box_one(*letter, *args));
+      stack.push_back(kind_of(*letter).box(*args));
   }
 }
 
@@ -217,61 +170,37 @@ Unboxed::Unboxed(const OperatorRecord& record, const Stack& stack) {
       pointers_[kBefore + i] = put<TensorOptions>(slots_[i], unbox_options(value));
       value += kOptionsArguments;
     } else {
-      pointers_[kBefore + i] = unbox_one(*letter, *value++, slots_[i]);
+      pointers_[kBefore + i] = kind_of(*letter).unbox(*value++, slots_[i]);
     }
   }
 }
 
 Results::Results(const Schema& schema) : schema_(schema) {
-  for (size_t i = 0; i < schema.results.size(); i++) {
-    const SchemaType& type = schema.results[i].type;
-    pointers_[i] = type.is_tensors()                 ? static_cast<void*>(&list_)
-                   : type.base == ValueType::kBool   ? static_cast<void*>(&boolean_)
-                   : type.base == ValueType::kInt    ? static_cast<void*>(&integer_)
-                   : type.base == ValueType::kFloat  ? static_cast<void*>(&real_)
-                   : type.base == ValueType::kScalar ? static_cast<void*>(&number_)
-                                                     : static_cast<void*>(&tensors_[i]);
-  }
+  for (size_t i = 0; i < schema.results.size(); i++)
+    pointers_[i] = visit_type(schema.results[i].type, [&]<class T>(std::type_identity<T>) -> void* {
+      if constexpr (std::is_same_v<T, Tensor>)
+        return &tensors_[i];
+      else
+        return &std::get<T>(others_);
+    });
 }
 
 void Results::push(Stack& stack) {
   stack.clear();
-  for (size_t i = 0; i < schema_.results.size(); i++) {
-    const SchemaType& type = schema_.results[i].type;
-    if (type.is_tensors())
-      stack.emplace_back(std::move(list_));
-    else if (type.base == ValueType::kBool)
-      stack.emplace_back(boolean_);
-    else if (type.base == ValueType::kInt)
-      stack.emplace_back(integer_);
-    else if (type.base == ValueType::kFloat)
-      stack.emplace_back(real_);
-    else if (type.base == ValueType::kScalar)
-      stack.emplace_back(number_);
-    else
-      stack.emplace_back(std::move(tensors_[i]));
-  }
+  for (size_t i = 0; i < schema_.results.size(); i++)
+    visit_type(schema_.results[i].type, [&]<class T>(std::type_identity<T>) {
+      stack.emplace_back(std::move(*static_cast<T*>(pointers_[i])));
+    });
 }
 
 void unbox_results(const Operator& op, Stack& stack, void* const* results) {
   const auto& expected = op.schema().results;
   TD_CHECK(stack.size() == expected.size(), "{}: a handler returned {} results instead of {}",
            op.qualified_name(), stack.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); i++) {
-    const SchemaType& type = expected[i].type;
-    if (type.is_tensors())
-      *static_cast<TensorList*>(results[i]) = std::move(stack[i].tensors());
-    else if (type.base == ValueType::kBool)
-      *static_cast<bool*>(results[i]) = stack[i].boolean();
-    else if (type.base == ValueType::kInt)
-      *static_cast<int64_t*>(results[i]) = stack[i].integer();
-    else if (type.base == ValueType::kFloat)
-      *static_cast<double*>(results[i]) = stack[i].real();
-    else if (type.base == ValueType::kScalar)
-      *static_cast<Scalar*>(results[i]) = stack[i].scalar();
-    else
-      *static_cast<Tensor*>(results[i]) = stack[i].tensor();
-  }
+  for (size_t i = 0; i < expected.size(); i++)
+    visit_type(expected[i].type, [&]<class T>(std::type_identity<T>) {
+      *static_cast<T*>(results[i]) = detail::Native<T>::get(stack[i]);
+    });
 }
 
 void wrap_arguments(const OperatorRecord& record, const Schema& schema, Stack& stack) {

@@ -39,11 +39,7 @@ class Results {
   static constexpr size_t kMost = 10;
   const Schema& schema_;
   Tensor tensors_[kMost];
-  TensorList list_;
-  bool boolean_ = false;
-  int64_t integer_ = 0;
-  double real_ = 0;
-  Scalar number_;
+  std::tuple<TensorList, bool, int64_t, double, Scalar> others_;  // at most one of each
   void* pointers_[kMost];
 };
 
