@@ -47,6 +47,7 @@ enum class ErrorKind : uint8_t {
   kOutOfMemory,  // torch.OutOfMemoryError, a RuntimeError
   kLinAlg,       // torch.linalg.LinAlgError, a RuntimeError
   kAssertion,    // what PyTorch raises where there is no CUDA device
+  kOS,           // a file that cannot be opened
 };
 
 // what() is PyTorch's message where PyTorch has the error. Only std::bad_alloc of small objects and

@@ -409,11 +409,20 @@ class Library {
 //
 // They are called as find_operator("mylib::scale") in C++ and torch.ops.mylib.scale in Python. One
 // block a namespace and file. A linker may drop a shared library of which the program uses
-// nothing else; --no-as-needed keeps it. An exception in the block ends the program.
+// nothing else; --no-as-needed keeps it. An exception in the block is load_library's; where the
+// program was linked with the library it ends the program.
 #define TD_LIBRARY(ns, library)                                                     \
   static void td_library_##ns(::taeda::Library& library);                           \
   static const ::taeda::detail::LoadedLibrary td_loaded_##ns(#ns, td_library_##ns); \
   static void td_library_##ns(::taeda::Library& library)
+
+// Loads a shared library, whose TD_LIBRARY blocks register their operators. Throws what a block
+// throws (RuntimeError for a function of other types than its schema); nothing of that block is
+// registered, what others registered stays, and loading the file again throws the same. OSError for
+// a file that cannot be loaded.
+//
+//   EXPECT_THROW(load_library("/missing/operators.so"), Error);
+void load_library(const std::string& path);
 
 // --- how C++ functions take their arguments from a stack ---
 
@@ -421,12 +430,11 @@ namespace detail {
 
 class LoadedLibrary {
  public:
-  LoadedLibrary(const char* name_space, void (*fill)(Library&)) : library_(name_space) {
-    fill(library_);
-  }
+  // What `fill` throws passes on to load_library, if that loads the library; nothing is registered.
+  LoadedLibrary(const char* name_space, void (*fill)(Library&));
 
  private:
-  Library library_;
+  std::optional<Library> library_;
 };
 
 // A C++ parameter type: the schema's name of it, and the value as that type. Another type does not

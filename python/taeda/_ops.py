@@ -307,15 +307,17 @@ class _Ops(types.ModuleType):
         return namespace
 
     def load_library(self, path: Any) -> None:
-        """Loads a shared library, whose TD_LIBRARY blocks register their operators."""
-        import ctypes
+        """Loads a shared library, whose TD_LIBRARY blocks register their operators.
+
+        Raises what a block throws, RuntimeError for a function whose types are not those of its
+        schema, and OSError where the file cannot be loaded."""
         import os
 
         from taeda import _libraries
 
         path = os.path.realpath(path)
         if not _libraries.supplies(path):
-            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+            _C._load_library(path)
         self.loaded_libraries.add(path)
 
 

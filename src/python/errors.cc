@@ -34,6 +34,8 @@ PyObject* exception_type(ErrorKind kind) {
       return linalg_error;
     case ErrorKind::kAssertion:
       return PyExc_AssertionError;
+    case ErrorKind::kOS:
+      return PyExc_OSError;
   }
   return PyExc_RuntimeError;
 }

@@ -266,6 +266,16 @@ constexpr const char* kAllSchemas = "all_schemas";
 constexpr const char* kSchemasFor = "schemas_for";
 constexpr const char* kSchemaOf = "schema_of";
 
+PyObject* load_library(PyObject*, PyObject* path) {
+  TD_PYTHON_TRY
+  PyObject* encoded = nullptr;
+  if (!PyUnicode_FSConverter(path, &encoded)) return nullptr;
+  const PyRef owner = PyRef::check(encoded);
+  taeda::load_library(PyBytes_AS_STRING(encoded));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyMethodDef functions[] = {
     {"_jit_get_all_schemas", in_python<kAllSchemas>, METH_VARARGS, nullptr},
     {"_jit_get_schemas_for_operator", in_python<kSchemasFor>, METH_VARARGS, nullptr},
@@ -273,6 +283,7 @@ PyMethodDef functions[] = {
     {"_operator", find, METH_VARARGS, nullptr},
     {"_operators", find_all, METH_O, nullptr},
     {"_overload_names", find_names, METH_O, nullptr},
+    {"_load_library", load_library, METH_O, nullptr},
     {"_factories", factories, METH_NOARGS, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
     {"_parse_schema", parse, METH_O, nullptr},
