@@ -4,13 +4,10 @@ find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 
-# Highway: Debian's package; only its small run-time dispatch library is linked.
+# Highway: the headers of Debian's package; what they call at run time is in src/base/targets.cc.
 find_path(TAEDA_HWY_INCLUDE hwy/highway.h REQUIRED)
-find_library(TAEDA_HWY_LIBRARY hwy REQUIRED)
-add_library(hwy_library INTERFACE IMPORTED)
-set_target_properties(hwy_library PROPERTIES
-  INTERFACE_INCLUDE_DIRECTORIES ${TAEDA_HWY_INCLUDE}
-  INTERFACE_LINK_LIBRARIES ${TAEDA_HWY_LIBRARY})
+add_library(hwy_headers INTERFACE IMPORTED)
+set_target_properties(hwy_headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${TAEDA_HWY_INCLUDE})
 
 # OpenBLAS: the wheel `scipy-openblas32`, whose names start with scipy_ (scipy_cblas_dgemm, ...). It is
 # opened at run time, beside libtaeda.so: a copy without the functions that nothing here calls, 3.7 MB less.

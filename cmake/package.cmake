@@ -34,10 +34,9 @@ install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda
 # The libraries underneath, under the names that the loader asks for.
 get_target_property(dnnl_path DNNL::dnnl IMPORTED_LOCATION_RELEASE)
 get_filename_component(dnnl_dir ${dnnl_path} DIRECTORY)
-get_filename_component(hwy_dir ${TAEDA_HWY_LIBRARY} DIRECTORY)
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.so.1
   OUTPUT_VARIABLE gomp_path OUTPUT_STRIP_TRAILING_WHITESPACE)
-foreach(library ${dnnl_dir}/libdnnl.so.3 ${hwy_dir}/libhwy.so.1 ${gomp_path})
+foreach(library ${dnnl_dir}/libdnnl.so.3 ${gomp_path})
   get_filename_component(name ${library} NAME)
   file(REAL_PATH ${library} file)
   install(PROGRAMS ${file} DESTINATION ${lib_dir} RENAME ${name} COMPONENT wheel)

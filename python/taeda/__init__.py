@@ -13,19 +13,25 @@ parts are loaded when they are first used, NumPy when an array is asked for.
 from __future__ import annotations
 
 import importlib as _importlib
+import os as _os
 import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
+_flags = _sys.getdlopenflags()
 try:
+    # Functions of the libraries are found when they are first called, not all of them now.
+    _sys.setdlopenflags(_flags & ~_os.RTLD_NOW | _os.RTLD_LAZY)
     from taeda import _C
 except ImportError:
     from taeda._hook import check_python
 
     check_python()
     raise
-from taeda._C import *  # noqa: F403
-from taeda._C import OutOfMemoryError, Tensor  # noqa: F401
-from taeda.version import __version__  # noqa: F401
+finally:
+    _sys.setdlopenflags(_flags)
+from taeda._C import *  # noqa: E402, F403
+from taeda._C import OutOfMemoryError, Tensor  # noqa: E402, F401
+from taeda.version import __version__  # noqa: E402, F401
 
 newaxis = None
 

@@ -76,18 +76,14 @@ class Dense : public testing::TestWithParam<const char*> {
   void SetUp() override {
     const std::string level = GetParam();
     const int64_t all = hwy::SupportedTargets();
-    if (level == "baseline") limit(HWY_EMU128 | HWY_SCALAR);
+    if (level == "baseline") hwy::DisableTargets(~(HWY_EMU128 | HWY_SCALAR));
     if (level == "avx2") {
       if (!(all & HWY_AVX2)) GTEST_SKIP() << "no AVX2 here";
-      limit(HWY_AVX2 | HWY_EMU128 | HWY_SCALAR);
+      hwy::DisableTargets(~(HWY_AVX2 | HWY_EMU128 | HWY_SCALAR));
     }
     if (level == "avx512" && !(all & HWY_AVX3)) GTEST_SKIP() << "no AVX-512 here";
   }
-  void TearDown() override { limit(0); }
-  static void limit(int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
+  void TearDown() override { hwy::DisableTargets(0); }
 };
 INSTANTIATE_TEST_SUITE_P(Levels, Dense, testing::Values("baseline", "avx2", "avx512"),
                          [](const auto& info) { return std::string(info.param); });
