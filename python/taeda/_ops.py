@@ -219,7 +219,10 @@ class OpOverloadPacket:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _C._stands_for_tensor(args, kwargs):
+            relevant = (*args, *kwargs.values())
+            return _C._handle_torch_function(self, relevant, *args, **kwargs)
         candidates = _C._operators(self._qualified_op_name)
         failures = []
         for op in candidates:
@@ -273,13 +276,14 @@ class _OpNamespace(types.ModuleType):
 
     def _define(self, name: str) -> bool:
         """Whether there is such an operator once those that only PyTorch has are defined."""
-        if self.name != "aten":
-            return False
-        import taeda._functions.indices
-        import taeda._library.assertions
-        import taeda._library.aten  # noqa: F401
+        if self.name == "aten":
+            import taeda._functions.indices
+            import taeda._library.assertions
+            import taeda._library.aten
+        elif self.name == "profiler":
+            import taeda._library.profiler  # noqa: F401
 
-        return bool(_C._operators(f"aten::{name}"))
+        return bool(_C._operators(f"{self.name}::{name}"))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.__dir__())

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 #include "ops/boxing.h"
 #include "ops/modes.h"
@@ -69,14 +70,39 @@ bool stands_for_tensor(PyObject* value) {
   });
 }
 
+// A call in the form of vectorcall: the positional arguments, those by keyword, their names.
+struct FlatCall {
+  std::vector<PyObject*> values;
+  PyRef names;
+
+  FlatCall(PyObject* args, PyObject* kwargs) {
+    PyObject* const* items = PySequence_Fast_ITEMS(args);
+    values.assign(items, items + PyTuple_GET_SIZE(args));
+    if (!kwargs) return;
+    names = PyRef::check(PySequence_Tuple(kwargs));
+    PyObject *name, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &name, &value);) values.push_back(value);
+  }
+};
+
+bool any_stands_for_tensor(PyObject* args, PyObject* kwargs) {
+  PyObject* const* items = PySequence_Fast_ITEMS(args);
+  if (std::any_of(items, items + PyTuple_GET_SIZE(args), stands_for_tensor)) return true;
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &name, &value);)
+    if (stands_for_tensor(value)) return true;
+  return false;
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
-  PyObject* const* items = PySequence_Fast_ITEMS(args);
   const Py_ssize_t size = PyTuple_GET_SIZE(args);
-  if (!kwargs && std::any_of(items, items + size, stands_for_tensor)) [[unlikely]]
-    return call_torch_function(self, items, size, nullptr);
+  if (any_stands_for_tensor(args, kwargs)) [[unlikely]] {
+    const FlatCall flat(args, kwargs);
+    return call_torch_function(self, flat.values.data(), size, flat.names.get());
+  }
   const Operator& op = *cast(self)->op;
-  Stack stack = bind_arguments(op, items, size, kwargs);
+  Stack stack = bind_arguments(op, PySequence_Fast_ITEMS(args), size, kwargs);
   return run(stack, [&](Stack& s) { op.call(s); });
   TD_PYTHON_CATCH(nullptr)
 }
@@ -241,6 +267,15 @@ PyObject* check_arguments(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _stands_for_tensor(args, kwargs): whether an argument is no Tensor and has a __torch_function__.
+PyObject* find_stand_in(PyObject*, PyObject* call) {
+  PyObject *given, *kwargs;
+  if (!PyArg_ParseTuple(call, "O!O!:_stands_for_tensor", &PyTuple_Type, &given, &PyDict_Type,
+                        &kwargs))
+    return nullptr;
+  return PyBool_FromLong(any_stands_for_tensor(given, kwargs));
+}
+
 // _parse_schema(text) -> (name, overload, arguments, results, canonical text)
 PyObject* parse(PyObject*, PyObject* text) {
   TD_PYTHON_TRY
@@ -286,6 +321,7 @@ PyMethodDef functions[] = {
     {"_load_library", load_library, METH_O, nullptr},
     {"_factories", factories, METH_NOARGS, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
+    {"_stands_for_tensor", find_stand_in, METH_VARARGS, nullptr},
     {"_parse_schema", parse, METH_O, nullptr},
     {"_set_overload_type", set_overload_type, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -206,6 +206,53 @@ def test_stacks_and_flops(model, tmp_path):
     assert "Source Location" in prof.key_averages(group_by_stack_n=1).table()
 
 
+def test_operators_enter_and_leave_blocks():
+    operators = taeda.ops.profiler
+    with profile() as prof:
+        handle = operators._record_function_enter("by operator")
+        taeda.ones(2)
+        operators._record_function_exit(handle)
+        operators._record_function_exit(handle)  # again: nothing
+    outer = [event for event in prof.events() if event.name == "by operator"]
+    assert len(outer) == 1
+    assert "aten::ones" in [child.name for child in outer[0].cpu_children]
+    with pytest.raises(RuntimeError, match="handle"):
+        operators._record_function_exit(taeda.ones(2))
+    with pytest.raises(RuntimeError, match="'name'"):
+        operators._record_function_enter(3)
+
+
+class BlocksTracer(taeda.fx.Tracer):
+    """Puts the operators that enter and leave blocks into the graph."""
+
+    def trace(self, root, concrete_args=None):
+        def enter(block):
+            target = taeda.ops.profiler._record_function_enter
+            block.handle = self.create_proxy("call_function", target, (block.name,), {})
+
+        def leave(block, *exception):
+            taeda.ops.profiler._record_function_exit(block.handle)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(record_function, "__enter__", enter)
+            patch.setattr(record_function, "__exit__", leave)
+            return super().trace(root, concrete_args)
+
+
+def test_traced_programs_keep_their_blocks():
+    def program(x):
+        with record_function("traced"):
+            return taeda.relu(x)
+
+    graph = BlocksTracer().trace(program)
+    graph.eliminate_dead_code()
+    module = taeda.fx.GraphModule({}, graph)
+    with profile() as prof:
+        module(taeda.ones(3))
+    block = next(event for event in prof.events() if event.name == "traced")
+    assert "aten::relu" in [child.name for child in block.cpu_children]
+
+
 def test_functions_are_decorated():
     @record_function("twice")
     def twice(n):

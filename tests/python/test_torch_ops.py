@@ -3,6 +3,7 @@
 import ast
 import copy
 import csv
+import operator
 import pickle
 import re
 from pathlib import Path
@@ -331,3 +332,44 @@ def test_assertions_and_sizes():
     assert bool(aten._is_all_true(x > -1)) and not bool(aten._is_any_true(x < 0))
     values, inverse, counts = aten.unique_consecutive(taeda.tensor([1, 1, 2]), True, True)
     assert [t.tolist() for t in (values, inverse, counts)] == [[1, 2], [0, 0, 1], [2, 1]]
+
+
+class StandIn:
+    """Not a tensor; takes the calls that it is an argument of."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, types, args, kwargs
+
+
+@pytest.mark.parametrize("name", ["relu", "relu.default", "add", "add.Tensor", "cat", "sum"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda op, one: op(one),
+        lambda op, one: op(taeda.ones(2), one),
+        lambda op, one: op([taeda.ones(2), one], 1),
+        lambda op, one: op(self=one, other=3),
+        lambda op, one: op(taeda.ones(2), dim=one),
+    ],
+)
+def test_an_argument_that_stands_for_a_tensor_takes_the_call(name, call):
+    op = operator.attrgetter(name)(OPS)
+    func, types, args, kwargs = call(op, StandIn())
+    assert func is op and types == (StandIn,)
+    given = [*args, *kwargs.values()]
+    assert any(isinstance(x, StandIn) for x in given) or isinstance(args[0][1], StandIn)
+
+
+def test_operators_by_name_are_traced():
+    traced = taeda.fx.symbolic_trace(lambda x: OPS.add(OPS.relu(x), other=x))
+    assert [node.target for node in traced.graph.find_nodes(op="call_function", target=OPS.relu)]
+    assert traced(taeda.tensor([-1.0, 2.0])).tolist() == [-1.0, 4.0]
+
+
+def test_convolutions_with_settings_are_convolutions():
+    x, weight = taeda.rand(1, 2, 5, 5), taeda.rand(3, 2, 2, 2)
+    args = (x, weight, taeda.rand(3), [2, 1], [0, 1], [1, 1], False, [0, 0], 1)
+    expected = OPS.convolution(*args)
+    for settings in ((False, True, True), (False, True, True, True)):
+        assert (OPS._convolution(*args, *settings) == expected).all()

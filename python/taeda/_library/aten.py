@@ -81,6 +81,20 @@ def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
 # --- convolution ---
 
 
+def _with_settings(x: Tensor, weight: Tensor, bias: Any, *rest: Any) -> Tensor:
+    """A convolution; PyTorch's choice of libraries, given behind the groups, changes nothing."""
+    return aten.convolution(x, weight, bias, *rest[:6])
+
+
+_CONVOLUTION = (
+    "Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, bool transposed, {}[] output_padding, SymInt groups, bool benchmark, "
+    "bool deterministic, bool cudnn_enabled"
+)
+_define(f"_convolution({_CONVOLUTION.format('SymInt')}, bool allow_tf32) -> Tensor")(_with_settings)
+_define(f"_convolution.deprecated({_CONVOLUTION.format('int')}) -> Tensor")(_with_settings)
+
+
 @_define(
     "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "

@@ -28,6 +28,7 @@ Target = Callable[..., Any] | str
 _legal_ops = dict.fromkeys(
     ["placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"]
 )
+_BLOCKS = "profiler._record_function_"  # the operators that enter and leave a profile's blocks
 _side_effectful_functions: set[Callable] = {taeda._assert, operator.setitem}
 
 
@@ -279,7 +280,7 @@ class Node:
             return getattr(module, "_is_impure", False)
         if self.op != "call_function":
             return False
-        if self.target in _side_effectful_functions:
+        if self.target in _side_effectful_functions or str(self.target).startswith(_BLOCKS):
             return True
         if isinstance(self.target, OpOverload):
             return self.target._schema.is_mutable
