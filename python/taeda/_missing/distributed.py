@@ -110,7 +110,7 @@ MODULES = {
     ),
     "torch.distributed.fsdp.wrap": (
         _SHARDS,
-        "CustomPolicy ModuleWrapPolicy _or_policy always_wrap_policy enable_wrap "
+        "CustomPolicy ModuleWrapPolicy _or_policy _recursive_wrap always_wrap_policy enable_wrap "
         "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
     ),
     "torch.distributed.fsdp.sharded_grad_scaler": (_SHARDS, "ShardedGradScaler"),
@@ -168,8 +168,8 @@ MODULES = {
     ),
     "torch.distributed.checkpoint.state_dict": (
         _FILES,
-        "StateDictOptions _init_optim_state get_model_state_dict get_optimizer_state_dict "
-        "get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict",
+        "_init_optim_state get_optimizer_state_dict get_state_dict set_optimizer_state_dict "
+        "set_state_dict",
     ),
     "torch.distributed.checkpoint.format_utils": (
         _FILES,
