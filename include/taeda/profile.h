@@ -10,13 +10,14 @@
 //
 // Recording is a mode of the calling thread (Key::kProfile) and goes along where work is handed to
 // another one. Each thread writes into a ring of its own: nothing is shared while operators run,
-// and a long run keeps its last records. An operator costs about a microsecond more while it is
-// recorded and nothing otherwise. Operators that others are made of are recorded too, inside the
-// time of those.
+// and a long run keeps its last records. Without shapes, memory and frames an operator costs some
+// 60 ns more while it is recorded; it costs nothing otherwise. Operators that others are made of
+// are recorded too, inside the time of those.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taeda/operator.h"
@@ -26,15 +27,18 @@ namespace taeda {
 struct ProfileOptions {
   bool shapes = true;         // the sizes of the tensor arguments
   bool frames = false;        // where the innermost Python frame stands: file, line and function
+  bool memory = false;        // storage_bytes() before and after
   size_t capacity = 1 << 16;  // records a thread keeps
 };
 
-// One call of one operator.
+// One call of one operator, or one named block.
 struct ProfileRecord {
-  const Operator* op = nullptr;
-  int64_t start_ns = 0, end_ns = 0;  // of a clock that only goes forward
-  uint64_t thread = 0;               // the system's number
-  std::vector<DimVector> shapes;     // of the tensor arguments, lists one after the other
+  const Operator* op = nullptr;               // null for a block
+  std::string block;                          // its name
+  int64_t start_ns = 0, end_ns = 0;           // of a clock that only goes forward
+  uint64_t thread = 0;                        // the system's number
+  std::vector<DimVector> shapes;              // of the tensor arguments, lists one after the other
+  int64_t bytes_before = 0, bytes_after = 0;  // storage_bytes() of the thread
   std::string frame;
 };
 
@@ -48,6 +52,15 @@ void start_profile(const ProfileOptions& options = {});
 // Ends it and returns what was recorded; RuntimeError where nothing was started.
 Profile stop_profile();
 bool is_profiling();
+
+// A named block of a program, from the call to end_profile_block with the number that it returns,
+// on one thread; nothing while the thread is not profiled.
+uint64_t begin_profile_block(std::string_view name);
+void end_profile_block(uint64_t number);
+
+// Bytes of CPU storages that the calling thread has allocated less those that it has released, as
+// they were asked for; negative where it releases what others allocated.
+int64_t storage_bytes();
 
 // What gives the text of ProfileRecord::frame; set by the bindings.
 void set_profile_frame(std::string (*frame)());

@@ -8,9 +8,13 @@
 #include "base/block_list.h"
 #include "base/fail_allocation.h"
 #include "core/device_memory.h"
+#include "core/storage_bytes.h"
 #include "taeda/error.h"
 
 namespace taeda {
+
+constinit thread_local int64_t live_storage_bytes = 0;
+
 namespace {
 
 // A storage and, in its upper half, the data of small ones. Sanitizers watch blocks, not halves.
@@ -24,6 +28,10 @@ void* inline_data(Storage* storage) {
 }
 
 bool is_inline(Device device, int64_t nbytes) { return device.is_cpu() && nbytes <= kInlineBytes; }
+
+void count_bytes(Device device, int64_t nbytes) {
+  if (device.is_cpu()) live_storage_bytes += nbytes;
+}
 
 void* allocate_data(Storage* storage, int64_t nbytes) {
   const Device device = storage->device();
@@ -52,6 +60,7 @@ Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
   storage->device_ = device;
   storage->data_ = allocate_data(storage.get(), nbytes);
   storage->owned_ = true;
+  count_bytes(device, nbytes);
   storage->nbytes_ = storage->allocated_ = nbytes;
   return storage;
 }
@@ -70,9 +79,10 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
 Storage::~Storage() { free_data(); }
 
 void Storage::free_data() {
-  if (deleter_)
-    deleter_(context_);
-  else if (owned_ && data_ && !is_inline(device_, allocated_))
+  if (deleter_) return deleter_(context_);
+  if (!owned_ || !data_) return;
+  count_bytes(device_, -allocated_);
+  if (!is_inline(device_, allocated_))
     device_memory(device_.type).release(data_, allocated_, device_);
 }
 
@@ -85,7 +95,10 @@ void Storage::resize(int64_t nbytes) {
   } else {
     const int64_t size = std::max(nbytes, nbytes_);
     void* fresh = allocate_data(this, size);
-    if (fresh != data_) {
+    count_bytes(device_, size);
+    if (fresh == data_) {
+      count_bytes(device_, -allocated_);
+    } else {
       copy_memory(fresh, device_, data_, device_, nbytes_);
       free_data();
       data_ = fresh;

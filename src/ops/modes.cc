@@ -7,12 +7,14 @@
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"
+#include "ops/profile_handler.h"
 #include "ops/sparse/call.h"
 
 namespace taeda::dispatch {
 namespace {
 
 std::atomic<BoxedHandler> handlers[kNumKeys];
+std::atomic<ProfileHandler> profile_handler{nullptr};
 
 // Which form of an operator with one function for all three this call is. out= with the first
 // argument as the output is written like the in-place form.
@@ -42,19 +44,20 @@ bool wants_grad(const OperatorRecord& record, const void* const* args) {
   return options && static_cast<const TensorOptions*>(args[options - letters])->requires_grad;
 }
 
-// Calls the layer below without boxing.
+// Calls the layer below without boxing. A null pointer stands behind the arguments.
 void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
           void* const* results) {
   if (!record.has(OperatorRecord::kDispatched)) return record.invoke(record.below, args, results);
   const void* all[32] = {&keys};
-  const size_t count = std::strlen(boxing::letters(record)) + record.has(OperatorRecord::kInto);
-  std::copy(args, args + count, all + 1);
+  for (const void** to = all + 1; *args;) *to++ = *args++;
   record.invoke(record.below, all, results);
 }
 
 }  // namespace
 
 void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)] = handler; }
+
+void set_profile_handler(ProfileHandler handler) { profile_handler = handler; }
 
 BoxedHandler handler(Key key) {
   if (key == Key::kAutocast) return autocast::handle;
@@ -67,6 +70,8 @@ BoxedHandler handler(Key key) {
 void run_modes(const OperatorRecord& record, KeySet keys, const void* const* args,
                void* const* results) {
   const Operator::Form form = form_of(record, args);
+  if (keys.has(Key::kProfile))
+    return profile_handler.load(std::memory_order_acquire)(record, form, keys, args, results);
   while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest())) &&
          !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());

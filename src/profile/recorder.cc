@@ -1,142 +1,182 @@
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <memory>
 #include <mutex>
 
 #include "base/handover.h"
+#include "core/storage_bytes.h"
+#include "ops/boxing.h"
 #include "ops/modes.h"
+#include "ops/profile_handler.h"
+#include "profile/ring.h"
 #include "taeda/profile.h"
 
 namespace taeda {
 namespace {
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// The records of one thread, which alone writes them.
-class Ring {
- public:
-  explicit Ring(size_t capacity) : capacity_(std::max<size_t>(capacity, 1)) {}
-
-  // A new record, in the place of the oldest where the ring is full.
-  uint64_t begin(ProfileRecord record) {
-    if (count_ < capacity_)
-      slots_.push_back(std::move(record));
-    else
-      slots_[count_ % capacity_] = std::move(record);
-    return count_++;
-  }
-  // Its end, unless it has been overwritten since.
-  void end(uint64_t number) {
-    if (count_ - number <= capacity_) slots_[number % capacity_].end_ns = now_ns();
-  }
-  void move_to(Profile& profile) {
-    const uint64_t kept = std::min<uint64_t>(count_, capacity_);
-    profile.dropped += count_ - kept;
-    for (uint64_t i = count_ - kept; i < count_; i++)
-      profile.records.push_back(std::move(slots_[i % capacity_]));
-  }
-  uint64_t thread() const { return thread_; }
-
- private:
-  const size_t capacity_;
-  std::vector<ProfileRecord> slots_;  // grows up to the capacity
-  uint64_t count_ = 0;
-  const uint64_t thread_ = static_cast<uint64_t>(syscall(SYS_gettid));
-};
+using profile::Details;
+using profile::Ring;
+using profile::Subject;
+using profile::Timeline;
 
 // One start_profile to its stop, with the rings of all threads that worked for it.
 struct Session {
   ProfileOptions options;
   std::mutex mutex;
-  std::vector<std::shared_ptr<Ring>> rings;
+  std::vector<std::unique_ptr<Ring>> rings;
 
-  std::shared_ptr<Ring> add_ring() {
-    auto ring = std::make_shared<Ring>(options.capacity);
+  bool detailed() const { return options.shapes || options.frames || options.memory; }
+  Ring* add_ring() {
     const std::lock_guard lock(mutex);
-    rings.push_back(ring);
-    return ring;
+    return rings.emplace_back(std::make_unique<Ring>(options.capacity, detailed())).get();
   }
 };
 
-struct ThreadState {
-  std::shared_ptr<Session> session;
-  std::shared_ptr<Ring> ring;  // this thread's; null until it records something
+thread_local std::shared_ptr<Session> session;
+// What records need at once. The ring belongs to the session; null until this thread records
+// something.
+struct Current {
+  Ring* ring = nullptr;
+  bool detailed = false;
 };
-thread_local ThreadState state;
+constinit thread_local Current current;
 
-std::shared_ptr<Session> get_session() { return state.session; }
-void set_session(std::shared_ptr<Session> session) { state = {std::move(session), nullptr}; }
+std::shared_ptr<Session> get_session() { return session; }
+void set_session(std::shared_ptr<Session> next) {
+  session = std::move(next);
+  current = {nullptr, session && session->detailed()};
+}
 const CarriedValue<get_session, set_session> carried_session;
 
 std::atomic<std::string (*)()> python_frame{nullptr};
 
-void add_shapes(const Stack& stack, ProfileRecord& record) {
-  const auto add = [&](const Tensor& t) {
-    record.shapes.push_back(t.defined() ? DimVector(t.sizes()) : DimVector());
-  };
+// This thread's ring; null where it is not profiled.
+Ring* ring() {
+  if (!current.ring && session) current.ring = session->add_ring();
+  return current.ring;
+}
+
+// Ends a record where the operator raises, too. Whoever stops the profile meanwhile ends them all.
+class End {
+ public:
+  End(Ring& ring, uint64_t number) : ring_(ring), number_(number) {}
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+  ~End() {
+    if (current.ring != &ring_) return;
+    ring_.end(number_);
+    if (current.detailed)
+      if (Details* const details = ring_.details(number_))
+        details->bytes_after = live_storage_bytes;
+  }
+
+ private:
+  Ring& ring_;
+  const uint64_t number_;
+};
+
+void add_shape(const Tensor& t, Details& details) {
+  details.shapes.push_back(t.defined() ? DimVector(t.sizes()) : DimVector());
+}
+
+void add_shapes(const Stack& stack, Details& details) {
   for (const Value& value : stack) {
-    if (value.is_tensor()) add(value.tensor());
+    if (value.is_tensor()) add_shape(value.tensor(), details);
     if (value.is_tensors())
-      for (const Tensor& t : value.tensors()) add(t);
+      for (const Tensor& t : value.tensors()) add_shape(t, details);
   }
 }
 
+// The details of the record that begins next, but for the shapes.
+Details& begin_details(Ring& ring) {
+  Details& details = ring.next_details();
+  if (session->options.frames)
+    if (const auto frame = python_frame.load()) details.frame = frame();
+  details.bytes_before = details.bytes_after = live_storage_bytes;
+  return details;
+}
+
+// A call of a registered operator, or of one of the table through a stack.
 void handle(const Operator& op, KeySet keys, Stack& stack) {
   keys = keys - Key::kProfile;
-  const std::shared_ptr<Session> session = state.session;
-  if (!session) return op.redispatch(keys, stack);
-  if (!state.ring) state.ring = session->add_ring();
-  const std::shared_ptr<Ring> ring = state.ring;
-  ProfileRecord record;
-  record.op = &op;
-  record.thread = ring->thread();
-  if (session->options.shapes) add_shapes(stack, record);
-  if (session->options.frames)
-    if (const auto frame = python_frame.load()) record.frame = frame();
-  record.start_ns = now_ns();
-  // Ends the record where the operator raises, too.
-  struct End {
-    Ring& ring;
-    const uint64_t number;
-    ~End() { ring.end(number); }
-  };
-  const End end{*ring, ring->begin(std::move(record))};
+  Ring* const to = ring();
+  if (!to) return op.redispatch(keys, stack);
+  if (current.detailed) {
+    Details& details = begin_details(*to);
+    if (session->options.shapes) add_shapes(stack, details);
+  }
+  const Subject subject = op.record() ? Subject(*op.record(), op.form()) : Subject(op);
+  const End end(*to, to->begin(subject));
   op.redispatch(keys, stack);
+}
+
+// A call of an operator of the table by its C++ function, whose arguments stay as they are.
+void handle_unboxed(const OperatorRecord& record, Operator::Form form, KeySet keys,
+                    const void* const* args, void* const* results) {
+  keys = keys - Key::kProfile;
+  Ring* const to = ring();
+  if (!to) return dispatch::run_modes(record, keys, args, results);
+  if (current.detailed) {
+    Details& details = begin_details(*to);
+    if (session->options.shapes) {
+      Stack stack;
+      boxing::box(record, args + record.has(OperatorRecord::kInto), stack);
+      add_shapes(stack, details);
+    }
+  }
+  const End end(*to, to->begin(Subject(record, form)));
+  dispatch::run_modes(record, keys, args, results);
+}
+
+// When both clocks were read first: the longer ago, the more exact the counter's rate.
+Timeline::Moment first_moment() {
+  static const Timeline::Moment first;
+  return first;
 }
 
 }  // namespace
 
 void start_profile(const ProfileOptions& options) {
-  TD_CHECK(!state.session, "start_profile: this thread is being profiled already");
+  TD_CHECK(!session, "start_profile: this thread is being profiled already");
   dispatch::set_handler(Key::kProfile, handle);
-  auto session = std::make_shared<Session>();
-  session->options = options;
-  state = {std::move(session), nullptr};
+  dispatch::set_profile_handler(handle_unboxed);
+  first_moment();
+  auto started = std::make_shared<Session>();
+  started->options = options;
+  set_session(std::move(started));
   thread_modes.included = thread_modes.included | Key::kProfile;
 }
 
 Profile stop_profile() {
-  TD_CHECK(state.session, "stop_profile: this thread is not being profiled");
+  TD_CHECK(session, "stop_profile: this thread is not being profiled");
   thread_modes.included = thread_modes.included - Key::kProfile;
-  const std::shared_ptr<Session> session = std::move(state.session);
-  state = {};
+  const std::shared_ptr<Session> stopped = session;
+  set_session(nullptr);
+  const Timeline timeline(first_moment(), {});
   Profile profile;
-  const std::lock_guard lock(session->mutex);
-  for (const auto& ring : session->rings) ring->move_to(profile);
-  std::stable_sort(
-      profile.records.begin(), profile.records.end(),
-      [](const ProfileRecord& a, const ProfileRecord& b) { return a.start_ns < b.start_ns; });
+  const std::lock_guard lock(stopped->mutex);
+  for (const auto& ring : stopped->rings) ring->move_to(profile, timeline);
+  const auto earlier = [](const ProfileRecord& a, const ProfileRecord& b) {
+    return a.start_ns < b.start_ns;
+  };
+  if (!std::is_sorted(profile.records.begin(), profile.records.end(), earlier))
+    std::stable_sort(profile.records.begin(), profile.records.end(), earlier);
   return profile;
 }
 
-bool is_profiling() { return state.session != nullptr; }
+bool is_profiling() { return session != nullptr; }
+
+uint64_t begin_profile_block(std::string_view name) {
+  Ring* const to = ring();
+  if (!to) return ~uint64_t{0};
+  if (current.detailed) begin_details(*to);
+  return to->begin_block(name);
+}
+
+void end_profile_block(uint64_t number) {
+  if (current.ring) End(*current.ring, number);
+}
+
+int64_t storage_bytes() { return live_storage_bytes; }
 
 void set_profile_frame(std::string (*frame)()) { python_frame = frame; }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "taeda/ops.h"
@@ -64,6 +65,44 @@ TEST(Profile, EndsARecordWhereTheOperatorRaises) {
   EXPECT_THROW(add(zeros({2}), zeros({3})), Error);
   const Profile profile = stop_profile();
   EXPECT_GT(profile.records.back().end_ns, 0);
+}
+
+TEST(Profile, BlocksNest) {
+  const Tensor x = tensor({1.0});
+  start_profile();
+  const uint64_t outer = begin_profile_block("outer");
+  mul(x, x);
+  end_profile_block(outer);
+  const Profile profile = stop_profile();
+  end_profile_block(outer);  // too late: ignored
+  ASSERT_EQ(profile.records.size(), 2u);
+  EXPECT_EQ(profile.records[0].op, nullptr);
+  EXPECT_EQ(profile.records[0].block, "outer");
+  EXPECT_LE(profile.records[1].end_ns, profile.records[0].end_ns);
+}
+
+TEST(Profile, CountsTheBytesOfStorages) {
+  start_profile({.shapes = false, .memory = true});
+  { const Tensor x = zeros({1000}); }
+  const Tensor y = zeros({2});
+  const Profile profile = stop_profile();
+  const auto used = [](const ProfileRecord& r) { return r.bytes_after - r.bytes_before; };
+  EXPECT_EQ(used(profile.records.front()), 4000);
+  EXPECT_EQ(used(profile.records.back()), 8);
+  EXPECT_EQ(profile.records.back().bytes_before, profile.records.front().bytes_before);
+}
+
+TEST(Profile, TimesAreThoseOfTheSteadyClock) {
+  const auto now = [] {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  };
+  const int64_t before = now();
+  start_profile({.shapes = false});
+  zeros({2});
+  const Profile profile = stop_profile();
+  const int64_t after = now(), slack = 20'000;
+  EXPECT_GE(profile.records.front().start_ns, before - slack);
+  EXPECT_LE(profile.records.back().end_ns, after + slack);
 }
 
 TEST(Profile, StartsAndStopsOnce) {

@@ -264,17 +264,50 @@ def test_functions_are_decorated():
     assert twice(0).tolist() == [2.0, 2.0] and twice.__name__ == "twice"
 
 
-def test_blocks_of_other_threads():
-    def work():
-        with record_function("there"):
-            pass
+def test_blocks_of_other_threads_are_not_recorded():
+    def work(package):
+        with package.profiler.record_function("there"):
+            package.ones(2)
 
-    with profile() as prof:
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-    (event,) = prof.events()
-    assert event.name == "there" and event.thread != threading.get_native_id()
+    torch = pytest.importorskip("torch")
+    for package in (taeda, torch):
+        with package.autograd.profiler.profile() as prof:
+            thread = threading.Thread(target=work, args=[package])
+            thread.start()
+            thread.join()
+        assert not prof.function_events
+
+
+def allocate(package):
+    x = package.ones(1000)
+    y = package.ones(2000)
+    del x
+    return package.mm(package.ones(8, 100), package.ones(100, 50)), y
+
+
+def test_memory_is_pytorchs():
+    torch = pytest.importorskip("torch")
+    found = []
+    for package in (taeda, torch):
+        with package.autograd.profiler.profile(profile_memory=True) as prof:
+            allocate(package)
+        found.append({a.key: a for a in prof.key_averages()})
+        text = prof.key_averages().table()
+        assert "  CPU Mem  Self CPU Mem    # of Calls" in text
+    ours, theirs = found
+    for name in ("aten::ones", "aten::mm", "[memory]"):
+        assert ours[name].cpu_memory_usage == theirs[name].cpu_memory_usage
+    assert ours["aten::ones"].cpu_memory_usage == 4 * (1000 + 2000 + 800 + 5000)
+    assert ours["[memory]"].cpu_memory_usage == -sum(
+        average.self_cpu_memory_usage for name, average in ours.items() if name != "[memory]"
+    )
+
+
+def test_memory_is_not_recorded_unasked():
+    with recorder.profile() as prof:
+        allocate(taeda)
+    assert all(event.cpu_memory_usage == 0 for event in prof.function_events)
+    assert "CPU Mem" not in prof.table()
 
 
 def test_errors_end_blocks_and_records():
@@ -293,8 +326,6 @@ def test_one_at_a_time():
 def test_what_is_not_there(tmp_path):
     with pytest.warns(UserWarning, match="CUDA is not available"):
         profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
-    with pytest.warns(UserWarning, match="does not record memory"), profile(profile_memory=True):
-        pass
     for kind in (recorder.emit_nvtx, recorder.emit_itt):
         with pytest.raises(RuntimeError, match=kind.__name__), kind():
             pass
@@ -309,3 +340,12 @@ def test_what_is_not_there(tmp_path):
         with profile() as prof:
             taeda.ones(1)
         assert prof.events()
+
+
+def test_keys_that_must_be_unique():
+    for package in (recorder, pytest.importorskip("torch.autograd.profiler")):
+        keys = package.EnforceUnique()
+        keys.see("a", 1)
+        keys.see("a", 2)
+        with pytest.raises(RuntimeError, match="duplicate key"):
+            keys.see("a", 1)

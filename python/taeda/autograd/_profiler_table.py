@@ -18,6 +18,14 @@ def format_time(time_us: float, unit: str | None = None) -> str:
     return f"{time_us / _UNITS[chosen]:.3f}{chosen}"
 
 
+def _format_memory(nbytes: int) -> str:
+    """1600 -> "1.56 KB"."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
+
+
 def _share(part: float, total: float) -> str:
     return f"{100 * part / total:.2f}%" if total else "NaN"
 
@@ -57,7 +65,12 @@ def _flops_column(rows: list) -> list[_Column]:
 
 
 def _columns(
-    rows: list, total: float, widths: tuple, with_flops: bool, unit: str | None
+    rows: list,
+    total: float,
+    widths: tuple,
+    with_flops: bool,
+    with_memory: bool,
+    unit: str | None,
 ) -> list[_Column]:
     max_name, max_source, max_shapes = widths
 
@@ -72,8 +85,13 @@ def _columns(
         _Column("CPU total %", _NUMBERS, lambda e: _share(e.cpu_time_total, total)),
         _Column("CPU total", _NUMBERS, time("cpu_time_total")),
         _Column("CPU time avg", _NUMBERS, time("cpu_time")),
-        _Column("# of Calls", _NUMBERS, lambda e: str(e.count)),
     ]
+    if with_memory:
+        columns += [
+            _Column("CPU Mem", _NUMBERS, lambda e: _format_memory(e.cpu_memory_usage)),
+            _Column("Self CPU Mem", _NUMBERS, lambda e: _format_memory(e.self_cpu_memory_usage)),
+        ]
+    columns.append(_Column("# of Calls", _NUMBERS, lambda e: str(e.count)))
     if any(e.input_shapes for e in rows):
         shapes = _wide([str(e.input_shapes) for e in rows], max_shapes)
         columns.append(_Column("Input Shapes", shapes, lambda e: str(e.input_shapes)[:shapes]))
@@ -94,6 +112,7 @@ def build_table(
     time_unit: str | None,
     widths: tuple,
     with_flops: bool,
+    with_memory: bool,
 ) -> str:
     """The table that ``EventList.table`` gives; ``widths`` are the most that names, source
     locations and shapes take."""
@@ -104,7 +123,7 @@ def build_table(
         key = sort_by.replace("cuda", "device").replace("xpu", "device")
         rows.sort(key=lambda e: getattr(e, key), reverse=True)
     total = sum(e.self_cpu_time_total for e in events)
-    columns = _columns(rows, total, widths, with_flops, time_unit)
+    columns = _columns(rows, total, widths, with_flops, with_memory, time_unit)
     line = "".join("-" * column.width + _SPACE for column in columns)
 
     def row(texts: Any) -> str:

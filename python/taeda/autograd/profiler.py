@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 import warnings
 from typing import Any
 
 from taeda import _C
 from taeda.autograd.profiler_util import (
+    OUTSIDE,
     DeviceType,
     EventList,
     FunctionEvent,
@@ -27,6 +27,7 @@ from taeda.autograd.profiler_util import (
 
 __all__ = [
     "DeviceType",
+    "EnforceUnique",
     "EventList",
     "FunctionEvent",
     "FunctionEventAvg",
@@ -42,8 +43,7 @@ __all__ = [
 
 _MOST_RECORDS = 1 << 22  # a thread; older ones are dropped then
 
-# The blocks of record_function while somebody profiles, else None: (name, start, end, thread).
-_blocks: list[tuple[str, int, int, int]] | None = None
+_recording = False  # whether somebody profiles
 
 
 class record_function(contextlib.ContextDecorator):
@@ -60,21 +60,20 @@ class record_function(contextlib.ContextDecorator):
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
-        self._start = 0
+        self._block: int | None = None
 
     def _recreate_cm(self) -> record_function:
         return type(self)(self.name, self.args)
 
     def __enter__(self) -> record_function:
-        if _blocks is not None:
-            self._start = time.monotonic_ns()
+        if _recording:
+            self._block = _C._profile_begin_block(self.name)
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
-        if _blocks is not None and self._start:
-            end = time.monotonic_ns()
-            _blocks.append((self.name, self._start, end, threading.get_native_id()))
-        self._start = 0
+        if self._block is not None:
+            _C._profile_end_block(self._block)
+            self._block = None
 
 
 # Names of operators whose floating-point operations their arguments' shapes tell.
@@ -100,6 +99,34 @@ def _numel(shape: list) -> int:
     return result
 
 
+class _OutsideOperators:
+    """Events for what the profiled thread allocates and releases between operators."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.bytes, self.last = first, last
+        self.thread = threading.get_native_id()
+        self.end_us = 0.0
+
+    def until(
+        self, count: int, start: int, end: int, thread: int, before: int, after: int
+    ) -> list[FunctionEvent]:
+        """That between the last operator and the one of these times."""
+        if thread != self.thread or start / 1e3 < self.end_us:
+            return []
+        event = self._event(count, start / 1e3, before)
+        self.end_us, self.bytes = end / 1e3, after
+        return event
+
+    def rest(self, count: int) -> list[FunctionEvent]:
+        return self._event(count, self.end_us, self.last)
+
+    def _event(self, count: int, at_us: float, now: int) -> list[FunctionEvent]:
+        if now == self.bytes:
+            return []
+        used = now - self.bytes
+        return [FunctionEvent(count + 1, OUTSIDE, self.thread, at_us, at_us, cpu_memory_usage=used)]
+
+
 class profile:
     """Records the operators that a block runs, in this thread and those that work for it.
 
@@ -108,7 +135,7 @@ class profile:
         record_shapes: the tensor arguments' sizes, too.
         with_stack: where in the program each was called.
         with_flops: estimates the floating-point operations of matrix products and sums.
-        profile_memory: there are no records of memory; says so once.
+        profile_memory: the bytes of CPU storages that each allocated less those it released.
         use_device, use_cuda: other devices' times are not recorded.
     """
 
@@ -137,12 +164,8 @@ class profile:
         self.acc_events = acc_events
         self.entered = False
         self._events: EventList | None = None
-        if profile_memory:
-            warnings.warn(
-                "profile_memory: taeda's profiler does not record memory; "
-                "torch.cpu.memory_stats() counts it",
-                stacklevel=2,
-            )
+        self._unread: Any = None  # the core's records of what ran last
+        self._bytes = [0, 0]  # of CPU storages when recording began and ended
         if use_cuda or use_device not in (None, "cpu"):
             warnings.warn(
                 f"{use_device or 'cuda'} is not available, disabling its profiling", stacklevel=2
@@ -156,53 +179,60 @@ class profile:
         return self
 
     def _start_trace(self) -> None:
-        global _blocks
-        if _blocks is not None:
+        global _recording
+        if _recording:
             raise RuntimeError("Profiler is already enabled on this thread")
         shapes = self.record_shapes or self.with_flops
-        _C._profile_start(shapes, self.with_stack, _MOST_RECORDS)
-        self.entered, _blocks = True, []
+        self._bytes[0] = _C._storage_bytes()
+        _C._profile_start(shapes, self.with_stack, _MOST_RECORDS, self.profile_memory)
+        self.entered = _recording = True
 
     def __exit__(self, *exc_info: Any) -> None:
-        global _blocks
+        global _recording
         if not self.enabled or not self.entered:
             return
-        blocks, _blocks = _blocks or [], None
-        records, dropped = _C._profile_stop()
-        self.entered = False
+        before = self._finished() if self.acc_events and self._unread is not None else None
+        _recording = self.entered = False
+        self._unread, dropped = _C._profile_stop()
+        self._bytes[1] = _C._storage_bytes()
         if dropped:
             warnings.warn(f"the profiler dropped the {dropped} oldest records", stacklevel=2)
-        events = self._make_events(records, blocks)
-        if self.acc_events and self._events is not None:
-            events = EventList([*self._events, *events], with_flops=self.with_flops)
-        self._events = events
+        self._events = None
+        if before is not None:
+            self._events = EventList(
+                [*before, *self._finished()],
+                with_flops=self.with_flops,
+                profile_memory=self.profile_memory,
+            )
 
-    def _make_events(self, records: list, blocks: list) -> EventList:
-        rows: list[tuple] = [
-            (start, -end, name, [], thread, "") for name, start, end, thread in blocks
-        ]
-        for name, shapes, start, end, thread, frame in records:
-            plain = name.rpartition(".")[0] or name if "." in name else name
-            rows.append((start, -max(end, start), plain, shapes, thread, frame))
-        user = len(blocks)
-        order = sorted(range(len(rows)), key=lambda i: rows[i][:2])
-        events = EventList(with_flops=self.with_flops)
-        for number, i in enumerate(order, start=1):
-            start, end, name, shapes, thread, frame = rows[i]
+    def _make_events(self) -> EventList:
+        """The core's records as objects, which are made when they are asked for first."""
+        records = _C._profile_rows(self._unread)
+        records.sort(key=lambda record: (record[2], -record[3]))
+        events = EventList(with_flops=self.with_flops, profile_memory=self.profile_memory)
+        memory = _OutsideOperators(*self._bytes) if self.profile_memory else None
+        for name, shapes, start, end, thread, frame, before, after, is_block in records:
+            if memory is not None:
+                events.extend(memory.until(len(events), start, end, thread, before, after))
+            if not is_block and "." in name:
+                name = name.rpartition(".")[0]
             found = [list(shape) for shape in shapes]
             events.append(
                 FunctionEvent(
-                    number,
+                    len(events) + 1,
                     name,
                     thread,
                     start / 1e3,
-                    -end / 1e3,
-                    found if self.record_shapes else [],
-                    [frame] if frame else [],
-                    i < user,
+                    end / 1e3,
+                    found if self.record_shapes else None,
+                    [frame] if frame else None,
+                    is_block,
                     _flops(name, found) if self.with_flops else None,
+                    cpu_memory_usage=after - before if self.profile_memory else 0,
                 )
             )
+        if memory is not None:
+            events.extend(memory.rest(len(events)))
         events._build_tree()
         return events
 
@@ -213,7 +243,9 @@ class profile:
 
     def _finished(self) -> EventList:
         if self._events is None:
-            raise RuntimeError("Profiler didn't finish running")
+            if self._unread is None:
+                raise RuntimeError("Profiler didn't finish running")
+            self._events = self._make_events()
         return self._events
 
     def table(self, *args: Any, **kwargs: Any) -> str:
@@ -251,7 +283,8 @@ class profile:
         self._finished().export_stacks(path, metric)
 
     def __repr__(self) -> str:
-        return "<unfinished torch.autograd.profile>" if self._events is None else str(self._events)
+        unfinished = self._unread is None
+        return "<unfinished torch.autograd.profile>" if unfinished else str(self._finished())
 
     __str__ = __repr__
 
@@ -287,6 +320,18 @@ class emit_itt(_Emit):
     _library = "ITT"
 
 
+class EnforceUnique:
+    """RuntimeError where ``see`` gets the same key twice."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple] = set()
+
+    def see(self, *key: Any) -> None:
+        if key in self.seen:
+            raise RuntimeError(f"duplicate key: {key}")
+        self.seen.add(key)
+
+
 def load_nvprof(path: str) -> EventList:
     """Not there: files of nvprof are not read."""
     raise NotImplementedError("load_nvprof: taeda does not read nvprof's files")
@@ -299,4 +344,4 @@ def kineto_available() -> bool:
 
 def _is_profiler_enabled() -> bool:
     """Whether somebody profiles in this process."""
-    return _blocks is not None
+    return _recording

@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+OUTSIDE = "[memory]"  # of the events for memory that changes while no operator runs
+
+
 class DeviceType(Enum):
     """Where something ran."""
 
@@ -59,7 +62,8 @@ class _Times:
     self_cpu_time_total: float
     device_time_total: float = 0.0
     self_device_time_total: float = 0.0
-    cpu_memory_usage = self_cpu_memory_usage = 0
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
     device_memory_usage = self_device_memory_usage = 0
 
     cpu_time_str = _text("cpu_time")
@@ -113,6 +117,7 @@ class FunctionEvent(_Times):
         is_user_annotation: bool = False,
         flops: int | None = None,
         overload_name: str = "",
+        cpu_memory_usage: int = 0,
         **_: Any,
     ) -> None:
         self.id = id
@@ -128,6 +133,7 @@ class FunctionEvent(_Times):
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
         self.kernels: list[Kernel] = []
+        self.cpu_memory_usage = cpu_memory_usage
 
     @property
     def key(self) -> str:
@@ -140,6 +146,10 @@ class FunctionEvent(_Times):
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:  # type: ignore[override]
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
         self.cpu_children.append(child)
@@ -165,6 +175,7 @@ class FunctionEventAvg(_Times):
         self.count = 0
         self.cpu_time_total = 0.0
         self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.flops = 0
         self.input_shapes: Any = None
         self.stack: list[str] = []
@@ -184,6 +195,8 @@ class FunctionEventAvg(_Times):
             self.is_user_annotation = other.is_user_annotation
         self.cpu_time_total += other.cpu_time_total
         self.self_cpu_time_total += other.self_cpu_time_total
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
         self.count += other.count
         self.flops += other.flops or 0
         return self
@@ -203,14 +216,18 @@ class FunctionEventAvg(_Times):
 class EventList(list):
     """Events by their start, or averages."""
 
-    def __init__(self, *args: Any, with_flops: bool = False, **_: Any) -> None:
+    def __init__(
+        self, *args: Any, with_flops: bool = False, profile_memory: bool = False, **_: Any
+    ) -> None:
         super().__init__(*args)
+        self._profile_memory = profile_memory
         self._with_flops = with_flops
 
     def _build_tree(self) -> None:
         """Finds each event's parent: the innermost that was running in its thread."""
         running: dict[int, list[FunctionEvent]] = defaultdict(list)
-        for event in sorted(self, key=lambda e: (e.time_range.start, -e.time_range.end)):
+        operators = (event for event in self if event.name != OUTSIDE)
+        for event in sorted(operators, key=lambda e: (e.time_range.start, -e.time_range.end)):
             stack = running[event.thread]
             while stack and stack[-1].time_range.end < event.time_range.end:
                 stack.pop()
@@ -249,6 +266,7 @@ class EventList(list):
             widths=(max_name_column_width, max_src_column_width, max_shapes_column_width),
             header=header,
             with_flops=self._with_flops,
+            with_memory=self._profile_memory,
             top_level_only=top_level_events_only,
             time_unit=time_unit,
         )
@@ -278,7 +296,9 @@ class EventList(list):
             average.stack = average.stack[:group_by_stack_n]
             average.input_shapes = average.input_shapes if group_by_input_shapes else ""
             average.overload_name = average.overload_name if group_by_overload_name else ""
-        return EventList(groups.values(), with_flops=self._with_flops)
+        return EventList(
+            groups.values(), with_flops=self._with_flops, profile_memory=self._profile_memory
+        )
 
     def total_average(self) -> FunctionEventAvg:
         """One average of all; it has no time of its own kind: what is inside others counts too."""

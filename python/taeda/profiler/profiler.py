@@ -248,7 +248,7 @@ class profile(_KinetoProfile):
         record_shapes: the tensor arguments' sizes, too.
         with_stack: where in the program each operator was called.
         with_flops: estimates floating-point operations of matrix products and sums.
-        profile_memory: memory is not recorded; says so.
+        profile_memory: the bytes of CPU storages that each allocated less those it released.
 
     >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1)
     >>> names = []
