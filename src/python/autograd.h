@@ -18,6 +18,9 @@ int64_t output_number(const Tensor& tensor);
 bool retains_grad(const Tensor& tensor);
 // x.register_hook(hook): returns a handle with remove().
 PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook);
+// x._backward_hooks: the dictionary of those functions, which may be exchanged, or None.
+PyObject* backward_hooks(const Tensor& tensor);
+void set_backward_hooks(const Tensor& tensor, PyObject* dict);
 // x.register_post_accumulate_grad_hook(hook), likewise.
 PyObject* register_post_accumulate_hook(const Tensor& tensor, PyObject* hook);
 // What of Python hangs on a tensor's autograd record (hooks, custom nodes), for the garbage

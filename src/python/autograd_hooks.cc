@@ -119,28 +119,54 @@ void PythonAccumulateHook::run(const Tensor& leaf) {
   });
 }
 
-PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook) {
-  TD_CHECK(tensor.requires_grad(),
-           "cannot register a hook on a tensor that doesn't require gradient");
-  const Ref<autograd::Node> node = autograd::grad_fn(tensor);
-  const uint32_t output_nr = node ? autograd::meta_of(tensor)->output_nr : 0;
+namespace {
+
+uint32_t number_of_result(const Tensor& tensor) {
+  return autograd::grad_fn(tensor) ? autograd::meta_of(tensor)->output_nr : 0;
+}
+
+// The tensor's hooks written in Python; null where it has none.
+PythonTensorHook* tensor_hook(const Tensor& tensor) {
   const auto find = [&](const auto& hooks) -> PythonTensorHook* {
     for (const auto& h : hooks)
       if (auto* found = dynamic_cast<PythonTensorHook*>(h.get());
-          found && found->output_nr == output_nr)
+          found && found->output_nr == number_of_result(tensor))
         return found;
     return nullptr;
   };
-  PythonTensorHook* existing = nullptr;
-  if (node) {
-    if (node->extras()) existing = find(node->extras()->tensor_pre_hooks);
-  } else if (const auto* meta = autograd::meta_of(tensor); meta && meta->hooks) {
-    existing = find(meta->hooks->pre_hooks);
-  }
-  if (existing) return add_to_hook_dict(existing->dict(), hook);
+  if (const Ref<autograd::Node> node = autograd::grad_fn(tensor))
+    return node->extras() ? find(node->extras()->tensor_pre_hooks) : nullptr;
+  const auto* meta = autograd::meta_of(tensor);
+  return meta && meta->hooks ? find(meta->hooks->pre_hooks) : nullptr;
+}
+
+void add_hooks(const Tensor& tensor, PyObject* dict) {
+  autograd::add_tensor_hook(tensor, make_ref<PythonTensorHook>(dict, number_of_result(tensor)));
+}
+
+}  // namespace
+
+PyObject* register_tensor_hook(const Tensor& tensor, PyObject* hook) {
+  TD_CHECK(tensor.requires_grad(),
+           "cannot register a hook on a tensor that doesn't require gradient");
+  if (const auto* existing = tensor_hook(tensor)) return add_to_hook_dict(existing->dict(), hook);
   PyRef dict = new_hook_dict();
-  autograd::add_tensor_hook(tensor, make_ref<PythonTensorHook>(dict.get(), output_nr));
+  add_hooks(tensor, dict.get());
   return add_to_hook_dict(dict.get(), hook);
+}
+
+PyObject* backward_hooks(const Tensor& tensor) {
+  const auto* hooks = tensor_hook(tensor);
+  return new_ref(hooks ? hooks->dict() : Py_None);
+}
+
+void set_backward_hooks(const Tensor& tensor, PyObject* dict) {
+  if (!PyDict_Check(dict) && dict != Py_None)
+    raise_python(PyExc_TypeError, "_backward_hooks: expected a dict or None, got {}",
+                 type_name(dict));
+  if (const auto* existing = tensor_hook(tensor)) autograd::remove_tensor_hook(tensor, existing);
+  const bool none = dict == Py_None || (!tensor.requires_grad() && PyDict_GET_SIZE(dict) == 0);
+  if (!none) add_hooks(tensor, dict);
 }
 
 PyObject* register_post_accumulate_hook(const Tensor& tensor, PyObject* hook) {

@@ -192,6 +192,14 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
   TD_PYTHON_CATCH(-1)
 }
 
+int set_hooks(PyObject* self, PyObject* value, void*) {
+  TD_PYTHON_TRY
+  set_backward_hooks(tensor_of(self), value ? value : Py_None);
+  track_tensor(self);
+  return 0;
+  TD_PYTHON_CATCH(-1)
+}
+
 // x.real = y and x.imag = y write into the parts.
 int set_part(PyObject* self, PyObject* value, void* closure) {
   TD_PYTHON_TRY
@@ -224,6 +232,7 @@ Property properties[] = {
      "show other memory."},
     {"grad_fn", [](PyObject*, const Tensor& x) { return grad_fn_object(x); },
      "The node of the graph that made the tensor; None for leaves."},
+    {"_backward_hooks", [](PyObject*, const Tensor& x) { return backward_hooks(x); }},
     {"is_leaf", [](PyObject*, const Tensor& x) { return wrap(x.is_leaf()); },
      "Whether no recorded operator made the tensor: backward accumulates into such tensors."},
     {"retains_grad", [](PyObject*, const Tensor& x) { return wrap(retains_grad(x)); },
@@ -281,9 +290,13 @@ struct Setter {
   const char* name;
   setter set;
 };
-constexpr Setter kSetters[] = {{"grad", set_grad}, {"_grad", set_grad},
-                               {"data", set_data}, {"requires_grad", set_requires_grad},
-                               {"real", set_part}, {"imag", set_part}};
+constexpr Setter kSetters[] = {{"grad", set_grad},
+                               {"_grad", set_grad},
+                               {"data", set_data},
+                               {"requires_grad", set_requires_grad},
+                               {"_backward_hooks", set_hooks},
+                               {"real", set_part},
+                               {"imag", set_part}};
 
 constexpr size_t kCount = std::size(properties);
 

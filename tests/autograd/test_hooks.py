@@ -47,6 +47,26 @@ def hook_on_a_tensor_written_in_place(t):
 
 
 @program
+def the_dictionary_of_hooks_is_an_attribute(t):
+    x = leaf(t, 2.0)
+    log = [x._backward_hooks is None, leaf(t).detach()._backward_hooks is None]
+    handle = x.register_hook(lambda g: g * 3)
+    hooks = x._backward_hooks
+    log += [type(hooks).__name__, list(hooks) == [handle.id]]
+    y = x * 1
+    y.register_hook(lambda g: g + 1)
+    log += [len(y._backward_hooks), y._backward_hooks is not hooks]
+    y.sum().backward()
+    log += [x.grad.tolist()]
+    x.grad = x._backward_hooks = None
+    x.sum().backward()
+    log += [x.grad.tolist(), x._backward_hooks is None]
+    x._backward_hooks = hooks
+    x.sum().backward()
+    return [*log, x.grad.tolist(), x._backward_hooks is hooks]
+
+
+@program
 def node_hooks(t):
     x = leaf(t, 2.0)
     h = x * 3
