@@ -115,6 +115,7 @@ _LAZY = {
         "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
+        "taeda._functions.hash": "hash_tensor",
         "taeda._functions.removed": "eig lstsq matrix_rank solve symeig",
         "taeda._functions.build": "has_lapack has_spectral has_mkl has_openmp USE_GLOBAL_DEPS "
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "

@@ -444,6 +444,27 @@ def _make_wrapper_subclass(
     )
 
 
+def _later(name: str) -> Callable:
+    """A method that is loaded when it is called."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        from taeda._functions import methods
+
+        return getattr(methods, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"See taeda._functions.methods.{name}."
+    return method
+
+
+for _name in (
+    *("resize", "resize_as", "reinforce", "module_load", "polygamma_", "float_power_", "xpu"),
+    *("const_data_ptr", "_is_all_true", "_is_any_true", "hash_tensor", "mtia"),
+    *("solve", "lstsq", "eig", "symeig"),
+):
+    _method(_later(_name))
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in {**_METHODS, **_sparse_methods.METHODS}.items():

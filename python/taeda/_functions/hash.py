@@ -1,0 +1,57 @@
+"""torch.hash_tensor: a number that changes when an element does."""
+
+from __future__ import annotations
+
+import math
+
+import taeda as torch
+from taeda import _C, Tensor
+
+
+def _bits(self: Tensor) -> Tensor:
+    """The elements as 64-bit floats or integers, seen as integers."""
+    if self.is_complex() or self.dtype == torch.uint64:
+        name = torch._part("_dtypes").type_text(self.dtype)
+        name = name.removeprefix("torch.").removesuffix("Tensor")
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{name}'")
+    if self.is_floating_point():
+        return self.double().view(torch.int64)
+    return self.long()
+
+
+def _check(self: Tensor, dim: list[int] | tuple, mode: int) -> None:
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if not dim and not self.numel():
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
+        )
+    for d in dim:
+        if not self.size(d) and self.dim():
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+
+
+def _hash_tensor(
+    self: Tensor, dim: list[int] | tuple = (), *, keepdim: bool = False, mode: int = 0
+) -> Tensor:
+    """The exclusive or of the elements' bits over `dim`, or over all; uint64."""
+    _check(self, dim, mode)
+    reduced = sorted({d % max(self.dim(), 1) for d in dim} if dim else range(self.dim()))
+    kept = [d for d in range(self.dim()) if d not in reduced]
+    rows = _bits(self).permute(*kept, *reduced) if self.dim() else _bits(self)
+    sizes = [self.size(d) for d in kept]
+    rows = rows.reshape(*sizes, math.prod(self.size(d) for d in reduced))
+    while (size := rows.size(-1)) > 1:  # each half with the other
+        half = rows[..., : size // 2] ^ rows[..., size // 2 : size // 2 * 2]
+        rows = torch.cat([half, rows[..., -1:]], -1) if size % 2 else half
+    result = rows.squeeze(-1).view(torch.uint64)
+    for d in reduced if keepdim else ():
+        result = result.unsqueeze(d)
+    return result
+
+
+hash_tensor = _C._define_composite(
+    "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+    _hash_tensor,
+)

@@ -1,0 +1,105 @@
+"""Methods of Tensor that programs seldom call: loaded when one of them is called."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import taeda as torch
+from taeda import Tensor
+from taeda._functions.removed import eig, lstsq, solve, symeig  # noqa: F401
+
+
+def _resized(self: Tensor, sizes: Any) -> Tensor:
+    """The elements in another shape, which must have as many of them."""
+    if math.prod(sizes) != self.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, sizes))} "
+            f"({math.prod(sizes)} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can "
+            "only change the shape of a given tensor, while preserving the number of elements. "
+        )
+    return self.contiguous().view(*sizes)
+
+
+def resize(self: Tensor, *sizes: int) -> Tensor:
+    """The tensor in another shape; deprecated: use reshape()."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=3)
+    return _resized(self, sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The tensor in another one's shape; deprecated: use reshape_as()."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=3)
+    return _resized(self, tensor.shape)
+
+
+def reinforce(self: Tensor, reward: Any) -> Any:
+    """RuntimeError: use torch.distributions."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead.\n"
+        "See https://pytorch.org/docs/main/distributions.html: sample the action from "
+        "torch.distributions.Categorical(probs), and minimize -log_prob(action) * reward."
+    )
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What Module.load_state_dict() puts in the place of this parameter or buffer where
+    ``torch.__future__.get_swap_module_params_on_conversion()``: a new tensor with the values of
+    `other`."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """torch.polygamma(n, self), in place."""
+    return self.copy_(torch.polygamma(n, self))
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """torch.float_power(self, exponent), in place; the tensor must be of the result's dtype."""
+    powers = torch.float_power(self, exponent)
+    if powers.dtype != self.dtype:
+        text = torch._part("_dtypes").type_text
+        names = [text(t.dtype).removeprefix("torch.")[: -len("Tensor")] for t in (self, powers)]
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {names[0]} but the operation's result "
+            f"requires dtype {names[1]}"
+        )
+    return self.copy_(powers)
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()
+
+
+def _bools(self: Tensor) -> Tensor:
+    if self.dtype != torch.bool:
+        raise RuntimeError(f"expected a tensor of torch.bool, got {self.dtype}")
+    return self
+
+
+def _is_all_true(self: Tensor) -> Tensor:
+    """Whether all elements of a boolean tensor are True, as a tensor."""
+    return _bools(self).all()
+
+
+def _is_any_true(self: Tensor) -> Tensor:
+    """Whether an element of a boolean tensor is True, as a tensor."""
+    return _bools(self).any()
+
+
+def hash_tensor(self: Tensor, *args: Any, **options: Any) -> Tensor:
+    """torch.hash_tensor()."""
+    return torch.hash_tensor(self, *args, **options)
+
+
+def xpu(self: Tensor, device: Any = None, non_blocking: bool = False, **options: Any) -> Tensor:
+    """The tensor on an Intel GPU."""
+    return self.to("xpu" if device is None else device, non_blocking=non_blocking, **options)
+
+
+def mtia(self: Tensor, device: Any = None, non_blocking: bool = False, **options: Any) -> Tensor:
+    """The tensor on an MTIA device."""
+    return self.to("mtia" if device is None else device, non_blocking=non_blocking, **options)
