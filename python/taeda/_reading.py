@@ -2,10 +2,11 @@
 reading a program.
 
 The program, the files of the folders and what they import are parsed, never run. Reported are
-dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``, and the methods of
-what is evidently a tensor: an argument that is annotated so, and what torch's functions give. Names
-that strings spell are not seen. What the program expects to miss is left out: names in a
-``try`` that catches ImportError or AttributeError, and under ``if hasattr(...)`` for them.
+dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``, and PyTorch's
+methods of what is evidently a tensor: an argument that is annotated so, and what torch's functions
+give. Names that strings spell are not seen. What the program expects to miss is left out: names in
+a ``try`` that catches ImportError or AttributeError, and under ``if hasattr(...)`` for them; so is
+what takes their place where they are there.
 """
 
 from __future__ import annotations
@@ -29,8 +30,26 @@ _LIBRARIES = tuple(
 )
 
 
+# What PyTorch's Tensor has and this one lacks; other attributes of tensors are a program's own.
+_TENSOR_LACKS = frozenset(
+    "int_repr ipu q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+    "q_zero_point qscheme resize_as_sparse_ slice_inverse to_mkldnn to_padded_tensor volatile "
+    "grad_dtype index _nested_tensor_size _nested_tensor_strides".split()
+)
+
+
+def _is_of_a_library(name: str) -> bool:
+    """Whether the name is of an operator or class that a program's own library registers."""
+    parts = name.split(".")
+    return parts[:2] in (["torch", "ops"], ["torch", "classes"]) and parts[2:3] not in (
+        [], ["aten"], ["prims"], ["profiler"], ["load_library"]
+    )  # fmt: skip
+
+
 def _state(name: str) -> str | None:
     """Why a dotted name of torch does not work here; None where it does."""
+    if _is_of_a_library(name):
+        return None
     found: Any = taeda
     walked = "taeda"
     for part in name.split(".")[1:]:
@@ -60,18 +79,34 @@ def _gives_tensor(name: str) -> bool:
     return bool(signatures) and all(line.endswith("-> Tensor") for line in signatures)
 
 
+def _bound_in(body: list[ast.stmt]) -> set[str]:
+    """The names that a function's statements give a value, its inner functions' left out."""
+    bound, nodes = set(), list[ast.AST](body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Global):
+            return set()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.GeneratorExp):
+            nodes += ast.iter_child_nodes(node)
+    return bound
+
+
 class _Reader(ast.NodeVisitor):
     """Collects a file's names of torch and the modules that it imports."""
 
     def __init__(self) -> None:
         self.aliases: dict[str, str] = {}  # local name -> torch.X
         self.names: list[tuple[int, str]] = []
+        self.seen: list[str] = []  # the same, and those that the program expects to miss
         self.imports: list[tuple[int, str]] = []  # how many dots, module
         self.expected: list[set[str] | None] = []  # of the blocks around; None: every name
         self.tensors: set[str] = set()  # the variables of the function that hold tensors
 
     def _found(self, line: int, name: str) -> None:
         last = name.rpartition(".")[2]
+        self.seen.append(name)
         if not any(names is None or last in names for names in self.expected):
             self.names.append((line, name))
 
@@ -107,8 +142,10 @@ class _Reader(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self._dotted(node)
         if name is None and self._is_tensor(node.value):
-            name = f"torch.Tensor.{node.attr}"
             self.visit(node.value)
+            if node.attr not in _TENSOR_LACKS:
+                return
+            name = f"torch.Tensor.{node.attr}"
         elif name is None:
             return self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
@@ -130,7 +167,10 @@ class _Reader(ast.NodeVisitor):
         return name is not None and _gives_tensor(name)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        for part in (*node.decorator_list, node.args, *filter(None, [node.returns])):
+            self.visit(part)
         before, self.tensors = self.tensors, set(self.tensors)
+        aliases, self.aliases = self.aliases, dict(self.aliases)
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         names = {a.arg for a in arguments}
         self.tensors -= names
@@ -139,8 +179,11 @@ class _Reader(ast.NodeVisitor):
             for a in arguments
             if a.annotation and self._dotted(a.annotation) == "torch.Tensor"
         }
-        self.generic_visit(node)
-        self.tensors = before
+        for own in names | _bound_in(node.body):  # a variable of this name hides the module
+            self.aliases.pop(own, None)
+        for statement in node.body:
+            self.visit(statement)
+        self.tensors, self.aliases = before, aliases
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -174,8 +217,12 @@ class _Reader(ast.NodeVisitor):
                 handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
             )
         }
+        first = len(self.seen)
         self._under(None if caught & _EXPECTED else set(), node.body)
-        for other in (*node.handlers, *node.orelse, *node.finalbody):
+        # What takes the place of names that are there is never run.
+        runs = not caught & _EXPECTED or any(map(_state, self.seen[first:]))
+        self._under(set() if runs else None, node.handlers)
+        for other in (*node.orelse, *node.finalbody):
             self.visit(other)
 
     def _choose(self, test: ast.expr, body: list, other: list) -> None:

@@ -4,6 +4,11 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+import taeda
+from taeda import _reading
+
 
 def check(*paths, cwd):
     done = subprocess.run(
@@ -54,20 +59,48 @@ def test_methods_of_what_is_evidently_a_tensor(tmp_path):
         def f(x: Tensor, y: torch.Tensor, z, w: Tensor):
             a = torch.ones(2)
             b, c = z, x
-            x.no_a(), y.view(-1).no_b(), z.no_c(), a.no_d(), (a + 1).no_e(), b.no_f()
+            x.int_repr(), y.view(-1).qscheme(), z.q_scale(), a.q_zero_point()
+            (a + 1).to_mkldnn(), b.int_repr(), x.attribute_of_the_program
             w = z
-            w.no_g(), a.max(0).indices, x.sum().item()
+            w.qscheme(), a.max(0).indices, x.sum().item()
             for a in z:
-                a.no_h()
-            return torch.zeros(1).no_i
+                a.q_scale()
+            return torch.zeros(1).ipu
         def g(x):
-            return x.no_j()
+            return x.int_repr()
         """,
     )
     code, lines, _ = check("program.py", cwd=tmp_path)
     assert code == 1
-    found = [line.split(": ")[1].split()[0] for line in lines[:-1]]
-    assert found == [f"torch.Tensor.no_{letter}" for letter in "abdei"]
+    found = [line.split(": ")[1].split()[0].rpartition(".")[2] for line in lines[:-1]]
+    assert found == ["int_repr", "qscheme", "q_zero_point", "to_mkldnn", "ipu"]
+
+
+def test_names_that_are_not_torchs(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch, torch.nn.functional as F
+        from torch.distributions import transforms
+        def f(x, F):
+            transforms = []
+            transforms.append(F.its_own)
+            torch.ops.my_library.f(x), torch.classes.my_library.C(x)
+        def g(x):
+            return transforms.no_such, torch.ops.aten.no_such
+        """,
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    assert [line.split()[1] for line in lines[:-1]] == [
+        "torch.distributions.transforms.no_such", "torch.ops.aten.no_such"
+    ]  # fmt: skip
+
+
+def test_the_methods_that_tensors_lack():
+    torch = pytest.importorskip("torch")
+    lacks = {name for name in set(dir(torch.Tensor)) - set(dir(taeda.Tensor)) if name[0] != "_"}
+    assert lacks == {name for name in _reading._TENSOR_LACKS if name[0] != "_"}
 
 
 def test_names_that_only_raise(tmp_path):
@@ -88,12 +121,31 @@ def test_what_a_program_expects_to_miss(tmp_path):
             torch.no_such()
         except (ImportError, AttributeError):
             thing = None
+        try:
+            f = torch.ones
+        except AttributeError:
+            f = torch.name_of_an_old_version
         if hasattr(torch, "newer"):
             torch.newer()
         x = torch.later if hasattr(torch, "later") else torch.ones(2)
         """,
     )
     assert check("program.py", cwd=tmp_path)[:2] == (0, ["nothing is missing"])
+
+
+def test_what_takes_the_place_of_what_is_missing(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        try:
+            f = torch.no_such
+        except AttributeError:
+            f = torch.nor_this
+        """,
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1 and lines[0] == "program.py:6: torch.nor_this is missing"
 
 
 def test_imported_files_and_folders(tmp_path):
