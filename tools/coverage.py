@@ -61,6 +61,16 @@ def state(package: Any, name: str) -> str:
     return "raises" if raises else "works"
 
 
+def has_instances_attribute(package: Any, owner: str, name: str) -> bool:
+    """Whether objects of optimizers and schedules have an attribute that their classes lack."""
+    optimizer = package.optim.SGD([package.zeros(1)], lr=0.1)
+    objects = {
+        "Optimizer": optimizer,
+        "LRScheduler": package.optim.lr_scheduler.StepLR(optimizer, 1),
+    }
+    return hasattr(objects.get(owner), name)
+
+
 def lookup(package: Any, name: str) -> bool:
     """Whether `name` can be reached, and does more than raise."""
     return state(package, name) == "works"
@@ -70,7 +80,8 @@ def resolve(package: Any, api: str) -> bool:
     first, _, rest = api.partition(".")
     if first == "torch":
         return lookup(package, rest) if rest else True
-    return lookup(package, f"{OWNERS[first]}.{rest}")
+    found = lookup(package, f"{OWNERS[first]}.{rest}")
+    return found or has_instances_attribute(package, first, rest)
 
 
 def read(name: str) -> list[dict[str, str]]:

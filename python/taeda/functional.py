@@ -404,3 +404,16 @@ __all__ = [
     for name, value in list(globals().items())
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 ]
+# Operators of the table and of other files that PyTorch's module holds, too.
+_ELSEWHERE = (
+    *("cdist", "istft", "lu", "norm", "pca_lowrank", "split", "stft", "svd_lowrank"),
+    "unravel_index",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import taeda
+
+    return getattr(taeda, name)

@@ -7,6 +7,7 @@ import pytest
 
 import taeda
 from taeda import _missing
+from taeda._missing import aliases
 
 
 @pytest.fixture
@@ -111,3 +112,19 @@ def test_every_name_of_the_tables_can_be_read():
 
 def test_an_enumerations_own_type():
     assert taeda.distributed.ReduceOp.RedOpType.SUM is taeda.distributed.ReduceOp.SUM
+
+
+@pytest.mark.parametrize("module", sorted(aliases.MODULES))
+def test_modules_that_are_others_names(module):
+    theirs = pytest.importorskip(module)
+    ours = importlib.import_module("taeda" + module.removeprefix("torch"))
+    assert not getattr(ours, "_only_raises", False)
+    for name in theirs.__all__:
+        found = getattr(ours, name)
+        assert callable(found) and not getattr(found, "_only_raises", False)
+
+
+def test_functional_holds_what_pytorchs_does():
+    theirs = pytest.importorskip("torch").functional
+    assert [name for name in theirs.__all__ if not hasattr(taeda.functional, name)] == []
+    assert taeda.functional.cdist is taeda.cdist

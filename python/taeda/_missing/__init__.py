@@ -46,7 +46,7 @@ from importlib.abc import Loader
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("backends", "compilers", "distributed", "parts")
+_TABLES = ("aliases", "backends", "compilers", "distributed", "parts")
 
 
 def mark(found: Any, name: str, why: str) -> Any:
@@ -271,4 +271,7 @@ class _Loader(Loader):
         members["__doc__"] = f"Not part of taeda: {why}."
         members["__getattr__"], members["__dir__"] = attributes(module.__name__)
         members["__all__"] = sorted(n for n in _words(name) if not n.startswith("_"))
-        members["_only_raises"] = True
+        if any("=torch" not in word for _, words in _words(name).values() for word in words):
+            members["_only_raises"] = True
+            return
+        members["__doc__"] = "What others of PyTorch's modules hold, by another name."

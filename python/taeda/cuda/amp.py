@@ -9,6 +9,7 @@ from taeda import amp
 from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+__path__: list[str] = []  # modules in it: taeda/_missing/aliases.py
 
 
 class autocast(amp.autocast):

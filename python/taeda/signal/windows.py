@@ -30,6 +30,7 @@ __all__ = [
     "kaiser",
     "nuttall",
 ]
+__path__: list[str] = []  # modules in it: taeda/_missing/aliases.py
 
 
 def _options(

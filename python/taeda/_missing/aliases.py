@@ -1,0 +1,23 @@
+"""Modules of PyTorch's whose names are those of others here; each works as it does there."""
+
+from __future__ import annotations
+
+_ELSEWHERE = "its names are in the package around it"
+
+
+def _names(module: str, names: str) -> tuple[str, str]:
+    return _ELSEWHERE, " ".join(f"{name}={module}.{name}" for name in names.split())
+
+
+MODULES = {
+    "torch.cpu.amp.autocast_mode": _names("torch.cpu.amp", "autocast"),
+    "torch.cpu.amp.grad_scaler": _names("torch.cpu.amp", "GradScaler"),
+    "torch.cuda.amp.autocast_mode": _names("torch.cuda.amp", "autocast custom_bwd custom_fwd"),
+    "torch.cuda.amp.grad_scaler": _names("torch.cuda.amp", "GradScaler"),
+    "torch.signal.windows.windows": _names(
+        "torch.signal.windows",
+        "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann "
+        "kaiser nuttall",
+    ),
+    "torch.masked.maskedtensor.creation": _names("torch.masked", "as_masked_tensor masked_tensor"),
+}
