@@ -87,15 +87,102 @@ def _check_shapes(
     return batched
 
 
+def _with_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A batch of one; what is the same object stays so, which projects once."""
+    q = query.unsqueeze(1)
+    k = q if key is query else key.unsqueeze(1)
+    return q, k, k if value is key else value.unsqueeze(1)
+
+
+def _head_dim(embed_dim: int, expected: int, num_heads: int) -> int:
+    if embed_dim != expected:
+        raise AssertionError(
+            f"was expecting embedding dimension of {expected}, but got {embed_dim}"
+        )
+    if embed_dim % num_heads:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    return embed_dim // num_heads
+
+
 def _project(
-    q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Tensor | None
+    q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The projections of query, key and value by one packed weight (3e, e)."""
+    if k.shape != v.shape:
+        raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     if k is v and q is k:
         return tuple(_linear(q, weight, bias).chunk(3, -1))
     w_q, w_k, w_v = weight.chunk(3)
     b_q, b_k, b_v = (None, None, None) if bias is None else bias.chunk(3)
     return _linear(q, w_q, b_q), _linear(k, w_k, b_k), _linear(v, w_v, b_v)
+
+
+def _project_apart(
+    q: Tensor, k: Tensor, v: Tensor, weights: tuple[Tensor | None, ...], bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The projections by a weight each and one packed bias (3e)."""
+    if k.shape[:2] != v.shape[:2]:
+        raise AssertionError(
+            f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}"
+        )
+    for name, weight in zip("qkv", weights):
+        if weight is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    w_q, w_k, w_v = weights
+    b_q, b_k, b_v = (None, None, None) if bias is None else bias.chunk(3)
+    return _linear(q, w_q, b_q), _linear(k, w_k, b_k), _linear(v, w_v, b_v)
+
+
+def _by_sample(mask: Tensor | None, heads: int, length: int, source: int) -> Tensor | None:
+    """A mask (1 or heads, length, source); RuntimeError for other shapes."""
+    if mask is None:
+        return None
+    expected = (length, source) if mask.dim() == 2 else (heads, length, source)
+    if tuple(mask.shape) != expected:
+        raise RuntimeError(
+            f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {expected}."
+        )
+    return mask.unsqueeze(0) if mask.dim() == 2 else mask
+
+
+def _without_padding(
+    mask: Tensor | None, padding: Tensor | None, batch: int, num_heads: int, source: int
+) -> Tensor | None:
+    """The mask with what masks keys of each sample (batch, source)."""
+    if padding is None:
+        return mask
+    if tuple(padding.shape) != (batch, source):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}"
+        )
+    padding = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
+    padding = padding.reshape(batch * num_heads, 1, source)
+    return padding if mask is None else mask + padding
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
+) -> tuple[Tensor, Tensor]:
+    """The result (length, heads, head_dim) and the weights (heads, length, source)."""
+    scores = (q * math.sqrt(1.0 / q.size(-1))) @ k.transpose(-2, -1)
+    weights = (scores if mask is None else mask + scores).softmax(-1)
+    if dropout_p > 0.0:
+        weights = dropout(weights, dropout_p)
+    return (weights @ v).transpose(0, 1), weights
+
+
+def _attend_fused(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, num_heads: int
+) -> Tensor:
+    """The result (length, batch, num_heads, head_dim), by the operator that keeps no weights."""
+    by_head = q.size(0) // num_heads, num_heads
+    if mask is not None:
+        one_for_all = mask.size(0) == 1 and mask.dim() == 3
+        mask = mask.unsqueeze(0) if one_for_all else mask.view(*by_head, *mask.shape[1:])
+    q, k, v = (x.reshape(*by_head, *x.shape[1:]) for x in (q, k, v))
+    return _scaled_dot_product_attention(q, k, v, mask, dropout_p, False).permute(2, 0, 1, 3)
 
 
 def _pad_keys(mask: Tensor | None) -> Tensor | None:
@@ -139,14 +226,10 @@ def multi_head_attention_forward(
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
-        same = key is value, query is key
-        query, key_in, value_in = query.unsqueeze(1), key, value
-        key = query if same[1] else key_in.unsqueeze(1)
-        value = key if same[0] else value_in.unsqueeze(1)
+        query, key, value = _with_batch(query, key, value)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, embed_dim = query.shape
-    source = key.shape[0]
     key_padding_mask = _canonical_mask(
         key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
     )
@@ -157,47 +240,14 @@ def multi_head_attention_forward(
             "`generate_square_subsequent_mask` to create this mask."
         )
     attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
-    if embed_dim != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
-        )
-    head_dim = embed_dim // num_heads
-    if head_dim * num_heads != embed_dim:
-        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    head_dim = _head_dim(embed_dim, embed_dim_to_check, num_heads)
     if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                f"{value.shape[:2]}"
-            )
-        b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        for name, weight in zip("qkv", (q_proj_weight, k_proj_weight, v_proj_weight)):
-            if weight is None:
-                raise AssertionError(
-                    f"use_separate_proj_weight is True but {name}_proj_weight is None"
-                )
-        q = _linear(query, q_proj_weight, b_q)
-        k = _linear(key, k_proj_weight, b_k)
-        v = _linear(value, v_proj_weight, b_v)
+        apart = q_proj_weight, k_proj_weight, v_proj_weight
+        q, k, v = _project_apart(query, key, value, apart, in_proj_bias)
     else:
-        if key.shape != value.shape:
-            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _project(query, key, value, in_proj_weight, in_proj_bias)
-    if attn_mask is not None:
-        if attn_mask.dim() == 2:
-            if tuple(attn_mask.shape) != (length, source):
-                raise RuntimeError(
-                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
-                    f"{(length, source)}."
-                )
-            attn_mask = attn_mask.unsqueeze(0)
-        elif tuple(attn_mask.shape) != (batch * num_heads, length, source):
-            raise RuntimeError(
-                f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
-                f"{(batch * num_heads, length, source)}."
-            )
+    heads = batch * num_heads
+    attn_mask = _by_sample(attn_mask, heads, length, key.shape[0])
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
@@ -206,7 +256,6 @@ def multi_head_attention_forward(
         attn_mask, key_padding_mask = _pad_keys(attn_mask), _pad_keys(key_padding_mask)
     elif bias_k is not None or bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
-    heads = batch * num_heads
     q = q.reshape(length, heads, head_dim).transpose(0, 1)
     k = _static(static_k, heads, head_dim, "static_k", k)
     v = _static(static_v, heads, head_dim, "static_v", v)
@@ -215,48 +264,21 @@ def multi_head_attention_forward(
         v = taeda.cat([v, v.new_zeros((heads, 1, head_dim))], dim=1)
         attn_mask, key_padding_mask = _pad_keys(attn_mask), _pad_keys(key_padding_mask)
     source = k.size(1)
-    if key_padding_mask is not None:
-        if tuple(key_padding_mask.shape) != (batch, source):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, source)}, "
-                f"but got {key_padding_mask.shape}"
-            )
-        padding = key_padding_mask.view(batch, 1, 1, source)
-        padding = padding.expand(-1, num_heads, -1, -1).reshape(heads, 1, source)
-        attn_mask = padding if attn_mask is None else attn_mask + padding
-    if not training:
-        dropout_p = 0.0
+    mask = _without_padding(attn_mask, key_padding_mask, batch, num_heads, source)
+    dropout_p = dropout_p if training else 0.0
+    weights: Tensor | None = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = (scores if attn_mask is None else attn_mask + scores).softmax(-1)
-        if dropout_p > 0.0:
-            weights = dropout(weights, dropout_p)
-        output = (weights @ v).transpose(0, 1).contiguous().view(length * batch, embed_dim)
-        output = _linear(output, out_proj_weight, out_proj_bias)
-        output = output.view(length, batch, output.size(1))
+        output, weights = _attend(q, k, v, mask, dropout_p)
         weights = weights.view(batch, num_heads, length, source)
-        if average_attn_weights:
-            weights = weights.mean(1)
-        if batched:
-            return output, weights
-        return output.squeeze(1), weights.squeeze(0)
-    if attn_mask is not None:
-        if attn_mask.size(0) == 1 and attn_mask.dim() == 3:
-            attn_mask = attn_mask.unsqueeze(0)
-        else:
-            attn_mask = attn_mask.view(batch, num_heads, -1, source)
-    output = _scaled_dot_product_attention(
-        q.reshape(batch, num_heads, length, head_dim),
-        k.reshape(batch, num_heads, source, head_dim),
-        v.reshape(batch, num_heads, source, head_dim),
-        attn_mask,
-        dropout_p,
-        False,
-    )
-    output = output.permute(2, 0, 1, 3).contiguous().view(length * batch, embed_dim)
+        weights = weights.mean(1) if average_attn_weights else weights
+    else:
+        output = _attend_fused(q, k, v, mask, dropout_p, num_heads)
+    output = output.contiguous().view(length * batch, embed_dim)
     output = _linear(output, out_proj_weight, out_proj_bias)
     output = output.view(length, batch, output.size(1))
-    return (output if batched else output.squeeze(1)), None
+    if batched:
+        return output, weights
+    return output.squeeze(1), None if weights is None else weights.squeeze(0)
 
 
 def _static(given: Tensor | None, heads: int, head_dim: int, name: str, x: Tensor) -> Tensor:
