@@ -1,132 +1,18 @@
-// Sparse tensors copied, and with their dimensions arranged in another way.
+// Sparse tensors with their dimensions arranged in another way, and put together.
 #include <algorithm>
 
 #include "core/layout.h"
-#include "op/add.h"
-#include "op/argsort.h"
 #include "op/cat.h"
-#include "op/clone.h"
 #include "op/constant_pad_nd.h"
-#include "op/cumsum.h"
-#include "op/eq.h"
 #include "op/fill_.h"
-#include "op/index_select.h"
-#include "op/nonzero.h"
 #include "op/permute.h"
-#include "op/repeat_interleave.h"
-#include "op/reshape.h"
-#include "op/select.h"
 #include "op/slice.h"
-#include "op/to_device.h"
-#include "op/to_dtype.h"
 #include "op/transpose.h"
 #include "op/unsqueeze.h"
 #include "ops/sparse/call.h"
 #include "ops/sparse/dense.h"
 
 namespace taeda::sparse {
-namespace {
-
-Tensor copied(const Tensor& t) { return t.defined() ? op::clone(t, std::nullopt) : t; }
-
-Tensor clone_of(const Tensor& t) {
-  const SparseParts& parts = sparse_parts(t);
-  const Tensor indices = copied(parts.indices), values = copied(parts.values);
-  if (parts.is_coo()) return make_coo(indices, values, t.sizes(), parts.coalesced);
-  return make_compressed(parts.layout, indices, copied(parts.plain), values, t.sizes());
-}
-
-// Without values, of the layout and the kinds of dimensions that `like` has.
-Tensor empty_of(const Tensor& like, IntSpan sizes, DType dtype, Device device) {
-  if (is_coo(like)) {
-    const bool hybrid = static_cast<int64_t>(sizes.size()) == like.dim();
-    return make_empty_coo(sizes, hybrid ? sparse_dim(like) : static_cast<int64_t>(sizes.size()),
-                          dtype, device);
-  }
-  const SparseParts& parts = sparse_parts(like);
-  const int64_t ndim = static_cast<int64_t>(sizes.size()), batch = ndim - 2 - dense_dim(like);
-  TD_CHECK(batch >= 0, "a {} tensor needs at least 2 dimensions, got sizes {}",
-           layout_name(parts.layout), sizes);
-  const DimVector front = slice(sizes, 0, batch);
-  DimVector block;
-  if (is_blocked(parts.layout))
-    block = slice(parts.values.sizes(), parts.plain.dim(), parts.plain.dim() + 2);
-  int64_t lines = sizes[static_cast<size_t>(is_by_rows(parts.layout) ? batch : batch + 1)];
-  if (!block.empty()) lines /= block[is_by_rows(parts.layout) ? 0 : 1];
-  const DType index = parts.indices.dtype();
-  const DimVector behind = join(block, slice(sizes, batch + 2, ndim));
-  return make_compressed(parts.layout, zeros(join(front, {lines + 1}), index, device),
-                         zeros(join(front, {0}), index, device),
-                         zeros(join(join(front, {0}), behind), dtype, device), sizes);
-}
-
-}  // namespace
-
-void clone(Call& call) { call.give(clone_of(call.tensor(0))); }
-void alias(Call& call) { call.give(alias(call.tensor(0))); }
-void detach(Call& call) { call.give(alias(call.tensor(0))); }
-
-namespace {
-
-// "torch.sparse.FloatTensor"
-std::string type_of(const Tensor& t) {
-  return format("torch.{}{}Tensor", t.is_sparse() ? "sparse." : "", scalar_type_name(t.dtype()));
-}
-
-}  // namespace
-
-void copy_(Call& call) {
-  const Tensor self = call.tensor(0), from = call.tensor(1);
-  TD_CHECK(
-      self.is_sparse() && from.is_sparse() && is_coo(self) == is_coo(from),
-      "copy_() between dense and sparse Tensors is not implemented! Found self type = {} and src "
-      "type = {}",
-      type_of(self), type_of(from));
-  TD_CHECK(self.layout() == from.layout() && (is_coo(self) || self.sizes() == from.sizes()),
-           "copy of sparse compressed tensors having different layouts or sizes is not supported.");
-  const Tensor values = op::to_dtype(sparse_parts(from).values, self.dtype(), true, std::nullopt);
-  if (!self.is_same(from)) take_parts(self, with_values(clone_of(from), values));
-  call.give(self);
-}
-
-void zero_(Call& call) {
-  const Tensor self = call.tensor(0);
-  take_parts(self, empty_of(self, self.sizes(), self.dtype(), self.device()));
-  call.give(self);
-}
-
-namespace {
-
-// *_like(self, options...) and new_*(self, size, options...): the dtype and device asked for.
-Tensor made_like(const Call& call, IntSpan sizes, size_t options) {
-  const Tensor self = call.tensor(0);
-  const Value &dtype = call.stack[options], &device = call.stack[options + 2];
-  return empty_of(self, sizes, dtype.is_none() ? self.dtype() : dtype.dtype(),
-                  device.is_none() ? self.device() : device.device());
-}
-
-}  // namespace
-
-void empty_like(Call& call) { call.give(made_like(call, call.tensor(0).sizes(), 1)); }
-void zeros_like(Call& call) { empty_like(call); }
-void new_zeros(Call& call) { call.give(made_like(call, call.stack[1].ints(), 2)); }
-void new_empty(Call& call) { new_zeros(call); }
-
-void to_device(Call& call) {
-  const Tensor self = call.tensor(0);
-  const Device device = call.stack[1].device();
-  const auto moved = [&](const Tensor& t) {
-    return t.defined() ? op::to_device(t, device, false) : t;
-  };
-  const SparseParts& parts = sparse_parts(self);
-  const Tensor indices = moved(parts.indices), values = moved(parts.values);
-  call.give(parts.is_coo()
-                ? make_coo(indices, values, self.sizes(), parts.coalesced)
-                : make_compressed(parts.layout, indices, moved(parts.plain), values, self.sizes()));
-}
-
-// --- dimensions ---
-
 namespace {
 
 DimVector arranged(IntSpan sizes, IntSpan dims) {
@@ -251,98 +137,6 @@ void unsqueeze(Call& call) {
   const Tensor t = call.tensor(0);
   if (!is_coo(t)) unable(call);
   call.give(unsqueezed(t, wrap_dim(call.stack[1].integer(), t.dim() + 1)));
-}
-
-namespace {
-
-Tensor row_of(const Tensor& indices, int64_t d) { return op::select(indices, 0, d); }
-Tensor without_row(const Tensor& indices, int64_t d) {
-  return op::cat(
-      TensorList{op::slice(indices, 0, 0, d, 1), op::slice(indices, 0, d + 1, indices.size(0), 1)},
-      0);
-}
-DimVector without(IntSpan sizes, int64_t d) {
-  return join(slice(sizes, 0, d), slice(sizes, d + 1, static_cast<int64_t>(sizes.size())));
-}
-Tensor indices_where(const Tensor& mask) { return op::reshape(op::nonzero(mask), {-1}); }
-
-Tensor selected(const Tensor& t, int64_t dim, int64_t at) {
-  const SparseParts& parts = sparse_parts(t);
-  const int64_t k = sparse_dim(t);
-  const DimVector sizes = without(t.sizes(), dim);
-  if (dim >= k)
-    return make_coo(parts.indices, op::select(parts.values, dim - k + 1, at), sizes,
-                    parts.coalesced);
-  const Tensor kept = indices_where(op::eq(row_of(parts.indices, dim), Tensor(at)));
-  const Tensor values = take(parts.values, kept);
-  // Without a sparse dimension left the tensor is dense.
-  if (k == 1)
-    return op::reshape(sum_rows(values, zeros({kept.numel()}, DType::kInt64, t.device()), 1),
-                       sizes);
-  return make_coo(op::index_select(without_row(parts.indices, dim), 1, kept), values, sizes, false);
-}
-
-}  // namespace
-
-void select(Call& call) {
-  const Tensor t = call.tensor(0);
-  const int64_t dim = call.stack[1].integer();
-  int64_t at = call.stack[2].integer();
-  TD_CHECK_INDEX(at >= -t.size(dim) && at < t.size(dim),
-                 "select(): index {} out of range for tensor of size {} at dimension {}", at,
-                 t.sizes(), dim);
-  if (at < 0) at += t.size(dim);
-  if (is_coo(t)) return call.give(selected(t, dim, at));
-  if (t.dim() != 2 || dense_dim(t) != 0) unable(call);
-  call.give(as_dense(selected(as_coo(t), dim, at)));
-}
-
-void unbind(Call& call) {
-  const Tensor t = call.tensor(0);
-  const int64_t dim = call.stack[1].integer();
-  if (!is_coo(t)) unable(call);
-  TensorList parts;
-  for (int64_t i = 0; i < t.size(dim); i++) parts.push_back(selected(t, dim, i));
-  call.stack = {Value(std::move(parts))};
-}
-
-namespace {
-
-// For each number in `wanted`, the places of all coordinates that equal it; and which it was.
-std::pair<Tensor, Tensor> matches(const Tensor& row, const Tensor& wanted, int64_t n) {
-  const Tensor begins = offsets_of(row, n);
-  const Tensor first = take(begins, wanted),
-               last = take(begins, op::add(wanted, Tensor(int64_t{1}), Scalar(int64_t{1})));
-  const Tensor counts = sub(last, first);
-  const Tensor which = op::repeat_interleave_tensor(counts, std::nullopt);
-  const Tensor before = sub(op::cumsum(counts, 0, std::nullopt), counts);
-  const Tensor place =
-      add(take(first, which), sub(arange(which.numel(), row.device()), take(before, which)));
-  return {take(op::argsort(row, 0, false, true), place), which};
-}
-
-}  // namespace
-
-void index_select(Call& call) {
-  const Tensor t = call.tensor(0);
-  const int64_t dim = call.stack[1].integer();
-  const Tensor index = cast(op::reshape(call.tensor(2), {-1}), DType::kInt64);
-  if (!is_coo(t)) unable(call);
-  const SparseParts& parts = sparse_parts(t);
-  const int64_t k = sparse_dim(t);
-  DimVector sizes(t.sizes());
-  sizes[static_cast<size_t>(dim)] = index.numel();
-  if (dim >= k)
-    return call.give(make_coo(parts.indices, op::index_select(parts.values, dim - k + 1, index),
-                              sizes, parts.coalesced));
-  const Tensor wanted = op::index_select(arange(t.size(dim), t.device()), 0, index);  // checks them
-  const auto [place, which] = matches(row_of(parts.indices, dim), wanted, t.size(dim));
-  const Tensor others = op::index_select(parts.indices, 1, place);
-  const Tensor indices =
-      op::cat(TensorList{op::slice(others, 0, 0, dim, 1), op::unsqueeze(which, 0),
-                         op::slice(others, 0, dim + 1, k, 1)},
-              0);
-  call.give(make_coo(indices, take(parts.values, place), sizes, false));
 }
 
 namespace {
