@@ -205,6 +205,11 @@ const char* kind_text(const Param& param) {
 
 bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
+// What programs call a parameter.
+const char* shown_name(const Function& function, const Param& param) {
+  return !function.method && std::strcmp(param.name, "self") == 0 ? "input" : param.name;
+}
+
 // The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
 bool is_alias(const char* name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
@@ -219,10 +224,6 @@ bool is_alias(const char* name, PyObject* keyword) {
 }
 
 }  // namespace
-
-const char* Arguments::shown_name(const Param& param) const {
-  return !function_.method && std::strcmp(param.name, "self") == 0 ? "input" : param.name;
-}
 
 bool Arguments::overrides(PyObject* value) {
   if (!overrides_torch_function(value)) return false;
@@ -368,10 +369,68 @@ void Arguments::parse_slowly() {
   fail_combination();
 }
 
+namespace {
+
+// The parameter of that name, its index; -1 where there is none.
+int find_keyword(const Function& function, const Signature& signature, PyObject* keyword) {
+  const int first = function.method;
+  for (int i = first; i < signature.count; i++) {
+    Param& param = signature.params[i];
+    if (!param.interned) param.interned = interned(shown_name(function, param));
+    if (param.interned == keyword) return i;
+  }
+  for (int i = first; i < signature.count; i++) {
+    const char* name = shown_name(function, signature.params[i]);
+    if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(name, keyword)) return i;
+  }
+  return -1;
+}
+
+[[noreturn]] void fail_number(const Function& function, const Signature& signature, int given) {
+  const int most = signature.positional, least = signature.required;
+  if (least == most)
+    raise_python(PyExc_TypeError, "{}() takes {} positional argument{} but {} were given",
+                 function.name, most, most == 1 ? "" : "s", given);
+  raise_python(PyExc_TypeError, "{}() takes from {} to {} positional arguments but {} were given",
+               function.name, least, most, given);
+}
+
+[[noreturn]] void fail_missing(const Function& function, const Signature& signature,
+                               PyObject* const* values) {
+  std::string missing;
+  int count = 0;
+  for (int i = 0; i < signature.count; i++) {
+    if (values[i] || signature.params[i].default_text) continue;
+    missing +=
+        std::string(count++ ? ", \"" : "\"") + shown_name(function, signature.params[i]) + "\"";
+  }
+  raise_python(PyExc_TypeError, "{}() missing {} required positional argument{}: {}", function.name,
+               count, count == 1 ? "" : "s", missing);
+}
+
+// `index` is the argument's among those of the call.
+[[noreturn]] void fail_type(const Function& function, const Param& param, int index,
+                            bool by_position, PyObject* value) {
+  const bool optional = param.kind == Kind::kOptTensors;
+  if ((param.kind == Kind::kTensors || optional) && is_sequence(value)) {
+    for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
+      PyObject* item = PySequence_Fast_GET_ITEM(value, j);
+      if (is_tensor(item) || (item == Py_None && optional)) continue;
+      raise_python(PyExc_TypeError,
+                   "{}(): expected Tensor as element {} in argument {}, but got {}", function.name,
+                   static_cast<int64_t>(j), index, type_name(item));
+    }
+  }
+  const std::string position = by_position ? taeda::format(" (position {})", index + 1) : "";
+  raise_python(PyExc_TypeError, "{}(): argument '{}'{} must be {}, not {}", function.name,
+               shown_name(function, param), position, kind_text(param), type_name(value));
+}
+
+}  // namespace
+
 bool Arguments::match(const Signature& signature, bool raise) {
   const int shift = function_.method;
   const int nargs = static_cast<int>(nargs_) + shift;
-  const auto positional = [&](int i) { return i < shift ? self_ : args_[i - shift]; };
   varargs_ = -1;
   int by_position = nargs;
   const auto stands = [this](PyObject* value) { return stands_for_number(value); };
@@ -382,82 +441,39 @@ bool Arguments::match(const Signature& signature, bool raise) {
     by_position = shift + 1;
   } else if (nargs > signature.positional) {
     if (!raise) return false;
-    if (signature.required == signature.positional) {
-      raise_python(PyExc_TypeError, "{}() takes {} positional argument{} but {} were given",
-                   function_.name, signature.positional, signature.positional == 1 ? "" : "s",
-                   nargs);
-    }
-    raise_python(PyExc_TypeError, "{}() takes from {} to {} positional arguments but {} were given",
-                 function_.name, signature.required, signature.positional, nargs);
+    fail_number(function_, signature, nargs);
   }
-  for (int i = 0; i < signature.count; i++) values_[i] = i < by_position ? positional(i) : nullptr;
+  for (int i = 0; i < signature.count; i++)
+    values_[i] = i >= by_position ? nullptr : i < shift ? self_ : args_[i - shift];
 
-  const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
   PyObject* unexpected = nullptr;
   PyObject* repeated = nullptr;
+  const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
   for (Py_ssize_t k = 0; k < keywords; k++) {
     PyObject* keyword = PyTuple_GET_ITEM(kwnames_, k);
-    int found = -1;
-    for (int i = shift; i < signature.count && found < 0; i++) {
-      Param& param = signature.params[i];
-      if (!param.interned) param.interned = interned(shown_name(param));
-      if (param.interned == keyword) found = i;
-    }
-    for (int i = shift; i < signature.count && found < 0; i++) {
-      const char* name = shown_name(signature.params[i]);
-      if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(name, keyword))
-        found = i;
-    }
-    if (found < 0) {
-      if (!unexpected) unexpected = keyword;
-    } else if (values_[found]) {
-      if (!repeated) repeated = keyword;
-    } else {
+    const int found = find_keyword(function_, signature, keyword);
+    if (found >= 0 && !values_[found]) {
       values_[found] = args_[nargs_ + k];
+    } else {
+      PyObject*& mistake = found < 0 ? unexpected : repeated;
+      if (!mistake) mistake = keyword;
     }
   }
 
   for (int i = 0; i < signature.count; i++) {
     const Param& param = signature.params[i];
-    PyObject* value = values_[i];
-    if (!value) {
-      if (param.default_text) continue;
-      if (!raise) return false;
-      std::string missing;
-      int count = 0;
-      for (int j = i; j < signature.count; j++) {
-        if (values_[j] || signature.params[j].default_text) continue;
-        missing += std::string(count++ ? ", \"" : "\"") + shown_name(signature.params[j]) + "\"";
-      }
-      raise_python(PyExc_TypeError, "{}() missing {} required positional argument{}: {}",
-                   function_.name, count, count == 1 ? "" : "s", missing);
-    }
-    if (i == varargs_ || accepts(param, value)) continue;
+    if (values_[i] ? i == varargs_ || accepts(param, values_[i]) : !!param.default_text) continue;
     if (!raise) return false;
-    if ((param.kind == Kind::kTensors || param.kind == Kind::kOptTensors) && is_sequence(value)) {
-      for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
-        PyObject* item = PySequence_Fast_GET_ITEM(value, j);
-        if (is_tensor(item) || (item == Py_None && param.kind == Kind::kOptTensors)) continue;
-        raise_python(PyExc_TypeError,
-                     "{}(): expected Tensor as element {} in argument {}, but got {}",
-                     function_.name, static_cast<int64_t>(j), i - shift, type_name(item));
-      }
-    }
-    const std::string position =
-        i < by_position ? taeda::format(" (position {})", i - shift + 1) : "";
-    raise_python(PyExc_TypeError, "{}(): argument '{}'{} must be {}, not {}", function_.name,
-                 shown_name(param), position, kind_text(param), type_name(value));
+    if (!values_[i]) fail_missing(function_, signature, values_);
+    fail_type(function_, param, i - shift, i < by_position, values_[i]);
   }
-  if (unexpected || repeated) {
-    if (!raise) return false;
-    if (unexpected) {
-      raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'", function_.name,
-                   utf8(unexpected));
-    }
-    raise_python(PyExc_TypeError, "{}() got multiple values for argument '{}'", function_.name,
-                 utf8(repeated));
-  }
-  return true;
+  if (!unexpected && !repeated) return true;
+  if (!raise) return false;
+  if (unexpected)
+    raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'", function_.name,
+                 utf8(unexpected));
+  raise_python(PyExc_TypeError, "{}() got multiple values for argument '{}'", function_.name,
+               utf8(repeated));
 }
 
 std::string Arguments::given_text() const {
@@ -481,7 +497,7 @@ void Arguments::fail_combination() {
       const Param& param = signature.params[i];
       if (!text.empty()) text += ", ";
       if (param.flags & Param::kKeywordOnly && !std::exchange(keyword_only, true)) text += "*, ";
-      text += std::string(kind_text(param)) + " " + shown_name(param);
+      text += std::string(kind_text(param)) + " " + shown_name(function_, param);
       if (param.default_text) text += std::string(" = ") + param.default_text;
     }
     expected += function_.shown() == 1 ? "(" + text + ")" : "\n * (" + text + ")";
@@ -545,14 +561,15 @@ IntList Arguments::to_int_list(int i) const {
                    "{}(): argument '{}' failed to unpack the object at pos {} with error "
                    "\"Overflow when unpacking "
                    "long long\"",
-                   function_.name, shown_name(param), static_cast<int64_t>(j + 1));
+                   function_.name, shown_name(function_, param), static_cast<int64_t>(j + 1));
     }
     if (!can_be_int(item) && !PyBool_Check(item)) {
       raise_python(PyExc_TypeError,
                    "{}(): argument '{}' failed to unpack the object at pos {} with error \"type "
                    "must be tuple of "
                    "ints,but got {}\"",
-                   function_.name, shown_name(param), static_cast<int64_t>(j + 1), type_name(item));
+                   function_.name, shown_name(function_, param), static_cast<int64_t>(j + 1),
+                   type_name(item));
     }
     values[static_cast<size_t>(j)] = to_int(item);
   }
@@ -576,7 +593,8 @@ FloatList Arguments::to_float_list(int i) const {
                    "{}(): argument '{}' failed to unpack the object at pos {} with error \"type "
                    "must be tuple of "
                    "floats,but got {}\"",
-                   function_.name, shown_name(param), static_cast<int64_t>(j + 1), type_name(item));
+                   function_.name, shown_name(function_, param), static_cast<int64_t>(j + 1),
+                   type_name(item));
     }
     list.values.push_back(to_float(item));
   }

@@ -331,7 +331,6 @@ class Arguments {
   bool match(const Signature& signature, bool raise);
   [[noreturn]] void fail_combination();
   std::string given_text() const;
-  const char* shown_name(const Param& param) const;
   IntList to_int_list(int i) const;
   FloatList to_float_list(int i) const;
   static bool to_bool(PyObject* object) {
