@@ -38,7 +38,7 @@ namespace taeda::impl {
 namespace {
 
 // Checks that `self` may be filled. Returns `generator` or the default one.
-Generator& drawing(std::string_view op, const Tensor& self, Generator* generator) {
+Generator& drawing(const char* op, const Tensor& self, Generator* generator) {
   check_no_internal_overlap(self);
   TD_CHECK(self.storage()->writable(), "{}: the tensor's memory is read-only", op);
   return generator_or_default(generator, self.device());
@@ -55,7 +55,7 @@ Tensor parts_of(const Tensor& self) {
   return Tensor(std::move(impl));
 }
 
-void check_floating(std::string_view function, const Tensor& self) {
+void check_floating(const char* function, const Tensor& self) {
   TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()) && !is_float8(self.dtype()),
                        "\"{}\" not implemented for '{}'", function, scalar_type_name(self.dtype()));
 }
@@ -278,7 +278,7 @@ Tensor bernoulli_float_(const Tensor& self, double p, Generator* generator) {
 
 namespace {
 
-void check_continuous(std::string_view name, const Tensor& self) {
+void check_continuous(const char* name, const Tensor& self) {
   TD_CHECK(is_floating(self.dtype()),
            "{} distribution is a continuous probability distribution. dtype must be a floating "
            "point but you "
