@@ -102,6 +102,19 @@ bool is_channels_last_layout(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
+bool resembles_channels_last(IntSpan sizes, IntSpan strides) {
+  const Span<const int> order = channels_last_order(sizes.size());
+  if (order.empty() || strides[1] == 0) return false;
+  int64_t least = 0;
+  for (int d : order) {
+    if (sizes[d] == 0 || strides[d] < least) return false;
+    if (d == 0 && least == strides[1]) return false;  // one channel and one pixel: row-major
+    least = strides[d];
+    if (sizes[d] > 1 && __builtin_mul_overflow(least, sizes[d], &least)) return false;
+  }
+  return true;
+}
+
 bool is_dense_layout(IntSpan sizes, IntSpan strides) {
   SmallVector<int, 5> order;
   for (size_t i = 0; i < sizes.size(); i++) {

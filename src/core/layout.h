@@ -26,6 +26,9 @@ DimVector channels_last_strides(IntSpan sizes);
 bool is_contiguous_layout(IntSpan sizes, IntSpan strides);
 // Channels-last for 4 (n h w c) and 5 dimensions; false for others.
 bool is_channels_last_layout(IntSpan sizes, IntSpan strides);
+// Whether strides grow in the order of channels last, with gaps or without; not where they are
+// row-major as well.
+bool resembles_channels_last(IntSpan sizes, IntSpan strides);
 // Whether the elements fill their memory range without gaps or overlap, in any order of dimensions.
 bool is_dense_layout(IntSpan sizes, IntSpan strides);
 // Strides for a fresh tensor that keep the order of dimensions of an existing one (PyTorch's

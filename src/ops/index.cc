@@ -215,6 +215,9 @@ Tensor index_put_(const Tensor& self, TensorSpan indices, const Tensor& values, 
   else
     warn_of_internal_overlap("index_put_", self);
   check_no_overlap(self, values);
+  for (const Tensor& index : indices) {
+    if (index.defined() && index.dtype() != DType::kBool) check_no_overlap(self, index);
+  }
   kernels::index_write(view_of(p.self), view_of(op::expand(values, p.result, false)), p.first,
                        ViewList(p.indices).span(), accumulate);
   return self;

@@ -78,7 +78,7 @@ bool scatter_fits(std::string_view op, const Tensor& self, int64_t dim, const Te
            "Expected index {} to be no larger than self {} apart from dimension {} and to be no "
            "larger size than src {}",
            index.sizes(), self.sizes(), dim, src.sizes());
-  return no_overlap(self, src);
+  return true;
 }
 
 namespace {
@@ -111,7 +111,7 @@ bool index_add_fits(const Tensor& self, int64_t dim, const Tensor& index, const 
            "source tensor shape must match self tensor shape, excluding the specified dimension. "
            "Got self.shape = {} source.shape = {}",
            self.sizes(), source.sizes());
-  return no_overlap(self, source);
+  return no_overlap(self, index, source);
 }
 
 bool index_copy_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -130,10 +130,11 @@ bool index_copy_fits(const Tensor& self, int64_t dim, const Tensor& index, const
   TD_CHECK_INDEX(index.numel() == size_at(source, dim),
                  "index_copy_(): Number of indices ({}) should be equal to source.size(dim) ({})",
                  index.numel(), size_at(source, dim));
-  return no_overlap(self, source);
+  return no_overlap(self, index, source);
 }
 
-bool no_overlap(const Tensor& self, const Tensor& source) {
+bool no_overlap(const Tensor& self, const Tensor& index, const Tensor& source) {
+  check_no_overlap(self, index);
   check_no_overlap(self, source);
   return true;
 }

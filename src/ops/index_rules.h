@@ -23,8 +23,8 @@ bool scatter_value_fits(std::string_view op, const Tensor& self, int64_t dim, co
 // tensors for vectors of one element.
 bool index_add_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
 bool index_copy_fits(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
-// For operators that write self in another order than they read source.
-bool no_overlap(const Tensor& self, const Tensor& source);
+// For operators that write self in another order than they read the others.
+bool no_overlap(const Tensor& self, const Tensor& index, const Tensor& source);
 // "torch.FloatTensor"
 std::string tensor_type(DType t);
 

@@ -297,6 +297,15 @@ void touch_rows(const Tensor& out, int64_t dim) {
 }
 }  // namespace
 
+// Whether all tensors lie like channels-last ones of their rank, gaps aside: what joins them does
+// then, too.
+static bool all_channels_last(TensorSpan tensors) {
+  const int64_t rank = tensors[0].dim();
+  return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& t) {
+    return t.dim() == rank && resembles_channels_last(t.sizes(), t.strides());
+  });
+}
+
 Tensor cat(TensorSpan tensors, int64_t dim) {
   TD_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   const Tensor* first = nullptr;
@@ -327,7 +336,7 @@ Tensor cat(TensorSpan tensors, int64_t dim) {
   DimVector sizes(first->sizes());
   sizes[static_cast<size_t>(dim)] = total;
   Tensor out;
-  if (first->is_contiguous(MemoryFormat::kChannelsLast) && !first->is_contiguous())
+  if (all_channels_last(tensors))
     out = empty_strided_tensor(sizes, channels_last_strides(sizes), promotion.result(),
                                first->device());
   else
@@ -373,7 +382,17 @@ Tensor stack(TensorSpan tensors, int64_t dim) {
   }
   DimVector sizes(first.sizes());
   sizes.insert(static_cast<size_t>(dim), static_cast<int64_t>(tensors.size()));
-  Tensor out = empty_tensor(sizes, promotion.result(), first.device());
+  Tensor out;
+  if (dim < first.dim() && all_channels_last(tensors)) {  // laid out as cat's result
+    const auto d = static_cast<size_t>(dim);
+    DimVector joined(first.sizes());
+    joined[d] = checked_mul(joined[d], sizes[d], "stack");
+    DimVector strides = channels_last_strides(joined);
+    strides.insert(d, strides[d] * first.sizes()[d]);
+    out = empty_strided_tensor(sizes, strides, promotion.result(), first.device());
+  } else {
+    out = empty_tensor(sizes, promotion.result(), first.device());
+  }
   if (join_small(out, tensors, dim) || join_last(out, tensors, dim)) return out;
   touch_rows(out, dim);
   Looks looks;

@@ -130,3 +130,39 @@ def test_errors_name_the_operator() -> None:
         taeda.max_pool2d(x, 0)
     with pytest.raises(RuntimeError, match="adaptive_avg_pool2d"):
         taeda.nn.functional.adaptive_avg_pool2d(x, (1, -1))
+
+
+def joined(framework: Any, x: Any) -> list[Any]:
+    """What cat and stack make of parts of images."""
+    t, rows = framework, x.contiguous()
+    return [
+        t.cat([x[:, :2], x[:, 2:]], 1),
+        t.cat([x[:, ::2], x[:, ::2]], 1),
+        t.cat([x[:, :, :2], x[:, :, 2:]], 2),
+        t.cat([x[:, :1], x[:, :1]], 1),
+        t.cat([x, rows], 1),
+        t.cat([rows, x], 1),
+        t.cat([x[:, :2], rows], 1),
+        t.cat([t.empty(0), x], 1),
+        t.cat([x.transpose(0, 1)] * 2),
+        t.cat([x[:, :1, :1, :1]] * 2, 1),
+        t.stack([x, x]),
+        t.stack([x, x], 1),
+        t.stack([x[:, 1:], x[:, 1:]], 3),
+        t.stack([x, x], -1),
+        t.stack([x, rows]),
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 6, 8), (2, 4, 3, 4, 5)])
+def test_what_is_joined_keeps_the_layout_of_its_parts(sizes: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    values = np.random.default_rng(5).normal(size=sizes).astype("float32")
+
+    def results(framework: Any) -> list[Any]:
+        form = framework.channels_last if len(sizes) == 4 else framework.channels_last_3d
+        return joined(framework, framework.tensor(values).contiguous(memory_format=form))
+
+    for k, (mine, theirs) in enumerate(zip(results(taeda), results(torch), strict=True)):
+        assert mine.stride() == theirs.stride(), k
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())

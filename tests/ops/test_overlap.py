@@ -90,6 +90,46 @@ ALLOWED: dict[str, Call] = {
 }
 
 
+def ones(torch: Any) -> Any:
+    return torch.ones(3, dtype=torch.int64)
+
+
+AT_ITSELF: dict[
+    str, Call
+] = {  # of a framework and of its arange(3), which says where it is written
+    "index_add_": lambda torch, i: i.index_add_(0, i, ones(torch)),
+    "index_copy_": lambda torch, i: i.index_copy_(0, i, ones(torch)),
+    "index_fill_": lambda torch, i: i.index_fill_(0, i, 1),
+    "scatter_": lambda torch, i: i.scatter_(0, i, ones(torch)),
+    "scatter_ of a number": lambda torch, i: i.scatter_(0, i, 1),
+    "scatter_ with reduce": lambda torch, i: i.scatter_(0, i, 2, reduce="multiply"),
+    "scatter_add_": lambda torch, i: i.scatter_add_(0, i, ones(torch)),
+    "put_": lambda torch, i: i.put_(i, ones(torch)),
+    "index_put_": lambda torch, i: i.index_put_((i,), ones(torch)),
+    "assignment": lambda torch, i: i.__setitem__(i, 1),
+}
+
+
+@pytest.mark.parametrize("call", AT_ITSELF.values(), ids=AT_ITSELF)
+def test_indices_in_the_written_memory(call: Call) -> None:
+    i = taeda.arange(3)
+    with pytest.raises(RuntimeError, match=PARTLY):
+        call(taeda, i)
+    assert i.tolist() == [0, 1, 2]
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError, match=PARTLY):
+        call(torch, torch.arange(3))
+
+
+def test_reductions_that_write_nothing_may_scatter_a_tensor_to_itself() -> None:
+    torch = pytest.importorskip("torch")
+    for call in (
+        lambda x: x.scatter_reduce(0, x, x, "sum"),
+        lambda x: x.index_reduce(0, x, x, "prod"),
+    ):
+        assert call(taeda.arange(3)).tolist() == call(torch.arange(3)).tolist()
+
+
 def check_refused(call: Call, message: str) -> None:
     a = taeda.arange(1.0, 13.0)
     with pytest.raises(RuntimeError, match=message):
