@@ -151,7 +151,7 @@ Ref<Node> view_grad_fn(const Tensor& view) {
   Ref<Node> node =
       make_view_node(ViewGeometry(base), ViewGeometry(view), view.device(), gradient_edge(base));
   node->set_input_metadata(0, view);
-  set_gradient_edge(view, std::move(node), 0);
+  move_history(view, node, 0);
   impl->view_version = impl->version();
   return meta_of(impl)->grad_fn;
 }

@@ -106,6 +106,42 @@ def non_leaf_buffer_becomes_part_of_the_graph(t):
 
 
 @program
+def retain_grad_of_a_view_and_its_base_when_the_view_is_written(t):
+    x = leaf(t, 1.0, 2.0, 3.0)
+    y = x * 2
+    v = y[:2]
+    y.retain_grad()
+    v.retain_grad()
+    v.mul_(3)
+    (y.sum() * 2 + v.sum()).backward()
+    return y.grad, v.grad, x.grad
+
+
+@program
+def retain_grad_of_a_view_when_its_base_is_written(t):
+    x = leaf(t, 1.0, 2.0, 3.0)
+    y = x * 2
+    v = y.view(3, 1)
+    v.retain_grad()
+    y.retain_grad()
+    y.mul_(3)
+    (v * v).sum().backward()
+    return v.grad, y.grad, x.grad
+
+
+@program
+def hooks_of_a_view_stay_with_its_value_as_it_was(t):
+    x = leaf(t, 1.0, 2.0)
+    y = x * 2
+    v, seen = y[:1], []
+    v.register_hook(lambda g: seen.append(("before", g.tolist())))
+    v.retain_grad()
+    y.mul_(3)
+    (v * v).sum().backward()
+    return v.grad, x.grad, seen
+
+
+@program
 def detach_shares_memory_and_versions(t):
     x = leaf(t, 1.0, 2.0)
     y = x * x
