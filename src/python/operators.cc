@@ -2,8 +2,9 @@
 // forms, comparison, and conversions to Python numbers.
 //
 // Each slot hands its operands to the binding that the table generated for the operator's method,
-// so types are checked, numbers wrapped and overrides seen in one place. Foreign operands give
-// NotImplemented; NumPy arrays are taken as tensors.
+// so types are checked, numbers wrapped and overrides seen in one place. Foreign operands, NumPy
+// arrays among them, give NotImplemented: `tensor + array` is NumPy's sum, which comes back as a
+// tensor (__array_wrap__), and `array + tensor` raises, as in PyTorch.
 #include "python/arguments.h"
 #include "python/generated.h"
 #include "python/interop.h"
@@ -96,7 +97,6 @@ bool is_plain(PyObject* object) {
 // reference.
 PyRef operand(PyObject* object) {
   if (is_plain(object) || is_tensor(object) || can_be_scalar(object)) return PyRef::share(object);
-  if (is_numpy_array(object)) return PyRef::check(tensor_from_array(object));
   if (overrides_torch_function(object)) return PyRef::share(object);
   return PyRef();
 }
@@ -125,10 +125,20 @@ PyObject* call_reflected(Op op, PyObject* number, PyObject* tensor) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// `array / tensor` alone of the arithmetic gives a tensor, as in PyTorch: NumPy multiplies the
+// array by the reciprocal.
+PyObject* divide_array(PyObject* array, PyObject* tensor) {
+  static const Binding reciprocal = find_binding("reciprocal");
+  const PyRef inverse = PyRef::adopt(reciprocal(tensor, nullptr, 0, nullptr));
+  return inverse ? PyNumber_Multiply(inverse.get(), array) : nullptr;
+}
+
 template <Op op>
 PyObject* binary(PyObject* a, PyObject* b) {
   const Binding binding = operators[op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  if (op == kDiv && !is_tensor(a) && is_numpy_array(a) && is_tensor(b)) [[unlikely]]
+    return divide_array(a, b);
   if (!is_tensor(a) && can_be_scalar(a) && is_tensor(b) && hands_over(b)) [[unlikely]]
     return call_reflected(op, a, b);
   return call_binary(binding, a, b);
@@ -176,7 +186,13 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5);
   const Binding binding = operators[kLt + op].function;
   if (!binding) Py_RETURN_NOTIMPLEMENTED;
+  TD_PYTHON_TRY
+  if (op == Py_EQ && !is_plain(b) && is_numpy_array(b)) {  // != and the others raise
+    const PyRef array = PyRef::check(tensor_from_array(b));
+    return call_binary(binding, a, array.get());
+  }
   return call_binary(binding, a, b);
+  TD_PYTHON_CATCH(nullptr)
 }
 
 // --- Python numbers ---

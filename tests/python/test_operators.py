@@ -111,14 +111,28 @@ def test_numpy_scalars(kind):
     assert (number - x).tolist() == [0.0, -1.0] if kind != "bool_" else True
 
 
-def test_numpy_arrays():
-    x = torch.tensor([1.0, 2.0])
-    a = np.array([10.0, 20.0], dtype="float32")
-    for y in (x + a, a + x):
-        assert type(y) is torch.Tensor
-        assert y.tolist() == [11.0, 22.0]
-    assert (a - x).tolist() == [9.0, 18.0]
-    assert (x < a).tolist() == [True, True]
+@pytest.mark.parametrize(
+    "name", [*ARITHMETIC, *BITWISE, *COMPARISONS, "matmul", "iadd", "itruediv"]
+)
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_numpy_arrays(name, dtype):
+    """NumPy computes `tensor + array`; `array + tensor` raises, but for / and ==: as in PyTorch."""
+    oracle = pytest.importorskip("torch")
+    array = np.array([10.0, 20.0]).astype(
+        "int64" if "shift" in name or dtype == "int64" else "float64"
+    )
+
+    def outcome(framework, first):
+        x = framework.tensor([1, 2], dtype=getattr(framework, dtype))
+        try:
+            y = getattr(operator, name)(*((array, x) if first else (x, array)))
+        except (TypeError, RuntimeError) as error:
+            return type(error)
+        return (type(y).__name__, str(getattr(y, "dtype", "")), getattr(y, "tolist", lambda: y)())
+
+    for first in (True, False):
+        ours, theirs = outcome(torch, first), outcome(oracle, first)
+        assert ours == theirs, f"{name}, array first: {first}"
 
 
 @pytest.mark.parametrize("foreign", ["a", None, [1], object()])
