@@ -381,6 +381,31 @@ TD_FN Vec<T> atan(Vec<T> x) {
   return hn::Atan(typename Vec<T>::Tag(), x.raw);
 }
 
+// Float: t = |x| or 1 / |x|, t + t^3 P(t^2) with relative error 2e-9; pi/2 in two parts.
+inline constexpr double kHalfPi = 1.5707963267948966;
+inline constexpr double kHalfPiLow = kHalfPi - static_cast<double>(static_cast<float>(kHalfPi));
+TD_FN Vec<float> atan(Vec<float> x) {
+  const Vec<float> a = abs(x);
+  const Mask<float> beyond = a > 1;
+  const Vec<float> t = select(beyond, Vec<float>(1) / a, a), z = t * t;
+  const Vec<float> p =
+      paired_polynomial(z, z * z, -0.333333019, 0.199986385, -0.142652435, 0.10957566,
+                        -0.0841942861, 0.0582340204, -0.0314551687, 0.011064153, -0.0018271483);
+  const Vec<float> far = Vec<float>(kHalfPi) - (t + fma(t * z, p, -kHalfPiLow));
+  return copysign(select(beyond, far, fma(t * z, p, t)), x);
+}
+// Float: s + s^3 P(s^2) for |x| <= 1/2, else pi/2 - 2 asin(s), s^2 = (1 - |x|) / 2.
+TD_FN Vec<float> asin(Vec<float> x) {
+  const Vec<float> a = abs(x);
+  const Mask<float> beyond = a > 0.5;
+  const Vec<float> z = select(beyond, (Vec<float>(1) - a) * 0.5, a * a);
+  const Vec<float> s = select(beyond, sqrt(z), a), sz = s * z;
+  const Vec<float> p = polynomial(z, 0.166666599, 0.0750050092, 0.044515721, 0.0318176038,
+                                  0.0144026379, 0.0375651545);
+  const Vec<float> far = (Vec<float>(kHalfPi) - (s + s)) - fma(sz + sz, p, -kHalfPiLow);
+  return copysign(select(beyond, far, fma(sz, p, s)), x);
+}
+
 // --- error function and other special functions
 // -------------------------------------------------------------------
 
