@@ -49,8 +49,9 @@ def _hand_written_body(op: Op) -> list[str]:
 def _pointwise_body(op: Op) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
     promote = f"pointwise::Promote::{enumerator(op.promote)}"
+    same_out = ", true" if op.out_dtype == "same" else ""
     lines = [
-        f'static constexpr pointwise::Info info{{"{op.name}", {type_mask(op)}, {promote}}};',
+        f'static constexpr pointwise::Info info{{"{op.name}", {type_mask(op)}, {promote}{same_out}}};',
         f"const Tensor* const inputs[] = {{{inputs}}};",
     ]
     if op.params:

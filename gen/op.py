@@ -22,7 +22,7 @@ BODIES = {
     "kernel": "function on Views in src/kernels/cpu",
     "cpp": "hand-written function on Tensors in src/ops",
 }
-FILE_KEYS = ("optimize",)
+FILE_KEYS = ("optimize", "out_dtype")
 # The kinds of dtypes in each; "any" has the storage types too (include/taeda/dtype.h).
 TYPE_SETS = {
     "any": "Bool Integer Floating Complex",
@@ -69,6 +69,15 @@ SPARSE = {
 }
 
 
+OUT_DTYPES = {
+    "": "castable for a pointwise operator, else same",
+    "same": "the result's",
+    "castable": "one that the result's can be cast to",
+    "argument": "any: where `dtype` is not given, it is that",
+    "any": "any: the result is converted",
+}
+
+
 def key(default: Any, choices: Iterable[Any] = ()) -> Any:
     """A key of entries: its value where an entry lacks it, and the values that it may have."""
     return field(default_factory=lambda: copy.copy(default), metadata={"choices": (*choices,)})
@@ -110,6 +119,7 @@ class Op:
     # how out= may overlap the tensor arguments: 'exact', it may be one of them but not overlap it
     # in part; 'none', not at all
     overlap: str = key("", ("", "exact", "none"))
+    out_dtype: str = key("", OUT_DTYPES)  # the dtype that out= may have
 
     # What computes it, and the result.
     expr: str | None = key(None)  # the definition, also beside a kernel

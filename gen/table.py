@@ -17,7 +17,8 @@ from .op import BODIES, FILE_KEYS, Op
 from .schema import SchemaError, Signature
 
 CHOICES = {f.name: f.metadata["choices"] for f in fields(Op) if "choices" in f.metadata}
-KEYS = ["op", *BODIES, *(key for key in CHOICES if key not in (*BODIES, *FILE_KEYS))]
+# What a file says of all its entries, one may say for itself, but for how the file is compiled.
+KEYS = ["op", *BODIES, *(key for key in CHOICES if key not in (*BODIES, "optimize"))]
 
 
 class _Mapping(dict):
@@ -123,6 +124,7 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
         + ([f"Tensor.{sig.name}"] if method else []),
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
         "inplace_python": _unary_functions(entry, file, sig),
+        "out_dtype": "castable" if body == "pointwise" else "same",
         "overlap": "exact" if file.startswith("pointwise") else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }

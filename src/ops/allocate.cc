@@ -24,12 +24,6 @@ Tensor make_tensor(int64_t nbytes, DType dtype, Device device) {
   return Tensor(make_ref<TensorImpl>(Storage::allocate(nbytes, device), dtype, device));
 }
 
-void check_cast(std::string_view op, const Tensor& result, const Tensor& out) {
-  TD_CHECK(can_cast(result.dtype(), out.dtype()),
-           "{}: result type {} can't be cast to the desired output type {}", op,
-           scalar_type_name(result.dtype()), scalar_type_name(out.dtype()));
-}
-
 // A number that shows where it should not be: NaN, or the largest of the dtype.
 Scalar unlikely_value(DType t) {
   if (is_inexact(t)) return std::numeric_limits<double>::quiet_NaN();
@@ -91,20 +85,29 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
   op::resize_(out, sizes, std::nullopt);
 }
 
+void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out) {
+  if (allowed == OutDtype::kAny) return;
+  TD_CHECK(allowed != OutDtype::kSame || result == out,
+           "{}: Expected out tensor to have dtype {}, but got {} instead", op,
+           scalar_type_name(result), scalar_type_name(out));
+  TD_CHECK(can_cast(result, out), "{}: result type {} can't be cast to the desired output type {}",
+           op, scalar_type_name(result), scalar_type_name(out));
+}
+
 Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result) {
-  check_cast(op, result, self);
+  check_out_dtype(op, OutDtype::kCastable, result.dtype(), self.dtype());
   return op::copy_(self, result, false);
 }
 
-void write_out(std::string_view op, const Tensor& out, const Tensor& result, bool quietly) {
+void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy) {
   TD_CHECK(out.device() == result.device(), "{}: expected out= on {}, got {}", op, result.device(),
            out.device());
-  check_cast(op, result, out);
+  check_out_dtype(op, policy.dtype, result.dtype(), out.dtype());
   if (keeps_shape_of_out(op) && out.numel() == result.numel()) {
     op::copy_(out, op::view(result, out.sizes()), false);
     return;
   }
-  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes(), quietly);
+  if (out.sizes() != result.sizes()) resize_out(op, out, result.sizes(), policy.quietly);
   op::copy_(out, result, false);
 }
 

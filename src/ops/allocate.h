@@ -30,7 +30,14 @@ void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quie
 // The in-place form of an operator that has no writing form: `result` copied into `self`, if its
 // dtype may become self's.
 Tensor write_inplace(std::string_view op, const Tensor& self, const Tensor& result);
-// Puts `result` into the out= argument: checks device, dtype cast and gradients, resizes, copies.
-void write_out(std::string_view op, const Tensor& out, const Tensor& result, bool quietly = false);
+// The dtype that out= may have, as the table says it (`out_dtype`).
+enum class OutDtype : uint8_t { kSame, kCastable, kAny };
+void check_out_dtype(std::string_view op, OutDtype allowed, DType result, DType out);
+struct OutPolicy {
+  bool quietly;  // see resize_out
+  OutDtype dtype;
+};
+// Puts `result` into the out= argument: checks device and dtype, resizes, copies.
+void write_out(std::string_view op, const Tensor& out, const Tensor& result, OutPolicy policy);
 
 }  // namespace taeda

@@ -28,9 +28,8 @@ void check_outs(const OperatorRecord& record, Tensors outs, Span<const TensorSpa
 }
 
 void write_outs(const OperatorRecord& record, Tensors outs, Tensors results) {
-  const bool quietly = record.has(Flags::kOutQuietly);
   for (size_t i = 0; i < outs.size(); i++)
-    write_out(short_name(record.name()), *outs[i], *results[i], quietly);
+    write_out(short_name(record.name()), *outs[i], *results[i], record.out_policy());
 }
 
 KeySet excluded(const OperatorRecord& record) {

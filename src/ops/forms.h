@@ -26,13 +26,17 @@ TensorSpan tensors_in(const T&) {
   return {};
 }
 
-// Factories compute in the dtype of out=.
-inline TensorOptions for_out(TensorOptions options, const Tensor& out) {
+// Factories and sums compute in the dtype of out=.
+inline TensorOptions for_out(const OperatorRecord&, TensorOptions options, const Tensor& out) {
   if (!options.dtype) options.dtype = out.dtype();
   return options;
 }
+inline std::optional<DType> for_out(const OperatorRecord& record, std::optional<DType> dtype,
+                                    const Tensor& out) {
+  return dtype || !record.has(OperatorRecord::kOutGivesDtype) ? dtype : out.dtype();
+}
 template <class T>
-const T& for_out(const T& value, const Tensor&) {
+const T& for_out(const OperatorRecord&, const T& value, const Tensor&) {
   return value;
 }
 
@@ -47,7 +51,7 @@ template <auto plain, size_t N, class... Args>
   const TensorSpan inputs[] = {tensors_in(args)..., {}};
   check_outs(record, outs, inputs);
   const ExcludeKeys alone(excluded(record));
-  auto made = plain(for_out(args, *outs[0])...);
+  auto made = plain(for_out(record, args, *outs[0])...);
   void* results[N];
   dispatch::ResultPointers<decltype(made)>::fill(made, results);
   const Tensor* parts[N];

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <tuple>
 
+#include "ops/allocate.h"
 #include "taeda/operator.h"
 
 namespace taeda {
@@ -38,6 +39,9 @@ struct OperatorRecord {
     kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
     kAnyDevices = 512,  // the arguments may lie on different devices
     kView = 1024,       // results are views of the first argument
+    kOutSameDtype = 2048,   // out= has the result's dtype
+    kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
+    kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
   };
   enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
@@ -81,6 +85,11 @@ struct OperatorRecord {
   std::string_view name() const { return {text, name_size}; }
   std::string_view overload() const {
     return {text + name_size + (overload_size ? 1 : 0), overload_size};
+  }
+  OutPolicy out_policy() const {
+    return {has(kOutQuietly), has(kOutSameDtype)  ? OutDtype::kSame
+                              : has(kOutAnyDtype) ? OutDtype::kAny
+                                                  : OutDtype::kCastable};
   }
   // One of the operator's forms. Made on first use.
   const Operator& form(Operator::Form form) const;

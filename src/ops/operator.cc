@@ -183,9 +183,10 @@ void compute_then_write(const Operator& op, const OperatorRecord& record, Stack&
   const TensorSpan lists[] = {inputs};
   forms::check_outs(record, targets, lists);
   const ExcludeKeys alone(forms::excluded(record));
-  // Factories compute in the dtype of out=.
+  // Factories and sums compute in the dtype of out=.
   const int dtype = op.schema().find("dtype");
-  if (record.has(Flags::kOutQuietly) && dtype >= 0 && stack[static_cast<size_t>(dtype)].is_none())
+  if (record.has(Flags::kOutGivesDtype) && dtype >= 0 &&
+      stack[static_cast<size_t>(dtype)].is_none())
     stack[static_cast<size_t>(dtype)] = targets[0]->dtype();
   record.form(Form::kPlain).call(stack);
   forms::write_outs(record, targets, pointers(stack));

@@ -144,9 +144,8 @@ void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> 
                 IntSpan sizes, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
-  TD_CHECK(can_cast(result, into.dtype()),
-           "{}: result type {} can't be cast to the desired output type {}", info.name,
-           scalar_type_name(result), scalar_type_name(into.dtype()));
+  const bool same = info.same_out && !into.is_same(*inputs[0]);
+  check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
   // Before out= is resized: what counts is the layout that the caller gave.
   check_no_internal_overlap(into);
   for (const Tensor* t : inputs) check_no_partial_overlap(into, *t);

@@ -17,12 +17,14 @@ struct Info {
   std::string_view name;
   DTypeSet types;
   Promote promote;
+  bool same_out;  // out= must have the result's dtype, not one that it can be cast to
 
   // complex32 is calculated in complex64, as float16 in float32.
-  consteval Info(std::string_view name, DTypeSet types, Promote promote)
+  consteval Info(std::string_view name, DTypeSet types, Promote promote, bool same_out = false)
       : name(name),
         types(types & contract::kComplex ? types | dtype_bit(DType::kComplex32) : types),
-        promote(promote) {}
+        promote(promote),
+        same_out(same_out) {}
 };
 
 // Applies the dense kernels of `table` to the broadcast inputs. `into` undefined: a fresh result.

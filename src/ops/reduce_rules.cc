@@ -136,5 +136,23 @@ bool norm_defined(double ord, IntSpan sizes, OptInts dims) {
            ord);
   return true;
 }
+bool norm_dtype_fits(std::string_view op, const Tensor& self, OptDType dtype) {
+  const DType given = self.dtype();
+  TD_CHECK(is_inexact(given), "{}: Expected a floating point or complex tensor as input. Got {}",
+           op, scalar_type_name(given));
+  if (!dtype) return true;
+  TD_CHECK(is_inexact(*dtype), "{}: dtype should be floating point or complex, but got {}", op,
+           scalar_type_name(*dtype));
+  const char* kind = is_complex(given) ? "complex" : "real";
+  TD_CHECK(is_complex(given) == is_complex(*dtype),
+           "{}: dtype should be {} for {} inputs, but got {}", op, kind, kind,
+           scalar_type_name(*dtype));
+  TD_CHECK(
+      promote_types(given, *dtype) == *dtype,
+      "{}: the dtype of the input ({}) should be convertible without narrowing to the specified "
+      "dtype ({})",
+      op, scalar_type_name(given), scalar_type_name(*dtype));
+  return true;
+}
 
 }  // namespace taeda::rules

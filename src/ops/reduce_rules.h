@@ -48,5 +48,7 @@ bool has_extreme(std::string_view op, IntSpan sizes, OptInt dim);
 bool has_degrees_of_freedom(std::string_view op, const Tensor& self, OptInts dims,
                             const OptScalar& correction);
 bool norm_defined(double ord, IntSpan sizes, OptInts dims);
+// Norms are taken of floating or complex elements, in `dtype` of the same kind and no less precise.
+bool norm_dtype_fits(std::string_view op, const Tensor& self, OptDType dtype);
 
 }  // namespace taeda::rules

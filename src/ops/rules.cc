@@ -50,6 +50,8 @@ DType result_type(const Tensor& a, const Tensor& b) {
   return promotion.result();
 }
 
+bool is_batched(const Tensor& t) { return t.impl()->keys.has(Key::kBatched); }
+
 bool is_number(const Tensor& t) { return t.impl()->wrapped_number; }
 
 bool is_negative_integer(const Tensor& t) {

@@ -19,6 +19,8 @@ class Promotion {
 };
 DType result_type(const Tensor& a, const Tensor& b);
 
+// Whether `t` has a batch of vmap, which nobody can look at.
+bool is_batched(const Tensor& t);
 // Whether `t` stands for a Python number.
 bool is_number(const Tensor& t);
 bool is_negative_integer(const Tensor& t);  // a number

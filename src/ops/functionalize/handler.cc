@@ -86,9 +86,7 @@ const Operator* functional_form(const Operator& op) {
 // `value` with the dtype and the sizes of the tensor it is written to.
 Tensor fitted(const Operator& op, const Tensor& value, const Tensor& to) {
   const std::string_view name = short_name(op.name());
-  TD_CHECK(can_cast(value.dtype(), to.dtype()),
-           "{}: result type {} can't be cast to the desired output type {}", name,
-           scalar_type_name(value.dtype()), scalar_type_name(to.dtype()));
+  check_out_dtype(name, OutDtype::kCastable, value.dtype(), to.dtype());
   TD_CHECK(value.sizes() == to.sizes() || is_expandable_to(value.sizes(), to.sizes()),
            "{}: output with shape {} doesn't match the broadcast shape {}", name, to.sizes(),
            value.sizes());
