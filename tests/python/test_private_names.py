@@ -1,5 +1,9 @@
 """Names of torch._utils and torch._tensor_str that libraries use, beside PyTorch's."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import taeda
@@ -69,3 +73,21 @@ def test_texts():
             arguments = ("tensor([1]", suffixes, 7, force)
             expected = torch._tensor_str._add_suffixes(*arguments)
             assert _tensor_str._add_suffixes(*arguments) == expected
+
+
+def test_private_modules_are_attributes_without_an_import():
+    names = (
+        "_custom_ops _jit_internal _library _lowrank _ops _tensor _tensor_str _utils "
+        "_utils_internal"
+    ).split()
+    code = f"import sys, taeda; [getattr(taeda, n).__name__ for n in {names}]"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert all(hasattr(torch, name) for name in names)
+
+
+def test_paths_of_files():
+    for name in ("get_file_path", "get_file_path_2"):
+        assert getattr(taeda._utils_internal, name)("a", "b").endswith("a/b")
+        assert getattr(torch._utils_internal, name)("a", "b").endswith("a/b")
+    assert taeda._utils_internal.get_file_path_2("a", "b") == "a/b"
+    assert os.path.isabs(taeda._utils_internal.get_file_path("a"))
