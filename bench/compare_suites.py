@@ -18,6 +18,7 @@ bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
     tests = ["tests"]               files and folders, relative to it
     arguments = ["-k", "cpu"]       more for pytest
     environment = { A = "1" }
+    packages = ["click<8"]          versions of packages for this suite only
     limit = 60                      seconds of the processor that a test may take
     share = 10                      percent of the tests that are run, chosen by their ids
     [NAME.reasons]                  why tests may fail on taeda: a pattern of ids -> the reason
@@ -66,6 +67,7 @@ class Suite:
     folder: str = "."
     arguments: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    packages: list[str] = field(default_factory=list)
     limit: int = 60
     share: int = 100
     reasons: dict[str, str] = field(default_factory=dict)
@@ -98,12 +100,23 @@ class Suite:
         mark.write_text(self.revision)
         return to
 
+    def installed(self) -> list[Path]:
+        """The folder of the packages that this suite alone needs, if it needs any."""
+        if not self.packages:
+            return []
+        folder = FOLDER / f"{self.name}_packages"
+        folder.mkdir(parents=True, exist_ok=True)
+        requirements = folder / "requirements.txt"
+        requirements.write_text("\n".join(self.packages))
+        return [compare_programs.packages(requirements, folder / "packages")]
+
     def run(
         self, framework: str, command: list[str], sources: str, path: list[Path], failed: bool
     ) -> None:
         """Runs pytest, and again after every crash."""
         outcomes = self.file(framework)
         keep_passed(outcomes) if failed else outcomes.unlink(missing_ok=True)
+        path = [*self.installed(), *path]
         environment = os.environ | self.environment | {
             "OUTCOMES": str(outcomes), "LIMIT": str(self.limit),
             "SHARE": str(self.share), "OMP_NUM_THREADS": "1",

@@ -44,7 +44,7 @@ def last_line(report) -> str:
     return lines[0 if crash else -1] if lines else ""
 
 
-def pytest_configure(config):
+def define_names_for_torchvision() -> None:
     """torchvision's compiled part is for another PyTorch: these names are enough to import it."""
     import torch
 
@@ -53,6 +53,9 @@ def pytest_configure(config):
             torch.library.define(
                 f"torchvision::{name}", "(Tensor dets, Tensor scores, float threshold) -> Tensor"
             )
+
+
+define_names_for_torchvision()  # before a conftest.py imports it
 
 
 def pytest_collection_modifyitems(items):
