@@ -5,7 +5,8 @@
 
 Each suite runs twice on the same checkout: with pytest under `python -m taeda` where no torch is
 installed, and under `python` with PyTorch. What each test came to is compared by its id. The table
-goes to docs/suites.md, with every test that passes with PyTorch only.
+goes to docs/suites.md, with every test that passes with PyTorch only; the rows of suites that were
+not run stay.
 
 To add a suite, add a table to bench/suites/suites.toml, and the packages that it needs and
 bench/programs/requirements.txt lacks to bench/suites/requirements.txt:
@@ -47,11 +48,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import compare_programs
-from process import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 SUITES = ROOT / "bench" / "suites"
 FOLDER = ROOT / "build" / "suites"
+HEAD = """\
+| suite | revision | day | passed by both | by PyTorch only | by taeda only | neither | PyTorch's |
+|---|---|---|---:|---:|---:|---:|---:|"""
 RUN_LIMIT = 5400  # seconds that one run of pytest may take
 
 
@@ -71,6 +74,12 @@ class Suite:
     limit: int = 60
     share: int = 100
     reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        """What PyTorch's outcomes depend on."""
+        parts = (self.revision, self.folder, self.tests, self.arguments, self.environment)
+        return repr((*parts, self.share))
 
     def checkout(self, sources: str) -> Path:
         """The folder with the revision's files, cloned where it is not there yet."""
@@ -172,6 +181,13 @@ class Comparison:
     ours: dict[str, tuple[str, str]]
     theirs: dict[str, tuple[str, str]]
 
+    @property
+    def day(self) -> str:
+        """When taeda's run ended."""
+        file = self.suite.file("taeda")
+        end = file.stat().st_mtime if file.exists() else 0
+        return datetime.date.fromtimestamp(end).isoformat()
+
     def passed(self, outcomes: dict[str, tuple[str, str]]) -> set[str]:
         return {test for test, (outcome, _) in outcomes.items() if outcome == "passed"}
 
@@ -201,7 +217,7 @@ class Comparison:
         neither = set(self.ours) | set(self.theirs)
         neither -= self.both | self.only_theirs | self.only_ours
         return (
-            f"| {self.suite.name} | {self.suite.revision} | {len(self.both)} | "
+            f"| {self.suite.name} | {self.suite.revision} | {self.day} | {len(self.both)} | "
             f"{len(self.only_theirs)} | {len(self.only_ours)} | {len(neither)} | {share:.1%} |"
         )
 
@@ -215,27 +231,41 @@ class Comparison:
             lines.append(f"- {reason} ({len(tests)}):")
             lines += [f"  `{test}`" for test in tests[:12]]
             lines += [f"  and {len(tests) - 12} more"] if len(tests) > 12 else []
-        return "\n".join([*lines, ""]) if lines else ""
+        return "\n".join([*lines, "", ""]) if lines else ""
 
 
-def report(found: list[Comparison]) -> str:
-    today = datetime.date.today().isoformat()
-    both = sum(len(one.both) for one in found)
-    theirs = both + sum(len(one.only_theirs) for one in found)
-    rows = "\n".join(one.row() for one in found)
+def written(page: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The rows and the lists of differences of a page, by the suites' names."""
+    lists = re.split(r"^## (.+)\n", page, flags=re.MULTILINE)[1:]
+    rows = {line.split()[1]: line for line in re.findall(r"^\| \S+ \| .* \|$", page, re.MULTILINE)}
+    rows.pop("suite", None)
+    return rows, {
+        name: f"## {name}\n{text.rstrip()}\n\n" for name, text in zip(lists[::2], lists[1::2])
+    }
+
+
+def report(found: list[Comparison], page: str, names: list[str]) -> str:
+    """The page with what these suites came to; the others' rows stay as they were."""
+    rows, lists = written(page)
+    for one in found:
+        rows[one.suite.name] = one.row()
+        lists[one.suite.name] = one.differences()
+    kept = [name for name in names if name in rows]
+    numbers = [[int(cell) for cell in rows[name].split("|")[4:6]] for name in kept]
+    both, theirs = sum(n[0] for n in numbers), sum(sum(n) for n in numbers)
+    table = "\n".join([HEAD, *(rows[name] for name in kept)])
     return f"""# Libraries' own test suites
 
-Made by `make suites` on {today}, {machine()}: the suites of `bench/suites/suites.toml`, unmodified,
-run by `python -m taeda` and by PyTorch. Of {theirs} tests that pass with PyTorch {both} pass here
-({both / max(1, theirs):.1%}). Neither: failed, skipped or too slow with both.
+Made by `make suites`: the suites of `bench/suites/suites.toml`, unmodified, run by `python -m
+taeda` and by PyTorch on the day of the row. Of {theirs} tests that pass with PyTorch {both} pass
+here ({both / max(1, theirs):.1%}). Neither: failed, skipped or too slow with both.
 
-| suite | revision | passed by both | by PyTorch only | by taeda only | neither | of PyTorch's |
-|---|---|---:|---:|---:|---:|---:|
-{rows}
+{table}
 
 # What passes with PyTorch only
 
-{"".join(one.differences() for one in found)}"""
+{"".join(lists.get(name, "") for name in kept).rstrip()}
+"""
 
 
 def suites() -> list[Suite]:
@@ -243,15 +273,19 @@ def suites() -> list[Suite]:
     return [Suite(name, **table) for name, table in tables.items()]
 
 
+def has_pytorch(suite: Suite) -> bool:
+    """Whether PyTorch's run for this table has ended."""
+    mark = suite.file("torch").with_suffix(".table")
+    return mark.exists() and mark.read_text() == suite.table
+
+
 def run_pytorch(suite: Suite, sources: str, path: list[Path], again: bool, failed: bool) -> None:
     """Runs a suite with PyTorch where it has not been run for this table."""
     mark = suite.file("torch").with_suffix(".table")
-    table = repr(
-        (suite.revision, suite.folder, suite.tests, suite.arguments, suite.environment, suite.share)
-    )
-    if again or failed or not mark.exists() or mark.read_text() != table:
+    if again or failed or not has_pytorch(suite):
+        mark.unlink(missing_ok=True)
         suite.run("torch", [sys.executable], sources, path, failed)
-        mark.write_text(table)
+        mark.write_text(suite.table)
 
 
 def main() -> int:
@@ -278,8 +312,10 @@ def main() -> int:
         one = Comparison(suite, read(suite.file("taeda")), read(suite.file("torch")))
         print(one.row(), one.differences(), sep="\n", flush=True)
         found.append(one)
-    if not arguments.only:
-        (ROOT / "docs" / "suites.md").write_text(report(found))
+    page = ROOT / "docs" / "suites.md"
+    names = [suite.name for suite in suites()]
+    complete = [one for one in found if one.ours and has_pytorch(one.suite)]
+    page.write_text(report(complete, page.read_text(), names))
     return 0
 
 

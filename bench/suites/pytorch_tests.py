@@ -8,9 +8,12 @@ older than the wheel: names that its tests import and the wheel has dropped deco
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
+import pkgutil
 import re
 import sys
 import types
@@ -23,16 +26,25 @@ WHEEL = next(iter(ROOT.glob(".venv/lib/python*/site-packages/torch")), None)
 FROM_WHEEL = (
     "torch.testing._internal", "torch.testing._comparison", "torch.testing._utils",
     "torch.testing._creation", "torch.utils._import_utils", "torch.utils._foreach_utils",
-    "torch._vendor", "torchgen",
+    "torch.utils._dtype_abbrs", "torch._vendor", "torchgen",
 )  # fmt: skip
 EMPTY = (
     "torch._refs", "torch._prims", "torch._prims_common", "torch._decomp", "torch._inductor",
     "torch._lazy", "torch._native", "torch._dynamo.testing", "torch._dynamo.trace_rules",
     "torch._logging.scribe", "torch._subclasses.fake_tensor", "torch._utils_internal",
+    "torch._vmap_internals", "torch._C._profiler",
     "torch.backends.python_native", "torch.backends.xnnpack", "torch.utils._triton",
 )  # fmt: skip
-DROPPED = {"common_utils": ["skipIfMps"], "common_cuda": ["tf32_is_not_fp32"]}
-PARTS = ["common_utils", "common_device_type", "common_cuda"]
+INTERNAL = "torch.testing._internal"
+# what the checkout imports of them and the wheel has dropped, by what stands for it
+DROPPED = {
+    "common_utils": {"skipIfMps": None, "IS_PPC": None},
+    "common_cuda": {"tf32_is_not_fp32": None},
+    "common_nn": {"new_module_tests": lambda nn: nn.get_new_module_tests()},
+    "common_methods_invocations": {"binary_ufuncs_and_refs": lambda them: them.binary_ufuncs},
+}  # fmt: skip
+# private names of taeda's modules, read from the wheel's files
+BORROWED = {"torch.autograd.gradcheck": ["_get_numerical_jacobian", "_iter_tensors"]}
 # dtypes that tests are named by, and others whose tests nobody counts
 QUANTIZED = {
     "quint8": "float8_e4m3fn", "qint8": "float8_e5m2",
@@ -54,6 +66,11 @@ class Nothing:
             raise AttributeError(name)
         return self
 
+    def __or__(self, other):
+        return self
+
+    __ror__ = __getitem__ = __or__
+
     def __bool__(self):
         return False
 
@@ -61,6 +78,7 @@ class Nothing:
         return iter(())
 
 
+NO_NAMES = types.SimpleNamespace(__all__=[])
 # What each test asks for at its start and end: no modes and no invariants to restore.
 STATE = {
     "torch._C.ScriptDict": Nothing,
@@ -73,8 +91,26 @@ STATE = {
     "torch.sparse.check_sparse_tensor_invariants.is_enabled": staticmethod(lambda: False),
     "torch.sparse.check_sparse_tensor_invariants.enable": staticmethod(lambda: None),
     "torch.sparse.check_sparse_tensor_invariants.disable": staticmethod(lambda: None),
+    "torch.ao.nn.qat.modules": NO_NAMES,
+    "torch.ao.nn.quantizable.modules": NO_NAMES,
+    "torch.ao.nn.quantized.modules": NO_NAMES,
+    "torch.ao.nn.quantized.MaxPool2d": Nothing,
+    "torch.nn.LinearCrossEntropyLoss": Nothing,
+    "torch._C._TorchFunctionState": types.SimpleNamespace(ENABLED=0),
+    "torch._C._DisableFuncTorch": contextlib.nullcontext,
     "torch.jagged": "jagged",
+    "torch._mkldnn": "torch._mkldnn",
 }
+# What else the wheel's modules and the tests ask for while they are imported.
+MISSED = """
+    _chunk_cat _foreach_clone _foreach_max _foreach_mm _native_batch_norm_legit
+    _batch_norm_with_update _scaled_mm_v2 _unsafe_masked_index _unsafe_masked_index_put_accumulate
+    native_dropout_backward hash_tensor jiterator_unary jiterator_binary
+    jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref jiterator_2inputs_2outputs
+    autograd.kineto_available autograd._calculate_shape autograd.profiler_util._format_time
+    nn.parallel._functions.Broadcast nn.Container profiler.itt nn.functional.linear_cross_entropy
+    _C._ConvBackend _C.ScriptFunction _C.ScriptMethod _C._get_cpu_capability backends.python_native
+""".split()
 
 
 class EmptyModule(types.ModuleType):
@@ -84,11 +120,10 @@ class EmptyModule(types.ModuleType):
         return sys.modules.get(f"{self.__name__}.{name}") or Nothing()
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Empty(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules that are empty here."""
+
     def find_spec(self, name, path=None, target=None):
-        if any(name == part or name.startswith(part + ".") for part in FROM_WHEEL):
-            folder = WHEEL.parent.joinpath(*name.split(".")[:-1])
-            return importlib.machinery.PathFinder.find_spec(name, [str(folder)])
         if any(name == part or name.startswith(part + ".") for part in EMPTY):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
@@ -98,6 +133,57 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         pass
+
+
+class Wheel(importlib.abc.MetaPathFinder):
+    """Finds modules in the wheel."""
+
+    def find_spec(self, name, path=None, target=None):
+        if not any(name == part or name.startswith(part + ".") for part in FROM_WHEEL):
+            return None
+        folder = WHEEL.parent.joinpath(*name.split(".")[:-1])
+        spec = importlib.machinery.PathFinder.find_spec(name, [str(folder)])
+        if spec and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = Supplied(name, spec.loader.path)
+        return spec
+
+
+class Supplied(importlib.machinery.SourceFileLoader):
+    """Runs a module of the wheel, with Nothing for each name that it misses."""
+
+    def exec_module(self, module):
+        before = dict(vars(module))
+        for _ in range(200):
+            vars(module).clear()
+            vars(module).update(before)
+            try:
+                super().exec_module(module)
+                break
+            except (ImportError, AttributeError) as error:
+                supply_missing(error)
+        for name, stand_in in DROPPED.get(module.__name__.removeprefix(f"{INTERNAL}."), {}).items():
+            supply(module, name, stand_in and stand_in(module))
+        if module.__name__ == f"{INTERNAL}.common_device_type":
+            module.instantiate_device_type_tests = adapted(module.instantiate_device_type_tests)
+
+
+def adapted(instantiate):
+    """Drops what the wheel's classes of tests refuse.
+
+    That is tests that would get the name of another one, and a setUp that calls the one after its
+    own class by `self.__class__`, which the wheel derives: it would call itself.
+    """
+
+    def instantiate_tests(tests, *args, **options):
+        own = vars(tests)
+        for name in [name for name in own if f"{name}_cpu" in own]:
+            delattr(tests, name)
+        for name in [name for name in ("setUp", "tearDown") if name in own]:
+            if "__class__" in own[name].__code__.co_names:
+                delattr(tests, name)
+        return instantiate(tests, *args, **options)
+
+    return instantiate_tests
 
 
 def supply(owner, name, value=None):
@@ -112,21 +198,27 @@ MISSING = re.compile(
 )
 
 
-def supply_until_it_imports(module):
-    """Imports a module of the wheel, with Nothing for each name that it misses."""
-    for _ in range(100):
-        try:
-            return importlib.import_module(module)
-        except (ImportError, AttributeError) as error:
-            if not (found := MISSING.match(str(error))):
-                raise
-            if found["operator"]:
-                operators = getattr(importlib.import_module("torch").ops, found["namespace"])
-                vars(operators)[found["operator"]] = Nothing()
-            else:
-                owner = importlib.import_module(found["owner"] or found["module"])
-                supply(owner, found["name"] or found["attribute"])
-    raise ImportError(f"{module} misses too many names")
+def supply_missing(error):
+    """Nothing for the name that an import did not find."""
+    if not (found := MISSING.match(str(error))):
+        raise error
+    if found["operator"]:
+        operators = getattr(importlib.import_module("torch").ops, found["namespace"])
+        vars(operators)[found["operator"]] = Nothing()
+    else:
+        owner = importlib.import_module(found["owner"] or found["module"])
+        supply(owner, found["name"] or found["attribute"])
+
+
+def borrow(module, names):
+    """Sets names of a module to what the wheel's file of it defines."""
+    file = WHEEL.parent.joinpath(*module.split(".")).with_suffix(".py")
+    loader = Supplied(f"wheel.{module}", str(file))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    theirs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(theirs)
+    for name in names:
+        supply(importlib.import_module(module), name, getattr(theirs, name))
 
 
 def prepare_taeda():
@@ -136,33 +228,43 @@ def prepare_taeda():
         parent = name.rpartition(".")[0]
         if parent:
             vars(importlib.import_module(parent)).setdefault("__path__", [])
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Empty())
     torch.ops.mkldnn.__dict__["_is_mkldnn_acl_supported"] = lambda: False
     for part in FROM_WHEEL:  # taeda's own go, so that the wheel's are found
         for name in [n for n in sys.modules if n == part or n.startswith(part + ".")]:
             del sys.modules[name]
-    for path, value in STATE.items():
-        owner, name = torch, path.removeprefix("torch.")
-        while "." in name:
-            first, name = name.split(".", 1)
-            owner = getattr(owner, first)
-        supply(owner, name, value)
+    for path, value in (STATE | dict.fromkeys(f"torch.{name}" for name in MISSED)).items():
+        owner, _, name = path.rpartition(".")
+        supply(pkgutil.resolve_name(owner), name, value)
+    for module, names in BORROWED.items():
+        borrow(module, names)
     torch.cuda.jiterator = Nothing()
     for name, stand_in in QUANTIZED.items():
         setattr(torch, name, getattr(torch, stand_in))
 
 
 def pytest_configure(config):
+    import torch
+
     if "taeda" in sys.modules:
         prepare_taeda()
-    for part in PARTS:
-        module = supply_until_it_imports(f"torch.testing._internal.{part}")
-        for name in DROPPED.get(part, ()):
-            supply(module, name)
+    supply(torch._C, "has_mkldnn", False)
+    sys.meta_path.insert(0, Wheel())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """Files set the default dtype for themselves alone, as each has a process of its own there."""
+    import torch
+
+    torch.set_default_dtype(torch.float32)
+    yield
+    collector.default_dtype = torch.get_default_dtype()
 
 
 @pytest.fixture(autouse=True)
-def _one_thread():
+def _as_in_a_process_of_its_own(request):
     import torch
 
+    torch.set_default_dtype(request.node.getparent(pytest.Module).default_dtype)
     torch.set_num_threads(1)

@@ -76,7 +76,21 @@ def test_comparison() -> None:
     assert {test: one.reason(test) for test in one.only_theirs} == {
         "f::b": "failed: E: 1", "f::slow": "too slow", "g::gone": "collection: no module",
     }  # fmt: skip
-    assert one.row() == "| one | v1 | 1 | 3 | 1 | 1 | 25.0% |"
-    page = suites.report([one])
-    assert "Of 4 tests that pass with PyTorch 1 pass here\n(25.0%)" in page
+    assert one.row() == "| one | v1 | 1970-01-01 | 1 | 3 | 1 | 1 | 25.0% |"
+    page = suites.report([one], "", ["one", "two"])
+    assert "Of 4 tests that pass with PyTorch 1 pass\nhere (25.0%)" in page
     assert "- too slow (1):\n  `f::slow`" in page
+
+
+def test_rows_of_suites_that_did_not_run_stay() -> None:
+    passed = {"f::a": ("passed", "")}
+    one, two = (
+        suites.Comparison(suites.Suite(name, "a/b", "v1", []), ours, passed)
+        for name, ours in (("one", {}), ("two", passed))
+    )
+    both = suites.report([one, two], "", ["one", "two"])
+    assert suites.report([one], both, ["one", "two"]) == both
+    assert suites.report([], both, ["two"]).count("\n| ") == 2  # the heading and two
+    better = suites.Comparison(one.suite, passed, passed)
+    page = suites.report([better], both, ["one", "two"])
+    assert "Of 2 tests that pass with PyTorch 2 pass\nhere" in page and "## one" not in page
