@@ -302,6 +302,31 @@ def test_pickle_keeps_the_state():
     twin.step()
 
 
+@pytest.mark.parametrize("name, options", CASES, ids=lambda v: str(v))
+def test_a_differentiable_step_has_gradients(name, options):
+    torch = pytest.importorskip("torch")
+    found = []
+    for framework in (taeda, torch):
+        start = framework.tensor(START, dtype=framework.float64, requires_grad=True)
+        gradient = framework.tensor(SCALE, dtype=framework.float64, requires_grad=True)
+        p = start.clone()
+        optimizer = getattr(framework.optim, name)([p], **options, differentiable=True)
+        p.grad = gradient * gradient
+        optimizer.step()
+        loss = (p * gradient).sum()
+        found.append([loss, *framework.autograd.grad(loss, (start, gradient))])
+    for ours, theirs in zip(*found):
+        # PyTorch computes with the number of steps in float32 here
+        assert torch.allclose(torch.tensor(ours.tolist(), dtype=theirs.dtype), theirs, atol=2e-6)
+
+
+def test_a_learning_rate_has_no_gradients_yet():
+    p, lr = taeda.ones(2).clone(), taeda.tensor(0.1, requires_grad=True)
+    p.grad = taeda.ones(2)
+    with pytest.raises(NotImplementedError, match="gradients of options"):
+        optim.SGD([p], lr=lr, differentiable=True).step()
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
 def test_flags_that_exclude_each_other(name):
     torch = pytest.importorskip("torch")

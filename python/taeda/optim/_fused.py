@@ -23,7 +23,7 @@ def fused(name: str) -> Any:
 
 def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
     """Whether all of a group is of a kind that the fused functions take."""
-    if group.get("fused") is False or group.get("foreach"):
+    if group.get("fused") is False or group.get("foreach") or group.get("differentiable"):
         return False
     dtype = params[0].dtype
     if dtype not in _TYPES:

@@ -56,6 +56,6 @@ class Adadelta(ElementwiseOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         std = state["square_avg"].add(eps).sqrt_()
-        delta = state["acc_delta"].add(eps).sqrt_().div_(std).mul_(grad)
+        delta = state["acc_delta"].add(eps).sqrt_().div(std).mul(grad)
         state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
         p.add_(delta, alpha=-group["lr"])

@@ -79,7 +79,7 @@ class Adagrad(ElementwiseOptimizer):
             self._update_rows(p, grad.coalesce(), state["sum"], lr, group["eps"])
             return
         state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-lr)
+        p.addcdiv_(grad, state["sum"].sqrt().add(group["eps"]), value=-lr)
 
     @staticmethod
     def _update_rows(p: Tensor, grad: Tensor, total: Tensor, lr: float, eps: float) -> None:

@@ -9,7 +9,14 @@ import taeda
 from taeda import Tensor
 
 from . import _fused
-from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    maximum_,
+)
 
 __all__ = ["Adam"]
 
@@ -114,6 +121,6 @@ class Adam(ElementwiseOptimizer):
         second_moment = exp_avg_sq
         if group["amsgrad"]:
             second_moment = state["max_exp_avg_sq"]
-            taeda.maximum(second_moment, exp_avg_sq, out=second_moment)
+            maximum_(second_moment, exp_avg_sq)
         denom = (second_moment.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
         p.addcdiv_(exp_avg, denom, value=-step_size)

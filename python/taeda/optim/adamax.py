@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import taeda
 from taeda import Tensor
 
-from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    maximum_,
+)
 
 __all__ = ["Adamax"]
 
@@ -56,6 +62,6 @@ class Adamax(ElementwiseOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         state["exp_avg"].lerp_(grad, 1 - beta1)
         exp_inf = state["exp_inf"].mul_(beta2)
-        taeda.maximum(exp_inf, grad.abs().add_(group["eps"]), out=exp_inf)
+        maximum_(exp_inf, grad.abs().add_(group["eps"]))
         step_size = group["lr"] / (1 - beta1 ** state["step"].item())
         p.addcdiv_(state["exp_avg"], exp_inf, value=-step_size)

@@ -387,12 +387,22 @@ def check_betas(betas: tuple) -> None:
 
 def number(value: Any) -> Any:
     """An option that may be a one-element tensor, as a number."""
+    if isinstance(value, Tensor) and value.requires_grad and taeda.is_grad_enabled():
+        raise NotImplementedError("differentiable=True: no gradients of options are there yet")
     return value.item() if isinstance(value, Tensor) else value
 
 
 def new_step() -> Tensor:
     """A step counter: a float32 scalar on the CPU."""
     return taeda.tensor(0.0, dtype=taeda.float32)
+
+
+def maximum_(x: Tensor, y: Tensor) -> None:
+    """x becomes the larger of both, which is recorded where gradients are."""
+    if taeda.is_grad_enabled():
+        x.copy_(taeda.maximum(x.clone(), y))
+    else:
+        taeda.maximum(x, y, out=x)
 
 
 class GroupwiseOptimizer(Optimizer):
@@ -407,7 +417,7 @@ class GroupwiseOptimizer(Optimizer):
         if closure is not None:
             with taeda.enable_grad():
                 loss = closure()
-        with taeda.no_grad():
+        with taeda.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
@@ -437,10 +447,6 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
                 raise RuntimeError("`fused` does not support `differentiable`")
             if defaults.get("foreach"):
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-        if defaults.get("differentiable"):
-            raise NotImplementedError(
-                f"{type(self).__name__}: differentiable=True is not there yet"
-            )
         super().__init__(params, defaults)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

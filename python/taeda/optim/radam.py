@@ -69,6 +69,6 @@ class RAdam(ElementwiseOptimizer):
         rho = rho_inf - 2 * step * (beta2**step) / correction2
         if rho > 5.0:
             variance = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
-            adaptive = correction2**0.5 / exp_avg_sq.sqrt().add_(group["eps"])
+            adaptive = correction2**0.5 / exp_avg_sq.sqrt().add(group["eps"])
             update = update * adaptive * variance**0.5
         p.add_(update, alpha=-1.0)

@@ -101,7 +101,7 @@ class RMSprop(ElementwiseOptimizer):
             avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
         else:
             avg = square_avg.sqrt()
-        avg.add_(group["eps"])
+        avg = avg.add(group["eps"])
         if momentum > 0:
             buffer = state["momentum_buffer"]
             buffer.mul_(momentum).addcdiv_(grad, avg)

@@ -54,7 +54,7 @@ class Rprop(ElementwiseOptimizer):
     ) -> None:
         etaminus, etaplus = group["etas"]
         prev, step_size = state["prev"], state["step_size"]
-        product = grad * prev
+        product = (grad * prev).detach()
         factor = taeda.ones_like(grad)
         factor.masked_fill_(product > 0, etaplus)
         factor.masked_fill_(product < 0, etaminus)
