@@ -141,6 +141,18 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple:
     return _parse_to(*args, **kwargs)
 
 
+def _saved_tensors() -> dict[str, Any]:
+    """What ``torch._C._autograd`` has for the tensors that nodes keep."""
+    message = _C._saved_tensors_hooks_disabled_message
+    hooks = "_push_{}_default_hooks _pop_{}_default_hooks _{}_hooks_disable _{}_hooks_enable"
+    names = hooks.replace("{}", "saved_tensors").split()
+    return {name: getattr(_C, name) for name in names} | {
+        "SavedTensor": _C._SavedTensor,
+        "_saved_tensors_hooks_get_disabled_error_message": message,
+        "_saved_tensors_hooks_is_enabled": lambda: message() is None,
+    }
+
+
 def _members(name: str) -> dict[str, Any] | None:
     """What a module inside the core holds: operators of the table by PyTorch's names."""
     table = _C._functions
@@ -156,6 +168,8 @@ def _members(name: str) -> dict[str, Any] | None:
             }
         case "_VariableFunctions":
             return {**table["torch"], **own}
+        case "_autograd":
+            return _saved_tensors()
         case "_linalg" | "_special" | "_fft":
             return {f"{name[1:]}_{n}": f for n, f in table.get(name[1:], {}).items()}
     return None
@@ -166,6 +180,10 @@ def __getattr__(name: str) -> Any:
         from taeda.serialization import _archive
 
         return getattr(_archive, name)
+    if name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
+        from taeda._functions import build
+
+        return getattr(build, name)
     members = _members(name)
     if members is None:
         return _missing.attribute("taeda._C", name)

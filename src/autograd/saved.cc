@@ -223,7 +223,11 @@ void SavedTensor::register_hooks(Node& node, Ref<SavedTensorHooks> hooks) {
            "was not None, it was "
            "probably optimized away.");
   const auto check = [](bool released, bool hooked) {
-    if (released) fail(ErrorKind::kRuntime, "{}", kReleasedMessage);
+    TD_CHECK(
+        !released,
+        "Calling register_hooks on a saved tensor after it has been freed: backward() and "
+        "grad() free what a graph has saved. Give them retain_graph=True to go through the graph "
+        "a second time.");
     TD_CHECK(!hooked,
              "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: "
              "only one pair of hooks is allowed at a time.");

@@ -80,6 +80,15 @@ int64_t spatial_numel(IntSpan sizes) {
 }
 std::string size_text(IntSpan sizes) { return "torch.Size([" + join(sizes) + "])"; }
 
+bool are_parts_of_complex(DType a, DType b) {
+  for (DType t : {a, b})
+    TD_CHECK(t == DType::kFloat16 || t == DType::kFloat32 || t == DType::kFloat64,
+             "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
+             scalar_type_name(a), scalar_type_name(b));
+  TD_CHECK(a == b, "Expected object of scalar type {} but got scalar type {} for second argument",
+           scalar_type_name(a), scalar_type_name(b));
+  return true;
+}
 bool reduces_all(std::string_view op, int64_t numel) {
   TD_CHECK(numel > 0,
            "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "

@@ -40,6 +40,8 @@ std::string size_text(IntSpan sizes);
 int64_t spatial_numel(IntSpan sizes);
 
 // --- checks ---
+// complex and polar take two tensors of one dtype: half, float or double.
+bool are_parts_of_complex(DType a, DType b);
 // A maximum needs elements in each reduced dimension, unless the result has none either.
 bool reduces_something(std::string_view op, IntSpan sizes, IntSpan dims);
 bool reduces_all(std::string_view op, int64_t numel);

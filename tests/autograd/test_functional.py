@@ -369,3 +369,21 @@ def test_jacobian_of_a_number(strategy):
     assert taeda.autograd.functional.jacobian(lambda v: v * v, x, **options).equal(
         taeda.tensor(6.0)
     )
+
+
+def test_outputs_that_are_no_tensors_are_named():
+    x = taeda.ones(2)
+    message = "outputs of the user-provided function given to {} must be .* but the {} has type"
+    for name, arguments in (("hessian", (x,)), ("vhp", (x, x))):
+        function = getattr(taeda.autograd.functional, name)
+        for result, where in (((x.sum(), "s"), "value at index 1"), ("s", "given outputs")):
+            with pytest.raises(TypeError, match=message.format(name, f"{where}.*")):
+                function(lambda _, result=result: result, *arguments)
+
+
+def test_the_level_of_forward_mode_is_minus_one_outside():
+    fw = taeda.autograd.forward_ad
+    assert fw._current_level == -1
+    with fw.dual_level():
+        assert fw._current_level >= 0
+    assert fw._current_level == -1

@@ -127,7 +127,7 @@ def test_hooks_on_one_saved_tensor() -> None:
     taeda.testing.assert_close(x.grad, y.detach())
     with pytest.raises(RuntimeError, match="second time"):
         y.grad_fn._saved_result  # noqa: B018
-    with pytest.raises(RuntimeError, match="second time"):
+    with pytest.raises(RuntimeError, match=r"after it has been freed.*second time"):
         y.grad_fn._raw_saved_result.register_hooks(pack, unpack)
     for wrong in [(pack,), (1, 2), (pack, None), (None, unpack)]:
         with pytest.raises(TypeError):
@@ -202,3 +202,12 @@ def test_a_hook_that_keeps_what_it_gets_keeps_no_graph() -> None:
     del y
     gc.collect()
     assert taeda._C._live_autograd_nodes() == before
+
+
+def test_the_cores_names_for_saved_tensors() -> None:
+    core = taeda._C._autograd
+    assert isinstance(leaf(taeda).exp().grad_fn._raw_saved_result, core.SavedTensor)
+    assert core._saved_tensors_hooks_is_enabled()
+    with taeda.autograd.graph.disable_saved_tensors_hooks("why"):
+        assert not core._saved_tensors_hooks_is_enabled()
+        assert core._saved_tensors_hooks_get_disabled_error_message() == "why"

@@ -196,3 +196,18 @@ def test_cumprod_differentiates_twice_beside_zeros() -> None:
             (g,) = framework.autograd.grad(g.sum(), t, create_graph=True)
         third.append(g.detach().numpy())
     np.testing.assert_allclose(*third)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("index", [-1, 11])
+def test_indices_outside_of_the_weight_are_named(mode: str, index: int) -> None:
+    with pytest.raises(RuntimeError, match=f"Expected idx >= 0 .* found idx to be {index}"):
+        taeda.nn.functional.embedding_bag(taeda.tensor([[index, 1]]), taeda.ones(10, 2), mode=mode)
+
+
+def test_maxima_of_no_rows_have_a_history() -> None:
+    weight = taeda.ones(3, 2, requires_grad=True)
+    empty = taeda.tensor([], dtype=taeda.int64)
+    bags = taeda.nn.functional.embedding_bag(empty, weight, taeda.tensor([0, 0]), mode="max")
+    bags.sum().backward()
+    assert bags.tolist() == [[0, 0], [0, 0]] and weight.grad.tolist() == [[0, 0]] * 3

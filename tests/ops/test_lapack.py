@@ -602,3 +602,19 @@ def test_openblas_does_not_end_the_process_for_want_of_memory(state: str, spare:
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout in ("right\n", "OutOfMemoryError\n")
+
+
+@pytest.mark.parametrize("p", [1, -1, 2, -2, float("inf"), "fro", "nuc"])
+@pytest.mark.parametrize("kind", ["singular", "0 by 0", "no matrices"])
+def test_condition_numbers_of_what_has_no_inverse(p: float | str, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    shape = {"singular": (3, 3), "0 by 0": (2, 0, 0), "no matrices": (0, 3, 3)}[kind]
+    a = np.zeros(shape) + np.diag([1.0, 2.0, 0.0]) if shape[-1] else np.zeros(shape)
+    ours, theirs = (m.linalg.cond(m.tensor(a), p) for m in (taeda, torch))
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize(("b", "dim"), [((3,), -1), ((3, 1), -2)])
+def test_least_squares_of_other_sizes(b: tuple, dim: int) -> None:
+    with pytest.raises(RuntimeError, match=rf"size\(-2\) should match other.size\({dim}\)"):
+        linalg.lstsq(taeda.ones(2, 3), taeda.ones(b))

@@ -50,6 +50,42 @@ def test_numbers_of_three_argument_operators() -> None:
             function(*args)
 
 
+def test_either_argument_of_xlog1py_may_be_a_number() -> None:
+    x = taeda.tensor([1.0, 2.0])
+    taeda.testing.assert_close(taeda.special.xlog1py(2, x), 2 * taeda.log1p(x))
+    taeda.testing.assert_close(taeda.special.xlog1py(x, 2.0), x * np.log(3))
+    with pytest.raises(TypeError):
+        taeda.special.xlog1py(1, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32", "int64"])
+@pytest.mark.parametrize("exponent", [2, 0.5, 2j, [2.0, 3.0], [2, 3]])
+def test_float_power_over_its_base(dtype: str, exponent: Any) -> None:
+    oracle = pytest.importorskip("torch")
+    found: list[Any] = []
+    for framework in (taeda, oracle):
+        x = framework.tensor([3, 4], dtype=getattr(framework, dtype))
+        power = framework.tensor(exponent) if isinstance(exponent, list) else exponent
+        try:
+            found.append(x.float_power_(power).tolist())
+        except RuntimeError as error:
+            found.append(str(error))
+    assert found[0] == (found[1] if isinstance(found[1], str) else pytest.approx(found[1]))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_quotients_of_halves_are_cut_off_as_pytorchs(dtype: str) -> None:
+    oracle = pytest.importorskip("torch")
+    found = []
+    for framework in (taeda, oracle):
+        n = framework.arange(8000)
+        x = ((n - 4000) / 17).to(getattr(framework, dtype))
+        y = (n * 7919 % 613 / 61 + 0.13).to(x.dtype)
+        cut = [framework.div(x, by, rounding_mode="trunc").tolist() for by in (y, 1.37, y[1])]
+        found.append([*cut, x.clone().div_(y, rounding_mode="trunc").tolist()])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
 def test_negative_powers_of_integers(dtype: str) -> None:
     x = taeda.tensor([1, 2, 0]).to(getattr(taeda, dtype))
@@ -202,6 +238,21 @@ def test_complex_numbers_into_out() -> None:
     assert taeda.polar(x, taeda.zeros(2), out=out).tolist() == [1, 2]
     with pytest.raises(RuntimeError, match="can't be cast"):
         taeda.complex(x, x, out=taeda.empty(2))
+
+
+@pytest.mark.parametrize("name", ["complex", "polar"])
+@pytest.mark.parametrize(
+    "dtypes", ["float32 float64", "float32 int32", "int32 int32", "float16 float32"]
+)
+def test_parts_of_complex_numbers_have_one_floating_dtype(name: str, dtypes: str) -> None:
+    oracle = pytest.importorskip("torch")
+    messages = []
+    for framework in (taeda, oracle):
+        parts = [framework.ones(2, dtype=getattr(framework, dtype)) for dtype in dtypes.split()]
+        with pytest.raises(RuntimeError) as error:
+            getattr(framework, name)(*parts)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -40,6 +40,11 @@ def is_vulkan_available() -> bool:
     return False
 
 
+def _nnpack_available() -> bool:
+    """False: convolutions are taeda's own."""
+    return False
+
+
 def init_num_threads() -> None:
     """Nothing to do: the pool of threads starts when it is used."""
 

@@ -75,3 +75,10 @@ class dual_level(_Mode):
 
     def __exit__(self, *exc_info: Any) -> None:
         exit_dual_level(level=self.levels.pop())
+
+
+def __getattr__(name: str) -> int:
+    """``_current_level``: the innermost level's number, -1 outside of all."""
+    if name == "_current_level":
+        return _C._dual_level() - 1
+    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute '{name}'")

@@ -19,10 +19,10 @@ def _tuple(value: Any, argument: str, function: str) -> tuple[bool, tuple]:
     values = tuple(value) if many else (value,)
     for i, element in enumerate(values):
         if not isinstance(element, Tensor):
-            where = f"value at index {i}" if many else "value"
+            where = f"value at index {i}" if many else f"given {argument}"
             raise TypeError(
                 f"The {argument} given to {function} must be either a Tensor or a tuple of "
-                f"Tensors but the given {where} has "
+                f"Tensors but the {where} has "
                 f"type {type(element)}."
             )
     return isinstance(value, tuple), values
@@ -308,6 +308,7 @@ def hessian(
 def _scalar(func: Callable, name: str) -> Callable:
     def checked(*xs: Tensor) -> Tensor:
         y = func(*xs)
+        _tuple(y, "outputs of the user-provided function", name)
         if not isinstance(y, Tensor):
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if y.numel() != 1:

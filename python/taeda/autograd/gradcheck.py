@@ -136,7 +136,8 @@ def _check_inputs(inputs: tuple) -> None:
                 "fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=3,
             )
-        if any(st == 0 and n > 1 for st, n in zip(x.stride(), x.shape)):
+        content = x._values() if x.is_sparse else x
+        if any(st == 0 and n > 1 for st, n in zip(content.stride(), content.shape)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
                 f"that are non-overlapping to be "

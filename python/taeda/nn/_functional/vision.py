@@ -250,9 +250,10 @@ def embedding_bag(
         input, starts = input[keep], kept[starts]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[keep]
-    if max_norm is not None:  # all checks come before weight is scaled in place
+    by_rows = mode == "max" or scale_grad_by_freq or sparse
+    if max_norm is not None or by_rows:  # all checks come before weight is scaled in place
         raw("_bag_sum")(weight.detach()[:, :0], input.to(taeda.int64), starts, per_sample_weights)
-    if mode == "max" or scale_grad_by_freq or sparse:
+    if by_rows:
         return _bags_of_rows(
             input,
             weight,
@@ -287,12 +288,9 @@ def _bags_of_rows(
     lengths = starts.diff()
     input = input[: int(starts[-1])]
     bag_of = taeda.arange(lengths.numel(), device=input.device).repeat_interleave(lengths)
-    try:
-        rows = raw("embedding")(
-            input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
-        )
-    except IndexError as error:
-        raise RuntimeError(f"embedding_bag: {error}") from None
+    rows = raw("embedding")(
+        input, weight, None, max_norm, float(norm_type), scale_grad_by_freq, sparse
+    )
     zeros = weight.new_zeros((lengths.numel(), weight.size(1)))
     if mode == "max":
         return _maxima(rows, bag_of, zeros)
@@ -306,7 +304,7 @@ def _maxima(rows: Tensor, bag_of: Tensor, zeros: Tensor) -> Tensor:
     """Maxima of the rows of each bag, by columns. The first of several has the gradient."""
     index, n = bag_of.unsqueeze(1).expand_as(rows), rows.size(0)
     if n == 0:
-        return zeros
+        return zeros + rows.sum()  # which gives them a history
     with taeda.no_grad():
         largest = zeros.scatter_reduce(0, index, rows, "amax", include_self=False)[bag_of]
         found = (rows == largest) | ((rows != rows) & (largest != largest))
