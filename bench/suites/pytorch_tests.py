@@ -105,7 +105,7 @@ STATE = {
 MISSED = """
     _chunk_cat _foreach_clone _foreach_max _foreach_mm _native_batch_norm_legit
     _batch_norm_with_update _scaled_mm_v2 _unsafe_masked_index _unsafe_masked_index_put_accumulate
-    native_dropout_backward hash_tensor jiterator_unary jiterator_binary
+    native_dropout_backward jiterator_unary jiterator_binary
     jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref jiterator_2inputs_2outputs
     autograd.kineto_available autograd._calculate_shape autograd.profiler_util._format_time
     nn.parallel._functions.Broadcast nn.Container profiler.itt nn.functional.linear_cross_entropy
