@@ -11,6 +11,7 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
+import taeda
 from taeda import _C, _missing
 from taeda._C import Tensor
 
@@ -167,7 +168,9 @@ def _members(name: str) -> dict[str, Any] | None:
                 "_parse_to": _parse_to,
             }
         case "_VariableFunctions":
-            return {**table["torch"], **own}
+            composed = ("taeda._functions.recurrent", "taeda._functions.layers")
+            lazy = [n for n, module in taeda._LAZY.items() if module in composed]
+            return {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
         case "_autograd":
             return _saved_tensors()
         case "_linalg" | "_special" | "_fft":

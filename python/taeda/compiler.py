@@ -28,20 +28,48 @@ __all__ = [
 ]
 
 
+# What `backend` and `mode` may say.
+_BACKENDS = frozenset(
+    "aot_eager aot_eager_decomp_partition aot_eager_decomp_partition_with_mode "
+    "aot_eager_default_partitioner aot_ts cudagraphs eager eager_debug eager_noexcept inductor "
+    "invoke_subgraph onnxrt openxla openxla_eval pre_dispatch_eager tensorrt ts tvm".split()
+)
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+def _check_options(backend: Any, mode: str | None, options: dict[str, Any] | None) -> None:
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
+    if isinstance(backend, str) and backend not in _BACKENDS:
+        from taeda._dynamo.exc import InvalidBackend  # type: ignore[attr-defined]
+
+        raise InvalidBackend(
+            f"Invalid backend: {backend!r}, expected one of {', '.join(sorted(_BACKENDS))}"
+        )
+    if backend in (None, "inductor") and mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+
+
 def compile(
     model: Any = None,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "inductor",
+    backend: Any = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
-    **more: Any,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """A module as an OptimizedModule, a function as a function, both of which run eagerly.
 
-    Without `model`, a decorator. The options are checked and change nothing.
+    Without `model`, a decorator. `backend` and `mode` must be PyTorch's; neither they nor the
+    other options change anything, and a function given as the backend is not called.
 
     >>> @torch.compile(mode="reduce-overhead")
     ... def double(x):
@@ -49,12 +77,11 @@ def compile(
     >>> double(torch.ones(2))
     tensor([2., 2.])
     """
-    if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
-        )
+    _check_options(backend, mode, options)
     from taeda._dynamo.eval_frame import compiled
 
+    if model is not None and not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if model is None:
         return lambda found: found if disable else compiled(found)
     return model if disable else compiled(model)

@@ -345,9 +345,39 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least("atleast_3d", tensors)
 
 
-def from_file(*args: Any, **kwargs: Any) -> Tensor:
-    """Not there yet: raises NotImplementedError. `load(mmap=True)` maps saved tensors."""
-    raise NotImplementedError("torch.from_file")
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """The first `size` elements of a file as a tensor of one dimension, mapped and not read.
+
+    With `shared` what is written goes into the file, which grows where it is shorter; else the
+    tensor keeps it to itself, and RuntimeError where the file is shorter.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "numbers")
+    ...     _ = path.write_bytes(bytes([1, 2, 3]))
+    ...     torch.from_file(str(path), size=3, dtype=torch.uint8)
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
+    import taeda
+
+    if size < 0:
+        raise RuntimeError(f"from_file: size must not be negative, got {size}")
+    empty = taeda.empty(0, dtype=dtype, layout=layout or taeda.strided, device=device)
+    if empty.device.type != "cpu":
+        raise RuntimeError(f"from_file: a file is mapped for the CPU, not for {empty.device}")
+    if pin_memory:
+        raise RuntimeError("from_file: tensors constructed from a file cannot be pinned")
+    storage = taeda.UntypedStorage.from_file(filename, bool(shared), size * empty.itemsize)
+    return empty.set_(storage, 0, (size,))
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -203,6 +203,26 @@ const char* kind_text(const Param& param) {
   return "object";
 }
 
+// What is neither a tensor nor made of numbers.
+bool accepts_option(Kind kind, PyObject* value) {
+  switch (kind) {
+    case Kind::kStr:
+      return PyUnicode_Check(value);
+    case Kind::kDType:
+      return can_be_dtype(value);
+    case Kind::kDevice:
+      return can_be_device(value);
+    case Kind::kMemoryFormat:
+      return is_memory_format(value);
+    case Kind::kLayout:
+      return is_layout(value);
+    case Kind::kGenerator:
+      return is_generator(value);
+    default:
+      return true;
+  }
+}
+
 bool is_sequence(PyObject* object) { return PyTuple_Check(object) || PyList_Check(object); }
 
 // What programs call a parameter.
@@ -231,9 +251,9 @@ bool Arguments::overrides(PyObject* value) {
   return true;
 }
 
-// Objects that are traced take the place of numbers: a class with a __torch_function__ that is no
-// Tensor's.
-bool Arguments::stands_for_number(PyObject* value) { return !is_tensor(value) && overrides(value); }
+// Objects that are traced take the place of anything but a tensor: a class with a
+// __torch_function__ that is no Tensor's.
+bool Arguments::stands_for_value(PyObject* value) { return !is_tensor(value) && overrides(value); }
 
 bool Arguments::accepts(const Param& param, PyObject* value) {
   switch (param.kind) {
@@ -280,23 +300,10 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
     case Kind::kFloats:
     case Kind::kFloat:
     case Kind::kBool:
-      return accepts_number(param, value) || stands_for_number(value);
-    case Kind::kStr:
-      return PyUnicode_Check(value);
-    case Kind::kDType:
-      return can_be_dtype(value);
-    case Kind::kDevice:
-      return can_be_device(value);
-    case Kind::kMemoryFormat:
-      return is_memory_format(value);
-    case Kind::kLayout:
-      return is_layout(value);
-    case Kind::kGenerator:
-      return is_generator(value);
-    case Kind::kObject:
-      return true;
+      return accepts_number(param, value) || stands_for_value(value);
+    default:
+      return accepts_option(param.kind, value) || stands_for_value(value);
   }
-  return false;
 }
 
 bool Arguments::accepts_number(const Param& param, PyObject* value) {
@@ -312,7 +319,7 @@ bool Arguments::accepts_number(const Param& param, PyObject* value) {
       if (!is_sequence(value)) return param.repeat > 0 && fits(value);
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(value);
       for (Py_ssize_t i = 0; i < size; i++) {
-        if (stands_for_number(PySequence_Fast_GET_ITEM(value, i))) return true;
+        if (stands_for_value(PySequence_Fast_GET_ITEM(value, i))) return true;
       }
       if (size == 0) return true;
       PyObject* first = PySequence_Fast_GET_ITEM(value, 0);
@@ -433,7 +440,7 @@ bool Arguments::match(const Signature& signature, bool raise) {
   const int nargs = static_cast<int>(nargs_) + shift;
   varargs_ = -1;
   int by_position = nargs;
-  const auto stands = [this](PyObject* value) { return stands_for_number(value); };
+  const auto stands = [this](PyObject* value) { return stands_for_value(value); };
   if (takes_varargs(signature) && nargs_ > 0 &&
       (std::any_of(args_, args_ + nargs_, stands) || can_be_int(args_[0])) &&
       (nargs_ > 1 || signature.params[shift].repeat == 0)) {

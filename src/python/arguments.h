@@ -325,7 +325,7 @@ class Arguments {
   bool accepts_slowly(const Param& param, PyObject* value);
   bool accepts_number(const Param& param, PyObject* value);
   bool overrides(PyObject* value);
-  bool stands_for_number(PyObject* value);
+  bool stands_for_value(PyObject* value);
   bool accepts_elements(const Param& param, PyObject* sequence);
   void parse_slowly();
   bool match(const Signature& signature, bool raise);

@@ -169,3 +169,19 @@ def test_the_build_is_told():
     for name in ("compiled_with_cxx11_abi", "is_vulkan_available"):
         assert getattr(taeda, name)() == getattr(torch, name)()
     assert {t for t in dir(taeda.Tag) if t[0] != "_"} <= {t for t in dir(torch.Tag) if t[0] != "_"}
+
+
+def test_from_file_maps_the_elements_of_a_file(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(6, dtype=np.float32).tofile(path)
+    own = taeda.from_file(str(path), size=4)
+    assert own.tolist() == [0, 1, 2, 3] and own.dtype == taeda.float32
+    own[0] = 9  # not in the file
+    shared = taeda.from_file(str(path), shared=True, size=8, dtype=taeda.float32)
+    assert shared.tolist() == [0, 1, 2, 3, 4, 5, 0, 0]  # the file has grown
+    shared[0] = 7
+    assert np.fromfile(path, np.float32)[0] == 7
+    with pytest.raises(RuntimeError, match="has 32 bytes, not 36"):
+        taeda.from_file(str(path), size=9)
+    with pytest.raises(RuntimeError, match="size must not be negative"):
+        taeda.from_file(str(path), size=-1)

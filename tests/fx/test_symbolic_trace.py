@@ -72,6 +72,11 @@ PROGRAMS = [
     "lambda torch, x, y: torch.ones(3)[x] * abs(-y) // 2",
     "lambda torch, x, y: {'a': [x, (y, 1)], 'b': x[:, None, y]}",
     "lambda torch, x, y: torch.full((x, 2), y).to(torch.float64)",
+    "lambda torch, x, y: torch.ones(2, device=x.device, dtype=y.dtype, layout=x.layout)",
+    "lambda torch, x, y: torch.arange(x.shape[0], device=y.device)",
+    "lambda torch, x, y: torch.rand(2, generator=x).sum(dtype=y.dtype)",
+    "lambda torch, x, y: torch.ones(2).to(device=x.device)",
+    "lambda torch, x, y: torch.tensor([1, 2], dtype=x.dtype)",
     "lambda torch, x, y: x.relu_().add(y, alpha=2).T.foo[0](1)",
 ]
 

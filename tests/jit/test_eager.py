@@ -101,6 +101,26 @@ def test_compile_is_a_decorator_and_checks_its_options() -> None:
     assert float(double(taeda.tensor(2.0))) == 4
     with pytest.raises(RuntimeError, match="Either mode or options"):
         taeda.compile(double, mode="default", options={})
+    with pytest.raises(_dynamo.exc.InvalidBackend, match="Invalid backend: 'nope'"):
+        taeda.compile(double, backend="nope")
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
+        taeda.compile(double, mode="fast")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
+        taeda.compile(double, bogus=1)
+    with pytest.raises(AssertionError, match="callable"):
+        taeda.compile(3)
+
+
+@pytest.mark.parametrize("function", ["script", "trace", "trace_module", "freeze"])
+def test_misspelt_keywords_are_refused(function) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
+        getattr(taeda.jit, function)(nn.Linear(1, 1), bogus=1)
+
+
+def test_a_module_is_traced_by_keyword() -> None:
+    layer, x = nn.Linear(2, 1), taeda.ones(1, 2)
+    traced = taeda.jit.trace_module(layer, {"forward": {"input": x}}, example_inputs_is_kwarg=True)
+    assert taeda.equal(traced(x), layer(x))
 
 
 def test_settings_are_patched_in_blocks_and_functions() -> None:

@@ -86,6 +86,17 @@ def test_weight_norm_equals_pytorchs(oracle):
     assert "parametrizations.weight.original0" in dict(layer.named_parameters())
 
 
+def test_parametrized_weight_norm_loads_the_older_names():
+    old = utils.weight_norm(nn.Linear(3, 4))
+    new = nn.Sequential(utils.parametrizations.weight_norm(nn.Linear(3, 4)))
+    state = {f"0.{name}": value for name, value in old.state_dict().items()}
+    assert {"0.weight_g", "0.weight_v"} < set(state)
+    new.load_state_dict(state)
+    x = taeda.randn(2, 3)
+    assert taeda.equal(new(x), old(x))
+    new.load_state_dict(new.state_dict())
+
+
 def test_spectral_norm_equals_pytorchs(oracle):
     torch = oracle.torch
 
@@ -157,6 +168,11 @@ def test_functional_call():
     assert layer.weight.grad is None and layer.weight is not weights["weight"]
     with pytest.raises(RuntimeError, match="Missing key"):
         functional_call(layer, {"weight": taeda.ones(1, 2)}, taeda.ones(1, 2), strict=True)
+    with pytest.raises(RuntimeError, match="Unexpected key"):
+        functional_call(layer, {**weights, "more": taeda.ones(1)}, taeda.ones(1, 2), strict=True)
+    more = {**weights, "more": taeda.ones(1)}  # passed over, and gone after the call
+    assert functional_call(layer, more, taeda.tensor([[1.0, 2.0]])).item() == 3
+    assert not hasattr(layer, "more")
     shared = nn.Sequential(layer)
     shared.add_module("again", nn.Sequential(layer))
     params, _ = stack_module_state([nn.Linear(2, 1), nn.Linear(2, 1)])

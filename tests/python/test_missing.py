@@ -128,3 +128,17 @@ def test_functional_holds_what_pytorchs_does():
     theirs = pytest.importorskip("torch").functional
     assert [name for name in theirs.__all__ if not hasattr(taeda.functional, name)] == []
     assert taeda.functional.cdist is taeda.cdist
+
+
+@pytest.mark.parametrize("name", ["bits8", "bits16", "int1", "uint7", "float4_e2m1fn_x2", "qint32"])
+def test_dtypes_without_tensors_say_what_they_are(name):
+    torch = pytest.importorskip("torch")
+
+    def described(dtype):
+        try:
+            signed = dtype.is_signed
+        except RuntimeError:
+            signed = RuntimeError
+        return dtype.itemsize, dtype.is_floating_point, dtype.is_complex, signed
+
+    assert described(getattr(taeda, name)) == described(getattr(torch, name))

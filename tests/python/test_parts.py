@@ -1,5 +1,8 @@
 """Small parts of the interface: process groups that are not there, switches, futures, old names."""
 
+import pickle
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -71,6 +74,41 @@ def test_no_process_groups():
     with pytest.raises(NotImplementedError, match="FullyShardedDataParallel"):
         FullyShardedDataParallel(torch.nn.Linear(1, 1))
     assert record(len)("abc") == 3
+
+
+def test_options_of_sharding_are_values_without_processes():
+    from taeda.distributed import fsdp
+    from taeda.distributed import tensor as placed
+
+    assert placed.Shard(0) == placed.Shard(0) != placed.Shard(1)
+    assert len({placed.Shard(0), placed.Shard(0), placed.Replicate()}) == 2
+    assert placed.Shard(1).is_shard(1) and not placed.Shard(1).is_shard(0)
+    assert placed.Replicate().is_replicate() and placed.Partial("max").is_partial("max")
+    assert [str(x) for x in (placed.Shard(1), placed.Replicate(), placed.Partial())] == [
+        "S(1)",
+        "R",
+        "P(sum)",
+    ]
+    mixed = fsdp.MixedPrecision(param_dtype=torch.bfloat16)
+    assert mixed.cast_root_forward_inputs and mixed == pickle.loads(pickle.dumps(mixed))
+    assert fsdp.FullStateDictConfig(rank0_only=True).offload_to_cpu is False
+    with pytest.raises(NotImplementedError, match="does not shard"):
+        fsdp.fully_shard(torch.nn.Linear(1, 1))
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        "_utils._rebuild_tensor_v2 _VF.gru_cell _jit_internal nn.common_types nn.grad "
+        "cuda.amp.grad_scaler.GradScaler cuda.amp.autocast_mode.autocast "
+        "utils._contextlib._DecoratorContextManager"
+    ).split(),
+)
+def test_modules_that_torch_loads_are_attributes(name):
+    script = f"import taeda; taeda.{name}"
+    if name.startswith(("cuda.amp", "utils._c")):
+        script = f"import taeda.{name.rpartition('.')[0]}; taeda.{name}"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 # --- devices that are not there ---

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Callable
 from importlib.abc import Loader
@@ -110,9 +111,28 @@ class _Dtype:
     """Stands for a dtype that no tensor can have; functions refuse it with a TypeError."""
 
     _only_raises = True
+    is_complex = False
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element: what is smaller than a byte lies in one."""
+        bits = re.match(r"torch\.(?:qint|bits)(16|32)$", self._name)
+        return int(bits[1]) // 8 if bits else 1
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether its values have an exponent."""
+        return self._name.startswith("torch.float")
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has negative values; RuntimeError where its values are no numbers."""
+        if self._name.startswith(("torch.bits", "torch.q")):
+            raise RuntimeError(f"{self._name}: neither signed nor unsigned")
+        return not self._name.startswith("torch.uint")
 
     def __repr__(self) -> str:
         return self._name

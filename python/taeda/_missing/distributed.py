@@ -17,12 +17,21 @@ _COLLECTIVES = (
     "recv_object_list reduce reduce_scatter reduce_scatter_single reduce_scatter_tensor scatter "
     "scatter_object_list send send_object_list "
 )
+
+
+def _options(names: str) -> str:
+    """Values that are there without processes: taeda.distributed._options has them."""
+    return " ".join(f"{name}=torch.distributed._options.{name}" for name in names.split())
+
+
 _CONFIGURATION = (
-    "BackwardPrefetch{BACKWARD_PRE,BACKWARD_POST} CPUOffload FullOptimStateDictConfig "
-    "FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
-    "OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig "
+    "BackwardPrefetch{BACKWARD_PRE,BACKWARD_POST} "
     "ShardingStrategy{FULL_SHARD,SHARD_GRAD_OP,NO_SHARD,HYBRID_SHARD,_HYBRID_SHARD_ZERO2} "
-    "StateDictSettings StateDictType{FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT}"
+    "StateDictType{FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT} "
+) + _options(
+    "CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig "
+    "LocalStateDictConfig MixedPrecision OptimStateDictConfig ShardedOptimStateDictConfig "
+    "ShardedStateDictConfig StateDictConfig StateDictSettings"
 )
 
 MODULES = {
@@ -64,7 +73,7 @@ MODULES = {
         "distribute_tensor empty full ones rand randn zeros",
     ),
     "torch.distributed.tensor.placement_types": (
-        _SHARDS, "Partial Placement Replicate Shard _StridedShard"
+        _SHARDS, "_StridedShard " + _options("Partial Placement Replicate Shard")
     ),
     "torch.distributed.tensor.device_mesh": (_SHARDS, "*torch.distributed.device_mesh"),
     "torch.distributed.tensor._utils": (
@@ -94,9 +103,10 @@ MODULES = {
     "torch.distributed._tensor.experimental": (_SHARDS, "*torch.distributed.tensor.experimental"),
     "torch.distributed.fsdp": (
         _SHARDS,
-        "*torch.distributed.fsdp.api CPUOffloadPolicy DataParallelMeshDims FSDPModule "
-        "*torch.distributed.fsdp.fully_sharded_data_parallel MixedPrecisionPolicy OffloadPolicy "
-        "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx",
+        "*torch.distributed.fsdp.api DataParallelMeshDims FSDPModule "
+        "*torch.distributed.fsdp.fully_sharded_data_parallel "
+        "UnshardHandle fully_shard register_fsdp_forward_method share_comm_ctx "
+        + _options("CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy"),
     ),
     "torch.distributed.fsdp.api": (_SHARDS, _CONFIGURATION),
     "torch.distributed.fsdp.fully_sharded_data_parallel": (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from taeda import _C
 from taeda._C import Tensor
-from taeda.autograd.grad_mode import _Mode
+from taeda.utils._contextlib import _DecoratorContextManager
 
 __all__ = [
     "UnpackedDualTensor",
@@ -63,7 +63,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(*_C._unpack_dual(tensor, level))
 
 
-class dual_level(_Mode):
+class dual_level(_DecoratorContextManager):
     """A context manager around ``enter_dual_level`` and ``exit_dual_level``."""
 
     def __init__(self) -> None:

@@ -6,14 +6,13 @@ the generator runs, not while its caller does. Modes belong to the calling threa
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from taeda import _C
 from taeda._C import is_grad_enabled, is_inference_mode_enabled
+from taeda.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 __all__ = [
     "no_grad",
@@ -26,72 +25,8 @@ __all__ = [
 ]
 
 
-def _wrap_generator(context: Callable, function: Callable) -> Callable:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Iterator:
-        with context():
-            generator = function(*args, **kwargs)
-
-        def resume(call: Callable, *values: Any) -> Any:
-            with context():
-                return call(*values)
-
-        try:
-            value = resume(generator.send, None)
-            while True:
-                try:
-                    sent = yield value
-                except GeneratorExit:
-                    resume(generator.close)
-                    raise
-                except BaseException as error:
-                    value = resume(generator.throw, error)
-                else:
-                    value = resume(generator.send, sent)
-        except StopIteration as stop:
-            return stop.value
-
-    return wrapped
-
-
-class _Mode:
-    """A context manager that is a decorator too."""
-
-    def clone(self) -> _Mode:
-        """A context manager of the same kind, for one call of a decorated function."""
-        return type(self)()
-
-    def __enter__(self) -> None:
-        raise NotImplementedError
-
-    def __exit__(self, *exc_info: Any) -> None:
-        raise NotImplementedError
-
-    def __call__(self, function: Callable) -> Callable:
-        if inspect.isclass(function):
-            raise TypeError(
-                f"cannot decorate the class {function.__name__} with {type(self).__name__}; "
-                f"decorate its methods"
-            )
-        if inspect.isgeneratorfunction(function):
-            return _wrap_generator(self.clone, function)
-
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return function(*args, **kwargs)
-
-        return wrapped
-
-
-class _PlainMode(_Mode):
-    """One without arguments: ``@no_grad`` works as ``@no_grad()`` does."""
-
+class _PlainMode(_NoParamDecoratorContextManager):
     enabled: bool
-
-    def __new__(cls, function: Callable | None = None) -> Any:
-        mode = super().__new__(cls)
-        return mode if function is None else mode(function)
 
     def __init__(self) -> None:
         self.prev = False
@@ -122,7 +57,7 @@ class enable_grad(_PlainMode):
     enabled = True
 
 
-class set_grad_enabled(_Mode):
+class set_grad_enabled(_DecoratorContextManager):
     """Switches recording on or off, at once; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool) -> None:
@@ -147,7 +82,7 @@ class set_grad_enabled(_Mode):
         return f"{type(self).__name__}(mode={self.mode})"
 
 
-class inference_mode(_Mode):
+class inference_mode(_DecoratorContextManager):
     """Stronger than ``no_grad``: tensors made inside can never take part in recording.
 
     They have no version counter and may not be changed outside or saved for backward.
@@ -201,7 +136,7 @@ def outside_inference() -> Iterator[None]:
         yield
 
 
-class set_multithreading_enabled(_Mode):
+class set_multithreading_enabled(_DecoratorContextManager):
     """Accepted for programs that use it; backward passes always run on the thread that asks."""
 
     def __init__(self, mode: bool) -> None:

@@ -112,7 +112,13 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     return _jit_internal._isinstance(obj, target_type)
 
 
-def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+def script(
+    obj: Any,
+    optimize: None = None,
+    _frames_up: int = 0,
+    _rcb: Callable | None = None,
+    example_inputs: Any = None,
+) -> Any:
     """A ScriptModule or ScriptFunction that runs a module or function eagerly; others as they are.
 
     A ScriptModule shares the parameters and submodules of its module.
@@ -131,9 +137,23 @@ _script_if_tracing = script_if_tracing
 
 
 def trace(
-    func: Any, example_inputs: Any = None, *, example_kwarg_inputs: Any = None, **_: Any
+    func: Any,
+    example_inputs: Any = None,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
 ) -> Any:
-    """As `script`, called once with the example inputs to see that it takes them."""
+    """As `script`, called once with the example inputs to see that it takes them.
+
+    The other options are about the recording of a graph, and there is none.
+    """
     if example_inputs is None and example_kwarg_inputs is None:
         raise RuntimeError("example_kwarg_inputs should be a dict")
     plain = builtins.isinstance(example_inputs, tuple | list)
@@ -144,10 +164,27 @@ def trace(
     return script(func)
 
 
-def trace_module(mod: Any, inputs: dict[str, Any], **_: Any) -> Any:
+def trace_module(
+    mod: Any,
+    inputs: dict[str, Any],
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
     """As `trace`, after its methods were called with their example inputs."""
     for name, values in inputs.items():
-        trace(mod if name == "forward" else getattr(mod, name), values)
+        method = mod if name == "forward" else getattr(mod, name)
+        if example_inputs_is_kwarg:
+            trace(method, example_kwarg_inputs=values)
+        else:
+            trace(method, values)
     return as_script(mod, TopLevelTracedModule)
 
 
@@ -161,7 +198,9 @@ def script_method(fn: Callable) -> Callable:
     return fn
 
 
-def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
+def freeze(
+    mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True
+) -> Any:
     """`mod`, a ScriptModule, which must be in eval mode."""
     if not builtins.isinstance(mod, ScriptModule):
         raise RuntimeError(
@@ -181,7 +220,9 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
     return mod.eval() if hasattr(mod, "training") else mod
 
 
-def run_frozen_optimizations(mod: Any, *args: Any, **kwargs: Any) -> None:
+def run_frozen_optimizations(
+    mod: Any, optimize_numerics: bool = True, preserved_methods: list[str] | None = None
+) -> None:
     """There is nothing to optimize."""
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "utils",  # noqa: F405
 ]
 
-_SUBMODULES = ("utils", "attention", "parallel")
+_SUBMODULES = ("utils", "attention", "parallel", "common_types", "grad")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import taeda
 from taeda import Tensor
 from taeda.nn import functional as F
@@ -18,44 +20,6 @@ def _make_orthogonal(A: Tensor) -> Tensor:
     """The Q of A = QR whose R has a positive diagonal."""
     Q, R = taeda.linalg.qr(A)
     return Q * R.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
-
-
-def _householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of H_1 .. H_k, ``H_i = I - tau_i v_i v_i^T``.
-
-    v_i is column i of A below the diagonal, with a 1 on it.
-    """
-    n, k = A.shape[-2:]
-    identity = taeda.eye(n, k, dtype=A.dtype, device=A.device)
-    V = A.tril(-1) + identity
-    Q = identity.expand(A.shape)
-    for i in reversed(range(k)):
-        v = V[..., i : i + 1]
-        Q = Q - tau[..., i, None, None] * (v @ (v.mT @ Q))
-    return Q
-
-
-def _householder_vectors(Q: Tensor) -> tuple[Tensor, Tensor]:
-    """What _householder_product takes for a Q with orthonormal columns, LAPACK's geqrf.
-
-    The diagonal is that of R, up to its sign.
-    """
-    A, taus = Q.clone(), []
-    for i in range(Q.shape[-1]):
-        x = A[..., i:, i].clone()
-        alpha, below = x[..., 0], x[..., 1:].norm(dim=-1)
-        beta = taeda.where(alpha >= 0, -1.0, 1.0) * taeda.hypot(alpha, below)
-        moves = below != 0  # else there is nothing to reflect
-        beta = taeda.where(moves, beta, alpha)
-        taus.append(taeda.where(moves, (beta - alpha) / beta, 0.0))
-        v = x / taeda.where(moves, alpha - beta, 1.0).unsqueeze(-1)
-        v[..., 0] = 1
-        rest = A[..., i:, i + 1 :]
-        projected = v.unsqueeze(-2) @ rest
-        A[..., i:, i + 1 :] = rest - taus[-1][..., None, None] * v.unsqueeze(-1) * projected
-        A[..., i + 1 :, i] = v[..., 1:]
-        A[..., i, i] = beta
-    return A, taeda.stack(taus, -1)
 
 
 class _Orthogonal(Module):
@@ -101,7 +65,7 @@ class _Orthogonal(Module):
 
     def _reflected(self, X: Tensor) -> Tensor:
         A = X.tril(-1)
-        Q = _householder_product(A, 2.0 / (1.0 + (A * A).sum(dim=-2)))
+        Q = taeda.linalg.householder_product(A, 2.0 / (1.0 + (A * A).sum(dim=-2)))
         return Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     @taeda.no_grad()
@@ -123,7 +87,7 @@ class _Orthogonal(Module):
                 "It is not possible to assign to the matrix exponential or the Cayley "
                 "parametrizations when use_trivialization=False."
             )
-        A, tau = _householder_vectors(X)
+        A, tau = taeda.geqrf(X)
         diagonal = A.diagonal(dim1=-2, dim2=-1)
         diagonal.copy_(taeda.where(tau == 0.0, -diagonal.sign(), diagonal.sign()))
         return A.mT if is_wide else A
@@ -193,8 +157,19 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:
-    """Splits a parameter into magnitude (original0) and direction (original1)."""
+    """Splits a parameter into magnitude (original0) and direction (original1).
+
+    A state dict with the older names ``NAME_g`` and ``NAME_v`` loads too.
+    """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def take_older_names(state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+        older = (f"{prefix}{name}_g", f"{prefix}{name}_v")
+        if all(key in state_dict for key in older):
+            for i, key in enumerate(older):
+                state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
+
+    module._register_load_state_dict_pre_hook(take_older_names)
     return module
 
 

@@ -12,6 +12,9 @@ from taeda.nn.modules.module import Module
 __all__ = ["functional_call"]
 
 
+_MISSING = object()
+
+
 def _table(module: Module, name: str) -> dict[str, Any] | None:
     """The table of ``module`` that holds the tensor ``name``."""
     for table in (module._parameters, module._buffers):
@@ -57,9 +60,9 @@ def _reparametrize_module(
         unexpected, missing = sorted(set(wanted) - known), sorted(known - set(wanted))
         parts = []
         if unexpected:
-            parts.append(f"Unexpected key(s): {', '.join(unexpected)}.")
+            parts.append(f"Unexpected key(s): {', '.join(map(repr, unexpected))}.")
         if missing:
-            parts.append(f"Missing key(s): {', '.join(missing)}.")
+            parts.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
         raise RuntimeError(
             f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts)
         )
@@ -69,14 +72,17 @@ def _reparametrize_module(
             parent_path, _, name = path.rpartition(".")
             parent = module.get_submodule(parent_path)
             table = _table(parent, name)
-            if table is None:
-                raise KeyError(f"{path} is no parameter or buffer of {type(module).__name__}")
-            saved.append((table, name, table[name]))
+            if table is None:  # an attribute, for as long as the call lasts
+                table = vars(parent)
+            saved.append((table, name, table.get(name, _MISSING)))
             table[name] = value
         yield
     finally:
         for table, name, value in reversed(saved):
-            table[name] = value
+            if value is _MISSING:
+                del table[name]
+            else:
+                table[name] = value
 
 
 def functional_call(
