@@ -62,9 +62,9 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
     "_VF __config__ _custom_ops _dynamo _higher_order_ops _jit_internal _library _logging "
-    "_lowrank _ops _tensor _tensor_str _utils _utils_internal accelerator amp autograd "
-    "backends compiler cpu cuda distributed distributions fft func functional futures fx hub "
-    "jit library linalg masked mps mtia multiprocessing nested nn onnx optim overrides "
+    "_lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal accelerator amp "
+    "autograd backends compiler cpu cuda distributed distributions fft func functional futures "
+    "fx hub jit library linalg masked mps mtia multiprocessing nested nn onnx optim overrides "
     "profiler quasirandom random return_types serialization signal sparse special storage "
     "testing torch_version types utils version xpu".split()
 )

@@ -262,7 +262,7 @@ def tensor_repr(x: Any, *, tensor_contents: str | None = None) -> str:
             text, force = _sparse_text(data, len(prefix)), data.is_sparse
             suffixes += _sparse_suffixes(data, usual)
             return _add_suffixes(prefix + text, suffixes + history, len(prefix), force)
-        if data.is_meta:
+        if data.is_meta or getattr(kind, "_has_no_values", False):
             suffixes.append(f"size={tuple(data.shape)}")
             if data.dtype is not default:
                 suffixes.append(f"dtype={data.dtype}")

@@ -11,12 +11,18 @@
 
 namespace taeda {
 
-// The elements of a tensor of dtype T in row-major order; none of a meta tensor.
+// Whether there are values at all: a meta tensor has none, and those of a class with a
+// __torch_dispatch__ are its own.
+inline bool has_values(const Tensor& t) {
+  return !t.is_meta() && !t.impl()->keys.has(Key::kPython);
+}
+
+// The elements of a tensor of dtype T in row-major order; none of a tensor without values.
 template <class T>
 class HostElements {
  public:
   explicit HostElements(const Tensor& t) {
-    if (t.is_meta()) return;
+    if (!has_values(t)) return;
     kept_ = dense_input(host_copy(t));
     span_ = Span<const T>(kept_.data<T>(), static_cast<size_t>(kept_.numel()));
   }
@@ -30,8 +36,6 @@ class HostElements {
   Span<const T> span_;
 };
 
-// Whether there are values at all: a meta tensor has none.
-inline bool has_values(const Tensor& t) { return !t.is_meta(); }
 // The value of a tensor of one element; nothing of a meta tensor.
 OptScalar known_number(const Tensor& t);
 // Whether a bool tensor of one element is known to be true, inside vmap for any sample; of a meta

@@ -1,5 +1,6 @@
 #include "python/torch_dispatch.h"
 
+#include "autograd/record.h"
 #include "ops/allocate.h"
 #include "ops/modes.h"
 #include "python/arguments.h"
@@ -157,6 +158,30 @@ void count_writes(const Schema& schema, const Stack& arguments,
   }
 }
 
+// Tensors without memory that a class gives for views are views of its argument: they share its
+// version and, but for detach, its history.
+void track_views(const Operator& op, const Stack& arguments, const Stack& results) {
+  const Schema& schema = op.schema();
+  if (schema.results.empty() || arguments.empty() || !arguments[0].is_tensor()) return;
+  const auto& alias = schema.results[0].alias;
+  if (alias.set.empty() || alias.written) return;
+  const Tensor& base = arguments[0].tensor();
+  const auto has_no_memory = [](const Tensor& t) {
+    return t.defined() && t.impl()->keys.has(Key::kPython) && t.storage() && !t.storage()->data();
+  };
+  const auto track = [&](const Tensor& t, uint32_t flags) {
+    if (t.is_same(base) || !has_no_memory(t) || !has_no_memory(base) || t.impl()->view_base) return;
+    t.impl()->storage = base.impl()->storage;
+    if (op.name() != "aten::detach")
+      autograd::track_view(t, base, flags);
+    else
+      t.impl()->own_version = base.impl()->own_version;
+  };
+  if (results[0].is_tensor()) track(results[0].tensor(), 0);
+  if (results[0].is_tensors())
+    for (const Tensor& t : results[0].tensors()) track(t, autograd::kOneOfSeveral);
+}
+
 void handle(const Operator& op, KeySet keys, Stack& stack) {
   const Schema& schema = op.schema();
   bool handled = false;
@@ -179,6 +204,7 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     stack = {};
     unwrap_results(schema, result.get(), "the __torch_dispatch__ of " + op.qualified_name(), stack);
     count_writes(schema, arguments, versions);
+    track_views(op, arguments, stack);
     handled = true;
   });
   if (!handled) op.redispatch(keys - KeySet(Key::kPython), stack);

@@ -8,7 +8,7 @@ _DTYPES = (
     "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
 )
-_FAKE = "taeda's tensors without values are those of the device meta; use torch.device('meta')"
+_FAKE = "taeda compares no fake with real results; use torch._subclasses.FakeTensorMode"
 _CORE = "taeda's core has no such part"
 _PACKAGES = "taeda writes no packages; use torch.save and torch.load"
 
@@ -122,12 +122,7 @@ MODULES = {
         "taeda binds no threads; use numactl",
         "AffinityMode{NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX} NumaOptions",
     ),
-    "torch._subclasses": (_FAKE, "*torch._subclasses.fake_tensor CrossRefFakeMode"),
-    "torch._subclasses.fake_tensor": (
-        _FAKE,
-        "DynamicOutputShapeException FakeTensor FakeTensorMode UnsupportedFakeTensorException "
-        "is_fake unset_fake_temporarily",
-    ),
+    "torch._subclasses": (_FAKE, "CrossRefFakeMode"),
     "torch.utils.cpp_extension": (
         "taeda compiles no extensions of PyTorch; its own are shared libraries with a TD_LIBRARY, "
         "loaded by torch.ops.load_library",

@@ -32,4 +32,6 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
         grad = p.grad
         if p.dtype is not dtype or grad.dtype is not dtype or not p.is_cpu or grad.is_sparse:
             return False
+        if type(p).__torch_dispatch__ is not _C._disabled_torch_dispatch_impl:  # type: ignore
+            return False
     return True
