@@ -434,6 +434,14 @@ __all__ = [
     for name, value in list(globals().items())
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 ]
+# What PyTorch defines in this module; its other functions are at home in torch itself.
+_AT_HOME = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
+    "chain_matmul einsum meshgrid tensordot".split()
+)
+for _name in __all__:
+    if _name not in _AT_HOME:
+        globals()[_name].__module__ = "taeda"
 # Operators of the table and of other files that PyTorch's module holds, too.
 _ELSEWHERE = (
     *("cdist", "istft", "lu", "norm", "pca_lowrank", "split", "stft", "svd_lowrank"),

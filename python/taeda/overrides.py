@@ -86,7 +86,8 @@ def is_tensor_method_or_property(function: Callable) -> bool:
 def resolve_name(function: Callable) -> str | None:
     """'torch.add', 'torch.Tensor.T.__get__', 'torch.nn.functional.relu'; None if no part of torch.
 
-    Functions go by the module that defines them: einsum is 'torch.functional.einsum'.
+    Functions go by the module that defines them: einsum is 'torch.functional.einsum'. Those of
+    both torch and nn.functional go by the latter.
     """
     name = getattr(function, "__name__", None)
     if name is None:
@@ -96,6 +97,8 @@ def resolve_name(function: Callable) -> str | None:
         return described and f"torch.Tensor.{described}.{name}"
     if is_tensor_method_or_property(function):
         return f"torch.Tensor.{name}"
+    if getattr(sys.modules["taeda.nn.functional"], name, None) is function:
+        return f"torch.nn.functional.{name}"
     parts = (getattr(function, "__module__", None) or "").split(".")
     owner = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), parts))
     if (

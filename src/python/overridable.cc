@@ -30,7 +30,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
     overridden = is_overridden_by(args[i]);
   }
   if (overridden) [[unlikely]]
-    return call_torch_function(self, args, nargs, kwnames);
+    return call_torch_function_by_name(self, args, nargs, kwnames);
   PyObject* const function = cast(self)->function;
   if (!function) [[unlikely]] {  // the garbage collector has begun to take it apart
     PyErr_SetString(PyExc_RuntimeError, "a function was called while it was deleted");

@@ -147,6 +147,25 @@ PyObject* disabled_torch_function(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// The arguments of a call as a tuple and a dict, and those among them that override it.
+struct GivenArguments {
+  GivenArguments(PyObject* const* values, Py_ssize_t nargs, PyObject* kwnames)
+      : args(PyRef::check(PyTuple_New(nargs))), kwargs(PyRef::check(PyDict_New())) {
+    for (Py_ssize_t i = 0; i < nargs; i++) {
+      collect(values[i], overrides);
+      PyTuple_SET_ITEM(args.get(), i, new_ref(values[i]));
+    }
+    for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
+      PyObject* const value = values[nargs + k];
+      collect(value, overrides);
+      check_status(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), value));
+    }
+  }
+
+  PyRef args, kwargs;
+  std::vector<PyRef> overrides;
+};
+
 // `_set_torch_function_state(delta)`: what DisableTorchFunctionSubclass enters and leaves with.
 PyObject* disable_subclasses(PyObject*, PyObject* delta) {
   const long change = PyLong_AsLong(delta);
@@ -267,24 +286,30 @@ bool is_overridden_by(PyObject* argument) {
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames) {
   TD_PYTHON_TRY
-  std::vector<PyRef> found;
-  PyRef tuple = PyRef::check(PyTuple_New(nargs));
-  for (Py_ssize_t i = 0; i < nargs; i++) {
-    collect(args[i], found);
-    PyTuple_SET_ITEM(tuple.get(), i, new_ref(args[i]));
-  }
-  PyRef kwargs = PyRef::check(PyDict_New());
-  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); k++) {
-    collect(args[nargs + k], found);
-    check_status(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), args[nargs + k]));
-  }
-  return call_overrides(function, found, tuple.get(), kwargs.get());
+  const GivenArguments given(args, nargs, kwnames);
+  return call_overrides(function, given.overrides, given.args.get(), given.kwargs.get());
+  TD_PYTHON_CATCH(nullptr)
+}
+
+PyObject* call_torch_function_by_name(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
+                                      PyObject* kwnames) {
+  TD_PYTHON_TRY
+  const GivenArguments given(args, nargs, kwnames);
+  const PyRef module = PyRef::check(PyImport_ImportModule("taeda.nn._functional.handover"));
+  const PyRef arranged = PyRef::check(PyObject_CallMethod(module.get(), "arranged", "OOO", function,
+                                                          given.args.get(), given.kwargs.get()));
+  return call_overrides(function, given.overrides, PyTuple_GetItem(arranged.get(), 0),
+                        PyTuple_GetItem(arranged.get(), 1));
   TD_PYTHON_CATCH(nullptr)
 }
 
 PyObject* Arguments::call_override() {
   PyRef function = PyRef::check(public_function(function_.qualified));
-  if (!function_.method) return call_torch_function(function.get(), args_, nargs_, kwnames_);
+  if (!function_.method) {
+    const bool layer = std::string_view(function_.qualified).starts_with("nn.functional.");
+    return (layer ? call_torch_function_by_name : call_torch_function)(function.get(), args_,
+                                                                       nargs_, kwnames_);
+  }
   std::vector<PyObject*> all = {self_};
   const Py_ssize_t keywords = kwnames_ ? PyTuple_GET_SIZE(kwnames_) : 0;
   all.insert(all.end(), args_, args_ + nargs_ + keywords);

@@ -40,6 +40,11 @@ PyRef hand_over(const char* method, std::initializer_list<PyObject*> args);
 PyObject* call_torch_function(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                               PyObject* kwnames);
 
+// The same for functions that PyTorch writes in Python: they hand on required arguments by position
+// and the others by name, filled in.
+PyObject* call_torch_function_by_name(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
+                                      PyObject* kwnames);
+
 // function(*args, **kwargs) with what a caller of __torch_function__ has given: args is null or any
 // sequence, kwargs null, None or a dict (TypeError for others).
 PyRef call_with(PyObject* function, PyObject* args, PyObject* kwargs);

@@ -197,3 +197,26 @@ def test_shapes_of_parameters_are_known_where_the_tracer_says_so() -> None:
     assert len(fx.Tracer(param_shapes_constant=True).trace(Sized()).nodes) == 4
     with pytest.raises(fx.TraceError):
         Plain(param_shapes_constant=True).trace(Sized())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda torch, x: torch.nn.functional.dropout(x),
+        lambda torch, x: torch.nn.functional.softmax(x, 1),
+        lambda torch, x: torch.nn.functional.max_pool2d(x, 2),
+        lambda torch, x: torch.nn.functional.layer_norm(x, (4,)),
+        lambda torch, x: torch.nn.functional.linear(x, x),
+        lambda torch, x: torch.nn.functional.conv2d(x, x),
+        lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"),
+        lambda torch, x: torch.numel(x),
+        lambda torch, x: torch.einsum("ij->i", x),
+    ],
+)
+def test_layers_are_recorded_as_pytorch_records_them(call) -> None:
+    oracle = pytest.importorskip("torch")
+    import torch.fx
+
+    ours = fx.symbolic_trace(lambda x: call(taeda, x))
+    theirs = torch.fx.symbolic_trace(lambda x: call(oracle, x))
+    assert ours.code.split() == theirs.code.split()

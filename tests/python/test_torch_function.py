@@ -428,3 +428,52 @@ def test_a_subclass_sees_its_conversions():
     x = torch.ones(1).as_subclass(Watched)
     assert (len(x), bool(x), float(x), int(x), 1.0 in x) == (1, True, 1.0, 1, True)
     assert names == ["__len__", "__bool__", "__float__", "__int__", "__contains__"]
+
+
+class Recorded(torch.Tensor):
+    """Answers each function with its arguments."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, len(args), dict(kwargs or {})
+
+
+@pytest.mark.parametrize(
+    ("name", "required"),
+    [
+        *(("relu", ()), ("dropout", ()), ("softmax", ()), ("hardtanh", ()), ("interpolate", ())),
+        *(("max_pool2d", (2,)), ("layer_norm", ([2],)), ("group_norm", (2,)), ("pad", ([1, 1],))),
+        *(("cross_entropy", "x"), ("mse_loss", "x"), ("gaussian_nll_loss", "xx")),
+        *(("linear", "x"), ("gelu", ()), ("conv2d", "x"), ("pixel_shuffle", (2,))),
+        *(("unfold", (2,)), ("batch_norm", "xx"), ("embedding", "x"), ("normalize", ())),
+    ],
+)
+def test_layers_hand_on_their_defaults_by_name(name, required):
+    oracle = pytest.importorskip("torch")
+
+    class Theirs(oracle.Tensor):
+        __torch_function__ = Recorded.__dict__["__torch_function__"]
+
+    def handed_on(library, kind):
+        x = library.ones(2, 2).as_subclass(kind)
+        layer = getattr(library.nn.functional, name)
+        function, count, kwargs = layer(x, *(x if given == "x" else given for given in required))
+        return function == layer, count, kwargs
+
+    theirs = handed_on(oracle, Theirs)
+    theirs[2].pop("out", None)  # normalize(out=) is not there
+    assert handed_on(torch, Recorded) == theirs
+
+
+def test_what_is_given_in_place_of_defaults_is_handed_on_by_name():
+    x = torch.ones(2).as_subclass(Recorded)
+    assert F.dropout(x, 0.25, inplace=True)[1:] == (
+        1,
+        {"p": 0.25, "training": True, "inplace": True},
+    )
+    assert F.linear(x, x, x)[1:] == (3, {})
+
+
+def test_operators_of_torch_are_the_same_objects_in_nn_functional():
+    for name in ("conv2d", "conv_transpose1d", "pixel_shuffle", "prelu", "relu_"):
+        assert getattr(F, name) is getattr(torch, name), name

@@ -10,6 +10,7 @@ from typing import Any
 
 import taeda
 from taeda._ops import OpOverload, OpOverloadPacket
+from taeda.nn._functional.handover import BUILT_IN
 
 _PUBLIC_MODULES = ("", "nn.functional", "special", "linalg", "functional")
 
@@ -51,6 +52,8 @@ def _owner(function: Any) -> str:
     module = function.__module__.partition(".")[2]
     public = ".".join(part for part in module.split(".") if not part.startswith("_"))
     plain = function.__name__.startswith("_") or isinstance(function, types.BuiltinFunctionType)
+    if function.__name__ in BUILT_IN and public == "nn.functional":
+        public = "_C._nn"
     for owner in ("" if plain else public, public, *_PUBLIC_MODULES):
         if getattr(follow(owner), function.__name__, None) is function:
             return owner

@@ -22,6 +22,14 @@ from ._functional import vision as _vision
 # Subclasses override what these call: Tensor.sigmoid, interpolate.
 _NOT_OVERRIDABLE = ("sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest")
 
+# One object with the function of torch, as passes over graphs compare them.
+_SHARED = (
+    "adaptive_avg_pool1d avg_pool1d celu_ channel_shuffle conv1d conv2d conv3d "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink "
+    "native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ "
+    "rrelu_ selu_ threshold_"
+).split()
+
 
 def _public(name: str, function: Any) -> Any:
     """A function of ``_functional`` as users see it: overridable, and at home in this module."""
@@ -36,6 +44,8 @@ def _publish() -> None:
     names.update(_C._functions.get("nn.functional", {}))
     for part in (_activation, _attention, _dropout, _grouped, _loss, _pool, _vision):
         names.update((name, _public(name, getattr(part, name))) for name in part.__all__)
+    of_torch = _C._functions["torch"]
+    names.update((name, of_torch[name]) for name in _SHARED if name in of_torch)
 
 
 _publish()
