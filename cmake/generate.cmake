@@ -3,7 +3,7 @@
 
 set(TAEDA_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB_RECURSE table_files CONFIGURE_DEPENDS ops/*.yaml)
-file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in include/taeda/dtype.h src/kernels/cuda/*.cc)
+file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in src/kernels/cuda/*.cc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
 execute_process(
   COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, headers, kernels, names, operators, pointwise, python, records, table
+from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, table
 from .op import Op
 from .schema import SchemaError
 from .text import cut, join_lines
@@ -27,37 +27,19 @@ def pieces(ops: list[Op]) -> dict[str, list[Op]]:
     }
 
 
-def rules_header(folder: Path) -> str:
-    """Includes what families define for their shape rules: src/ops/FAMILY_rules.h."""
-    names = sorted(path.name for path in folder.glob("*_rules.h"))
-    return join_lines(
-        "#pragma once", '#include "ops/rules.h"', *(f'#include "ops/{n}"' for n in names)
-    )
-
-
-def internal_operators(ops: list[Op]) -> str:
-    """The operators that Python has no name for, for the tests that call them by themselves."""
-    names = sorted(op.ident for op in ops if not op.python)
-    return join_lines(
-        "// X(NAME) for every operator without a name in Python.",
-        "#pragma once",
-        *(f'#include "op/{name}.h"' for name in names),
-        " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *(f"X({name})" for name in names)]),
-    )
-
-
 def generate(ops_folder: Path) -> dict[str, str]:
     """Path below the output folder -> text."""
     ops = autograd.add_dual_operators(table.load(ops_folder))
     known = cpp.Table(ops)
-    known.check_definitions()
+    internal = sorted(f"X({op.ident})" for op in ops if not op.python)
     files = {
         "include/taeda/ops.h": headers.public_header(known),
-        "include/taeda/tensor_methods.inc": headers.methods_include(known),
-        "op_rules.h": rules_header(ops_folder.parent / "src" / "ops"),
-        "internal_operators.h": internal_operators(ops),
+        "internal_operators.h": join_lines(
+            "// X(NAME) for every operator without a name in Python, for the tests that call each.",
+            " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *internal]),
+        ),
         "kernels_decl.h": kernels.declarations_header(ops),
-        "_C.pyi": names.stubs(ops),
+        "_C.pyi": python.stubs(ops),
     }
     files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
@@ -76,34 +58,28 @@ def generate(ops_folder: Path) -> dict[str, str]:
     return files
 
 
-def write(files: dict[str, str], out: Path) -> int:
-    """Writes what changed, deletes what is no longer generated; returns how many files changed."""
-    changed = 0
+def write(files: dict[str, str], out: Path) -> None:
+    """Writes what changed, deletes what is no longer generated."""
     for name, text in files.items():
         path = out / name
         if not path.exists() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            changed += 1
     for path in out.rglob("*"):
         if path.is_file() and str(path.relative_to(out)) not in files:
             path.unlink()
-    return changed
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="gen", description=__doc__)
-    parser.add_argument(
-        "--ops", type=Path, default=Path("ops"), help="folder of the operator table"
-    )
+    parser.add_argument("--ops", type=Path, default="ops", help="folder of the operator table")
     parser.add_argument("--out", type=Path, required=True, help="folder for the generated files")
     args = parser.parse_args()
     try:
-        files = generate(args.ops)
+        write(generate(args.ops), args.out)
     except SchemaError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"{write(files, args.out)} of {len(files)} generated files changed")
     return 0
 
 

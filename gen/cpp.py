@@ -1,14 +1,18 @@
-"""The loaded table, and the translation of its entries' texts over it."""
+"""The loaded table, and the translation of its entries' texts over it: expressions, by expr.py, and
+the statements of ``expr:``, a function body in C++ from a definition in the table."""
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 
-from . import statements
 from .expr import Translator
 from .op import Op
 from .schema import Signature
-from .values import Value
+from .text import indented, several
+from .values import LOCAL_TYPES, Value
+
+ERRORS = {f"{kind}Error": f"k{kind}" for kind in "Runtime Value Index Type NotImplemented".split()}
 
 
 class Table:
@@ -32,53 +36,95 @@ class Table:
     def is_pointwise(self, name: str) -> bool:
         return any(op.body == "pointwise" for op in self.by_name.get(name, []))
 
-    def overload_index(self, op: Op) -> int:
-        return self.by_name[op.name].index(op)
-
-    def check_definitions(self) -> None:
-        """Raises SchemaError for the first definition that does not translate, or leads back to its
-        own operator.
-
-        Of the definitions beside kernels only those are compiled that autograd replays. The others
-        are text that tests evaluate, in which a wrong name or type stops the generator all the same.
-        """
-        called = {}
-        for op in self.ops:
-            if op.expr:
-                self.called.clear()
-                composite_body(op, self, op.expr)
-                called[op.ident] = {*self.called}
-        self.called.clear()
-        for op in self.ops:
-            if op.is_leaf and op.ident in _reached(op.ident, called):
-                raise op.fail("the definition leads back to the operator")
+    def translator(self, op: Op, what: str = "", env: dict[str, Value] | None = None) -> Translator:
+        """Translates the entry's texts, over its arguments or other names."""
+        env = env or {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
+        return Translator(self.overloads, f"{op.where}: {what}{op.name}", env, self.called)
 
 
-def _reached(start: str, called: dict[str, set[str]]) -> set[str]:
-    """The operators that a definition stands on, through other definitions and composites."""
-    found: set[str] = set()
-    front = [start]
-    while front:
-        new = called.get(front.pop(), set()) - found
-        found |= new
-        front += new
-    return found
-
-
-def translator(
-    op: Op, table: Table, what: str = "", env: dict[str, Value] | None = None
-) -> Translator:
-    """Translates the entry's texts, over its arguments or other names."""
-    env = env or {a.name: Value(a.name, a.expr_type) for a in op.sig.args}
-    return Translator(table.overloads, f"{op.where}: {what}{op.name}", env, table.called)
-
-
-def one_pass(op: Op, target: str, formula: Value, t: Translator) -> Value:
+def one_pass(op: Op, formula: Value, call: Value, t: Translator) -> Value:
     """A gradient on dual numbers, or `formula` where the gradient is differentiated in turn."""
-    call = t.expression(op.dual_grad[target])
     read = ", ".join(["gy", *(t.env[a.name].cpp for a in op.sig.tensor_args)])
     return Value(f"autograd::differentiated_anywhere({read}) ? {formula.cpp} : {call.cpp}", "T")
 
 
 def composite_body(op: Op, table: Table, text: str) -> list[str]:
-    return statements.body(translator(op, table), text, [r.stored_type for r in op.sig.returns])
+    """The C++ of statements ending in return, or of one expression."""
+    t = table.translator(op)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise t.fail(f"line {error.lineno} of expr: {error.msg}") from None
+    if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+        tree.body[0] = ast.Return(tree.body[0].value)
+    body = _Body(t)
+    # An argument that is assigned becomes a local copy.
+    copies = sorted(_assigned(tree) & set(t.env))
+    lines = [body.declare(name, f"{name}_var", t.env[name]) for name in copies]
+    return [*lines, *body.statements(tree.body)]
+
+
+class _Body:
+    def __init__(self, translator: Translator):
+        self.translator = translator
+        self.env = translator.env
+        self.locals: set[str] = set()
+
+    def statements(self, nodes: list[ast.stmt]) -> list[str]:
+        return [line for node in nodes for line in self._statement(node)]
+
+    def _block(self, nodes: list[ast.stmt]) -> list[str]:
+        """A branch: what is first assigned in it is known there only."""
+        env, names = dict(self.env), set(self.locals)
+        lines = indented(self.statements(nodes))
+        self.env.clear()
+        self.env |= env
+        self.locals = names
+        return lines
+
+    def _statement(self, node: ast.stmt) -> list[str]:
+        t = self.translator
+        match node:
+            case ast.Return(ast.Tuple(values)):
+                return [f"return {several([t.visit(value).cpp for value in values])};"]
+            case ast.Return(ast.expr() as value):
+                return [f"return {t.visit(value).cpp};"]
+            case ast.Assign([ast.Tuple(targets)], value):
+                return [
+                    self._unpack(
+                        [t.id for t in targets if isinstance(t, ast.Name)], t.visit(value), node
+                    )
+                ]
+            case ast.Assign([ast.Name(name)], value):
+                made = t.visit(value)
+                if name in self.locals:
+                    return [f"{self.env[name].cpp} = {made.cpp};"]
+                return [self.declare(name, f"{name}_", made)]
+            case ast.If():
+                test = t.truth(t.visit(node.test))
+                orelse = ["} else {", *self._block(node.orelse)] if node.orelse else []
+                return [f"if ({test}) {{", *self._block(node.body), *orelse, "}"]
+            case ast.Raise(ast.Call(ast.Name(error), [ast.Constant(str(message))])):
+                return [f"fail(ErrorKind::{ERRORS[error]}, {t.message(message)});"]
+            case ast.Expr(value):
+                return [t.visit(value).cpp + ";"]
+        raise t.unknown(node)
+
+    def _unpack(self, names: list[str], value: Value, node: ast.AST) -> str:
+        if not isinstance(value.type, tuple):
+            message = "several targets need an operator with several results"
+            raise self.translator.fail(message, node)
+        self.env |= {name: Value(f"{name}_", kind) for name, kind in zip(names, value.type)}
+        self.locals |= {*names}
+        return f"auto [{', '.join(f'{n}_' for n in names)}] = {value.cpp};"
+
+    def declare(self, name: str, local: str, value: Value) -> str:
+        self.env[name] = Value(local, value.type)
+        self.locals.add(name)
+        return f"{LOCAL_TYPES.get(value.type, 'auto')} {local} = {value.cpp};"
+
+
+def _assigned(tree: ast.AST) -> set[str]:
+    """Names that statements inside `tree` assign."""
+    targets = [n.targets[0] for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    return {t.id for target in targets for t in ast.walk(target) if isinstance(t, ast.Name)}

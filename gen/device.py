@@ -6,10 +6,9 @@ The contract are the checks of the arguments that run in front of every kernel.
 
 from __future__ import annotations
 
-from .cpp import Table, translator
+from .cpp import ERRORS, Table
 from .op import Op
 from .schema import Argument
-from .statements import ERRORS
 from .text import block, enumerator, quoted, several
 
 
@@ -22,12 +21,6 @@ def device_function(op: Op, table: Table) -> list[str]:
     else:
         body = _hand_written_body(op)
     return block(head, contract_lines(op, table), body)
-
-
-def meta_function(op: Op) -> list[str]:
-    """The handler of meta where the result's sizes depend on data."""
-    head = f"[[gnu::cold]] static {op.result} meta_{op.ident}({op.internal_parameters})"
-    return block(head, f'contract::fail_sizes("{op.name}");')
 
 
 def _hand_written_body(op: Op) -> list[str]:
@@ -60,29 +53,28 @@ def _pointwise_body(op: Op) -> list[str]:
         lines.append(f"const struct {{ {fields} }} functor{{{values}}};")
     functor = "&functor" if op.params else "nullptr"
 
-    def run(choice: str) -> str:
-        dense = f"dense_{op.loop_name(choice)}()"
-        return f"return pointwise::run(info, {dense}, into, inputs, {functor});"
-
-    chooser = op.selector
-    if chooser is None:
-        return [*lines, run("")]
-    lines += [f'if ({chooser.name} == "{value}") {run(value)}' for value in op.functors]
-    options = " or ".join(f"'{v}'" for v in op.functors)
+    runs = {
+        choice: f"return pointwise::run(info, dense_{loop}(), into, inputs, {functor});"
+        for choice, loop in op.loops.items()
+    }
+    if (chooser := op.selector) is None:
+        return [*lines, *runs.values()]
+    lines += [f'if ({chooser.name} == "{value}") {run}' for value, run in runs.items()]
+    options = " or ".join(f"'{v}'" for v in runs)
     message = f"{op.name}: argument '{chooser.name}' must be {options}, got '{{}}'"
     return [*lines, f'fail(ErrorKind::kRuntime, "{message}", {chooser.name});']
 
 
 def _kernel_body(op: Op, table: Table) -> list[str]:
     """Allocates the results, except of a kernel that writes its first argument, and launches."""
-    t = translator(op, table)
+    t = table.translator(op)
     device = f"{op.sig.first_tensor}.device()"
     lines, views, results = [], [], [op.sig.args[0].name] if op.mutates else []
     for r in [] if op.mutates else op.sig.returns:
         sizes, dtype, *wanted = op.out[r.name]
         size_and_dtype = (t.expression(str(e)).cpp for e in (sizes, dtype))
         made = f"empty_tensor({', '.join(size_and_dtype)}, {device})"
-        local = op.sig.local(r)
+        local = f"{r.name}_out" if any(a.name == r.name for a in op.sig.args) else r.name
         given = f"{t.condition(wanted[0])} ? {made} : Tensor()" if wanted else made
         lines.append(f"Tensor {local} = {given};")
         views.append(f"view_of({local})")
@@ -121,7 +113,7 @@ def contract_lines(op: Op, table: Table) -> list[str]:
     if op.mutates and op.dispatched:
         message = quoted(f"{op.name}: the memory of the written-to tensor is read-only")
         lines.append(f"TD_CHECK({op.sig.args[0].name}.storage()->writable(), {message});")
-    t = translator(op, table)
+    t = table.translator(op)
     for condition, message in op.check:
         error, _, text = message.partition(":")
         kind, text = (ERRORS[error], text.strip()) if error in ERRORS else ("kRuntime", message)
@@ -136,8 +128,8 @@ def _argument_lines(op: Op, a: Argument, first: str | None) -> list[str]:
     if a.type == "Tensor[]":
         expected = f", {first}.device()" if first else ""
         same = [f"contract::same_device({given}, {a.name}{expected});"]
-        checked = compared and op.dispatched
-        return [f"contract::list_defined({given}, {a.name});", *(same if checked else [])]
+        defined = f"contract::list_defined({given}, {a.name});"
+        return [defined, *(same if compared and op.dispatched else [])]
     if compared and a.is_tensor and first and a.name != first:
         return [f"contract::same_device({given}, {first}.device(), {a.name});"]
     return []
@@ -154,16 +146,12 @@ def wrap_lines(op: Op) -> list[str]:
             lines += [f"const DimVector {a.name}_each = {each};", f"{a.name} = {a.name}_each;"]
     if not op.sig.tensors:
         return lines
-    first = op.sig.tensors[0].name
-    ndim = f"{first}.dim()"
-    if op.sig.tensors[0].is_tensor_list:
-        ndim = f"({first}.empty() ? 0 : {first}[0].dim())"
+    ndim = f"contract::rank({op.sig.tensors[0].name})"
     for a in op.sig.args:
         if a.base.name == "dim":
             lines.append(f"{a.name} = contract::wrap_dim({a.name}, {ndim});")
         elif a.base.name == "dims":
-            span = "expr::opt_ints" if a.optional else "IntSpan"
             wrapped = f'contract::wrap_dims("{op.name}", {a.name}, {ndim})'
             lines.append(f"const auto {a.name}_wrapped = {wrapped};")
-            lines.append(f"{a.name} = {span}({a.name}_wrapped);")
+            lines.append(f"{a.name} = {a.name}_wrapped;")
     return lines

@@ -40,19 +40,18 @@ def declarations(op: Op) -> Iterator[tuple[str, str]]:
 
 def internal_headers(table: Table) -> dict[str, str]:
     """op/NAME.h for every operator name, its overloads together."""
-    return {f"op/{name}.h": _internal_header(ops) for name, ops in table.by_name.items()}
-
-
-def _internal_header(ops: list[Op]) -> str:
-    return join_lines(
-        *(f"// {op.sig.text}" for op in ops),
-        "#pragma once",
-        '#include "taeda/keys.h"',
-        '#include "taeda/tensor.h"',
-        "namespace taeda {",
-        *(f"namespace {space} {{ {text} }}" for op in ops for space, text in declarations(op)),
-        "}  // namespace taeda",
-    )
+    return {
+        f"op/{name}.h": join_lines(
+            *(f"// {op.sig.text}" for op in ops),
+            "#pragma once",
+            '#include "taeda/keys.h"',
+            '#include "taeda/tensor.h"',
+            "namespace taeda {",
+            *(f"namespace {space} {{ {text} }}" for op in ops for space, text in declarations(op)),
+            "}  // namespace taeda",
+        )
+        for name, ops in table.by_name.items()
+    }
 
 
 def source(
@@ -124,32 +123,23 @@ def _defaults_that_stay_unique(op: Op, table: Table) -> bool:
     return True
 
 
-def _methods(table: Table) -> list[Op]:
-    """Operators that are methods."""
-    named = (op for op in table.ops if any(p.startswith("Tensor.") for p in op.python))
-    return _distinct((op for op in named if op.sig.args and op.sig.args[0].is_tensor), 1)
-
-
-def methods_include(table: Table) -> str:
-    """taeda/tensor_methods.inc, included inside class Tensor."""
-    out = ["// Generated from ops/: operators whose first argument is `self`."]
-    for op in _methods(table):
-        params = op.sig.parameters(_defaults_that_stay_unique(op, table), first=1)
-        out += [f"{result} {name}({params}) const;" for result, name, _ in _forms(op)]
-    return join_lines(*out)
-
-
 def method_files(table: Table) -> dict[str, str]:
-    """The methods' bodies, those of one name together."""
+    """taeda/tensor_methods.inc, included inside class Tensor, of operators whose first argument is a
+    tensor; the methods' bodies, those of one name together."""
+    named = (op for op in table.ops if any(p.startswith("Tensor.") for p in op.python))
+    declared = ["// Generated from ops/: operators whose first argument is `self`."]
     bodies: dict[str, list[str]] = defaultdict(list)
-    for op in _methods(table):
+    for op in _distinct((op for op in named if op.sig.args and op.sig.args[0].is_tensor), 1):
         given = ", ".join(["*this", *(a.name for a in op.sig.args[1:])])
-        params = op.sig.parameters(first=1)
-        bodies[op.name] += [
-            f"{result} Tensor::{name}({params}) const {{ return {function}({given}); }}"
-            for result, name, function in _forms(op)
-        ]
-    files = {}
+        plain, params = (
+            op.sig.parameters(defaults, first=1)
+            for defaults in (False, _defaults_that_stay_unique(op, table))
+        )
+        for result, name, function in _forms(op):
+            declared.append(f"{result} {name}({params}) const;")
+            body = f"return {function}({given});"
+            bodies[op.name].append(f"{result} Tensor::{name}({plain}) const {{ {body} }}")
+    files = {"include/taeda/tensor_methods.inc": join_lines(*declared)}
     for first, names in cut(bodies, str, 300).items():
         lines = [line for name in names for line in bodies[name]]
         ops = [table.by_name[name][0] for name in names]

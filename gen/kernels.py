@@ -20,13 +20,12 @@ from .op import Op
 from .text import join_lines
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "kernels"
-VIEW = "const View&"
 
 
 def declaration(op: Op) -> str:
     """The kernel of an entry: results first, then the arguments in the schema's order."""
-    results = [] if op.mutates else [VIEW for _ in op.sig.returns]
-    arguments = (VIEW if a.is_tensor else a.cpp_type for a in op.sig.args)
+    results = [] if op.mutates else ["const View&"] * len(op.sig.returns)
+    arguments = ("const View&" if a.is_tensor else a.cpp_type for a in op.sig.args)
     return f"namespace cpu {{ void {op.source}({', '.join([*results, *arguments])}); }}"
 
 
@@ -42,20 +41,7 @@ def declarations_header(ops: Iterable[Op]) -> str:
     )
 
 
-def launched(op: Op) -> list[str]:
-    """The names of the kernels that a dispatched operator launches; pointwise operators have one,
-    with which a device launches any functor or none."""
-    if op.body == "pointwise":
-        return ["pointwise"]
-    return [op.source] if op.body == "kernel" else op.kernels
-
-
 def is_native(op: Op, device: str) -> bool:
     """Whether a device runs the operator itself."""
-    folder = FOLDER / device
-    return not op.host and all((folder / f"{name}.cc").exists() for name in launched(op))
-
-
-def on_fallback(ops: list[Op], device: str) -> list[str]:
-    """The operators that it does not, by name."""
-    return sorted(op.ident for op in ops if op.dispatched and not is_native(op, device))
+    launched = (FOLDER / device / f"{name}.cc" for name in op.launched)
+    return not op.host and all(path.exists() for path in launched)

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .cpp import Table, one_pass, translator
+from .cpp import Table, one_pass
 from .expr import Translator
 from .op import Op
-from .saved import (
-    METADATA,
-    find_saved,
-    formulas,
-    gy_names,
-    metadata_only,
-    names_needed,
-    reads_once,
-)
+from .saved import METADATA, Saved, formulas, gy_names, names_needed, reads_once, reads_values
 from .schema import Argument
-from .text import block, struct
+from .text import block, indented
 from .values import Value
 
 TENSOR, LIST = "SavedTensor", "std::vector<SavedTensor>"
@@ -35,7 +27,7 @@ def node_name(op: Op, table: Table, form: int = 0) -> str:
     if "Backward" in op.node:
         return op.node
     base = op.node or op.name.strip("_").title().replace("_", "")
-    return f"{base}Backward{table.overload_index(op) + form}"
+    return f"{base}Backward{table.by_name[op.name].index(op) + form}"
 
 
 @dataclass
@@ -51,20 +43,15 @@ class Kept:
     wanted: str = ""  # the same in apply()
     is_result: bool = False  # filled after the call
 
-    @property
-    def member(self) -> str:
-        return f"{self.name}_" if self.cpp in (TENSOR, LIST) else self.name
-
-    @property
-    def fill(self) -> str:
-        return f"{f'if ({self.when}) ' if self.when else ''}node->{self.member} = {self.source};"
-
-    @property
-    def unpack(self) -> str:
-        """Makes a tensor readable again."""
+    def __post_init__(self) -> None:
+        packed = self.cpp in (TENSOR, LIST)
+        self.member = f"{self.name}_" if packed else self.name
+        condition = f"if ({self.when}) " if self.when else ""
+        self.fill = f"{condition}node->{self.member} = {self.source};"
+        # Makes a tensor readable again.
         value = f"unpacked({self.member}, *this)"
         value = f"{self.wanted} ? {value} : Tensor()" if self.wanted else value
-        return f"const auto {self.name} = {value};"
+        self.unpack = [f"const auto {self.name} = {value};"] if packed else []
 
 
 class BackwardNode:
@@ -74,31 +61,36 @@ class BackwardNode:
         self.op, self.table = op, table
         words = "".join(part.capitalize() for part in op.ident.split("_"))
         self.name = f"{words}{'Inplace' if op.ident.endswith('_') else ''}Node"
-        wanted = {name for names, _ in op.gradient_groups for name in names}
+        wanted = [name for names, _ in op.gradient_groups for name in names]
         if op.replays_backward:
-            wanted = {a.name for a in op.sig.tensors}
+            wanted = [a.name for a in op.sig.tensors]
         # Tensor arguments with an index among the next edges (lists: one index an element).
         self.edges = [a for a in op.sig.args if a.name in wanted]
         self.indices: dict[str, str] = {}  # the C++ index of the first edge
         self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
-        self._number_edges()
-        saved = self.saved = find_saved(op)
-        self.made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
-        self.kept = [self._argument(a) for a in saved.args] + [*map(self._result, saved.results)]
-        self.kept += [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
-
-    def _number_edges(self) -> None:
         single, counts = 0, ""
         for a in self.edges:
             index = self.indices[a.name] = f"{single}{counts}"
+            self.needs[a.name] = f"should_compute({index})"
+            single += a.is_tensor
             if a.is_tensor_list:
                 counts += f" + {a.name}_count"
-                self.needs[a.name] = f"should_compute_any({index}, {a.name}_count)"
-            else:
-                single += 1
-                self.needs[a.name] = f"should_compute({index})"
-        if len(self.edges) == 1 and self.edges[0].is_tensor_list:
-            self.needs[self.edges[0].name] = "true"
+                needed = f"should_compute_any({index}, {a.name}_count)"
+                self.needs[a.name] = "true" if len(self.edges) == 1 else needed
+        saved = self.saved = Saved(op)
+        self.made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
+        self.kept = [self._argument(a) for a in saved.args]
+        for name in saved.results:
+            source, conditions = (
+                f"SavedTensor::output({self.made[name]}, node)",
+                self._conditions(name),
+            )
+            self.kept.append(Kept(name, "T", TENSOR, source, name, *conditions, is_result=True))
+        self.kept += [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
+        # What is filled before the call and after it.
+        self.before = [kept.fill for kept in self.kept if not kept.is_result]
+        self.before += ["node->in_place = into.defined();"] if op.inplace_grad else []
+        self.after = [kept.fill for kept in self.kept if kept.is_result]
 
     # --- what it keeps ---
 
@@ -108,7 +100,7 @@ class BackwardNode:
         if op.replays_backward:
             return "", ""
         if op.inplace_grad:  # one form of the operator may not read it
-            *plain, inplace = (_reads(text, name) for text in formulas(op))
+            *plain, inplace = (reads_values(text, name) for text in formulas(op))
             if any(plain) == inplace:
                 return "", ""
             return ("into.defined()", "in_place") if inplace else ("!into.defined()", "!in_place")
@@ -116,7 +108,7 @@ class BackwardNode:
             target
             for targets, text in op.gradient_groups
             for target in targets
-            if _reads(text, name) or _reads(op.dual_grad.get(target, ""), name)
+            if reads_values(f"{text}, {op.dual_grad.get(target, 0)}", name)
         ]
         if len(readers) == len(self.edges) or any(op.sig.arg(t).is_tensor_list for t in readers):
             return "", ""
@@ -124,28 +116,23 @@ class BackwardNode:
         return wanted or "false", " || ".join(self.needs[t] for t in readers)
 
     def _argument(self, a: Argument) -> Kept:
-        op, shown = self.op, "" if a.type.startswith(NOT_SHOWN) else a.name
+        shown = "" if a.type.startswith(NOT_SHOWN) else a.name
         cpp = TENSOR if a.is_tensor else LIST if a.is_tensor_list else a.stored_type
         when, wanted = self._conditions(a.name) if a.is_tensor else ("", "")
-        source = a.name if when and op.inplace_grad else saved_input(op, a.name)
+        source = a.name  # of the one that the call overwrites, a copy
+        if (written := self.op.overwritten(a.name)) and not (when and self.op.inplace_grad):
+            source = f"autograd::kept({a.name}, {written})"
         return Kept(a.name, a.expr_type, cpp, f"stored({source})", shown, when, wanted)
-
-    def _result(self, name: str) -> Kept:
-        source = f"SavedTensor::output({self.made[name]}, node)"
-        return Kept(name, "T", TENSOR, source, name, *self._conditions(name), is_result=True)
 
     def _metadata(self, tensor: str, m: str) -> Kept:
         cpp, kind, shown = METADATA[m]
         arg = next((a for a in self.op.sig.args if a.name == tensor), None)
         source = tensor if arg else self.made[tensor]
-        value = f"autograd::layouts({source})" if m == "layouts" else f"{source}.{m}()"
-        if m in ("sizes", "strides"):
-            value = f"DimVector({value})"
+        value = f"autograd::layouts({source})" if m == "layouts" else f"stored({source}.{m}())"
         if arg and arg.optional:
             value = f"({source}.defined() ? {value} : {cpp}{{}})"
-        name = f"{tensor}__{m}"
         shown = f"{tensor}_{shown}" if shown else ""
-        return Kept(name, kind, cpp, value, shown, is_result=arg is None)
+        return Kept(f"{tensor}__{m}", kind, cpp, value, shown, is_result=arg is None)
 
     # --- the class, and what fills one ---
 
@@ -166,13 +153,7 @@ class BackwardNode:
             "void visit_saved(autograd::SavedVisitor& show) override { fields(autograd::Show{show}); }",
             "TensorList apply(TensorList&& grads) override;",
         ]
-        return struct(f"{self.name} final : Node", members)
-
-    def fill(self, after: bool) -> list[str]:
-        """What is kept of the call before it and after it."""
-        lines = [kept.fill for kept in self.kept if kept.is_result == after]
-        in_place = ["node->in_place = into.defined();"]
-        return lines + in_place if self.op.inplace_grad and not after else lines
+        return [f"struct {self.name} final : Node {{", *indented(members), "};"]
 
     # --- apply ---
 
@@ -180,23 +161,16 @@ class BackwardNode:
         body = self._replayed() if self.op.replays_backward else self._from_formulas()
         return block(f"TensorList {self.name}::apply(TensorList&& grads)", body)
 
-    def _unpacked(self) -> list[str]:
-        return [kept.unpack for kept in self.kept if kept.cpp in (TENSOR, LIST)]
-
     def _replayed(self) -> list[str]:
         """The gradient of a kernel without formulas: its definition, differentiated at saved inputs."""
         op, inputs = self.op, [a.name for a in self.saved.args if a.is_tensor]
         if any(a.is_tensor_list for a in self.saved.args):
             raise op.fail("a definition over tensor lists cannot be replayed; give 'grad'")
-        args = []
-        for a in op.sig.args:
-            value = f"in[{inputs.index(a.name)}]" if a.is_tensor else a.name
-            stored_ints = a.type in ("int[]?", "dims?")  # become views again
-            args.append(f"expr::opt_ints({value})" if stored_ints else value)
+        args = (f"in[{inputs.index(a.name)}]" if a.is_tensor else a.name for a in op.sig.args)
         results = ", ".join(op.sig.parts("y"))
         tensors = f"TensorList{{{', '.join(inputs)}}}"
         return [
-            *self._unpacked(),
+            *(line for kept in self.kept for line in kept.unpack),
             f"return autograd::replay({tensors}, grads, [&]([[maybe_unused]] const TensorList& in) {{",
             f"  auto y = definition::{op.ident}({', '.join(args)});",
             f"  return TensorList{{{results}}};",
@@ -207,15 +181,21 @@ class BackwardNode:
         op = self.op
         sizes = ("1" if a.is_tensor else f"{a.name}_count" for a in self.edges)
         lines = [f"TensorList out({' + '.join(sizes) or '0'});", *self._result_gradients()]
-        lines += self._unpacked()
+        lines += (line for kept in self.kept for line in kept.unpack)
         env = {kept.name: Value(kept.name, kept.type) for kept in self.kept}
         env |= {gy: Value(gy, r.base.expr) for gy, r in zip(gy_names(op), op.sig.returns)}
-        t = translator(op, self.table, "grad of ", env)
+        t = self.table.translator(op, "grad of ", env)
         t.needs = self.needs.__getitem__
         groups = op.gradient_groups
         for i, (targets, text) in enumerate(groups):
-            later = [self.needs[name] for names, _ in groups[i + 1 :] for name in names]
-            value = self._gradient(t, targets, text, " || ".join(later))
+            later = " || ".join(self.needs[name] for names, _ in groups[i + 1 :] for name in names)
+            value = self._evaluated(t, text, later)
+            if op.dual_grad:
+                call = self._evaluated(t, op.dual_grad[targets[0]], later)
+                value = one_pass(op, value, call, t)
+            if op.inplace_grad:
+                inplace = self._evaluated(t, op.inplace_grad, later)
+                value = Value(f"in_place ? {inplace.cpp} : {value.cpp}", "T")
             for held, message in op.inplace_check:
                 condition = f"!in_place || {t.condition(held)}"
                 lines.append(f"TD_CHECK({condition}, {t.message(message)});")
@@ -234,38 +214,21 @@ class BackwardNode:
             f"[[maybe_unused]] Tensor {n} = std::move(grads[{i}]);" for i, n in enumerate(names)
         ]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
-        if len(names) > 1:
-            texts = (text for _, text in op.gradient_groups)
-            used = set().union(*(names_needed(text, self.table.takes_none) for text in texts))
-            lines += [
-                f"if (!{n}.defined()) {n} = input_metadata({i}).zeros();"
-                for i, n in enumerate(names)
-                if n in used
-            ]
+        for i, n in enumerate(names if len(names) > 1 else []):
+            if any(
+                n in names_needed(text, self.table.takes_none) for _, text in op.gradient_groups
+            ):
+                lines.append(f"if (!{n}.defined()) {n} = input_metadata({i}).zeros();")
         return lines
 
-    def _gradient(self, t: Translator, targets: list[str], text: str, later: str) -> Value:
-        """A formula's value. `later`: where another one is evaluated after it."""
-        op = self.op
-
-        def evaluated(formula: str) -> Value:
-            self._set_gradient(t, formula, later)
-            return t.expression(formula)
-
-        value = evaluated(text)
-        if op.dual_grad:
-            self._set_gradient(t, op.dual_grad[targets[0]], later)
-            value = one_pass(op, targets[0], value, t)
-        if op.inplace_grad:
-            value = Value(f"in_place ? {evaluated(op.inplace_grad).cpp} : {value.cpp}", "T")
-        return value
-
-    def _set_gradient(self, t: Translator, formula: str, later: str) -> None:
-        """What `gy` is there: read once, and for the last time, its memory is free (LastUse)."""
+    def _evaluated(self, t: Translator, formula: str, later: str) -> Value:
+        """A formula's value, where `later` says that another one is evaluated after it. A `gy` that
+        is read once, and for the last time, leaves its memory to the result (LastUse)."""
         if "gy" in t.env and not self.op.returns_list:
             last = reads_once(formula, "gy", self.table.is_pointwise)
             condition = f", !({later})" if later else ""
             t.env["gy"] = Value(f"LastUse(gy{condition}).tensor" if last else "gy", "T")
+        return t.expression(formula)
 
     def _assigned(self, targets: list[str], value: Value) -> list[str]:
         """Statements that give the arguments `targets` their gradients."""
@@ -284,16 +247,4 @@ class BackwardNode:
                 f"{{ TensorList part = {value.cpp};",
                 f"  {each} out[{index} + i] = std::move(part[i]); }}",
             ]
-        cpp = {"0": "Tensor()", "T": value.cpp}.get(str(value.type), f"Tensor({value.cpp})")
-        return [f"if ({condition}) out[{index}] = {cpp};"]
-
-
-def _reads(text: str, name: str) -> bool:
-    """Whether a formula reads the tensor's values."""
-    return metadata_only(text, name) is None
-
-
-def saved_input(op: Op, name: str) -> str:
-    """An argument to save; of the one that the call overwrites, a copy."""
-    written = op.overwritten(name)
-    return f"autograd::kept({name}, {written})" if written else name
+        return [f"if ({condition}) out[{index}] = {value.cpp};"]

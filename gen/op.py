@@ -67,8 +67,6 @@ SPARSE = {
     "own": "the function sparse::NAME in src/ops/sparse",
     "body": "the body, which knows sparse tensors",
 }
-
-
 OUT_DTYPES = {
     "": "castable for a pointwise operator, else same",
     "same": "the result's",
@@ -166,127 +164,69 @@ class Op:
     partial: int | None = None  # computes the functors' derivative by this argument
 
     def __post_init__(self) -> None:
-        self.name, self.ident, self.mutates = self.sig.name, self.sig.ident, self.sig.mutates
-        # What its C++ functions return and take.
-        self.result, self.parameters = self.sig.return_cpp, self.sig.parameters()
-        self.names = ", ".join(a.name for a in self.sig.args)
-        # What the functions of pointwise operators write, where it is given.
-        self.into = ["into"] if self.body == "pointwise" else []
+        sig, args, pointwise = self.sig, self.sig.args, self.body == "pointwise"
+        self.name, self.ident, self.mutates = sig.name, sig.ident, sig.mutates
         self.where = f"ops/{self.file}:{self.line}"
         # The folder of the entry's file, or the file itself where it lies in none.
         self.family = self.file.split("/")[0].removesuffix(".yaml")
+        # Whether calls go through a dispatch table; composites are plain functions.
+        computes = self.grad is not None or self.expr is not None
+        leaf = self.body == "kernel" or (self.body == "cpp" and computes)
+        self.dispatched = pointwise or leaf or self.view
+        # Whether its values come from code that is written by hand, which a definition checks.
+        self.is_leaf = leaf and not self.view
+        # Whether it takes dtype and device of its result.
+        self.is_factory = any(a.type == "options" for a in args)
+        # Whether the function that computes it is the in-place form too, where `into` is given.
+        self.writes_into = pointwise and "inplace" in self.variants
+        # Whether a call may write its first argument.
+        self.may_write = self.mutates or self.writes_into
+        # Whether backward differentiates the definition, since no formula is given; whether forward
+        # mode runs it; whether one beside a kernel is compiled (tests evaluate the others' text).
+        defined = self.expr is not None and not self.mutates
+        self.replays_backward = self.grad is None and defined
+        self.replays_forward = self.jvp in (None, "replay") and self.grad != {} and defined
+        batched = self.batch in ("definition", "first") and self.expr is not None
+        replayed = self.replays_backward or self.replays_forward or batched
+        self.is_replayed = self.is_leaf and replayed
+        # Whether the result is a list of tensors: one gradient an element.
+        self.returns_list = sig.returns[0].type == "Tensor[]"
+        # Value of the choosing string argument ('' when there is none) -> functor.
+        self.functors = self.source if isinstance(self.source, dict) else {"": self.source}
+        # The dense kernel of each.
+        self.loops = {c: f"{self.ident}_{c}" if c else self.ident for c in self.functors}
+        # The string argument that chooses among several functors.
+        several = pointwise and isinstance(self.source, dict)
+        self.selector = next((a for a in args if several and a.type == "str"), None)
+        # The non-tensor arguments that a pointwise functor holds, in schema order.
+        self.params = [a for a in args if not a.is_tensor and a is not self.selector]
+        # Each formula with the arguments whose gradients it gives, in the order of its results.
+        self.gradient_groups = [(k.split(", "), str(v)) for k, v in (self.grad or {}).items()]
+        # Whether the in-place form changes sizes and strides, not values.
+        copies = "inplace" in self.variants and not self.writes_into
+        self.changes_layout = copies and (self.view or self.family == "shape")
+        # The hand-written function in namespace impl.
+        self.implementation = self.source if isinstance(self.source, str) else self.ident
 
-    @property
-    def dispatched(self) -> bool:
-        """Whether calls go through a dispatch table; composites are plain functions."""
-        if self.body in ("pointwise", "kernel") or self.view:
-            return True
-        return self.body == "cpp" and (self.grad is not None or self.expr is not None)
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether its values come from code that is written by hand, which a definition checks."""
-        return self.dispatched and self.body in ("kernel", "cpp") and not self.view
-
-    @property
-    def is_factory(self) -> bool:
-        """Whether it takes dtype and device of its result."""
-        return any(a.type == "options" for a in self.sig.args)
-
-    @property
-    def writes_into(self) -> bool:
-        """Whether the function that computes it is the in-place form too, where `into` is given."""
-        return self.body == "pointwise" and "inplace" in self.variants
-
-    @property
-    def may_write(self) -> bool:
-        """Whether a call may write its first argument."""
-        return self.mutates or self.writes_into
+        # The kernels that it launches, if it is dispatched; pointwise operators have one, with which a
+        # device launches any functor or none.
+        own = ["pointwise"] if pointwise else [self.source]
+        self.launched = own if self.body in ("pointwise", "kernel") else self.kernels
+        # What its C++ functions return and take; what out= forms take besides; what functions
+        # behind the dispatch table take, those of pointwise operators with what they write.
+        self.result, self.parameters = sig.return_cpp, sig.parameters()
+        self.names = ", ".join(a.name for a in args)
+        self.outs = [f"out_{r.name}" for r in sig.returns] if len(sig.returns) > 1 else ["out"]
+        self.out_parameters = ", ".join([*filter(None, [self.parameters]), *_tensors(self.outs)])
+        self.into = ["into"] if pointwise else []
+        internal = ["KeySet keys", *_tensors(self.into), *filter(None, [self.parameters])]
+        self.internal_parameters = ", ".join(internal)
 
     def overwritten(self, name: str) -> str:
         """C++ of whether a call writes the argument; empty: never."""
         if not self.may_write or name != self.sig.args[0].name:
             return ""
         return "true" if self.mutates else f"autograd::is_overwritten({name}, into)"
-
-    @property
-    def replays_backward(self) -> bool:
-        """Whether backward differentiates the definition, since no formula is given."""
-        return self.grad is None and self.expr is not None and not self.mutates
-
-    @property
-    def replays_forward(self) -> bool:
-        """Whether forward mode runs the definition."""
-        rule = self.jvp in (None, "replay") and self.grad != {}
-        return rule and self.expr is not None and not self.mutates
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether a definition beside a kernel is compiled; tests evaluate the others' text."""
-        batched = self.batch in ("definition", "first") and self.expr is not None
-        return self.is_leaf and (self.replays_backward or self.replays_forward or batched)
-
-    @property
-    def returns_list(self) -> bool:
-        """Whether the result is a list of tensors: one gradient an element."""
-        return self.sig.returns[0].type == "Tensor[]"
-
-    @property
-    def functors(self) -> dict[str, str]:
-        """Value of the choosing string argument ('' when there is none) -> functor."""
-        return self.source if isinstance(self.source, dict) else {"": self.source}
-
-    def loop_name(self, choice: str) -> str:
-        """The dense kernel of one of the functors."""
-        return f"{self.ident}_{choice}" if choice else self.ident
-
-    @property
-    def selector(self) -> Argument | None:
-        """The string argument that chooses among several functors."""
-        if self.body == "pointwise" and isinstance(self.source, dict):
-            return next(a for a in self.sig.args if a.type == "str")
-        return None
-
-    @property
-    def params(self) -> list[Argument]:
-        """The non-tensor arguments that a pointwise functor holds, in schema order."""
-        chooser = self.selector
-        return [a for a in self.sig.args if not a.is_tensor and a is not chooser]
-
-    @property
-    def gradient_groups(self) -> list[tuple[list[str], str]]:
-        """Each formula with the arguments whose gradients it gives, in the order of its results."""
-        return [([p.strip() for p in k.split(",")], str(v)) for k, v in (self.grad or {}).items()]
-
-    @property
-    def changes_layout(self) -> bool:
-        """Whether the in-place form changes sizes and strides, not values."""
-        copies = "inplace" in self.variants and not self.writes_into
-        return copies and (self.view or self.family == "shape")
-
-    # --- its C++ functions ---
-
-    @property
-    def outs(self) -> list[str]:
-        """The parameters that out= forms have besides."""
-        returns = self.sig.returns
-        return ["out"] if len(returns) == 1 else [f"out_{r.name}" for r in returns]
-
-    @property
-    def out_parameters(self) -> str:
-        outs = (f"const Tensor& {name}" for name in self.outs)
-        return ", ".join(filter(None, [self.parameters, *outs]))
-
-    @property
-    def implementation(self) -> str:
-        """The hand-written function in namespace impl."""
-        return self.source if isinstance(self.source, str) else self.ident
-
-    @property
-    def internal_parameters(self) -> str:
-        """Parameters of the functions behind the dispatch table."""
-        into = (f"const Tensor& {name}" for name in self.into)
-        return ", ".join(filter(None, ["KeySet keys", *into, self.parameters]))
 
     def internal_names(self, keys: str = "keys", into: str = "into", recorded: bool = False) -> str:
         """The arguments of a call to a layer below; what a recorded call sets is true there."""
@@ -295,9 +235,11 @@ class Op:
 
     def accepts_number(self, arg: Argument) -> bool:
         """Whether a Python number may stand for this tensor argument."""
-        if isinstance(self.numbers, str):
-            return arg.type == "Tensor"
-        return arg.name in self.numbers
+        return arg.type == "Tensor" if isinstance(self.numbers, str) else arg.name in self.numbers
 
     def fail(self, message: str) -> SchemaError:
         return SchemaError(f"{self.where}: {self.sig.text}: {message}")
+
+
+def _tensors(names: list[str]) -> list[str]:
+    return [f"const Tensor& {name}" for name in names]

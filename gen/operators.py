@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from . import records
 from .cpp import Table, composite_body
-from .device import contract_lines, device_function, meta_function, wrap_lines
+from .device import contract_lines, device_function, wrap_lines
 from .headers import source
 from .kernels import declaration, is_native
 from .op import Op
-from .saved import keeps_first_input
+from .saved import Saved
 from .text import block
 
 
@@ -64,56 +64,41 @@ def composite_lines(op: Op, table: Table) -> list[str]:
 # --- dispatched operators ---
 
 
-def dispatched_lines(op: Op, table: Table) -> list[str]:
-    lines = []
-    if op.body == "pointwise":
-        for value in op.functors:
-            lines.append(f"const DenseTable& dense_{op.loop_name(value)}();")
-    lines += device_function(op, table)
-    if op.host == "sizes":
-        lines += meta_function(op)
-    return [*lines, *dispatch_lines(op)]
-
-
 def keys_expression(op: Op) -> str:
     return " | ".join(f"dispatch::keys({a.name})" for a in op.sig.tensors) or "KeySet(Key::kCPU)"
 
 
-def _differentiates(op: Op) -> bool:
-    """Whether autograd and forward mode have handlers: not where nothing has a gradient."""
-    return op.grad != {} or op.mutates or op.view or "inplace" in op.variants
-
-
-def row(op: Op) -> list[str]:
-    """One handler a key, in the order of the keys: generic ones share one."""
-    device, modes = f"device_{op.ident}", f"dispatch::modes<record::{op.ident}>"
-    meta = f"meta_{op.ident}" if op.host == "sizes" else device
-    fallback = f"fallback::handler<record::{op.ident}, {device}>"
-    cuda = device if is_native(op, "cuda") else fallback
-    layers = ["nullptr", "nullptr"]
-    if _differentiates(op):
-        layers = [f"autograd_layer::{op.ident}", f"forward_layer::{op.ident}"]
-    return [device, meta, cuda, *[modes] * 4, *layers, *[modes] * 3]
-
-
-def dispatch_lines(op: Op) -> list[str]:
-    """The constant table, redispatch, and the entry function op::IDENT with its variants."""
-    kind, result, plain = f"{op.ident}_fn", op.result, op.parameters
-    below = "" if _differentiates(op) else " - kDifferentiationKeys"
-    passed = op.internal_names(keys=f"keys{below}")
-    lines = [
-        f"using {kind} = {result} (*)({op.internal_parameters});",
-        f"static constexpr {kind} table_{op.ident}[kNumKeys] = {{{', '.join(row(op))}}};",
+def dispatched_lines(op: Op, table: Table) -> list[str]:
+    """The handlers of devices, the constant table, redispatch, and the entry function op::IDENT with
+    its variants."""
+    ident, loops = op.ident, op.loops.values() if op.body == "pointwise" else []
+    lines = [f"const DenseTable& dense_{loop}();" for loop in loops]
+    lines += device_function(op, table)
+    # One handler a key, in the order of the keys: generic ones share one.
+    device, meta, layers = f"device_{ident}", f"device_{ident}", ["nullptr", "nullptr"]
+    if op.host == "sizes":  # the result's sizes depend on data
+        meta = f"meta_{ident}"
+        head = f"[[gnu::cold]] static {op.result} {meta}({op.internal_parameters})"
+        lines += block(head, f'contract::fail_sizes("{op.name}");')
+    cuda = device if is_native(op, "cuda") else f"fallback::handler<record::{ident}, {device}>"
+    modes = f"dispatch::modes<record::{ident}>"
+    below = " - kDifferentiationKeys"
+    if op.grad != {} or op.mutates or op.view or "inplace" in op.variants:
+        below, layers = "", [f"autograd_layer::{ident}", f"forward_layer::{ident}"]
+    row = ", ".join([device, meta, cuda, *[modes] * 4, *layers, *[modes] * 3])
+    lines += [
+        f"using {ident}_fn = {op.result} (*)({op.internal_parameters});",
+        f"static constexpr {ident}_fn table_{ident}[kNumKeys] = {{{row}}};",
         *block(
-            f"{result} redispatch::{op.ident}({op.internal_parameters})",
-            f"return table_{op.ident}[(keys{below}).highest()]({passed});",
+            f"{op.result} redispatch::{ident}({op.internal_parameters})",
+            f"return table_{ident}[(keys{below}).highest()]({op.internal_names(f'keys{below}')});",
         ),
-        *_entry(op, f"{result} op::{op.ident}({plain})", below, "Tensor()"),
+        *_entry(op, f"{op.result} op::{ident}({op.parameters})", below, "Tensor()"),
     ]
     if op.writes_into:
-        lines += _entry(op, f"Tensor op::{op.ident}_inplace({plain})", "", op.sig.args[0].name)
-    if op.body == "pointwise" and "out" in op.variants:
-        head = f"Tensor op::{op.ident}_out({op.out_parameters})"
+        lines += _entry(op, f"Tensor op::{ident}_inplace({op.parameters})", "", op.sig.args[0].name)
+    if loops and "out" in op.variants:
+        head = f"Tensor op::{ident}_out({op.out_parameters})"
         tensors = ", ".join(["out", *(a.name for a in op.sig.tensor_args)])
         check = f'dispatch::check_out("{op.name}", {tensors});'
         lines += _entry(op, head, " - kDifferentiationKeys", "out", check)
@@ -155,7 +140,8 @@ def _written_inplace(op: Op) -> str:
     if op.changes_layout:
         return f'autograd::take_layout("{op.name}_", {target}, op::{op.ident}({op.names}))'
     read = target
-    if keeps_first_input(op):
+    # Backward may read the values of the first argument, as they were before the call.
+    if not op.dispatched or op.sig.args[0] in Saved(op).args:
         read = f"autograd::read_before_write({', '.join(a.name for a in op.sig.tensors)})"
     call = f"op::{op.ident}({', '.join([read, *rest])})"
     return f'write_inplace("{op.name}_", {target}, {call})'

@@ -18,8 +18,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .op import TYPE_SETS, Op
 from .schema import SchemaError
@@ -29,33 +29,12 @@ FUNCTORS = Path(__file__).resolve().parent.parent / "src" / "kernels" / "pointwi
 WEIGHT_LIMIT = 48  # instantiations in one file: about 5 s of compile time, 1 s of it for headers
 
 
-@dataclass
-class Loop:
+class Loop(NamedTuple):
     """What is compiled for one functor of an entry."""
 
     name: str  # dense_NAME
-    op: Op
-    functor: str
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of dtypes that it computes in."""
-        kinds = TYPE_SETS[self.op.types].split()
-        converted = ("Bool", "Integer") if self.op.promote == "float" else ()
-        return [kind for kind in kinds if kind not in converted]
-
-    @property
-    def weight(self) -> int:
-        vectors = 2 if "Floating" in self.kinds else 0
-        return 1 + vectors * (1 if self.op.partial is None else 3)
-
-    @property
-    def row(self) -> str:
-        """What TD_LOOPS says of it."""
-        op, types = self.op, " | ".join(f"kinds::k{kind}" for kind in self.kinds)
-        partial = -1 if op.partial is None else op.partial
-        counts = f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}"
-        return f"X({self.name}, {self.functor}, {counts}, {types})"
+    weight: int
+    row: str  # what TD_LOOPS says of it
 
 
 def read_functors(folder: Path = FUNCTORS) -> dict[str, str]:
@@ -69,35 +48,39 @@ def read_functors(folder: Path = FUNCTORS) -> dict[str, str]:
     return found
 
 
-def loops(ops: Iterable[Op]) -> Iterator[tuple[str, Loop]]:
-    """The dense kernels that pointwise operators need, with the functor's header."""
-    known = read_functors()
-    for op in (op for op in ops if op.body == "pointwise"):
-        for choice, name in op.functors.items():
-            if name not in known:
-                raise op.fail(f"no header of src/kernels/pointwise defines the functor '{name}'")
-            yield known[name], Loop(op.loop_name(choice), op, name)
+def _loops(op: Op) -> Iterator[Loop]:
+    """The dense kernels of an entry."""
+    # The kinds of dtypes that they compute in.
+    converted = ("Bool", "Integer") if op.promote == "float" else ()
+    kinds = [f"kinds::k{kind}" for kind in TYPE_SETS[op.types].split() if kind not in converted]
+    vectors = 2 if "kinds::kFloating" in kinds else 0
+    weight = 1 + vectors * (1 if op.partial is None else 3)
+    partial = -1 if op.partial is None else op.partial
+    counts = f"{len(op.params)}, {len(op.sig.tensor_args)}, {partial}"
+    for choice, functor in op.functors.items():
+        name = op.loops[choice]
+        yield Loop(name, weight, f"X({name}, {functor}, {counts}, {' | '.join(kinds)})")
 
 
 def emit(ops: Iterable[Op]) -> dict[str, str]:
     """File name -> text of the translation units that define the dense tables."""
+    known = read_functors()
     families: dict[str, list[Loop]] = defaultdict(list)
-    for header, loop in loops(ops):
-        families[header].append(loop)
+    for op in (op for op in ops if op.body == "pointwise"):
+        for functor, loop in zip(op.functors.values(), _loops(op)):
+            if functor not in known:
+                raise op.fail(f"no header of src/kernels/pointwise defines functor '{functor}'")
+            families[known[functor]].append(loop)
     files = {}
     for header, members in families.items():
         parts = cut(members, lambda loop: loop.name, WEIGHT_LIMIT, lambda loop: loop.weight)
         for first, part in parts.items():
             name = f"{header.removesuffix('.h')}_{first}.cc"
-            files[name] = _file(name, header, part)
+            files[name] = join_lines(
+                f'#define TD_FUNCTORS "kernels/pointwise/{header}"',
+                " \\\n  ".join(["#define TD_LOOPS(X)", *(loop.row for loop in part)]),
+                "#undef HWY_TARGET_INCLUDE",
+                f'#define HWY_TARGET_INCLUDE "loops/{name}"',
+                '#include "kernels/cpu/pointwise/loops-inl.h"',
+            )
     return files
-
-
-def _file(name: str, header: str, members: list[Loop]) -> str:
-    return join_lines(
-        f'#define TD_FUNCTORS "kernels/pointwise/{header}"',
-        " \\\n  ".join(["#define TD_LOOPS(X)", *(loop.row for loop in members)]),
-        "#undef HWY_TARGET_INCLUDE",
-        f'#define HWY_TARGET_INCLUDE "loops/{name}"',
-        '#include "kernels/cpu/pointwise/loops-inl.h"',
-    )

@@ -1,4 +1,5 @@
-"""Python bindings: one raw CPython function per Python name, its overloads in table order.
+"""Python's side of operators: one raw CPython function per Python name, its overloads in table
+order, and what Python shows of it (docstrings, signatures, the type stubs of taeda._C).
 
 All overloads of a name share one body; a function (``torch.add``) and a method (``Tensor.add``) are
 two thin entries to it, differing in whether ``self`` is an argument. Parsing is table-driven
@@ -7,80 +8,205 @@ two thin entries to it, differing in whether ``self`` is an argument. Parsing is
 
 from __future__ import annotations
 
+import itertools
+import keyword
 from collections import defaultdict
-from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from .cpp import Table
 from .headers import source
-from .names import BORROWERS, Call, Place, docstring, python_names, shown, text_signature
 from .op import Op
 from .schema import Argument
 from .text import block, cut, initializer, join_lines, quoted
 
+SPACE = "taeda::python"
+STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
+RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
+# Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
+# forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
+BORROWERS = ("special", "foreach")
+INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
+OPTIONS = [  # what an `options` argument is in Python
+    Argument("dtype", "dtype?", "None", keyword_only=True),
+    Argument("layout", "layout?", "None", keyword_only=True),
+    Argument("device", "device?", "None", keyword_only=True),
+    Argument("pin_memory", "bool?", "False", keyword_only=True),
+    Argument("requires_grad", "bool?", "False", keyword_only=True),
+]
+Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
+
+
+@dataclass
+class Call:
+    """One overload of a Python name, in its functional or in-place form."""
+
+    op: Op
+    inplace: bool = False
+
+    def __post_init__(self) -> None:
+        op = self.op
+        self.function = f"op::{op.ident}" + ("_inplace" if self.inplace else "")
+        self.has_out = "out" in op.variants and not self.inplace
+        # Whether the result is a named tuple.
+        self.named = op.named and not self.inplace and not op.mutates
+        # What it takes in Python.
+        given = ([a] if a.type != "options" else OPTIONS for a in op.sig.args)
+        self.arguments = list(itertools.chain(*given))
+        if self.has_out:
+            kind = "Tensor?" if len(op.sig.returns) == 1 else "Tensor[]?"
+            self.arguments.append(Argument("out", kind, "None", keyword_only=True))
+
+
 Names = dict[Place, list[Call]]
+
+
+def python_names(ops: list[Op]) -> Names:
+    """The overloads of each name."""
+    found: Names = defaultdict(list)
+    for op in ops:
+        for place in op.python:
+            owner, _, name = place.rpartition(".")
+            owner = owner.removeprefix("torch.")
+            found[owner, name].append(Call(op))
+            if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
+                inside = owner == "Tensor" or place in op.inplace_python
+                if inside or owner in INTERNAL:
+                    home = owner if inside else INTERNAL[owner]
+                    found[home, name + "_"].append(Call(op, inplace=True))
+    for calls in found.values():  # those of old programs come last, and users are not told of them
+        calls.sort(key=lambda call: call.op.hidden)
+    return dict(sorted(found.items()))
+
+
+def shown(calls: list[Call]) -> list[Call]:
+    """The overloads that users are told of."""
+    return [call for call in calls if not call.op.hidden]
+
+
+# --- what is shown ---
+
+
+def docstring(owner: str, name: str, calls: list[Call]) -> str:
+    """Signatures, then the text of the first entry that has one; taeda._foreach has none."""
+    if owner == "foreach":
+        return ""
+    lines = [signature_text(name, call) for call in shown(calls)]
+    doc = next((c.op.doc.strip() for c in calls if c.op.doc), "")
+    if calls[0].inplace:
+        doc = f"In-place version of {name[:-1]}."
+    text = "\n".join(lines) + ("\n\n" + doc if doc else "")
+    if owner != "nn.functional" or len(calls) > 1:
+        return text
+    # What inspect.signature reads from the start of a docstring; Python takes it off again.
+    # PyTorch's nn.functional is written in Python, so programs look at its parameters.
+    args = calls[0].op.sig.args
+    parts = [_shown_name(a) + ("" if a.default is None else f"={a.default}") for a in args]
+    return f"{name}({', '.join(_starred(parts, args))})\n--\n\n{text}"
+
+
+def _starred(parts: list[str], args: list[Argument]) -> list[str]:
+    """Parameters with the `*` in front of the first that is taken by its name only."""
+    first = next((i for i, a in enumerate(args) if a.keyword_only), None)
+    return parts if first is None else [*parts[:first], "*", *parts[first:]]
+
+
+def _shown_name(a: Argument) -> str:
+    return "input" if a.name == "self" else a.name
+
+
+def signature_text(name: str, call: Call, method: bool = False) -> str:
+    """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
+    args, returns = call.arguments, call.op.sig.returns
+    parts = [_parameter(call.op, a) for a in args]
+    if method:
+        parts[0] = "self"
+    own = [a for a in args if not a.keyword_only][method:]
+    if len(own) == 1 and own[0].base.name in ("int[]", "dims"):  # view(2, 3) for view((2, 3))
+        parts[args.index(own[0])] = f"*{own[0].name}: int | Sequence[int]"
+    else:
+        parts = _starred(parts, args)
+    result = ", ".join(RETURNS.get(r.type, r.base.python) for r in returns)
+    if len(returns) > 1:
+        result = f"tuple[{result}]"
+    return f"{name}({', '.join(parts)}) -> {result}"
+
+
+def _parameter(op: Op, a: Argument) -> str:
+    kind = a.base.python
+    if op.accepts_number(a):
+        kind += " | Number"
+    if a.repeat and a.type.startswith("int[]"):
+        kind = "int | " + kind
+    if a.optional and a.default != "False":  # None would be False
+        kind += " | None"
+    name = _shown_name(a)
+    if keyword.iskeyword(name):  # random_(from, to): nobody can write that name in a call
+        name += "_"
+    return f"{name}: {kind}" + ("" if a.default is None else f" = {a.default}")
+
+
+def stubs(ops: list[Op]) -> str:
+    """Type stubs of every generated function, grouped by owner, for taeda/_C.pyi."""
+    out = [STUB_HEAD.read_text()]
+    for owner, entries in itertools.groupby(python_names(ops).items(), lambda item: item[0][0]):
+        method = owner == "Tensor"
+        title = "Tensor(_TensorMembers)" if method else "_" + owner.replace(".", "_")
+        out.append(f"class {title}:")
+        for (_, name), calls in entries:
+            marks = ["    @overload"] if len(shown(calls)) > 1 else []
+            marks += [] if method else ["    @staticmethod"]
+            for call in shown(calls):
+                out += [*marks, f"    def {signature_text(name, call, method)}: ..."]
+        out.append("")
+    return "\n".join(out)
+
+
+# --- bindings ---
 
 
 def binding_files(table: Table) -> dict[str, str]:
     """bindings_NAME.cc with the functions, bindings_groups.cc with the tables that name them,
     result_types.cc with the names in their results."""
     names = python_names(table.ops)
-    entries: dict[Place, Place] = {}
+    bodies: dict[tuple[str, ...], list[Place]] = defaultdict(list)
+    for place, calls in names.items():  # those that have the same overloads share a body
+        bodies[tuple(call.function for call in calls)].append(place)
+    entries: dict[Place, Place] = {}  # each place with the one whose function it has
     files, small = {}, []
     by_level: dict[str, list[list[Place]]] = {"speed": [], "size": []}
-    for places in _sharing(names):
-        entries |= _entries(places)
+    for places in bodies.values():
+        # Borrowers take another's function. That of a method is none to lend: nobody has looked at
+        # its first argument.
+        lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
+        entries |= {p: lent[-1] if lent and p[0] in BORROWERS else p for p in places}
         own = [p for p in places if entries[p] == p]
-        by_level[_optimize(names[own[0]])].append(own)
-    for level, bodies in by_level.items():
-        for first, group in cut(bodies, lambda places: _identifier(places[0]), 60).items():
+        levels = {call.op.optimize for call in names[own[0]]}
+        by_level["size" if levels == {"size"} else "speed"].append(own)
+    for level, groups in by_level.items():
+        for first, group in cut(groups, lambda places: _identifier(places[0]), 60).items():
             lines = [line for places in group for line in _functions(places, names[places[0]])]
             called = [call.op for places in group for call in names[places[0]]]
-            files[f"bindings_{first}.cc"] = _file(table, "bound", lines, called)
+            files[f"bindings_{first}.cc"] = source(table, called, ["python/bound.h"], lines, SPACE)
             small += [f"bindings_{first}.cc"] if level == "size" else []
-    files["bindings_groups.cc"] = _file(table, "generated", _groups(names, entries))
-    files["result_types.cc"] = _file(table, "generated", _result_types(table.ops))
+    files["bindings_groups.cc"] = source(
+        table, [], ["python/generated.h"], _groups(names, entries), SPACE
+    )
+    files["result_types.cc"] = source(table, [], ["python/wrap.h"], _result_types(table.ops), SPACE)
     files["optimize_for_size.txt"] = join_lines(*small)
     return files
 
 
-def _file(table: Table, header: str, lines: list[str], ops: Sequence[Op] = ()) -> str:
-    return source(table, [*ops], [f"python/{header}.h"], lines, "taeda::python")
-
-
-def _sharing(names: Names) -> list[list[Place]]:
-    """The places by what is behind them: those that have the same overloads share a body."""
-    found: dict[tuple, list[Place]] = defaultdict(list)
-    for place, calls in names.items():
-        found[tuple(call.function for call in calls)].append(place)
-    return [*found.values()]
-
-
-def _entries(places: list[Place]) -> dict[Place, Place]:
-    """Each place with the one whose function it has: its own, but borrowers take another's. That of
-    a method is none to lend: nobody has looked at its first argument."""
-    lent = [place for place in places if place[0] not in ("Tensor", *BORROWERS)]
-    return {p: lent[-1] if lent and p[0] in BORROWERS else p for p in places}
-
-
-def _optimize(calls: list[Call]) -> str:
-    """For size where nothing behind the name is for speed."""
-    return "size" if all(call.op.optimize == "size" for call in calls) else "speed"
-
-
 def _identifier(place: Place) -> str:
-    return "__".join([*place[0].split("."), place[1]])
-
-
-# --- functions ---
+    return ".".join(place).replace(".", "__")
 
 
 def _functions(places: list[Place], calls: list[Call]) -> list[str]:
     """The shared body of some places, in a namespace of its own, and its entries."""
     scope = f"binding_{_identifier(places[0])}"
-    out = [f"// {calls[0].op.sig.text}", f"namespace {scope} {{"]
-    for name, fields in {c.op.name: c.op.sig.returns for c in calls if _is_named(c)}.items():
-        out += [f"static {_fields(name, fields)}"]
-        out.append(f'static ResultType result_{name} = {{"{name}", fields_{name}}};')
+    named = dict.fromkeys(call.op.name for call in calls if call.named)
+    out = [f"// {calls[0].op.sig.text}", *(f"extern ResultType result_{n};" for n in named)]
+    out.append(f"namespace {scope} {{")
     rows = [", ".join(_param(call, a) for a in call.arguments) for call in calls]
     out += [f"static Param params_{i}[] = {{{row}}};" if row else "" for i, row in enumerate(rows)]
     signatures = ", ".join(f"{{params_{i}}}" if row else "{}" for i, row in enumerate(rows))
@@ -92,35 +218,22 @@ def _functions(places: list[Place], calls: list[Call]) -> list[str]:
         body = [*block("switch (a.overload())", *numbered), "return nullptr;"]
     out += block("static PyObject* call([[maybe_unused]] Arguments& a)", body)
     out.append(f"}}  // namespace {scope}")
-    return [*out, *(line for place in places for line in _entry(place, scope, calls))]
-
-
-def _entry(place: Place, scope: str, calls: list[Call]) -> list[str]:
-    ident, (owner, name) = _identifier(place), place
-    fields = [f'"{name}"', f'"{owner}.{name}"', f"{scope}::signatures", str(len(calls))]
-    fields.append("true" if owner == "Tensor" else "false")
-    if hidden := len(calls) - len(shown(calls)):
-        fields.append(str(hidden))
-    return [
-        f"static const Function function_{ident} = {{{', '.join(fields)}}};",
-        *block(
-            f"PyObject* py_{ident}(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames)",
-            "TD_PYTHON_TRY",
-            f"Arguments a(function_{ident}, self, args, nargs, kwnames);",
-            "if (a.overridden()) [[unlikely]] return a.call_override();",
-            f"return {scope}::call(a);",
-            "TD_PYTHON_CATCH(nullptr)",
-        ),
-    ]
+    hidden = len(calls) - len(shown(calls))
+    for owner, name in places:
+        ident = _identifier((owner, name))
+        out.append(f'TD_BINDING({ident}, "{name}", "{owner}", {scope}, {hidden})')
+    return out
 
 
 def _param(call: Call, a: Argument) -> str:
     """The initialiser of a Param."""
     flags = ["Param::kKeywordOnly"] if a.keyword_only else []
     flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
+    written = call.inplace and a is call.op.sig.args[0]
+    number = call.op.accepts_number(a) and not written
     row = [
         f'"{a.name}"',
-        "Kind::kTensorOrNumber" if call.accepts_number(a) else f"Kind::{a.base.kind}",
+        "Kind::kTensorOrNumber" if number else f"Kind::{a.base.kind}",
         "nullptr" if a.default is None else quoted(a.default),
         " | ".join(flags) or "0",
     ]
@@ -145,7 +258,7 @@ def _fallback(op: Op, a: Argument) -> str:
 def _case(call: Call) -> list[str]:
     """Reads the arguments of one overload and calls it."""
     op = call.op
-    named = [f"result_{op.name}"] if _is_named(call) else []
+    named = [f"result_{op.name}"] if call.named else []
     given = ", ".join(["a", *named, *(_fallback(op, a) for a in op.sig.args)])
     checked = op.numbers == "some" and not call.inplace
     lines = [f"a.require_a_tensor({len(op.sig.tensor_args)});"] if checked else []
@@ -156,11 +269,6 @@ def _case(call: Call) -> list[str]:
     return [*lines, f"return {caller}<{functions}>({given});"]
 
 
-def _is_named(call: Call) -> bool:
-    """Whether the result is a named tuple."""
-    return call.op.named and not call.inplace and not call.op.mutates
-
-
 # --- tables ---
 
 
@@ -168,17 +276,14 @@ def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
     """The functions of each owner, with their docstrings."""
     declared, tables = set(), defaultdict(list)
     for place, calls in names.items():
-        owner, name = place
         function = f"py_{_identifier(entries[place])}"
         declared.add(f"PyObject* {function}(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);")
-        signature = text_signature(name, calls) if owner == "nn.functional" else ""
         cast = f"reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>({function}))"
-        text = "" if owner == "foreach" else docstring(name, calls)  # known by its name alone
-        doc = quoted(signature + text)
-        tables[owner].append(f'{{"{name}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}')
+        doc = quoted(docstring(*place, calls))
+        tables[place[0]].append(f'{{"{place[1]}", {cast}, METH_FASTCALL | METH_KEYWORDS, {doc}}}')
     out, groups = [*sorted(declared), "namespace {"], []
     for owner, rows in tables.items():
-        table = f"methods_{'__'.join(owner.split('.'))}"
+        table = f"methods_{owner.replace('.', '__')}"
         out += initializer(f"PyMethodDef {table}[]", [*rows, "{nullptr, nullptr, 0, nullptr}"])
         groups.append(f'{{"{owner}", {table}}}')
     listed = initializer("const MethodGroup kMethodGroups[]", [*groups, "{nullptr, nullptr}"])
@@ -186,15 +291,12 @@ def _groups(names: Names, entries: dict[Place, Place]) -> list[str]:
 
 
 def _result_types(ops: list[Op]) -> list[str]:
-    """The table behind torch.return_types, which needs the types before an operator makes one."""
-    public = [op for op in ops if op.named and op.python and not op.name.startswith("_")]
-    named = {op.name: op.sig.returns for op in public}
-    out = ["namespace {", *(_fields(name, returns) for name, returns in named.items())]
-    rows = [*(f'{{"{name}", fields_{name}}}' for name in named), "{nullptr, nullptr}"]
-    return [*out, "}  // namespace", *initializer("const ResultFields kResultFields[]", rows)]
-
-
-def _fields(name: str, returns: list[Argument]) -> str:
-    """The names of an operator's results."""
-    listed = ", ".join(f'"{r.name}"' for r in returns)
-    return f"const char* const fields_{name}[] = {{{listed}, nullptr}};"
+    """The named tuples, and the table behind torch.return_types, which needs their types before an
+    operator makes one."""
+    named = {op.name: op.sig.returns for op in ops if op.named and op.python}
+    out = []
+    for name, returns in named.items():
+        fields = ", ".join(f'"{r.name}"' for r in returns)
+        out.append(f'ResultType result_{name} = {{"{name}", {{{fields}}}}};')
+    rows = [*(f"&result_{name}" for name in named), "nullptr"]
+    return [*out, *initializer("ResultType* const kResultTypes[]", rows)]

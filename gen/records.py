@@ -17,14 +17,6 @@ from .text import INTERNAL, enumerator, initializer, join_lines, quoted
 NAMED_LETTERS = {("int", name): "u" for name in ("dim", "dim1", "dim2")} | {
     ("int[]", name): "e" for name in ("size", "sizes", "input_size", "base_size")
 }
-SPARSE = {
-    None: "kUnable",
-    "values": "kOnValues",
-    "linear": "kLinear",
-    "own": "kByRule",
-    "body": "kByBody",
-}
-AUTOCASTS = {None: "kNoRule", "none": "kOutside"}  # where the rule's name is not the word
 
 
 def namespace(op: Op) -> str:
@@ -47,10 +39,8 @@ def schema_text(op: Op) -> str:
 
 def letters(sig: Signature) -> str:
     """One letter a C++ argument, as src/ops/boxing.cc spells them; "n": one int stands for N."""
-    return "".join(
-        "n" if a.one_for_all else NAMED_LETTERS.get((a.type, a.name)) or a.base.letters[a.optional]
-        for a in sig.args
-    )
+    own = (NAMED_LETTERS.get((a.type, a.name)) or a.base.letters[a.optional] for a in sig.args)
+    return "".join("n" if a.one_for_all else letter for a, letter in zip(sig.args, own))
 
 
 def is_leaf(op: Op) -> bool:
@@ -74,16 +64,6 @@ def batch(op: Op) -> str:
     return "definition" if op.is_replayed else "loop"
 
 
-def _batch_fields(op: Op) -> list[str]:
-    """OperatorRecord::batch_rule and invoke_definition."""
-    word = batch(op)
-    if word == "own":
-        return [_boxed(f"batching::{op.ident}")[0], "nullptr"]
-    if word == "definition" or (word == "first" and op.is_replayed):
-        return _boxed(f"definition::{op.ident}")
-    return ["nullptr", "nullptr"]
-
-
 def _flags(op: Op) -> str:
     into = op.body == "pointwise"
     flags = {
@@ -105,11 +85,6 @@ def _flags(op: Op) -> str:
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
 
 
-def below(op: Op) -> str:
-    """The function behind the entry function."""
-    return f"redispatch::{op.ident}" if op.dispatched else f"composite_{op.ident}"
-
-
 def declaration(op: Op) -> str:
     record = f"{INTERNAL} extern const OperatorRecord {op.ident};"
     return f"namespace record {{ {record} }}"
@@ -117,27 +92,33 @@ def declaration(op: Op) -> str:
 
 def record_lines(op: Op) -> list[str]:
     """The record itself, behind the functions that it names."""
-    name, dot = f"{namespace(op)}::{op.name}", overload(op)
+    name, dot, word = f"{namespace(op)}::{op.name}", overload(op), batch(op)
+    below = f"redispatch::{op.ident}" if op.dispatched else f"composite_{op.ident}"
     inplace = "inplace" in op.variants and op.body != "pointwise"
+    rule = ["nullptr", "nullptr"]  # batch_rule and invoke_definition
+    if word == "own":
+        rule = [_boxed(f"batching::{op.ident}")[0], "nullptr"]
+    elif word == "definition" or (word == "first" and op.is_replayed):
+        rule = _boxed(f"definition::{op.ident}")
     fields = [
-        f'{quoted(schema_text(op) + chr(0))} "{letters(op.sig)}"',
-        *_boxed(below(op)),
+        f'{quoted(schema_text(op))[:-1]}\\0" "{letters(op.sig)}"',
+        *_boxed(below),
         *(_boxed(f"op::{op.ident}_inplace") if inplace else ["nullptr", "nullptr"]),
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
-        *_batch_fields(op),
+        *rule,
         f"sparse::{op.ident}" if op.sparse == "own" else "nullptr",
         _flags(op),
-        f"OperatorRecord::{AUTOCASTS.get(op.autocast) or enumerator(str(op.autocast))}",
-        f"OperatorRecord::{enumerator(batch(op))}",
-        f"OperatorRecord::{SPARSE[op.sparse]}",
+        f"OperatorRecord::{enumerator(op.autocast or 'no_rule')}",
+        f"OperatorRecord::{enumerator(word)}",
+        f"OperatorRecord::Sparse::{enumerator(op.sparse or 'unable')}",
         str(len(name)),
         str(len(dot)),
     ]
-    own = {"batching": batch(op), "sparse": op.sparse}
-    rule = [f"namespace {n} {{ Rule {op.ident}; }}" for n, word in own.items() if word == "own"]
+    own = {"batching": word, "sparse": op.sparse}
+    rules = [f"namespace {n} {{ Rule {op.ident}; }}" for n, said in own.items() if said == "own"]
     return [
-        *rule,
+        *rules,
         f"static std::atomic<const Operator*> forms_{op.ident}[3];",
         *initializer(f"const OperatorRecord record::{op.ident}", fields),
     ]

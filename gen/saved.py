@@ -4,8 +4,9 @@ only metadata of a tensor whose values no formula reads."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
 
 from .op import Op
 from .schema import Argument
@@ -27,13 +28,23 @@ METADATA = {
 # --- formulas ---
 
 
-def _names(tree: ast.AST) -> Iterator[ast.Name]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-
-
-def names_used(text: str) -> set[str]:
-    """Every plain name in an expression or body."""
-    return {node.id for node in _names(ast.parse(text))}
+@cache
+def reads(text: str) -> dict[str, set[str]]:
+    """What an expression or body reads, by plain name: a tensor's metadata (sizes, dtype, ...), ""
+    for its values, nothing where it only asks whether the gradient is wanted."""
+    found: dict[str, set[str]] = defaultdict(set)
+    harmless: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(text.strip())):  # what surrounds a name comes before it
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(name) as owner, read), []) if read in METADATA:
+                found[name].add(read)
+                harmless.add(owner)
+            case ast.Call(ast.Name("needs"), [ast.Name(name) as argument]):
+                found[name].update()
+                harmless.add(argument)
+            case ast.Name(name) if node not in harmless:
+                found[name].add("")
+    return dict(found)
 
 
 def names_needed(text: str, takes_none: Callable[[str, int], bool]) -> set[str]:
@@ -44,75 +55,39 @@ def names_needed(text: str, takes_none: Callable[[str, int], bool]) -> set[str]:
         match node:
             case ast.Call(ast.Name(function), args):
                 optional |= {arg for i, arg in enumerate(args) if takes_none(function, i)}
-    return {name.id for name in _names(tree) if name not in optional}
-
-
-def _read_metadata(node: ast.AST) -> tuple[ast.Name, str] | None:
-    """x and "sizes" of ``x.sizes()``."""
-    match node:
-        case ast.Call(ast.Attribute(ast.Name() as owner, name), []) if name in METADATA:
-            return owner, name
-    return None
-
-
-def metadata_only(text: str, name: str) -> set[str] | None:
-    """The metadata (sizes, dtype, ...) of tensor `name` in `text`; None where it uses more."""
-    found: set[str] = set()
-    harmless: set[ast.AST] = set()
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        read = _read_metadata(node)
-        if read and read[0].id == name:
-            found.add(read[1])
-            harmless.add(read[0])
-        match node:
-            case ast.Call(ast.Name("needs"), [argument]):
-                harmless.add(argument)
-    rest = (node for node in _names(tree) if node.id == name and node not in harmless)
-    return None if any(rest) else found
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {name.id for name in names if name not in optional}
 
 
 def reads_once(text: str, name: str, pointwise: Callable[[str], bool]) -> bool:
     """Whether every way through `text` reads `name` once, as an argument of an operator that
     `pointwise` (of its name; signs are) says computes element by element."""
-    tree = ast.parse(text.strip())
-    direct = [arg for node in ast.walk(tree) for arg in _operands(node, pointwise)]
-    return _most_reads(tree, name) == 1 and all(
-        node in direct for node in _names(tree) if node.id == name
-    )
 
+    def count(node: ast.AST, operand: bool = False) -> int:
+        """How often the longest way does; a read elsewhere counts twice."""
+        operands: list[ast.expr] = []
+        match node:
+            case ast.Name(found):
+                return 0 if found != name else 1 if operand else 2
+            case ast.IfExp(test, body, orelse):
+                return count(test) + max(count(body), count(orelse))
+            case ast.BinOp(left, _, right):
+                operands = [left, right]
+            case ast.UnaryOp(ast.USub(), value):
+                operands = [value]
+            case ast.Call(ast.Name(function), args) if pointwise(function):
+                operands = args
+        return sum(count(child, child in operands) for child in ast.iter_child_nodes(node))
 
-def _operands(node: ast.AST, pointwise: Callable[[str], bool]) -> list[ast.expr]:
-    match node:
-        case ast.BinOp(left, _, right):
-            return [left, right]
-        case ast.UnaryOp(ast.USub(), operand):
-            return [operand]
-        case ast.Call(ast.Name(name), args) if pointwise(name):
-            return args
-    return []
-
-
-def _most_reads(node: ast.AST, name: str) -> int:
-    """How often the longest way through a formula reads `name`."""
-    match node:
-        case ast.Name(found):
-            return found == name
-        case ast.IfExp(test, body, orelse):
-            return _most_reads(test, name) + max(_most_reads(e, name) for e in (body, orelse))
-    return sum(_most_reads(child, name) for child in ast.iter_child_nodes(node))
+    return count(ast.parse(text.strip())) == 1
 
 
 # --- nodes ---
 
 
-@dataclass
-class Saved:
-    """What one node keeps."""
-
-    args: list[Argument] = field(default_factory=list)
-    results: list[str] = field(default_factory=list)
-    metadata: dict[str, set[str]] = field(default_factory=dict)  # tensor -> sizes, dtype, ...
+def reads_values(text: str, name: str) -> bool:
+    """Whether a formula reads the tensor's values."""
+    return "" in reads(text).get(name, ())
 
 
 def gy_names(op: Op) -> list[str]:
@@ -125,39 +100,30 @@ def formulas(op: Op) -> list[str]:
     return [*texts, op.inplace_grad] if op.inplace_grad else texts
 
 
-def find_saved(op: Op) -> Saved:
-    saved = Saved()
-    args = {a.name: a for a in op.sig.args}
-    for name, (whole, metadata) in _what_is_read(op).items():
-        arg = args.get(name)
-        if arg and (whole or arg not in op.sig.tensors):
-            saved.args.append(arg)
-        elif whole:
-            saved.results.append(name)
-        if metadata and not (arg and arg not in op.sig.tensors):
-            saved.metadata[name] = metadata
-    keepdim = args.get("keepdim")
-    if keepdim and keepdim not in saved.args:  # read by no gradient, but shown by PyTorch
-        saved.args.append(keepdim)
-    return saved
+class Saved:
+    """What one node keeps."""
 
-
-def _what_is_read(op: Op) -> dict[str, tuple[bool, set[str]]]:
-    """By name: whether some formula reads the tensor's values, and the metadata that suffices the
-    others. Names that none uses are left out."""
-    names = [a.name for a in op.sig.args]
-    if op.replays_backward:
-        return dict.fromkeys(names, (True, set()))
-    texts = formulas(op)
-    used = set().union(*(names_used(text) for text in texts)).difference(gy_names(op))
-    out = {}
-    for name in dict.fromkeys([*names, *(r.name for r in op.sig.returns)]):
-        if name in used:
-            found = [metadata_only(text, name) for text in texts]
-            out[name] = None in found, set().union(*(metadata for metadata in found if metadata))
-    return out
-
-
-def keeps_first_input(op: Op) -> bool:
-    """Whether backward may read the values of the first argument, as they were before the call."""
-    return not op.dispatched or op.sig.args[0] in find_saved(op).args
+    def __init__(self, op: Op):
+        self.args: list[Argument] = []
+        self.results: list[str] = []
+        self.metadata: dict[str, set[str]] = {}  # tensor -> sizes, dtype, ...
+        args = {a.name: a for a in op.sig.args}
+        texts = [reads(text) for text in formulas(op)]
+        gradients = gy_names(op)
+        if op.replays_backward:
+            texts, gradients = [{name: {""} for name in args}], []
+        for name in dict.fromkeys([*args, *(r.name for r in op.sig.returns)]):
+            found = [read[name] for read in texts if name in read and name not in gradients]
+            arg, read = args.get(name), set().union(*found)
+            number = arg is not None and arg not in op.sig.tensors
+            if arg and (found if number else "" in read):
+                self.args.append(arg)
+            elif "" in read:
+                self.results.append(name)
+            # A formula that reads a tensor's values finds its metadata there.
+            metadata = set().union(*(read for read in found if "" not in read))
+            if metadata and not number:
+                self.metadata[name] = metadata
+        keepdim = args.get("keepdim")
+        if keepdim and keepdim not in self.args:  # read by no gradient, but shown by PyTorch
+            self.args.append(keepdim)

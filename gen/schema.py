@@ -57,15 +57,6 @@ TYPES = {row[0]: Type(*row) for row in (
 # fmt: on
 
 
-def is_type(text: str) -> bool:
-    """Whether an argument may be declared so."""
-    base = TYPES.get(text.removesuffix("?"))
-    return bool(base and (base.cpp if text in TYPES else base.optional))
-
-
-RETURN_TYPES = ("Tensor", "Tensor[]", "int", "int[]", "bool", "float", "Scalar", "dtype")
-
-
 class SchemaError(Exception):
     """A table entry that cannot be understood; the message names the entry."""
 
@@ -80,41 +71,18 @@ class Argument:  # or a result
     repeat: int = 0  # the N of int[N]: one int stands for N equal ones
     named: bool = True  # by the text; results may not be, and are called "result", "result0", ...
 
-    @property
-    def is_tensor(self) -> bool:
-        return self.type in ("Tensor", "Tensor?")
-
-    @property
-    def is_tensor_list(self) -> bool:
-        return self.type in ("Tensor[]", "Tensor?[]")
-
-    @property
-    def one_for_all(self) -> bool:
-        """Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes in."""
-        return self.type == "int[]" and self.repeat > 1 and self.name != "output_size"
-
-    @property
-    def optional(self) -> bool:
-        return self.type.endswith("?")
-
-    @property
-    def base(self) -> Type:
-        """The type without its "?"."""
-        return TYPES.get(self.type) or TYPES[self.type.removesuffix("?")]
-
-    @property
-    def cpp_type(self) -> str:
-        return self.base.optional if self.optional else self.base.cpp
-
-    @property
-    def stored_type(self) -> str:
-        return self.base.optional_owner if self.optional else self.base.owner
-
-    @property
-    def expr_type(self) -> str:
-        """Its type in expressions; a missing tensor or generator is one that is not defined."""
-        nullable = self.base.expr in ("T", "G")
-        return self.base.expr + ("?" if self.optional and not nullable else "")
+    def __post_init__(self) -> None:
+        self.is_tensor = self.type in ("Tensor", "Tensor?")
+        self.is_tensor_list = self.type in ("Tensor[]", "Tensor?[]")
+        self.optional = self.type.endswith("?")
+        # Whether one int stands for `repeat` equal ones; adaptive pools fill their sizes in.
+        self.one_for_all = self.type == "int[]" and self.repeat > 1 and self.name != "output_size"
+        # The type without its "?".
+        base = self.base = TYPES.get(self.type) or TYPES[self.type.removesuffix("?")]
+        self.cpp_type = base.optional if self.optional else base.cpp
+        self.stored_type = base.optional_owner if self.optional else base.owner
+        # Its type in expressions; a missing tensor or generator is one that is not defined.
+        self.expr_type = base.expr + ("?" if self.optional and base.expr not in "TG" else "")
 
     @property
     def cpp_default(self) -> str | None:
@@ -123,29 +91,23 @@ class Argument:  # or a result
             return "TensorOptions()"
         if self.default is None:
             return None
-        value = ast.literal_eval(self.default)
-        if value is None:
-            return {"Tensor?": "Tensor()", "Generator?": "nullptr"}.get(self.type, "std::nullopt")
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, str):
-            if self.type.startswith("memory_format"):
+        match ast.literal_eval(self.default):
+            case None:
+                return {"T": "Tensor()", "G": "nullptr"}.get(self.expr_type, "std::nullopt")
+            case bool(value):
+                return str(value).lower()
+            case str(value) if self.base.expr == "M":
                 return f"MemoryFormat::{enumerator(value)}"
-            return f'"{value}"'
-        if isinstance(value, (list, tuple)):
-            return cpp_int_list([str(v) for v in value])
-        if self.type.startswith(("int[]", "dims")):
-            return cpp_int_list([str(value)] * max(self.repeat, 1))
-        if self.type.startswith("Scalar"):
-            return f"Scalar({value})" if isinstance(value, float) else f"Scalar(int64_t{{{value}}})"
-        return str(value)
-
-
-def cpp_int_list(items: list[str]) -> str:
-    """A braced list that becomes an IntSpan for the duration of a call."""
-    return (
-        "IntSpan({" + ", ".join(f"int64_t{{{i}}}" for i in items) + "})" if items else "IntSpan()"
-    )
+            case str(value):
+                return f'"{value}"'
+            case value if self.base.expr == "N":  # becomes an IntSpan for the duration of a call
+                items = value if isinstance(value, list) else [value] * max(self.repeat, 1)
+                listed = ", ".join(f"int64_t{{{i}}}" for i in items)
+                return f"IntSpan({{{listed}}})" if items else "IntSpan()"
+            case int(value) if self.base.expr == "S":
+                return f"Scalar(int64_t{{{value}}})"
+            case value:
+                return f"Scalar({value})" if self.base.expr == "S" else str(value)
 
 
 @dataclass
@@ -156,20 +118,18 @@ class Signature:
     returns: list[Argument]
     text: str = field(default="", repr=False)
 
-    @property
-    def ident(self) -> str:
-        """A C++ identifier of its own for each overload."""
-        if not self.overload:
-            return self.name
-        # A double underscore is reserved in C++.
-        stem = f"{self.name}inplace" if self.name.endswith("_") else self.name
-        return f"{stem}_{self.overload}"
-
-    @property
-    def return_cpp(self) -> str:
-        if len(self.returns) == 1:
-            return self.returns[0].stored_type
-        return "std::tuple<" + ", ".join(r.stored_type for r in self.returns) + ">"
+    def __post_init__(self) -> None:
+        # A C++ identifier of its own for each overload; a double underscore is reserved in C++.
+        stem = f"{self.name}inplace" if self.name.endswith("_") and self.overload else self.name
+        self.ident = f"{stem}_{self.overload}" if self.overload else stem
+        kinds = [r.stored_type for r in self.returns]
+        self.return_cpp = f"std::tuple<{', '.join(kinds)}>" if len(kinds) > 1 else kinds[0]
+        self.mutates = bool(self.args) and self.args[0].mutated
+        self.tensor_args = [a for a in self.args if a.is_tensor]
+        # The arguments that hold tensors, one or a list of them.
+        self.tensors = [a for a in self.args if a.is_tensor or a.is_tensor_list]
+        # The name of the first argument that is surely a tensor.
+        self.first_tensor = next((a.name for a in self.args if a.type == "Tensor"), None)
 
     def parameters(self, defaults: bool = False, first: int = 0) -> str:
         """C++ parameters for the arguments from `first` on."""
@@ -183,34 +143,11 @@ class Signature:
         n = len(self.returns)
         return [made] if n == 1 else [f"std::get<{i}>({made})" for i in range(n)]
 
-    @property
-    def mutates(self) -> bool:
-        return bool(self.args) and self.args[0].mutated
-
     def arg(self, name: str) -> Argument:
-        for a in self.args:
-            if a.name == name:
-                return a
-        raise SchemaError(f"{self.text}: no argument called '{name}'")
-
-    def local(self, result: Argument) -> str:
-        """A C++ name for a result that no argument has."""
-        taken = any(a.name == result.name for a in self.args)
-        return f"{result.name}_out" if taken else result.name
-
-    @property
-    def tensor_args(self) -> list[Argument]:
-        return [a for a in self.args if a.is_tensor]
-
-    @property
-    def first_tensor(self) -> str | None:
-        """The name of the first argument that is surely a tensor."""
-        return next((a.name for a in self.args if a.type == "Tensor"), None)
-
-    @property
-    def tensors(self) -> list[Argument]:
-        """The arguments that hold tensors, one or a list of them."""
-        return [a for a in self.args if a.is_tensor or a.is_tensor_list]
+        found = next((a for a in self.args if a.name == name), None)
+        if found is None:
+            raise SchemaError(f"{self.text}: no argument called '{name}'")
+        return found
 
 
 _HEAD = re.compile(r"^([A-Za-z_]\w*)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+)$")
@@ -233,10 +170,10 @@ def _declared(text: str, keyword_only: bool = False, unnamed: str = "") -> Argum
     if not match or not (match["name"] or unnamed):
         raise SchemaError(f"cannot read {'result' if unnamed else 'argument'} '{text}'")
     kind = match["base"] + match["of"] + ("[]" if match["list"] else "") + match["optional"]
-    if unnamed and kind not in RETURN_TYPES:
-        raise SchemaError(f"unknown return type '{kind}'")
-    if not unnamed and not is_type(kind):
-        raise SchemaError(f"unknown type '{kind}' of argument '{match['name']}'")
+    base = TYPES.get(kind.removesuffix("?"))
+    if not (base and (base.optional if kind.endswith("?") else base.cpp)):
+        what = "result" if unnamed else "argument"
+        raise SchemaError(f"unknown type '{kind}' of {what} '{match['name'] or unnamed}'")
     mutated, repeat, named = "!" in (match["alias"] or ""), int(match["n"] or 0), match["name"]
     return Argument(
         named or unnamed, kind, match["default"], keyword_only, mutated, repeat, bool(named)
@@ -251,14 +188,10 @@ def parse(text: str) -> Signature:
         if not head:
             raise SchemaError("expected 'name(arguments) -> returns'")
         name, overload, arguments, returned = head.groups()
-        args, keyword_only = [], False
-        for item in _items(arguments):
-            if item == "*":
-                keyword_only = True
-            else:
-                args.append(_declared(item, keyword_only))
-        several = returned.startswith("(")
-        items = _items(returned[1:-1]) if several else [returned]
+        items = _items(arguments)
+        star = items.index("*") if "*" in items else len(items)
+        args = [_declared(item, i > star) for i, item in enumerate(items) if i != star]
+        items = _items(returned[1:-1]) if returned.startswith("(") else [returned]
         names = [f"result{i}" for i in range(len(items))] if len(items) > 1 else ["result"]
         results = [_declared(item, unnamed=result) for item, result in zip(items, names)]
         return Signature(name, overload or "", args, results, text)

@@ -21,25 +21,6 @@ CHOICES = {f.name: f.metadata["choices"] for f in fields(Op) if "choices" in f.m
 KEYS = ["op", *BODIES, *(key for key in CHOICES if key not in (*BODIES, "optimize"))]
 
 
-class _Mapping(dict):
-    """A mapping of a file, which knows the line on which it starts."""
-
-    line = 0
-
-
-class _LineLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Makes _Mappings."""
-
-
-def _mapping(loader: _LineLoader, node: yaml.MappingNode) -> _Mapping:
-    mapping = _Mapping(loader.construct_mapping(node, deep=True))
-    mapping.line = node.start_mark.line + 1
-    return mapping
-
-
-_LineLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def _flat(items: list) -> list:
     """A list in the list, which a YAML alias makes, counts as its elements."""
     return [x for item in items for x in (_flat(item) if isinstance(item, list) else [item])]
@@ -47,22 +28,26 @@ def _flat(items: list) -> list:
 
 # --- twins ---
 
-_LEFT_OUT = object()
-
 
 def _of_twin(value: Any, n: int) -> Any:
     """What a value of an entry with twins is for `n` dimensions: {N} is the number, and a mapping
-    with numbers as its keys has a value for each."""
-    if isinstance(value, str):
-        return value.replace("{N}", str(n))
-    if isinstance(value, list):
-        return [x for x in (_of_twin(item, n) for item in value) if x is not _LEFT_OUT]
-    if not isinstance(value, dict):
-        return value
-    if any(isinstance(key, int) for key in value):
-        return _of_twin(value[n], n) if n in value else _LEFT_OUT
-    pairs = ((_of_twin(key, n), _of_twin(item, n)) for key, item in value.items())
-    return {key: item for key, item in pairs if item is not _LEFT_OUT}
+    with numbers as its keys has a value for each; where it has none, nothing is there."""
+    match value:
+        case str():
+            return value.replace("{N}", str(n))
+        case list():
+            return [_of_twin(item, n) for item in value if _has_twin(item, n)]
+        case dict() if any(isinstance(key, int) for key in value):
+            return _of_twin(value[n], n)
+        case dict():
+            pairs = [pair for pair in value.items() if _has_twin(pair[1], n)]
+            return {_of_twin(key, n): _of_twin(item, n) for key, item in pairs}
+    return value
+
+
+def _has_twin(value: Any, n: int) -> bool:
+    choice = isinstance(value, dict) and any(isinstance(key, int) for key in value)
+    return not choice or n in value
 
 
 def _twins(entry: dict) -> list[dict]:
@@ -70,31 +55,26 @@ def _twins(entry: dict) -> list[dict]:
     if not isinstance(entry.get("op"), dict):
         return [entry]
     twins = [_of_twin(entry, n) for n in entry["op"]]
-    for twin in twins:
-        twin["doc"] = "".join(_flat([twin.get("doc", "")]))
-    return twins
+    return [twin | {"doc": "".join(_flat([twin.get("doc", "")]))} for twin in twins]
 
 
 # --- one entry ---
 
 
 def _build(entry: dict, file: str, line: int, common: dict) -> Op:
-    try:
-        _refuse_unknown(entry, KEYS)
-        if "op" not in entry:
-            raise SchemaError("an entry needs 'op'")
-        sig = schema.parse(entry["op"])
-        body = _body(entry, sig)
-        values = _defaults(entry, file, body, sig) | common | _read(entry, sig)
-    except SchemaError as error:
-        raise SchemaError(f"ops/{file}:{line}: {error}") from None
+    _refuse_unknown(entry, KEYS)
+    if "op" not in entry:
+        raise SchemaError("an entry needs 'op'")
+    sig = schema.parse(entry["op"])
+    body = _body(entry, sig)
+    values = _defaults(entry, file, body, sig) | common | _read(entry, sig)
+    out = values.get("out", {})
+    for result, name in zip(sig.returns, out if len(out) == len(sig.returns) else ()):
+        if not result.named:  # `out` may name results that the signature leaves unnamed
+            result.name = name
     op = Op(sig, file, line, body, entry[body], **values)
-    if len(op.out) == len(sig.returns):  # `out` may name results that the signature leaves unnamed
-        for result, name in zip(sig.returns, op.out):
-            if not result.named:
-                result.name = name
     for message in _mistakes(op):
-        raise op.fail(message)
+        raise SchemaError(f"{sig.text}: {message}")
     return op
 
 
@@ -118,23 +98,17 @@ def _defaults(entry: dict, file: str, body: str, sig: Signature) -> dict[str, An
     """What follows from the rest of an entry where it does not say it."""
     tensors = all(r.type == "Tensor" for r in sig.returns)
     variants = ["inplace", "out"] if body == "pointwise" else ["out"]
-    method = bool(sig.args) and sig.args[0].name == "self"
+    method = [f"Tensor.{sig.name}"] if sig.args and sig.args[0].name == "self" else []
+    python = entry.get("python", [] if sig.mutates else [f"torch.{sig.name}"])
+    pointwise = file.startswith("pointwise")
     return {
-        "python": ([] if sig.mutates else [f"torch.{sig.name}"])
-        + ([f"Tensor.{sig.name}"] if method else []),
+        "python": python + method,
         "variants": variants if tensors and not (sig.mutates or entry.get("view")) else [],
-        "inplace_python": _unary_functions(entry, file, sig),
+        "inplace_python": python if pointwise and len(sig.tensor_args) == 1 else [],
         "out_dtype": "castable" if body == "pointwise" else "same",
-        "overlap": "exact" if file.startswith("pointwise") else "",
+        "overlap": "exact" if pointwise else "",
         "named": len(sig.returns) > 1 and sig.returns[0].named,
     }
-
-
-def _unary_functions(entry: dict, file: str, sig: Signature) -> list[str]:
-    """The functions of a pointwise operator with one tensor."""
-    if not file.startswith("pointwise") or sum(a.is_tensor for a in sig.args) != 1:
-        return []
-    return entry.get("python", [f"torch.{sig.name}"])
 
 
 def _read(entry: dict, sig: Signature) -> dict[str, Any]:
@@ -177,15 +151,9 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield "'grad' is missing: formulas, or 'none' where no argument has a gradient"
     if op.dual and op.body != "pointwise":
         yield "'dual' is for pointwise operators"
-    if op.aten_inplace and "inplace" not in op.variants:
-        yield "'aten_inplace' is for operators with an in-place form"
     first = [a.name for a in op.sig.args[:1]]
     if op.inplace_grad and not (op.writes_into and list(op.grad or {}) == first):
         yield "'inplace_grad' is for pointwise operators with a gradient in the first argument"
-    if op.is_leaf != bool(op.no_definition or (op.expr and op.body != "expr")):
-        yield "a kernel or cpp that is dispatched has 'expr' or 'no_definition', others not"
-    if op.no_definition and op.expr:
-        yield "'no_definition' stands beside 'expr'"
     missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
@@ -197,10 +165,6 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield "'recorded' is for dispatched operators with 'grad' and 'jvp'"
     if any(op.sig.arg(name).type != "bool" for name in op.recorded):
         yield f"'recorded' lists bool arguments, got {op.recorded}"
-    for key in ("grad", "gradgrad", "forward_ad", "no_samples"):
-        reason = op.test.get(key, "checked")
-        if not isinstance(reason, str) or not reason:
-            yield f"test: '{key}' is the reason why it is not checked, got {reason}"
     grouped = [name for names, _ in op.gradient_groups for name in names]
     listed = [] if isinstance(op.numbers, str) else op.numbers
     for name in [*grouped, *op.antiholomorphic, *op.contiguous, *listed]:
@@ -210,19 +174,25 @@ def _mistakes(op: Op) -> Iterator[str]:
 # --- the folder ---
 
 
+def _items(path: Path) -> Iterator[tuple[int, dict]]:
+    """The items of a file with the lines on which they start."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.read_text())
+    root = loader.get_single_node()
+    for node in root.value if root else []:
+        yield node.start_mark.line + 1, loader.construct_object(node, deep=True)
+
+
 def _entries(path: Path, file: str) -> Iterator[Op]:
-    listed = yaml.load(path.read_text(), _LineLoader) or []
     common: dict[str, Any] = {}
-    if listed and "file" in listed[0]:  # what it says of all its entries
-        first = listed.pop(0)
-        common = first["file"]
+    for line, item in _items(path):
         try:
-            _refuse_unknown(common, FILE_KEYS)
+            if "file" in item:  # the first item: what it says of all entries
+                common = item["file"]
+                _refuse_unknown(common, FILE_KEYS)
+            else:
+                yield from (_build(twin, file, line, common) for twin in _twins(item))
         except SchemaError as error:
-            raise SchemaError(f"ops/{file}:{first.line}: {error}") from None
-    for entry in listed:
-        for twin in _twins(entry):
-            yield _build(twin, file, entry.line, common)
+            raise SchemaError(f"ops/{file}:{line}: {error}") from None
 
 
 def load(folder: Path) -> list[Op]:

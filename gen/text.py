@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -13,10 +14,6 @@ INTERNAL = '[[gnu::visibility("hidden")]]'  # not among the library's dynamic sy
 def block(head: str, *body: str | Iterable[str]) -> list[str]:
     """A function, namespace or statement with braces; of the body, lists of lines count as lines."""
     return [f"{head} {{" if head else "{", *indented(*body), "}"]
-
-
-def struct(head: str, *body: str | Iterable[str]) -> list[str]:
-    return [f"struct {head} {{", *indented(*body), "};"]
 
 
 def initializer(variable: str, rows: Iterable[str]) -> list[str]:
@@ -40,8 +37,7 @@ def enumerator(word: str) -> str:
 
 def quoted(text: str) -> str:
     """A C++ string literal."""
-    escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\0": "\\0"})
-    return f'"{text.translate(escaped)}"'
+    return json.dumps(text, ensure_ascii=False)
 
 
 def join_lines(*parts: str) -> str:

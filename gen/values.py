@@ -7,24 +7,19 @@ types for several results; "*" unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .schema import TYPES, Argument, Signature
 
 
-@dataclass
-class Value:
+class Value(NamedTuple):
     cpp: str
     type: str | tuple[str, ...]
 
-    @property
-    def is_optional(self) -> bool:
-        return isinstance(self.type, str) and self.type.endswith("?")
 
-    @property
-    def is_number(self) -> bool:
-        return self.type in ("I", "F", "B", "S")
-
+# What calls are given, by position and by name.
+Args = list[Value]
+Named = dict[str, Value]
 
 # The C++ types of locals; others are `auto`.
 LOCAL_TYPES: dict[str | tuple[str, ...], str] = {
@@ -32,30 +27,11 @@ LOCAL_TYPES: dict[str | tuple[str, ...], str] = {
 }
 
 
-def number(value: Value) -> str:
-    """A plain C++ number; an optional one is taken to be there."""
-    return f"({value.cpp}).value()" if value.is_optional else value.cpp
-
-
-def is_none(value: Value, negated: bool) -> str:
-    sign = "" if negated else "!"
-    if value.type == "T":
-        return f"{sign}{value.cpp}.defined()"
-    return f"{sign}{value.cpp}.has_value()"
-
-
-def printable(value: Value) -> str:
-    """What a message shows of it."""
+def plain(value: Value) -> str:
+    """A value that C++ compares and prints; an optional one is taken to be there."""
     if value.type == "N":
         return f"IntSpan({value.cpp})"
-    return f"{value.cpp}.value()" if value.is_optional else value.cpp
-
-
-def returned(value: Value, cpp_type: str) -> str:
-    """A function's result."""
-    if cpp_type == "Tensor" and value.type == "0":
-        return "Tensor()"
-    return f"Tensor({value.cpp})" if cpp_type == "Tensor" and value.is_number else value.cpp
+    return f"({value.cpp}).value()" if str(value.type).endswith("?") else value.cpp
 
 
 def common_type(a: Value, b: Value) -> tuple[str, str | tuple[str, ...]]:
@@ -64,45 +40,27 @@ def common_type(a: Value, b: Value) -> tuple[str, str | tuple[str, ...]]:
     if "0" in kinds and "T" not in kinds:
         kind = str(b.type if a.type == "0" else a.type).removesuffix("?")
         return f"std::optional<{LOCAL_TYPES[kind]}>", f"{kind}?"
-    for kind in ("T", "N", "L"):
-        if kind in kinds:
-            return LOCAL_TYPES[kind], kind
-    if kinds == {"I"} or (kinds <= {"I", "F", "S"} and len(kinds) > 1):
-        kind = next(k for k in ("S", "F", "I") if k in kinds)
-        return LOCAL_TYPES[kind], kind
-    return "", b.type
+    common = next((k for k in "TNLSFI" if k in kinds), b.type)
+    return LOCAL_TYPES.get(common, ""), common
 
 
-# --- arguments of calls ---
-
-# Parameter's type -> value's type -> C++; where nothing is said here, both have to be the same.
-CONVERSIONS = {
-    "T": dict.fromkeys("IFBS", "Tensor(Scalar({}))"),
-    "N?": {"N": "OptInts(IntSpan({}))", "N?": "expr::opt_ints({})"},
-    "S": dict.fromkeys("IFB", "Scalar({})"),
-    "S?": dict.fromkeys("IFB", "OptScalar(Scalar({}))"),
-    "F": {"I": "{}"},
-    "M?": {"Y": "expr::memory_format({})"},
-}
-NONE = {"T": "Tensor()", "G": "nullptr"}
+# Parameter's type -> other types of values that C++ converts to it.
+FITS = {"T": "IFBS0", "S": "IFB", "S?": "IFB", "F": "I", "G": "0"}
 
 
 def converted(value: Value, param: Argument) -> str | None:
-    """`value` as an argument of a C++ call; None where it does not fit."""
-    want, have = param.expr_type, value.type
-    if have == "*":
-        return value.cpp
-    if have == "0":
-        return NONE.get(want, "std::nullopt" if want.endswith("?") else None)
+    """`value` as an argument of a C++ call; None where it does not fit. C++ converts numbers to
+    Scalars and tensors, lists to spans, and values to optional ones by itself."""
+    want, have = param.expr_type, str(value.type)
     if have == "I" and want in ("N", "N?"):
-        repeated = Value(f"IntSpan(DimVector({max(param.repeat, 1)}, {value.cpp}))", "N")
-        return f"OptInts({repeated.cpp})" if want == "N?" else repeated.cpp
-    same = "{}" if want in (have, f"{have}?") else None
-    pattern = CONVERSIONS.get(want, {}).get(str(have), same)
-    return pattern and pattern.format(value.cpp)
+        return f"DimVector({max(param.repeat, 1)}, {value.cpp})"
+    if (want, have) == ("M?", "Y"):
+        return f"expr::memory_format({value.cpp})"
+    optional = want.endswith("?") and have in (want[:-1], "0")
+    return value.cpp if optional or have in (want, "*") or have in FITS.get(want, "") else None
 
 
-def bind(sig: Signature, args: list[Value], kwargs: dict[str, Value]) -> list[str] | None:
+def bind(sig: Signature, args: Args, kwargs: Named) -> list[str] | None:
     """C++ arguments for a call of `sig`, or None where it does not fit."""
     named = {a.name for a in sig.args}
     positional = [a for a in sig.args if not a.keyword_only and a.type != "options"]
@@ -120,7 +78,7 @@ def bind(sig: Signature, args: list[Value], kwargs: dict[str, Value]) -> list[st
     return None if None in out else [text for text in out if text is not None]
 
 
-def _argument(param: Argument, given: dict[str, Value], options: dict[str, Value]) -> str | None:
+def _argument(param: Argument, given: Named, options: Named) -> str | None:
     if param.type == "options":
         parts = [options[k].cpp if k in options else "std::nullopt" for k in ("dtype", "device")]
         return f"expr::options({', '.join(parts)})"

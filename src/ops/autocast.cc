@@ -99,7 +99,7 @@ bool concerns(const Stack& stack) {
 
 void handle(const Operator& op, KeySet, Stack& stack) {
   const OperatorRecord::Autocast rule = op.record()->autocast;
-  if (rule != OperatorRecord::kOutside) {
+  if (rule != OperatorRecord::kNone) {
     const DType wide = rule == OperatorRecord::kWidest ? widest(stack) : DType::kFloat32;
     const bool lower = rule == OperatorRecord::kLower;
     change_tensors(stack, [&](const Tensor& x) { return cast(x, lower ? of(x).lower : wide); });

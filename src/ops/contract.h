@@ -64,6 +64,9 @@ inline void same_device(auto op, auto argument, Device expected, const Tensor& t
 // Every element of a list on `expected`, or on the first one's.
 void same_device(std::string_view op, std::string_view argument, TensorSpan list, Device expected);
 void same_device(std::string_view op, std::string_view argument, TensorSpan list);
+// The number of dimensions that wrap: of a list, its first tensor's.
+inline int64_t rank(const Tensor& t) { return t.dim(); }
+inline int64_t rank(TensorSpan list) { return list.empty() ? 0 : list[0].dim(); }
 // A dimension counted from either end; a 0-d tensor counts as having one.
 inline int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;

@@ -43,7 +43,7 @@ struct OperatorRecord {
     kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
     kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
   };
-  enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kOutside };
+  enum Autocast : uint8_t { kNoRule, kLower, kFloat32, kWidest, kNone };
   // How vmap runs the operator on batched tensors (ops/batching/rules.h says what each means).
   enum Batch : uint8_t {
     kLoop,
@@ -59,7 +59,7 @@ struct OperatorRecord {
     kRefuse,
   };
   // How the operator runs on sparse tensors (ops/sparse/call.h says what each means).
-  enum Sparse : uint8_t { kUnable, kOnValues, kLinear, kByRule, kByBody };
+  enum class Sparse : uint8_t { kUnable, kValues, kLinear, kOwn, kBody };
   using Function = void (*)();
   using Invoke = void (*)(Function function, const void* const* args, void* const* results);
 
@@ -74,7 +74,7 @@ struct OperatorRecord {
   std::atomic<const Operator*>* forms;  // the Operator of each form, once someone has asked
   Function batch_rule;  // kOwn: a batching::Rule; else the definition, where the table has one
   Invoke invoke_definition;
-  sparse::Rule* sparse_rule;  // kByRule
+  sparse::Rule* sparse_rule;  // Sparse::kOwn
   uint16_t flags;
   Autocast autocast;
   Batch batch;

@@ -117,16 +117,8 @@ static PyTypeObject* make_result_type(const char* name, const char* const* field
   return type;
 }
 
-// A function and the method of its name have a ResultType each and share this type.
-static PyTypeObject* shared_result_type(const char* name, const char* const* fields) {
-  static std::unordered_map<std::string_view, PyTypeObject*> made;
-  PyTypeObject*& type = made[name];
-  if (!type) type = make_result_type(name, fields);
-  return type;
-}
-
 PyObject* ResultType::make() {
-  if (!type) type = shared_result_type(name, fields);
+  if (!type) type = make_result_type(name, fields);
   PyObject* tuple = PyStructSequence_New(type);
   if (!tuple) throw PythonError();
   return tuple;
@@ -135,10 +127,11 @@ PyObject* ResultType::make() {
 PyObject* result_types(PyObject*, PyObject*) {
   TD_PYTHON_TRY
   PyRef types = PyRef::check(PyDict_New());
-  for (const ResultFields* result = kResultFields; result->name; result++) {
-    PyTypeObject* type = shared_result_type(result->name, result->fields);
-    check_status(
-        PyDict_SetItemString(types.get(), result->name, reinterpret_cast<PyObject*>(type)));
+  for (ResultType* const* result = kResultTypes; *result; result++) {
+    auto& [name, fields, type] = **result;
+    if (name[0] == '_') continue;  // not PyTorch's
+    if (!type) type = make_result_type(name, fields);
+    check_status(PyDict_SetItemString(types.get(), name, reinterpret_cast<PyObject*>(type)));
   }
   return types.release();
   TD_PYTHON_CATCH(nullptr)

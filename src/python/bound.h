@@ -6,6 +6,7 @@
 // Behind the Arguments stands, for each parameter, its default or one of the tags below.
 #pragma once
 
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -175,6 +176,25 @@ template <auto function, class... Fallback>
       fallback...);
   return a.return_argument(0);
 }
+
+// Python's OWNER.NAME as a CPython function, over the overloads whose parameters are `signatures`
+// in namespace SCOPE, where `call` runs the one chosen; HIDDEN of them are not told of in messages.
+#define TD_BINDING(IDENT, NAME, OWNER, SCOPE, HIDDEN)                            \
+  static const Function function_##IDENT = {NAME,                                \
+                                            OWNER "." NAME,                      \
+                                            SCOPE::signatures,                   \
+                                            std::size(SCOPE::signatures),        \
+                                            std::string_view(OWNER) == "Tensor", \
+                                            HIDDEN};                             \
+  PyObject* py_##IDENT(PyObject* self, PyObject* const* args, Py_ssize_t nargs,  \
+                       PyObject* kwnames) {                                      \
+    TD_PYTHON_TRY                                                                \
+    Arguments a(function_##IDENT, self, args, nargs, kwnames);                   \
+    if (a.overridden()) [[unlikely]]                                             \
+      return a.call_override();                                                  \
+    return SCOPE::call(a);                                                       \
+    TD_PYTHON_CATCH(nullptr)                                                     \
+  }
 
 }  // namespace
 }  // namespace taeda::python

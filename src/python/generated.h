@@ -16,13 +16,6 @@ struct MethodGroup {
 // win), the others dictionaries in `_C._functions[owner]`.
 extern const MethodGroup kMethodGroups[];
 
-// The names of results that have them ("max": "values", "indices"), ended by a null name.
-struct ResultFields {
-  const char* name;
-  const char* const* fields;  // ended by null
-};
-extern const ResultFields kResultFields[];
-
 // _C._result_types() -> {"max": torch.return_types.max, ...}
 PyObject* result_types(PyObject*, PyObject*);
 

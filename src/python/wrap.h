@@ -36,13 +36,16 @@ PyObject* wrap(std::tuple<Ts...> values) {
 
 // A named tuple type, torch.return_types.NAME, made on first use.
 struct ResultType {
-  const char* name;           // "max"
-  const char* const* fields;  // {"values", "indices", nullptr}
+  const char* name;       // "max"
+  const char* fields[8];  // {"values", "indices"}, ended by null
   PyTypeObject* type = nullptr;
 
   // An instance with `count` unset items; throws when it cannot be made.
   PyObject* make();
 };
+
+// Those of all operators, ended by null (generated).
+extern ResultType* const kResultTypes[];
 
 template <class... Ts>
 PyObject* wrap_named(ResultType& result_type, std::tuple<Ts...> values) {

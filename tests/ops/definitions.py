@@ -2,7 +2,7 @@
 
 The expression language is a subset of Python: the text is compiled as it stands, with method calls
 turned into calls of :func:`method` and names into the table's operators. So a definition needs no
-code in the library; the generator has translated it too, which checks its names and types.
+code in the library; tests/tools/test_table.py translates it, which checks its names and types.
 """
 
 from __future__ import annotations

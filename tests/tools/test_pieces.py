@@ -27,7 +27,6 @@ def test_heavy_items_fill_a_piece():
 
 def test_a_new_operator_changes_few_files(tmp_path):
     shutil.copytree(ROOT / "ops", tmp_path / "ops")
-    shutil.copytree(ROOT / "src" / "ops", tmp_path / "src" / "ops")
     before = generate(tmp_path / "ops")
     table = tmp_path / "ops" / "reduce" / "reduce.yaml"
     entries = table.read_text().split("\n- op: ")

@@ -39,7 +39,7 @@ def test_results_have_names() -> None:
         ("f(Foo x) -> Tensor", "unknown type 'Foo' of argument 'x'"),
         ("f(layout x) -> Tensor", "unknown type 'layout' of argument 'x'"),
         ("f(options? x) -> Tensor", "unknown type 'options?' of argument 'x'"),
-        ("f(Tensor x) -> Foo", "unknown return type 'Foo'"),
+        ("f(Tensor x) -> Foo", "unknown type 'Foo' of result 'result'"),
     ],
 )
 def test_what_is_refused_is_named(text: str, message: str) -> None:

@@ -27,11 +27,11 @@ void on_values(Call& call, bool linear) {
 void run_rule(Call& call) {
   const OperatorRecord& record = *call.op.record();
   switch (record.sparse) {
-    case OperatorRecord::kOnValues:
+    case OperatorRecord::Sparse::kValues:
       return on_values(call, false);
-    case OperatorRecord::kLinear:
+    case OperatorRecord::Sparse::kLinear:
       return on_values(call, true);
-    case OperatorRecord::kByRule:
+    case OperatorRecord::Sparse::kOwn:
       return record.sparse_rule(call);
     default:
       unable(call);
@@ -71,7 +71,7 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet below = keys - KeySet(Key::kSparse);
   if (!op.record()) return op.redispatch(below, stack);
   const ExcludeKeys above((kModeKeys | kDifferentiationKeys) - Key::kSparse);
-  if (op.record()->sparse == OperatorRecord::kByBody) return op.redispatch(below, stack);
+  if (op.record()->sparse == OperatorRecord::Sparse::kBody) return op.redispatch(below, stack);
   run_by_rule(op, stack);
 }
 
