@@ -90,11 +90,8 @@ class _Body:
             case ast.Return(ast.expr() as value):
                 return [f"return {t.visit(value).cpp};"]
             case ast.Assign([ast.Tuple(targets)], value):
-                return [
-                    self._unpack(
-                        [t.id for t in targets if isinstance(t, ast.Name)], t.visit(value), node
-                    )
-                ]
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                return [self._unpack(names, t.visit(value), node)]
             case ast.Assign([ast.Name(name)], value):
                 made = t.visit(value)
                 if name in self.locals:

@@ -81,10 +81,8 @@ class BackwardNode:
         self.made = dict(zip((r.name for r in op.sig.returns), op.sig.parts("made")))
         self.kept = [self._argument(a) for a in saved.args]
         for name in saved.results:
-            source, conditions = (
-                f"SavedTensor::output({self.made[name]}, node)",
-                self._conditions(name),
-            )
+            source = f"SavedTensor::output({self.made[name]}, node)"
+            conditions = self._conditions(name)
             self.kept.append(Kept(name, "T", TENSOR, source, name, *conditions, is_result=True))
         self.kept += [self._metadata(t, m) for t, ms in saved.metadata.items() for m in sorted(ms)]
         # What is filled before the call and after it.
@@ -214,12 +212,10 @@ class BackwardNode:
             f"[[maybe_unused]] Tensor {n} = std::move(grads[{i}]);" for i, n in enumerate(names)
         ]
         lines.append(f"if ({' && '.join(f'!{n}.defined()' for n in names)}) return out;")
-        for i, n in enumerate(names if len(names) > 1 else []):
-            if any(
-                n in names_needed(text, self.table.takes_none) for _, text in op.gradient_groups
-            ):
-                lines.append(f"if (!{n}.defined()) {n} = input_metadata({i}).zeros();")
-        return lines
+        texts = [text for _, text in op.gradient_groups] if len(names) > 1 else []
+        read = set().union(*(names_needed(text, self.table.takes_none) for text in texts))
+        zeros = "if (!{0}.defined()) {0} = input_metadata({1}).zeros();"
+        return [*lines, *(zeros.format(n, i) for i, n in enumerate(names) if n in read)]
 
     def _evaluated(self, t: Translator, formula: str, later: str) -> Value:
         """A formula's value, where `later` says that another one is evaluated after it. A `gy` that

@@ -67,6 +67,16 @@ SPARSE = {
     "own": "the function sparse::NAME in src/ops/sparse",
     "body": "the body, which knows sparse tensors",
 }
+# How the base is computed again from what was written to its view (ops/functionalize/memory.cc).
+VIEWS = {
+    "strides": "by the strides of the view in the base's memory",
+    "sizes": "the same elements in the base's sizes",
+    "itself": "the operator with the same arguments",
+    "order": "the operator with the inverse permutation",
+    "dtype": "the operator with the base's dtype",
+    "scatter": "NAME_scatter, a copy of the base with these elements",
+    "complex": "view_as_complex of view_as_real, and the other way round",
+}
 OUT_DTYPES = {
     "": "castable for a pointwise operator, else same",
     "same": "the result's",
@@ -125,7 +135,7 @@ class Op:
     promote: str = key("same", PROMOTIONS)  # result and compute dtype of a pointwise operator
     # sizes and dtype of each result of a kernel; when it is made, for one that may be undefined
     out: dict[str, list[str]] = key({})
-    view: bool = key(False)  # results are views of the first argument
+    view: str = key("", ("", *VIEWS))  # results are views of the first argument, and how undone
     kernels: list[str] = key([])  # what a cpp launches (TD_KERNEL in headers of src/kernels/cpu)
     # a cpp reads or writes elements itself; 'sizes': and the result's sizes depend on them
     host: bool | str = key(False, (False, True, "sizes"))
@@ -172,9 +182,11 @@ class Op:
         # Whether calls go through a dispatch table; composites are plain functions.
         computes = self.grad is not None or self.expr is not None
         leaf = self.body == "kernel" or (self.body == "cpp" and computes)
-        self.dispatched = pointwise or leaf or self.view
+        self.dispatched = pointwise or leaf or self.view != ""
         # Whether its values come from code that is written by hand, which a definition checks.
         self.is_leaf = leaf and not self.view
+        # Whether an element of the result depends on those at its index alone.
+        self.is_pointwise = "pointwise" in (self.body, self.family) and len(sig.returns) == 1
         # Whether it takes dtype and device of its result.
         self.is_factory = any(a.type == "options" for a in args)
         # Whether the function that computes it is the in-place form too, where `into` is given.
@@ -204,7 +216,7 @@ class Op:
         self.gradient_groups = [(k.split(", "), str(v)) for k, v in (self.grad or {}).items()]
         # Whether the in-place form changes sizes and strides, not values.
         copies = "inplace" in self.variants and not self.writes_into
-        self.changes_layout = copies and (self.view or self.family == "shape")
+        self.changes_layout = copies and bool(self.view or self.family == "shape")
         # The hand-written function in namespace impl.
         self.implementation = self.source if isinstance(self.source, str) else self.ident
 

@@ -28,11 +28,8 @@ RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
 BORROWERS = ("special", "foreach")
 INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
 OPTIONS = [  # what an `options` argument is in Python
-    Argument("dtype", "dtype?", "None", keyword_only=True),
-    Argument("layout", "layout?", "None", keyword_only=True),
-    Argument("device", "device?", "None", keyword_only=True),
-    Argument("pin_memory", "bool?", "False", keyword_only=True),
-    Argument("requires_grad", "bool?", "False", keyword_only=True),
+    *(Argument(name, f"{name}?", "None", True) for name in ("dtype", "layout", "device")),
+    *(Argument(name, "bool?", "False", True) for name in ("pin_memory", "requires_grad")),
 ]
 Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
 

@@ -80,14 +80,13 @@ def _flags(op: Op) -> str:
         "kOutAnyDtype": op.out_dtype == "any",
         "kLeaf": is_leaf(op),
         "kAnyDevices": op.devices == "any",
-        "kView": op.view,
+        "kElementwise": op.is_pointwise,
     }
     return " | ".join(f"OperatorRecord::{name}" for name, on in flags.items() if on) or "0"
 
 
 def declaration(op: Op) -> str:
-    record = f"{INTERNAL} extern const OperatorRecord {op.ident};"
-    return f"namespace record {{ {record} }}"
+    return f"namespace record {{ {INTERNAL} extern const OperatorRecord {op.ident}; }}"
 
 
 def record_lines(op: Op) -> list[str]:
@@ -112,6 +111,7 @@ def record_lines(op: Op) -> list[str]:
         f"OperatorRecord::{enumerator(op.autocast or 'no_rule')}",
         f"OperatorRecord::{enumerator(word)}",
         f"OperatorRecord::Sparse::{enumerator(op.sparse or 'unable')}",
+        f"OperatorRecord::Inverse::{enumerator(op.view or 'none')}",
         str(len(name)),
         str(len(dot)),
     ]
@@ -148,6 +148,7 @@ def list_file(ops: list[Op]) -> str:
         for op, name, overloads in names
         for overload in overloads
     )
+    pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     listed = (f"&record::{op.ident}" for op in records)
     also = (f'{{"{name}", &record::{ident}}}' for name, ident in aliases)
     return join_lines(
@@ -158,5 +159,6 @@ def list_file(ops: list[Op]) -> str:
         f"const size_t kNumOperatorRecords = {len(records)};",
         *initializer("const OperatorAlias kOperatorAliases[]", also),
         f"const size_t kNumOperatorAliases = {len(aliases)};",
+        f"const char* const kPointwiseFunctions = {quoted(' '.join(pointwise))};",
         "}  // namespace taeda",
     )

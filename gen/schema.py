@@ -134,9 +134,8 @@ class Signature:
     def parameters(self, defaults: bool = False, first: int = 0) -> str:
         """C++ parameters for the arguments from `first` on."""
         default = {a.name: f" = {a.cpp_default}" for a in self.args if defaults and a.cpp_default}
-        return ", ".join(
-            f"{a.cpp_type} {a.name}{default.get(a.name, '')}" for a in self.args[first:]
-        )
+        given = self.args[first:]
+        return ", ".join(f"{a.cpp_type} {a.name}{default.get(a.name, '')}" for a in given)
 
     def parts(self, made: str) -> list[str]:
         """C++ of each result, in what a function returned."""

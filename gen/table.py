@@ -157,9 +157,8 @@ def _mistakes(op: Op) -> Iterator[str]:
     missing = [r.name for r in op.sig.returns if r.type == "Tensor" and r.name not in op.out]
     if op.body == "kernel" and not op.mutates and missing:
         yield f"'out' must give sizes and dtype of {missing}"
-    if op.body == "kernel" and (
-        not op.sig.first_tensor or any(a.is_tensor_list for a in op.sig.args)
-    ):
+    lists = any(a.is_tensor_list for a in op.sig.args)
+    if op.body == "kernel" and (lists or not op.sig.first_tensor):
         yield "a kernel takes tensors, of which the first is always given, and no lists of them"
     if op.recorded and not (op.dispatched and op.grad and op.jvp):
         yield "'recorded' is for dispatched operators with 'grad' and 'jvp'"

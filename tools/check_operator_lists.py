@@ -27,11 +27,9 @@ SHORTEST = 8
 ALLOWED = {
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
-    "src/ops/functionalize/memory.cc": "the adjoints of views",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",
     "python/taeda/_missing/compilers.py": "names of torch.onnx.symbolic_opset, which raise",
     "python/taeda/fx/_codegen.py": "the signs that stand for functions of the module operator",
-    "python/taeda/_elementwise.py": "operators that work element by element: records do not say",
     "python/taeda/masked/maskedtensor/_rules.py": "the operators that move or reduce elements",
     "python/taeda/nested/_jagged.py": "the operators that reduce elements",
     "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",

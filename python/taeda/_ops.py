@@ -139,7 +139,11 @@ class OpOverload(_C._OperatorBase):
 
     @property
     def tags(self) -> list:
-        """Nothing is tagged."""
+        """torch.Tag.pointwise for the table's pointwise operators; else what a library says."""
+        if self._is_pointwise:
+            from taeda._functions.build import Tag
+
+            return [Tag.pointwise]
         return getattr(self, "_tags", [])
 
     @property

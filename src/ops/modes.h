@@ -36,9 +36,9 @@ struct OperatorRecord {
     kOutExactOverlap = 32,  // out= may not overlap an argument in part
     kOutNoOverlap = 64,     // ... or at all
     kOutQuietly = 128,      // out= is resized without a warning
-    kLeaf = 256,        // a composite that makes its result by itself: __torch_dispatch__ sees it
-    kAnyDevices = 512,  // the arguments may lie on different devices
-    kView = 1024,       // results are views of the first argument
+    kLeaf = 256,            // a composite that makes its result by itself
+    kAnyDevices = 512,      // the arguments may lie on different devices
+    kElementwise = 1024,    // an element of the result depends on those at its index alone
     kOutSameDtype = 2048,   // out= has the result's dtype
     kOutGivesDtype = 4096,  // `dtype`, where it is not given, is that of out=
     kOutAnyDtype = 8192,    // the result is converted to the dtype of out=
@@ -60,6 +60,18 @@ struct OperatorRecord {
   };
   // How the operator runs on sparse tensors (ops/sparse/call.h says what each means).
   enum class Sparse : uint8_t { kUnable, kValues, kLinear, kOwn, kBody };
+  // How a view's base is computed from what was written to the view (VIEWS in gen/op.py); kNone:
+  // the operator makes no views.
+  enum class Inverse : uint8_t {
+    kNone,
+    kStrides,
+    kSizes,
+    kItself,
+    kOrder,
+    kDtype,
+    kScatter,
+    kComplex
+  };
   using Function = void (*)();
   using Invoke = void (*)(Function function, const void* const* args, void* const* results);
 
@@ -79,6 +91,7 @@ struct OperatorRecord {
   Autocast autocast;
   Batch batch;
   Sparse sparse;
+  Inverse inverse;
   uint8_t name_size, overload_size;  // of `text`, the namespace included
 
   bool has(Flags flag) const { return flags & flag; }
@@ -108,6 +121,8 @@ struct OperatorAlias {
 };
 extern const OperatorAlias kOperatorAliases[];
 extern const size_t kNumOperatorAliases;
+// The names that Python has for the pointwise operators, with spaces between (generated).
+extern const char* const kPointwiseFunctions;
 
 namespace dispatch {
 

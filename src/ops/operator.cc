@@ -40,7 +40,7 @@ std::string_view overload_of(const OperatorAlias& alias) {
 Schema schema_of(const OperatorRecord& record, Form form) {
   Schema schema = parse_table_schema(record.text);
   if (schema.results.size() == 1) schema.results[0].name.clear();
-  const bool view = record.has(Flags::kView);
+  const bool view = record.inverse != OperatorRecord::Inverse::kNone;
   if (view && schema.arguments[0].type.is_tensor())
     schema.arguments[0].alias = {"a", false, schema.results[0].type.is_tensors()};
   if (view || record.has(Flags::kWrites))

@@ -164,6 +164,11 @@ PyObject* get_registered(PyObject* self, void*) {
   return PyBool_FromLong(!cast(self)->op->record());
 }
 
+PyObject* get_pointwise(PyObject* self, void*) {
+  const OperatorRecord* record = cast(self)->op->record();
+  return PyBool_FromLong(record && record->has(OperatorRecord::kElementwise));
+}
+
 PyMethodDef methods[] = {
     {"_redispatch_below", redispatch_below, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -176,6 +181,7 @@ PyGetSetDef properties[] = {
     {"_results", get_results, nullptr, nullptr, nullptr},
     {"_is_dispatched", get_dispatched, nullptr, nullptr, nullptr},
     {"_is_registered", get_registered, nullptr, nullptr, nullptr},
+    {"_is_pointwise", get_pointwise, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -311,6 +317,10 @@ PyObject* load_library(PyObject*, PyObject* path) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+PyObject* pointwise_functions(PyObject*, PyObject*) {
+  return PyUnicode_FromString(kPointwiseFunctions);
+}
+
 PyMethodDef functions[] = {
     {"_jit_get_all_schemas", in_python<kAllSchemas>, METH_VARARGS, nullptr},
     {"_jit_get_schemas_for_operator", in_python<kSchemasFor>, METH_VARARGS, nullptr},
@@ -319,6 +329,7 @@ PyMethodDef functions[] = {
     {"_operators", find_all, METH_O, nullptr},
     {"_overload_names", find_names, METH_O, nullptr},
     {"_load_library", load_library, METH_O, nullptr},
+    {"_pointwise_functions", pointwise_functions, METH_NOARGS, nullptr},
     {"_factories", factories, METH_NOARGS, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
     {"_stands_for_tensor", find_stand_in, METH_VARARGS, nullptr},

@@ -373,3 +373,16 @@ def test_convolutions_with_settings_are_convolutions():
     expected = OPS.convolution(*args)
     for settings in ((False, True, True), (False, True, True, True)):
         assert (OPS._convolution(*args, *settings) == expected).all()
+
+
+def test_pointwise_operators_are_tagged():
+    torch = pytest.importorskip("torch")
+    names = "add.Tensor sin.default where.self clamp.default lerp.Tensor sum.default mm.default "
+    names += "cat.default view.default cumsum.default nan_to_num.default"
+
+    def pointwise(library):
+        split = [name.split(".") for name in names.split()]
+        found = [getattr(getattr(library.ops.aten, name), overload) for name, overload in split]
+        return [library.Tag.pointwise in op.tags for op in found]
+
+    assert pointwise(taeda) == pointwise(torch)

@@ -19,15 +19,11 @@ from taeda.utils._pytree import tree_leaves, tree_map
 if TYPE_CHECKING:
     from taeda.nested._tensor import NestedTensor
 
-_ACTIVATIONS = (
-    "dropout alpha_dropout gelu silu mish elu celu selu hardtanh hardswish hardsigmoid relu6 "
-    "leaky_relu softplus softsign tanhshrink hardshrink softshrink logsigmoid where nan_to_num "
-    "isfinite isinf logical_not logical_or logical_xor float_power lerp xlogy rand_like randn_like "
-    "empty_like to type float double half bfloat16 int long bool cpu cuda contiguous "
-    "requires_grad_ threshold softmax_backward copysign hypot"
-)
 # Also their forms with an underscore, which write the values.
-_POINTWISE = ELEMENTWISE | frozenset(_ACTIVATIONS.split())
+_POINTWISE = ELEMENTWISE | frozenset(
+    "dropout alpha_dropout softmax_backward rand_like randn_like empty_like contiguous to type "
+    "float double half bfloat16 int long bool cpu cuda requires_grad_".split()
+)
 _OPERATORS = {
     f"__{sign}__": name
     for name, signs in {

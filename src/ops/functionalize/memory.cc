@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/modes.h"
 #include "ops/view_rules.h"
 
 namespace taeda::functionalize {
@@ -83,28 +84,42 @@ Tensor Memory::value(int i) {
   return made;
 }
 
-// The parent's value when the view's is `value`.
+// The parent's value when the view's is `value`; undefined where it is known by the strides of the
+// whole only.
 Tensor Memory::inverse(const KnownView& view, const Tensor& parent, const Tensor& value) {
-  const std::string_view name = view.op->name();
   const Stack& a = view.arguments;
-  if (a.empty() || name == "aten::as_strided") return strided(view, &value);
-  if (name == "aten::view" && view.op->overload() == "dtype")
-    return show("aten::view", "dtype", {value, parent.dtype()}, copies());
-  if (name == "aten::view" || name == "aten::squeeze" || name == "aten::unsqueeze")
-    return viewed(value, parent.sizes(), copies());
-  if (name == "aten::transpose")
-    return show("aten::transpose", "int", {value, a[1], a[2]}, copies());
-  if (name == "aten::permute")
-    return show("aten::permute", "",
-                {value, IntSpan(rules::inverse_permutation(IntSpan(a[1].ints())))}, copies());
-  if (name == "aten::select") return call("aten::select_scatter", "", {parent, value, a[1], a[2]});
-  if (name == "aten::slice")
-    return call("aten::slice_scatter", "", {parent, value, a[1], a[2], a[3], a[4]});
-  if (name == "aten::diagonal")
-    return call("aten::diagonal_scatter", "", {parent, value, a[1], a[2], a[3]});
-  if (name == "aten::view_as_real") return show("aten::view_as_complex", "", {value}, copies());
-  if (name == "aten::view_as_complex") return show("aten::view_as_real", "", {value}, copies());
-  return Tensor();  // expand, unfold: by the strides of the whole
+  if (a.empty() || view.op->name() == "aten::as_strided") return strided(view, &value);
+  using Inverse = OperatorRecord::Inverse;
+  const OperatorRecord* const record = view.op->record();  // none: a library's view
+  switch (record ? record->inverse : Inverse::kNone) {
+    case Inverse::kNone:
+    case Inverse::kStrides:
+      return Tensor();
+    case Inverse::kSizes:
+      return viewed(value, parent.sizes(), copies());
+    case Inverse::kItself: {
+      Stack stack = a;
+      stack[0] = value;
+      return show(*view.op, std::move(stack), copies());
+    }
+    case Inverse::kOrder: {
+      const DimVector order = rules::inverse_permutation(IntSpan(a[1].ints()));
+      return show(*view.op, {value, IntSpan(order)}, copies());
+    }
+    case Inverse::kDtype:
+      return show(*view.op, {value, parent.dtype()}, copies());
+    case Inverse::kScatter: {
+      Stack stack = a;
+      stack[0] = parent;
+      stack.insert(stack.begin() + 1, value);
+      const std::string scatter = std::string(view.op->name()) + "_scatter";
+      return call(scatter.c_str(), "", std::move(stack));
+    }
+    case Inverse::kComplex:
+      return show(value.is_complex() ? "aten::view_as_real" : "aten::view_as_complex", "", {value},
+                  copies());
+  }
+  return Tensor();
 }
 
 void Memory::write(int i, const Tensor& value) {

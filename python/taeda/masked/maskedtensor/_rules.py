@@ -9,7 +9,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor, masked
-from taeda._elementwise import ELEMENTWISE
+from taeda._elementwise import COPIES
 from taeda.masked.maskedtensor.core import (
     MaskedTensor,
     as_masked_tensor,
@@ -106,15 +106,10 @@ def _wrap(data: Any, mask: Any) -> Any:
     return MaskedTensor(data, mask) if isinstance(data, Tensor) else data
 
 
-def _is_pointwise(name: str, namespace: str) -> bool:
-    """Also of the gradients of pointwise operators, which are operators of taeda's own."""
-    forward = name.partition("_backward")[0].partition("_grad")[0]
-    return name in ELEMENTWISE or (namespace == "taeda" and forward in ELEMENTWISE)
-
-
 def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
     """The result of an operator."""
-    namespace, _, name = func._schema.name.partition("::")
+    name = func._opname
+    elementwise = func._is_pointwise or name.removesuffix("_") in COPIES
     data = tree_map(get_data, args), tree_map(get_data, kwargs)
     if name == "_local_scalar_dense" or name == "item":
         return func(*data[0], **data[1])
@@ -126,11 +121,11 @@ def dispatch(func: Any, args: Any, kwargs: Any) -> Any:
         return _softmax(args, kwargs)
     if name == "_softmax_backward_data":
         return _softmax_backward(*args)
-    if name.endswith("_") and _is_pointwise(name[:-1], namespace):
+    if elementwise and name.endswith("_"):
         mask = _mask((args, kwargs))
         args[0]._set_data_mask(func(*data[0], **data[1]), mask)
         return args[0]
-    if _is_pointwise(name, namespace):
+    if elementwise:
         result = func(*data[0], **data[1])
         return MaskedTensor(result, _mask((args, kwargs)).expand_as(result))
     if name in _REDUCTIONS:
