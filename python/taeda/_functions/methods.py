@@ -53,12 +53,12 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """torch.polygamma(n, self), in place."""
-    return self.copy_(torch.polygamma(n, self))
+    return self.copy_(torch.polygamma(n, self.clone()))  # backward reads the copy
 
 
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """torch.float_power(self, exponent), in place; the tensor must be of the result's dtype."""
-    powers = torch.float_power(self, exponent)
+    powers = torch.float_power(self.clone(), exponent)  # backward reads the copy
     if powers.dtype != self.dtype:
         text = torch._part("_dtypes").type_text
         names = [text(t.dtype).removeprefix("torch.")[: -len("Tensor")] for t in (self, powers)]
