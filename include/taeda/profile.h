@@ -59,7 +59,8 @@ uint64_t begin_profile_block(std::string_view name);
 void end_profile_block(uint64_t number);
 
 // Bytes of CPU storages that the calling thread has allocated less those that it has released, as
-// they were asked for; negative where it releases what others allocated.
+// they were asked for, while a profile with `memory` is on; the difference of two such numbers is
+// negative where it released what others, or it before, had allocated.
 int64_t storage_bytes();
 
 // What gives the text of ProfileRecord::frame; set by the bindings.

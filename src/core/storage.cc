@@ -29,8 +29,13 @@ void* inline_data(Storage* storage) {
 
 bool is_inline(Device device, int64_t nbytes) { return device.is_cpu() && nbytes <= kInlineBytes; }
 
-void count_bytes(Device device, int64_t nbytes) {
+[[gnu::noinline]] void add_bytes(Device device, int64_t nbytes) {
   if (device.is_cpu()) live_storage_bytes += nbytes;
+}
+
+void count_bytes(Device device, int64_t nbytes) {
+  if (storage_bytes_counters.load(std::memory_order_relaxed)) [[unlikely]]
+    add_bytes(device, nbytes);
 }
 
 void* allocate_data(Storage* storage, int64_t nbytes) {
@@ -82,8 +87,7 @@ void Storage::free_data() {
   if (deleter_) return deleter_(context_);
   if (!owned_ || !data_) return;
   count_bytes(device_, -allocated_);
-  if (!is_inline(device_, allocated_))
-    device_memory(device_.type).release(data_, allocated_, device_);
+  if (data_ != inline_data(this)) device_memory(device_.type).release(data_, allocated_, device_);
 }
 
 void Storage::resize(int64_t nbytes) {

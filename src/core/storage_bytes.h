@@ -1,11 +1,16 @@
 // Bytes of CPU storages that the calling thread has allocated less those that it has released, as
-// they were asked for. A thread may release what another allocated: the number can be negative.
+// they were asked for, while anybody counts them. A thread may release what another allocated, or
+// what was not counted: the number can be negative.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace taeda {
 
 extern thread_local int64_t live_storage_bytes __attribute__((tls_model("initial-exec")));
+
+// How many profiles want them counted, of all threads.
+inline constinit std::atomic<int> storage_bytes_counters{0};
 
 }  // namespace taeda

@@ -20,9 +20,18 @@ using profile::Timeline;
 
 // One start_profile to its stop, with the rings of all threads that worked for it.
 struct Session {
-  ProfileOptions options;
+  const ProfileOptions options;
   std::mutex mutex;
   std::vector<std::unique_ptr<Ring>> rings;
+
+  explicit Session(const ProfileOptions& given) : options(given) {
+    if (options.memory) storage_bytes_counters++;
+  }
+  ~Session() {
+    if (options.memory) storage_bytes_counters--;
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   bool detailed() const { return options.shapes || options.frames || options.memory; }
   Ring* add_ring() {
@@ -140,9 +149,7 @@ void start_profile(const ProfileOptions& options) {
   dispatch::set_handler(Key::kProfile, handle);
   dispatch::set_profile_handler(handle_unboxed);
   first_moment();
-  auto started = std::make_shared<Session>();
-  started->options = options;
-  set_session(std::move(started));
+  set_session(std::make_shared<Session>(options));
   thread_modes.included = thread_modes.included | Key::kProfile;
 }
 
