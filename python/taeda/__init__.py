@@ -122,7 +122,8 @@ _LAZY = {
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "
         "DisableTorchFunctionSubclass StorageBase DispatchKey DispatchKeySet fork wait Tag "
         "compiled_with_cxx11_abi is_vulkan_available init_num_threads set_anomaly_enabled "
-        "get_file_path sym_sqrt classproperty _nnpack_available",
+        "sym_sqrt classproperty _nnpack_available",
+        "taeda._utils_internal": "get_file_path",
         "taeda.sparse._construct": "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor "
         "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor _sparse_coo_tensor_unsafe",
         "taeda.sparse._products": "spmm dsmm hspmm hsmm smm sspaddmm saddmm",

@@ -38,8 +38,9 @@ for _type in RESULTS:
 def _check(points: Tensor, bins: Sequence[Any], weight: Tensor | None) -> None:
     name, dims = "torch.histogramdd", points.shape[-1]
     if points.dtype not in (torch.float32, torch.float64):
-        kind = points.type().rpartition(".")[2].removesuffix("Tensor")
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{kind}'")
+        raise NotImplementedError(
+            f"\"histogramdd\" not implemented for '{points.dtype._class_name}'"
+        )
     if len(bins) != dims:
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."

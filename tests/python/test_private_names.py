@@ -91,3 +91,4 @@ def test_paths_of_files():
         assert getattr(torch._utils_internal, name)("a", "b").endswith("a/b")
     assert taeda._utils_internal.get_file_path_2("a", "b") == "a/b"
     assert os.path.isabs(taeda._utils_internal.get_file_path("a"))
+    assert taeda.get_file_path is taeda._utils_internal.get_file_path

@@ -54,13 +54,6 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     taeda.autograd.set_detect_anomaly(enabled, check_nan)
 
 
-def get_file_path(*parts: str) -> str:
-    """A path inside of the package."""
-    from pathlib import Path
-
-    return str(Path(__file__).resolve().parent.parent.joinpath(*parts))
-
-
 @_C._overridable
 def sym_sqrt(a: Any) -> float:
     """The square root of a number."""

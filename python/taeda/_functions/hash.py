@@ -11,9 +11,7 @@ from taeda import _C, Tensor
 def _bits(self: Tensor) -> Tensor:
     """The elements as 64-bit floats or integers, seen as integers."""
     if self.is_complex() or self.dtype == torch.uint64:
-        name = torch._part("_dtypes").type_text(self.dtype)
-        name = name.removeprefix("torch.").removesuffix("Tensor")
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{name}'")
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{self.dtype._class_name}'")
     if self.is_floating_point():
         return self.double().view(torch.int64)
     return self.long()

@@ -60,11 +60,9 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """torch.float_power(self, exponent), in place; the tensor must be of the result's dtype."""
     powers = torch.float_power(self.clone(), exponent)  # backward reads the copy
     if powers.dtype != self.dtype:
-        text = torch._part("_dtypes").type_text
-        names = [text(t.dtype).removeprefix("torch.")[: -len("Tensor")] for t in (self, powers)]
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {names[0]} but the operation's result "
-            f"requires dtype {names[1]}"
+            f"the base given to float_power_ has dtype {self.dtype._class_name} but the "
+            f"operation's result requires dtype {powers.dtype._class_name}"
         )
     return self.copy_(powers)
 
