@@ -11,6 +11,7 @@ REAL = np.array(
     [-1e300, -700, -40, -26.6, -5, -1.01, -0.5, -1e-9, 0, 1e-300, 0.3, 1, 3.7, 9.9, 10.1]
 )
 LARGE = np.array([19.9, 20.1, 26.5, 60, 700, 1e4, np.inf, -np.inf, np.nan])
+LARGEST = [1.7e308, -1.7e308]
 GRIDS = {
     "erfcx": np.concatenate([REAL[3:], LARGE]),
     "ndtr": np.concatenate([REAL[4:], [40.0, np.inf, -np.inf, np.nan]]),
@@ -18,10 +19,10 @@ GRIDS = {
     "ndtri": np.array(
         [-0.1, 0, 1e-300, 1e-20, 1e-3, 0.1, 0.5, 0.6, 0.975, 1 - 1e-12, 1, 1.1, np.nan]
     ),
-    "i0": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:]]),
-    "i0e": np.concatenate([REAL[1:], LARGE]),
-    "i1": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:]]),
-    "i1e": np.concatenate([REAL[1:], LARGE]),
+    "i0": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:], LARGEST]),
+    "i0e": np.concatenate([REAL[1:], LARGE, LARGEST]),
+    "i1": np.concatenate([REAL[1:], LARGE[:5], LARGE[6:], LARGEST]),
+    "i1e": np.concatenate([REAL[1:], LARGE, LARGEST]),
     "entr": np.concatenate([REAL, LARGE]),
 }
 

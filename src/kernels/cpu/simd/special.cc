@@ -233,7 +233,7 @@ double bessel_ie(int n, double x) {
   }
   for (int k = 1; k < 40 && std::abs(term) > kEpsilon; k++)
     sum += term *= ((2.0 * k - 1) * (2.0 * k - 1) - 4.0 * n * n) / (8 * x * k);
-  return sum / std::sqrt(2 * kPi * x);
+  return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
 }  // namespace
