@@ -306,3 +306,77 @@ def test_averages_of_int64_as_pytorch(torch: Any, dims: int, options: dict[str, 
     for dtype in (taeda.int32, taeda.bool):
         with pytest.raises(NotImplementedError, match="not implemented for"):
             getattr(F, name)(taeda.from_numpy(values).to(dtype), 3, **options)
+
+
+FRACTIONAL = [
+    ((2, 3, 9, 8), (2, 3), (4, 5)),
+    ((3, 7, 11), (3, 1), (5, 11)),
+    ((2, 2, 6, 6), (2, 2), (1, 5)),
+    ((2, 3, 5, 9, 8), (2, 3, 2), (3, 4, 5)),
+    ((2, 6, 5, 7), (1, 2, 3), (5, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("shape, kernel, size", FRACTIONAL)
+@pytest.mark.parametrize("values", [None, [0.0, 1.0, nan], [-inf, -inf, 1.0]])
+def test_fractional_max_pool_equals_pytorchs(
+    torch: Any, shape: tuple, kernel: tuple, size: tuple, values: list | None
+) -> None:
+    n = len(kernel)
+    mine, theirs = pair(torch, shape, values=values)
+    samples = torch.rand(3, shape[-n - 1], n, generator=torch.Generator().manual_seed(1))
+    got = getattr(F, f"fractional_max_pool{n}d")(
+        mine, kernel, size, return_indices=True, _random_samples=taeda.from_numpy(samples.numpy())
+    )
+    want = getattr(torch.nn.functional, f"fractional_max_pool{n}d")(
+        theirs, kernel, size, return_indices=True, _random_samples=samples
+    )
+    for a, b in zip(got, want):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+    weight = torch.arange(want[0].numel(), dtype=torch.float32).reshape(want[0].shape)
+    got[0].backward(taeda.from_numpy(weight.numpy().copy()))
+    want[0].backward(weight)
+    np.testing.assert_array_equal(mine.grad.numpy(), theirs.grad.numpy())
+    assert type(got[0].grad_fn).__name__ == type(want[0].grad_fn).__name__
+
+
+def test_fractional_windows_start_in_the_inputs_precision(torch: Any) -> None:
+    x = torch.arange(600.0).reshape(1, 1, 1, 600) % 251
+    samples = torch.rand(1, 1, 2, generator=torch.Generator().manual_seed(2))
+    found = []
+    for framework in (torch, taeda):
+        a, u = (framework.tensor(t.tolist(), dtype=framework.float16) for t in (x, samples))
+        pool = framework.nn.functional.fractional_max_pool2d
+        found.append(pool(a, (1, 2), (1, 437), return_indices=True, _random_samples=u)[1].numpy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_fractional_max_pool_module_draws_its_windows() -> None:
+    x = taeda.arange(0.0, 400.0).reshape(1, 1, 20, 20)
+    pool = taeda.nn.FractionalMaxPool2d(2, output_ratio=0.6)
+    taeda.manual_seed(0)
+    several = [pool(x) for _ in range(8)]
+    assert all(y.shape == (1, 1, 12, 12) and y.max() == 399 for y in several)
+    assert any(not taeda.equal(several[0], y) for y in several)
+
+
+@pytest.mark.parametrize(
+    "sizes, kernel, output, samples, message",
+    [
+        ((2, 3, 8, 8), (9, 2), (3, 3), (2, 3, 2), "pool height 9 too large relative to input"),
+        ((2, 3, 8, 8), (2, 2), (3, 8), (2, 3, 2), "pool width 2 too large relative to input"),
+        ((2, 3, 8, 8), (2, 2), (3, 3), (1, 3, 2), "no less then input batch size"),
+        ((2, 3, 8, 8), (2, 2), (3, 3), (2, 1, 2), "equals to input channel size"),
+        ((2, 3, 8, 8), (2, 2), (3, 3), (2, 3, 4), "equals to 2; got 4"),
+        ((2, 3, 8, 8), (2, 2), (3, 3), (2, 3), "to have 3 dimensions, got 2"),
+        ((8, 8), (2, 2), (3, 3), (2, 3, 2), "Expected 3D or 4D tensor"),
+        ((2, 0, 8, 8), (2, 2), (3, 3), (2, 0, 2), "non-zero size for non-batch dimensions"),
+    ],
+)
+def test_fractional_max_pool_refuses_what_pytorch_refuses(
+    torch: Any, sizes: tuple, kernel: tuple, output: tuple, samples: tuple, message: str
+) -> None:
+    for framework in (torch, taeda):
+        pool = framework.nn.functional.fractional_max_pool2d
+        with pytest.raises(RuntimeError, match=message):
+            pool(framework.zeros(sizes), kernel, output, _random_samples=framework.zeros(samples))

@@ -255,6 +255,8 @@ def _fractional_max_pool(n: int) -> tuple[Any, Any]:
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:
+            if len(output_ratio) > n:
+                raise ValueError(f"{name} requires output_ratio of {n} numbers, got {output_ratio}")
             ratio = _ntuple(n)(output_ratio)
             sizes = [int(s * r) for s, r in zip(input.size()[-n:], ratio)]
         else:
