@@ -25,7 +25,7 @@ endif()
 # Python files: the sources, and the generated stub of the extension module.
 install(DIRECTORY python/taeda/ DESTINATION taeda COMPONENT wheel
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed"
-  PATTERN "METADATA" PATTERN "WHEEL" PATTERN "top_level.txt")
+  PATTERN "PKG-INFO" PATTERN "top_level.txt")
 install(FILES ${TAEDA_GENERATED}/_C.pyi DESTINATION taeda COMPONENT wheel OPTIONAL)
 
 install(DIRECTORY include/taeda ${TAEDA_GENERATED}/include/taeda

@@ -5,7 +5,7 @@ set(TAEDA_STAGE ${CMAKE_BINARY_DIR}/python/taeda)
 file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/python/taeda
   ${CMAKE_SOURCE_DIR}/python/taeda/*.py ${CMAKE_SOURCE_DIR}/python/taeda/*.pyi
   ${CMAKE_SOURCE_DIR}/python/taeda/py.typed
-  ${CMAKE_SOURCE_DIR}/python/taeda/_as_torch/*.dist-info/*)
+  ${CMAKE_SOURCE_DIR}/python/taeda/_as_torch/*.egg-info/*)
 
 # Links to files that are gone would keep a deleted module alive.
 file(GLOB_RECURSE staged LIST_DIRECTORIES false ${TAEDA_STAGE}/*.py ${TAEDA_STAGE}/*.pyi)

@@ -46,6 +46,14 @@ assert "numpy" not in sys.modules
 print("trained in the empty environment: loss", round(losses[0], 3), "->", round(losses[-1], 3))
 """
 
+# Arguments of Python: under the name torch the package is found by pip and by isolated processes.
+SHIM_TRIAL = [
+    ["-m", "taeda", "install-shim"],
+    ["-m", "pip", "check"],
+    ["-I", "-c", "import torch; assert torch.ones(2).sum() == 2 and torch.__name__ == 'torch'"],
+    ["-m", "taeda", "uninstall-shim"],
+]
+
 
 def build(build_dir: str) -> Path:
     dist = ROOT / "dist"
@@ -109,6 +117,8 @@ def try_it(wheel: Path) -> None:
         install = [python, "-m", "pip", "install", "-q", "--no-index", str(wheel)]
         subprocess.run(install, env=env, cwd=folder, check=True)
         subprocess.run([python, "-c", TRIAL], env=env, cwd=folder, check=True)
+        for step in SHIM_TRIAL:
+            subprocess.run([python, *step], env=env, cwd=folder, check=True)
         cmake_dir = subprocess.check_output(
             [python, "-m", "taeda", "--cmake-dir"], env=env, cwd=folder, text=True
         ).strip()

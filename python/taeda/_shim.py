@@ -27,9 +27,18 @@ _hook.install()
 '''
 
 
+_WHEEL = b"Wheel-Version: 1.0\nGenerator: taeda\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
 def _metadata() -> Path:
-    """The folder with the metadata that programs under ``python -m taeda`` find."""
-    return next((Path(__file__).parent / "_as_torch").glob("torch-*.dist-info"))
+    """The folder with the metadata that programs under ``python -m taeda`` find: an egg-info, since
+    builders of wheels leave another distribution's dist-info out."""
+    return next((Path(__file__).parent / "_as_torch").glob("torch-*.egg-info"))
+
+
+def _info() -> str:
+    """The folder of the metadata in the environment."""
+    return f"{_metadata().stem}.dist-info"
 
 
 def _site() -> Path:
@@ -55,11 +64,15 @@ def _row(name: str, content: bytes) -> str:
 
 def _files() -> dict[str, bytes]:
     """name -> content, RECORD with the hashes of the others among them."""
-    source = _metadata()
-    files = {"torch/__init__.py": _CODE.encode()}
-    files |= {f"{source.name}/{file.name}": file.read_bytes() for file in source.iterdir()}
-    files[f"{source.name}/INSTALLER"] = b"taeda\n"
-    record = f"{source.name}/RECORD"
+    source, info = _metadata(), _info()
+    files = {
+        "torch/__init__.py": _CODE.encode(),
+        f"{info}/METADATA": (source / "PKG-INFO").read_bytes(),
+        f"{info}/top_level.txt": (source / "top_level.txt").read_bytes(),
+        f"{info}/WHEEL": _WHEEL,
+        f"{info}/INSTALLER": b"taeda\n",
+    }
+    record = f"{info}/RECORD"
     rows = [_row(*item) for item in files.items()]
     return files | {record: "".join(f"{row}\n" for row in [*rows, f"{record},,"]).encode()}
 
@@ -90,5 +103,5 @@ def uninstall() -> str:
     if not is_installed():
         raise SystemExit(f"python -m taeda uninstall-shim: taeda's torch is not in {site}")
     shutil.rmtree(site / "torch")
-    shutil.rmtree(site / _metadata().name)
+    shutil.rmtree(site / _info())
     return f"removed taeda's torch from {site}"
