@@ -128,7 +128,7 @@ struct ComplexHalf {
 //
 //   int floating = 0;
 //   for (const DTypeInfo& row : kDTypes) floating += row.kind == DTypeKind::kFloating;
-//   assert(floating == 9);
+//   assert(floating == 10);
 // clang-format off
 #define TD_ARITHMETIC_DTYPES(X)                                                                    \
   X(kBool,       Bool,     "bool",       "",        "Bool",     kBool,     Bool,     0, "?", 6, "BOOL") \
@@ -155,6 +155,7 @@ struct ComplexHalf {
   X(kFloat8E4M3FNUZ, Float8E4M3FNUZ, "float8_e4m3fnuz", "", "Float8_e4m3fnuz", kFloating, float, -1, "", 11, "")        \
   X(kFloat8E5M2FNUZ, Float8E5M2FNUZ, "float8_e5m2fnuz", "", "Float8_e5m2fnuz", kFloating, float, -1, "", 13, "")        \
   X(kFloat8E8M0FNU,  Float8E8M0,     "float8_e8m0fnu",  "", "Float8_e8m0fnu",  kFloating, float, -1, "", 14, "F8_E8M0") \
+  X(kFloat4E2M1FNx2, Float4E2M1x2,   "float4_e2m1fn_x2", "", "Float4_e2m1fn_x2", kFloating, float, -1, "", 17, "")      \
   X(kComplex32, ComplexHalf, "complex32", "chalf", "ComplexHalf", kComplex, std::complex<float>, -1, "", 5, "")
 // clang-format on
 #define TD_DTYPES(X)      \
@@ -258,12 +259,12 @@ consteval DTypeSet dtypes_of(DTypeKind kind) {
 }
 inline constexpr DTypeSet kStorageDTypes = (1u << kNumDTypes) - (1u << kNumArithmeticDTypes);
 
-// Questions about a dtype. Floating: half to double and the eight-bit formats; inexact: floating or
-// complex; integral: without bool, as in TD_DTYPES; storage type: one that no kernel calculates
-// with; reduced floating: the two of sixteen bits. Signed is said of complex types, too, and not of
-// bool and float8_e8m0fnu, which has no sign.
+// Questions about a dtype. Floating: half to double and the formats of eight bits and fewer;
+// inexact: floating or complex; integral: without bool, as in TD_DTYPES; storage type: one that no
+// kernel calculates with; reduced floating: the two of sixteen bits. Signed is said of complex
+// types, too, and not of bool and float8_e8m0fnu, which has no sign.
 //
-//   assert(is_floating(DType::kFloat8E5M2) && is_float8(DType::kFloat8E5M2));
+//   assert(is_floating(DType::kFloat8E5M2) && is_narrow_floating(DType::kFloat8E5M2));
 //   assert(!is_integral(DType::kBool) && is_inexact(DType::kComplex64));
 //   assert(!is_signed(DType::kUInt8) && is_signed(DType::kComplex64));
 constexpr bool is_floating(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kFloating); }
@@ -274,7 +275,7 @@ constexpr bool is_inexact(DType t) {
 constexpr bool is_integral(DType t) { return dtype_bit(t) & dtypes_of(DTypeKind::kInteger); }
 constexpr bool is_signed(DType t) { return dtype_info(t).is_signed; }
 constexpr bool is_storage_type(DType t) { return dtype_bit(t) & kStorageDTypes; }
-constexpr bool is_float8(DType t) {
+constexpr bool is_narrow_floating(DType t) {
   return dtype_bit(t) & dtypes_of(DTypeKind::kFloating) & kStorageDTypes;
 }
 constexpr bool is_reduced_floating(DType t) {

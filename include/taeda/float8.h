@@ -1,7 +1,8 @@
 // Floating-point numbers of eight bits, as storage formats: the OCP formats E4M3FN, E5M2 and E8M0
 // and the FNUZ variants (finite, with NaN in the place of negative zero). Conversions from float
 // round to nearest, ties to even, and treat what is too large as PyTorch does. All of it is
-// constexpr and needs no tables; tensors of such types are converted to calculate. Sources:
+// constexpr and needs no tables; tensors of such types are converted to calculate. Beside them two
+// numbers of four bits in a byte, which nothing converts. Sources:
 // Micikevicius et al., "FP8 formats for deep learning", 2022; Rouhani et al., "Microscaling data
 // formats", 2023.
 #pragma once
@@ -121,6 +122,19 @@ struct Float8E8M0 {
     const uint32_t u = bits == 255 ? 0x7fc00000u : bits == 0 ? 0x00400000u : uint32_t{bits} << 23;
     return std::bit_cast<float>(u);
   }
+};
+
+// Two numbers of four bits (E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) in a byte, the
+// first in its lower half: a type to make, move, view and save. As in PyTorch nothing converts it,
+// and a tensor's sizes count bytes; to look inside, view it as uint8.
+struct Float4E2M1x2 {
+  static constexpr bool kSigned = true;
+  uint8_t bits = 0;
+  Float4E2M1x2() = default;
+  explicit Float4E2M1x2(float) { refuse(); }
+  operator float() const { refuse(); }
+  // NotImplementedError: says to view the tensor as uint8.
+  [[noreturn]] static void refuse();
 };
 
 }  // namespace taeda

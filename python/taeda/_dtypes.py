@@ -56,6 +56,8 @@ class finfo:
                 "torch.finfo() requires a floating point input type. "
                 f"Use torch.iinfo to handle '{dtype}'"
             )
+        if real is _C.float4_e2m1fn_x2:
+            raise TypeError(f"torch.finfo(): an element of {dtype} holds two numbers")
         self.bits = real.itemsize * 8
         one = _code(1.0, real)
         self.eps = _number(one + 1, real) - 1

@@ -174,7 +174,10 @@ def _values_text(x: Any, indent: int) -> str:
     if x.numel() == 0:
         return "[]"
     summarize = x.numel() > PRINT_OPTS.threshold
-    values = (_summarized(x) if summarize else x).tolist()
+    shown = _summarized(x) if summarize else x
+    if x.dtype is _C.float4_e2m1fn_x2:  # the bytes' values: there are two numbers in each
+        shown = shown.view(_C.uint8)
+    values = shown.tolist()
     numbers = _flat(values)
     write = (
         _ComplexFormat(numbers)

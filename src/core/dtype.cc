@@ -14,7 +14,7 @@ constexpr bool is_wide_unsigned(DType t) { return is_integral(t) && is_storage_t
 constexpr std::optional<DType> promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) return promote(b, a);
-  if (is_float8(a) || is_float8(b)) return {};
+  if (is_narrow_floating(a) || is_narrow_floating(b)) return {};
   if (is_wide_unsigned(b)) return is_floating(a) ? std::optional(a) : std::nullopt;
   if (is_wide_unsigned(a)) return {};
   if (is_complex(b)) {
@@ -41,13 +41,21 @@ constexpr PromoteTable kPromote = make_table();
 
 [[noreturn]] void fail_promotion(DType a, DType b) {
   fail(ErrorKind::kRuntime, "Promotion for {} is not supported, attempted to promote {} and {}",
-       is_float8(a) || is_float8(b) ? "Float8 Types" : "uint16, uint32, uint64 types",
+       is_narrow_floating(a) || is_narrow_floating(b) ? "Float8 Types"
+                                                      : "uint16, uint32, uint64 types",
        scalar_type_name(a), scalar_type_name(b));
 }
 
 std::atomic<DType> the_default_dtype{DType::kFloat32};
 
 }  // namespace
+
+void Float4E2M1x2::refuse() {
+  fail(ErrorKind::kNotImplemented,
+       "\"copy_kernel\" not implemented for '{}': its elements have no conversions; view it as "
+       "torch.uint8 to read or write them",
+       scalar_type_name(DType::kFloat4E2M1FNx2));
+}
 
 std::string_view to_text(DType t) { return dtype_info(t).name; }
 std::string_view scalar_type_name(DType t) { return dtype_info(t).class_name; }

@@ -23,9 +23,11 @@ Scalar read(const void* data) {
 
 template <class T>
 void write(void* data, const Scalar& value) {
-  T element;
+  T element{};
   if constexpr (std::is_same_v<T, Bool>)
     element = value.to_bool();
+  else if constexpr (std::is_same_v<T, Float4E2M1x2>)
+    value.to<double>() == 0 ? void() : T::refuse();  // zeros() is made of it
   else
     element = value.to<T>();
   std::memcpy(data, &element, sizeof(T));

@@ -56,7 +56,7 @@ Tensor parts_of(const Tensor& self) {
 }
 
 void check_floating(const char* function, const Tensor& self) {
-  TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()) && !is_float8(self.dtype()),
+  TD_CHECK_IMPLEMENTED(is_inexact(self.dtype()) && !is_narrow_floating(self.dtype()),
                        "\"{}\" not implemented for '{}'", function, scalar_type_name(self.dtype()));
 }
 
@@ -195,7 +195,7 @@ void check_bound(DType dtype, int64_t value, std::string_view name) {
 }
 
 void check_random_type(const Tensor& self) {
-  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()) && !is_float8(self.dtype()),
+  TD_CHECK_IMPLEMENTED(!is_complex(self.dtype()) && !is_narrow_floating(self.dtype()),
                        "\"random_\" not implemented for '{}'", scalar_type_name(self.dtype()));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 #include "core/device_memory.h"
 
@@ -40,13 +41,15 @@ struct DLManagedTensorVersioned {
 constexpr uint64_t kReadOnly = 1;
 
 DLDataType dlpack_type(DType dtype) {
-  return {dtype_info(dtype).dlpack, static_cast<uint8_t>(item_size(dtype) * 8), 1};
+  const uint16_t lanes = dtype == DType::kFloat4E2M1FNx2 ? 2 : 1;
+  return {dtype_info(dtype).dlpack, static_cast<uint8_t>(item_size(dtype) * 8 / lanes), lanes};
 }
 
 DType taeda_type(DLDataType type) {
-  for (int i = 0; i < kNumDTypes && type.lanes == 1; i++) {
+  for (int i = 0; i < kNumDTypes; i++) {
     const DLDataType known = dlpack_type(static_cast<DType>(i));
-    if (known.code == type.code && known.bits == type.bits) return static_cast<DType>(i);
+    if (std::tie(known.code, known.bits, known.lanes) == std::tie(type.code, type.bits, type.lanes))
+      return static_cast<DType>(i);
   }
   raise_python(PyExc_BufferError,
                "from_dlpack(): no dtype for DLPack type code {} with {} bits and {} lanes",

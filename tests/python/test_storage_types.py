@@ -4,6 +4,7 @@ converting, looking at, moving, saving, exchanging) and the operators that PyTor
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import warnings
@@ -139,6 +140,67 @@ def test_uint64_keeps_its_upper_half(torch) -> None:
         assert_same(text, torch)
     for text in ("[2**64]", "[-1]", "2**64"):
         assert_same(f"torch.tensor({text}, dtype=torch.uint64)", torch)
+
+
+FLOAT4 = """
+torch.empty(2, 3, dtype=x.dtype).shape
+torch.zeros(3, dtype=x.dtype).view(torch.uint8)
+torch.zeros_like(x).view(torch.uint8)
+repr(x)
+repr(x.reshape(2, 3))
+repr(torch.zeros(2000, dtype=x.dtype))
+x.view(torch.uint8)
+x.clone()
+x[1:3].contiguous()
+x.reshape(2, 3).t().contiguous()
+x.view(torch.float16).dtype
+torch.cat([x, x])
+torch.stack([x, x])
+x.element_size()
+x.copy_(x.clone())
+x.to("meta").shape
+x.type()
+loaded(torch, x)
+copy.deepcopy(x)
+x.float()
+torch.ones(2).to(x.dtype)
+x.copy_(torch.ones(6))
+x.fill_(1)
+x[0].item()
+x.tolist()
+x + x
+x * 2
+x.sum()
+torch.full((2,), 1.0, dtype=x.dtype)
+torch.tensor([1.0], dtype=x.dtype)
+torch.promote_types(x.dtype, torch.float32)
+torch.promote_types(x.dtype, torch.float8_e5m2)
+x.numpy()
+torch.set_default_dtype(x.dtype)
+torch.from_dlpack(x).dtype
+"""
+
+
+def loaded(framework: Any, x: Any) -> Any:
+    file = io.BytesIO()
+    framework.save(x, file)
+    file.seek(0)
+    return framework.load(file)
+
+
+@pytest.mark.parametrize("text", FLOAT4.strip().split("\n"))
+def test_pairs_of_four_bit_floats_are_moved_and_not_converted_as_in_pytorch(torch, text) -> None:
+    call = eval(f"lambda torch, x: ({text})", {"loaded": loaded, "copy": copy})
+
+    def run(framework: Any) -> Any:
+        x = framework.arange(6, dtype=framework.uint8).view(framework.float4_e2m1fn_x2)
+        return call(framework, x)
+
+    mine, theirs = outcome(run, taeda), outcome(run, torch)
+    if isinstance(theirs, type):  # where nothing may happen, any refusal is one
+        assert isinstance(mine, type) and issubclass(mine, (RuntimeError, TypeError))
+    else:
+        assert mine == theirs
 
 
 # --- making, looking at ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 _QUANTIZATION = "taeda has no quantized tensors; train and run in bfloat16 instead"
 _SPARSE = "taeda has no kernels for it; use torch.mm, or a dense tensor"
 _DTYPES = (
-    "float4_e2m1fn_x2 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
+    "int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7 "
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
 )
 _FAKE = "taeda compares no fake with real results; use torch._subclasses.FakeTensorMode"

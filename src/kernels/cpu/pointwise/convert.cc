@@ -146,6 +146,7 @@ const Widened& widened(DType storage, DType other) {
 }  // namespace
 
 Conversion::Conversion(DType to, DType from) : source_bytes_(item_size(from)) {
+  if (from == DType::kFloat4E2M1FNx2 || to == DType::kFloat4E2M1FNx2) Float4E2M1x2::refuse();
   DType at = from, target = to;
   const Widened *source = nullptr, *result = nullptr;
   if (is_storage_type(from)) {
