@@ -72,8 +72,8 @@ void fractional_max_pool(const View& output, const View& indices, const View& se
   const size_t n = kernel_size.size();
   const PoolShape s = pool_shape(self.sizes, output.sizes, kernel_size, {}, {0}, {1});
   // u of a plane by dimension: planes' samples begin with the width, volumes' with the depth
-  const std::array<int64_t, 3> order = n == 2 ? std::array<int64_t, 3>{-1, 1, 0}
-                                              : std::array<int64_t, 3>{0, 1, 2};
+  const std::array<int64_t, 3> order =
+      n == 2 ? std::array<int64_t, 3>{-1, 1, 0} : std::array<int64_t, 3>{0, 1, 2};
   with_dtype<Floating>(self.dtype, [&]<class T>(T) {
     parallel_for(0, s.planes, plane_grain(s), [&](int64_t begin, int64_t end) {
       std::array<std::vector<int64_t>, 3> starts{{{0}}};
