@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,6 +18,9 @@ __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
     "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -77,36 +78,46 @@ def get_default_nowrap_functions() -> set[Callable]:
     return {_C.Tensor.grad.__get__, _C.Tensor._grad.__get__, _C.Tensor._base.__get__}
 
 
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """{namespace, or property of Tensor: functions that a __torch_function__ sees}."""
+    from taeda import _overridable
+
+    return {owner: list(functions) for owner, functions in _overridable.overridable()[0].items()}
+
+
+def get_ignored_functions() -> set[Callable]:
+    """Functions that no __torch_function__ is asked about: factories, settings, files, types."""
+    from taeda import _overridable
+
+    return _overridable.ignored()
+
+
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """{function: one with the same parameters that returns -1}, of all that can be overridden.
+
+    >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
+    -1
+    """
+    from taeda import _overridable
+
+    return dict(_overridable.stand_ins())
+
+
 def is_tensor_method_or_property(function: Callable) -> bool:
-    """Whether `function` belongs to Tensor."""
-    name = getattr(function, "__name__", "")
-    return name in ("__get__", "__set__") or getattr(_C.Tensor, name, None) is function
+    """Whether `function` is a method of Tensor that can be overridden, or a property's getter."""
+    from taeda import _overridable
+
+    return function in _overridable.tensor_methods() or function.__name__ == "__get__"
 
 
 def resolve_name(function: Callable) -> str | None:
-    """'torch.add', 'torch.Tensor.T.__get__', 'torch.nn.functional.relu'; None if no part of torch.
+    """'torch.add', 'torch.Tensor.T.__get__', 'aten.add.Tensor'; None if no part of torch.
 
-    Functions go by the module that defines them: einsum is 'torch.functional.einsum'. Those of
-    both torch and nn.functional go by the latter.
+    What several modules have goes by the last of torch, torch.functional and nn.functional.
     """
-    name = getattr(function, "__name__", None)
-    if name is None:
-        return None
-    if name in ("__get__", "__set__", "__delete__"):
-        described = getattr(getattr(function, "__self__", None), "__name__", None)
-        return described and f"torch.Tensor.{described}.{name}"
-    if is_tensor_method_or_property(function):
-        return f"torch.Tensor.{name}"
-    if getattr(sys.modules["taeda.nn.functional"], name, None) is function:
-        return f"torch.nn.functional.{name}"
-    parts = (getattr(function, "__module__", None) or "").split(".")
-    owner = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), parts))
-    if (
-        parts[0] not in ("taeda", "torch")
-        or getattr(sys.modules.get(owner), name, None) is not function
-    ):
-        return None
-    return ".".join(["torch", *owner.split(".")[1:], name])
+    from taeda import _overridable
+
+    return _overridable.name_of(function)
 
 
 class TorchFunctionMode:

@@ -16,6 +16,7 @@ from taeda.overrides import (
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
+    is_tensor_method_or_property,
     resolve_name,
 )
 
@@ -477,3 +478,45 @@ def test_what_is_given_in_place_of_defaults_is_handed_on_by_name():
 def test_operators_of_torch_are_the_same_objects_in_nn_functional():
     for name in ("conv2d", "conv_transpose1d", "pixel_shuffle", "prelu", "relu_"):
         assert getattr(F, name) is getattr(torch, name), name
+
+
+def overridable_names(overrides, owner):
+    functions = overrides.get_overridable_functions()[owner]
+    return {overrides.resolve_name(f).rpartition(".")[2] for f in functions}
+
+
+@pytest.mark.parametrize(
+    ("path", "share"), [("", 0.9), ("nn.functional", 0.97), ("linalg", 0.97), ("fft", 1), ("Tensor", 0.95)]
+)  # fmt: skip
+def test_what_can_be_overridden_is_what_pytorch_names(path, share):
+    oracle = pytest.importorskip("torch")
+    import torch.overrides as theirs
+
+    from taeda import overrides
+
+    owner = operator.attrgetter(path) if path else lambda module: module
+    expected = overridable_names(theirs, owner(oracle))
+    found = overridable_names(overrides, owner(torch))
+    assert len(found & expected) >= share * len(expected)
+
+
+def test_what_is_never_overridden():
+    from taeda.overrides import get_ignored_functions, get_overridable_functions
+
+    ignored = get_ignored_functions()
+    assert {torch.zeros, torch.load, torch.no_grad, torch.Tensor.new_zeros} <= ignored
+    assert not ignored & {f for each in get_overridable_functions().values() for f in each}
+    assert not is_tensor_method_or_property(torch.Tensor.new_zeros)
+    assert is_tensor_method_or_property(torch.Tensor.add)
+    assert is_tensor_method_or_property(torch.Tensor.T.__get__)
+
+
+def test_stand_ins_take_what_the_functions_take():
+    from taeda.overrides import get_testing_overrides
+
+    stand_ins = get_testing_overrides()
+    assert stand_ins[torch.add](1, 2) == -1
+    assert stand_ins[torch.nn.functional.relu](1, inplace=True) == -1
+    assert stand_ins[torch.Tensor.grad.__get__](1) == -1
+    with pytest.raises(TypeError):
+        stand_ins[torch.nn.functional.relu]()
