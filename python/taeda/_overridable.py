@@ -15,7 +15,8 @@ import taeda
 _IGNORED = {
     "torch": """
         arange are_deterministic_algorithms_enabled as_strided as_tensor asarray
-        autocast_decrement_nesting autocast_increment_nesting bartlett_window blackman_window can_cast
+        autocast_decrement_nesting autocast_increment_nesting bartlett_window blackman_window
+        can_cast
         clear_autocast_cache compile cond cudnn_affine_grid_generator cudnn_batch_norm
         cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
         cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable device dtype empty
@@ -23,11 +24,13 @@ _IGNORED = {
         from_numpy frombuffer full get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
         get_default_device get_default_dtype get_deterministic_debug_mode get_device_module
         get_float32_matmul_precision get_num_interop_threads get_num_threads get_rng_state
-        hamming_window hann_window iinfo import_ir_module import_ir_module_from_buffer inference_mode
+        hamming_window hann_window iinfo import_ir_module import_ir_module_from_buffer
+        inference_mode
         init_num_threads initial_seed is_anomaly_check_nan_enabled is_anomaly_enabled
         is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
         is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled
-        is_storage is_tensor is_vulkan_available is_warn_always_enabled kaiser_window layout linspace
+        is_storage is_tensor is_vulkan_available is_warn_always_enabled kaiser_window layout
+        linspace
         load logspace manual_seed memory_format merge_type_from_type_comment miopen_ctc_loss
         mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights
         mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer no_grad normal ones parse_ir
@@ -40,7 +43,8 @@ _IGNORED = {
         set_rng_state set_warn_always sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
         sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sym_constrain_range
         sym_constrain_range_for_size sym_fresh_size tensor thread_safe_generator tril_indices
-        triu_indices typename unify_type_list use_deterministic_algorithms vander vmap wait zeros""",
+        triu_indices typename unify_type_list use_deterministic_algorithms vander vmap wait
+        zeros""",
     "torch.functional": "broadcast_shapes",
     "torch.fft": "fftfreq rfftfreq",
     "torch.nn.functional": """
@@ -55,7 +59,8 @@ _IGNORED = {
         __init_subclass__ __iter__ __new__ __subclasshook__ __torch_dispatch__
         __torch_function__ _addmm_activation _conj _conj_physical _is_all_true _is_any_true
         _is_zerotensor _make_subclass _make_wrapper_subclass _neg_view _to_sparse _typed_storage
-        _use_count _view_func as_subclass eig lstsq new new_empty new_empty_strided new_full new_ones
+        _use_count _view_func as_subclass eig lstsq new new_empty new_empty_strided new_full
+        new_ones
         new_tensor new_zeros reinforce solve stride symeig to_padded_tensor to_sparse_bsc
         to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr unflatten""",
 }

@@ -486,7 +486,8 @@ def overridable_names(overrides, owner):
 
 
 @pytest.mark.parametrize(
-    ("path", "share"), [("", 0.9), ("nn.functional", 0.97), ("linalg", 0.97), ("fft", 1), ("Tensor", 0.95)]
+    ("path", "share"),
+    [("", 0.9), ("nn.functional", 0.97), ("linalg", 0.97), ("fft", 1), ("Tensor", 0.95)],
 )  # fmt: skip
 def test_what_can_be_overridden_is_what_pytorch_names(path, share):
     oracle = pytest.importorskip("torch")
