@@ -15,6 +15,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import taeda
+from taeda import ScriptObject  # noqa: F401 - torch_geometric takes it from here
 from taeda.fx._compatibility import compatibility  # noqa: F401
 from taeda.fx._names import is_torch_module
 from taeda.fx._patching import (
