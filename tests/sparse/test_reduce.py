@@ -82,3 +82,13 @@ def test_softmax_twice_differentiable() -> None:
     x = VALUES["s"](taeda).double().coalesce().detach().requires_grad_()
     check = taeda.sparse.as_sparse_gradcheck(taeda.autograd.gradgradcheck)
     assert check(lambda a: taeda.sparse.softmax(a, 1), (x,), masked=True)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse_bsr", "to_sparse_bsc"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_tensors_of_blocks_are_not_summed_along_dimensions(layout, keepdim):
+    for framework in (taeda, torch):
+        x = getattr(framework.eye(4), layout)((2, 2))
+        with pytest.raises(RuntimeError):
+            x.sum(1, keepdim=keepdim)
+    assert getattr(taeda.eye(4), layout)((2, 2)).sum().item() == 4

@@ -63,6 +63,7 @@ void sum(Call& call) {
   if (dims.empty()) return call.give(op::sum(sparse_parts(t).values, std::nullopt, false, to));
   TD_CHECK(is_coo(t) || call.stack[2].boolean(),
            "reduction operations on CSR tensors with keepdim=False is unsupported");
+  if (is_blocked(t.layout())) unable(call);
   t = with_values(t, cast(sparse_parts(t).values, to));
   const Tensor coo = sum_over(as_coo(t), dims, call.stack[2].boolean());
   const bool stays = is_compressed(t) && coo.is_sparse() && coo.dim() == 2;
