@@ -61,7 +61,6 @@ PyObject* dtype_class_name(PyObject* self, void*) {
 PyObject* dtype_is_storage_type(PyObject* self, void*) {
   return PyBool_FromLong(is_storage_type(dtype_of(self)));
 }
-PyObject* module_name(PyObject*, void*) { return PyUnicode_FromString("taeda"); }
 
 PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
@@ -76,7 +75,6 @@ PyGetSetDef dtype_getset[] = {
     {"_class_name", dtype_class_name, nullptr, nullptr, nullptr},
     {"_is_storage_type", dtype_is_storage_type, nullptr, nullptr, nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"__module__", module_name, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot dtype_slots[] = {
@@ -220,16 +218,11 @@ PyObject* layout_reduce(PyObject* self, PyObject*) {
   return PyUnicode_FromString(cast<LayoutObject>(self)->name);
 }
 
-PyGetSetDef module_getset[] = {
-    {"__module__", module_name, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
 PyMethodDef memory_format_methods[] = {{"__reduce__", memory_format_reduce, METH_NOARGS, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};
 PyType_Slot memory_format_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(memory_format_repr)},
     {Py_tp_methods, memory_format_methods},
-    {Py_tp_getset, module_getset},
     {0, nullptr},
 };
 PyType_Spec memory_format_spec = {"taeda.memory_format", sizeof(MemoryFormatObject), 0,
@@ -240,7 +233,6 @@ PyMethodDef layout_methods[] = {{"__reduce__", layout_reduce, METH_NOARGS, nullp
 PyType_Slot layout_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(layout_repr)},
     {Py_tp_methods, layout_methods},
-    {Py_tp_getset, module_getset},
     {0, nullptr},
 };
 PyType_Spec layout_spec = {"taeda.layout", sizeof(LayoutObject), 0,
