@@ -11,7 +11,12 @@ namespace taeda {
 
 struct Library::Registrations {
   std::vector<Operator*> defined;
-  std::vector<std::pair<Operator*, KernelKind>> kernels;
+  struct Kernel {
+    Operator* op;
+    KernelKind kind;
+    std::shared_ptr<const BoxedKernel> function;
+  };
+  std::vector<Kernel> kernels;
 };
 
 Library::Library(std::string name_space)
@@ -19,8 +24,8 @@ Library::Library(std::string name_space)
 Library::Library(Library&&) noexcept = default;
 Library::~Library() {
   if (!registrations_) return;
-  for (const auto& [op, kind] : registrations_->kernels)
-    OperatorRegistry::set_kernel(*op, kind, nullptr);
+  for (const auto& [op, kind, function] : registrations_->kernels)
+    OperatorRegistry::remove_kernel(*op, kind, function);
   for (const Operator* op : registrations_->defined) OperatorRegistry::get().undefine(*op);
 }
 
@@ -66,8 +71,9 @@ Operator& registered(const std::string& qualified) {
 
 void Library::implement(std::string_view name, KernelKind kind, BoxedKernel kernel) {
   Operator& op = registered(qualify(name));
-  OperatorRegistry::set_kernel(op, kind, std::make_shared<const BoxedKernel>(std::move(kernel)));
-  registrations_->kernels.emplace_back(&op, kind);
+  auto function = std::make_shared<const BoxedKernel>(std::move(kernel));
+  OperatorRegistry::set_kernel(op, kind, function);
+  registrations_->kernels.push_back({&op, kind, std::move(function)});
 }
 
 void Library::fall_through(std::string_view name, KernelKind kind) {

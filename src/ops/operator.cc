@@ -409,7 +409,22 @@ void OperatorRegistry::undefine(const Operator& op) {
 
 void OperatorRegistry::set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel) {
   const std::unique_lock lock(op.kernels_->mutex);
-  op.kernels_->slots[static_cast<size_t>(kind)] = std::move(kernel);
+  Operator::Kernels::Slot& slot = op.kernels_->slots[static_cast<size_t>(kind)];
+  if (slot) op.kernels_->covered.emplace_back(kind, std::move(slot));
+  slot = std::move(kernel);
+}
+
+void OperatorRegistry::remove_kernel(Operator& op, KernelKind kind,
+                                     const Operator::Kernels::Slot& kernel) {
+  const std::unique_lock lock(op.kernels_->mutex);
+  Operator::Kernels::Slot& slot = op.kernels_->slots[static_cast<size_t>(kind)];
+  auto& covered = op.kernels_->covered;
+  const bool current = slot == kernel;
+  const auto found = std::find_if(covered.rbegin(), covered.rend(), [&](const auto& entry) {
+    return entry.first == kind && (current || entry.second == kernel);
+  });
+  if (current) slot = found == covered.rend() ? nullptr : found->second;
+  if (found != covered.rend()) covered.erase(std::next(found).base());
 }
 
 // --- look-up ---

@@ -3,6 +3,8 @@
 
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
+#include <vector>
 
 #include "ops/modes.h"
 
@@ -15,6 +17,7 @@ struct Operator::Kernels {
   using Slot = std::shared_ptr<const BoxedKernel>;
   mutable std::shared_mutex mutex;
   Slot slots[kNumKernelKinds];
+  std::vector<std::pair<KernelKind, Slot>> covered;  // by later ones, the last one first to return
 
   Slot get(KernelKind kind) const {
     const std::shared_lock lock(mutex);
@@ -47,6 +50,8 @@ class OperatorRegistry {
   Operator& define(Schema schema);
   void undefine(const Operator& op);
   static void set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel);
+  // What it covered is back, unless a later kernel covers both.
+  static void remove_kernel(Operator& op, KernelKind kind, const Operator::Kernels::Slot& kernel);
 
  private:
   mutable std::shared_mutex mutex_;

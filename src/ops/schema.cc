@@ -247,6 +247,8 @@ class Parser {
       return inside;
     }
     if (type.base == ValueType::kMemoryFormat) return memory_format(word("a memory format"));
+    if (type.base == ValueType::kDType && std::isalpha(static_cast<unsigned char>(first)))
+      return dtype(word("a dtype"));
     if (type.base == ValueType::kLayout) {
       word("a layout");
       return Layout::kStrided;
@@ -265,6 +267,11 @@ class Parser {
     int64_t integer = 0;
     std::from_chars(begin, end, integer);
     return integer;
+  }
+  Value dtype(std::string_view name) {
+    for (int i = 0; i < kNumDTypes; i++)
+      if (name == kDTypes[i].name || name == kDTypes[i].other_name) return static_cast<DType>(i);
+    fail("no dtype has this name");
   }
   Value memory_format(std::string_view name) {
     if (name == "contiguous" || name == "contiguous_format") return MemoryFormat::kContiguous;

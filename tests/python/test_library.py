@@ -1,5 +1,7 @@
 """torch.library: operators of a program's own."""
 
+import inspect
+
 import pytest
 
 import taeda
@@ -590,6 +592,48 @@ def test_register_torch_dispatch_of_an_operator_of_the_table(namespace):
     library._destroy()
     with Mode():
         assert taeda.relu(x).tolist() == [0.0, 1.0]
+
+
+def test_a_library_that_ends_gives_back_the_kernel_that_it_covered(namespace):
+    first = Library(namespace, "DEF")
+    first.define("f(Tensor x) -> Tensor")
+    first.impl("f", lambda x: x + 1, "CPU")
+    second, third = (Library(namespace, "IMPL") for _ in range(2))
+    second.impl("f", lambda x: x + 2, "CPU")
+    third.impl("f", lambda x: x + 3, "CPU")
+    op, x = getattr(taeda.ops, namespace).f, taeda.zeros(1)
+    assert op(x).item() == 3
+    second._destroy()
+    assert op(x).item() == 3
+    third._destroy()
+    assert op(x).item() == 1
+    first._destroy()
+
+
+def test_dtypes_and_devices_are_defaults_of_custom_operators(namespace):
+    def cast(
+        x: taeda.Tensor,
+        dtype: taeda.dtype = taeda.float32,
+        device: taeda.device = taeda.device("cpu"),
+    ) -> taeda.Tensor:
+        return x.to(device, dtype, copy=True)
+
+    schema = taeda.library.infer_schema(cast, mutates_args=())
+    assert schema == '(Tensor x, ScalarType dtype=float32, Device device="cpu") -> Tensor'
+    op = custom_op(f"{namespace}::cast", cast, mutates_args=())
+    assert op(taeda.ones(2, dtype=taeda.int64)).dtype is taeda.float32
+    assert op(taeda.ones(2), taeda.int8).dtype is taeda.int8
+    with pytest.raises(RuntimeError, match="no dtype has this name"):
+        Library(namespace, "FRAGMENT").define("g(Tensor x, ScalarType d=float33) -> Tensor")
+
+
+def test_types_of_values_say_their_module():
+    for kind in (taeda.dtype, taeda.layout, taeda.memory_format):
+        assert kind.__module__ == "taeda"
+
+    def f(dtype: taeda.dtype = taeda.float32): ...
+
+    assert str(inspect.signature(f)).endswith("dtype = torch.float32)")
 
 
 def test_register_torch_dispatch_wants_a_class(namespace):

@@ -92,6 +92,8 @@ def _default(value: Any, name: str, error: Callable[[str], Any]) -> str:
         return str(value)
     if isinstance(value, (str, taeda.device)):
         return f'"{value}"'
+    if isinstance(value, taeda.dtype):
+        return str(value).removeprefix("torch.")
     return error(f"Parameter {name} has an unsupported default value type {type(value)}.")
 
 
