@@ -160,7 +160,8 @@ def _parameters(function: Callable) -> list[inspect.Parameter]:
     described = re.search(r"\w+\((.*?)\) -> ", (getattr(function, "__doc__", None) or ""))
     if described is None:
         return [inspect.Parameter(n, _KINDS[n]) for n in ("args", "kwargs")]
-    found, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = []
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for text in re.split(r", (?![^\[(]*[\])])", described[1]):
         if text == "*":
             kind = inspect.Parameter.KEYWORD_ONLY
