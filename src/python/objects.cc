@@ -78,6 +78,7 @@ PyGetSetDef dtype_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyType_Slot dtype_slots[] = {
+    {Py_tp_doc, const_cast<char*>("The type of a tensor's elements: torch.float32, torch.int64.")},
     {Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
     {Py_tp_methods, dtype_methods},
     {Py_tp_getset, dtype_getset},
@@ -221,6 +222,8 @@ PyObject* layout_reduce(PyObject* self, PyObject*) {
 PyMethodDef memory_format_methods[] = {{"__reduce__", memory_format_reduce, METH_NOARGS, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};
 PyType_Slot memory_format_slots[] = {
+    {Py_tp_doc, const_cast<char*>("The order of a tensor's elements in memory: "
+                                  "torch.contiguous_format, torch.channels_last.")},
     {Py_tp_repr, reinterpret_cast<void*>(memory_format_repr)},
     {Py_tp_methods, memory_format_methods},
     {0, nullptr},
@@ -231,6 +234,8 @@ PyType_Spec memory_format_spec = {"taeda.memory_format", sizeof(MemoryFormatObje
 PyMethodDef layout_methods[] = {{"__reduce__", layout_reduce, METH_NOARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 PyType_Slot layout_slots[] = {
+    {Py_tp_doc, const_cast<char*>("How a tensor's elements are stored: torch.strided, "
+                                  "torch.sparse_coo, torch.sparse_csr.")},
     {Py_tp_repr, reinterpret_cast<void*>(layout_repr)},
     {Py_tp_methods, layout_methods},
     {0, nullptr},
