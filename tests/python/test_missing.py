@@ -1,9 +1,11 @@
 """Names that PyTorch has and taeda lacks import and read; calling them says what is missing."""
 
 import importlib
+import subprocess
 import sys
 
 import pytest
+from tests.children import ENVIRONMENT
 
 import taeda
 from taeda import _missing
@@ -142,3 +144,11 @@ def test_dtypes_without_tensors_say_what_they_are(name):
         return dtype.itemsize, dtype.is_floating_point, dtype.is_complex, signed
 
     assert described(getattr(taeda, name)) == described(getattr(torch, name))
+
+
+def test_tables_load_no_more_than_they_need():
+    """importlib.abc would load tempfile, random, urllib and others."""
+    program = "import sys, taeda; taeda.nn, taeda.optim; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", program], env=ENVIRONMENT, text=True)
+    assert "taeda._missing" in loaded.split()
+    assert not {"importlib.resources", "tempfile", "urllib"} & set(loaded.split())

@@ -43,7 +43,6 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
-from importlib.abc import Loader
 from types import ModuleType
 from typing import Any
 
@@ -275,11 +274,15 @@ def find_spec(name: str) -> Any:
         return None
     from importlib.machinery import ModuleSpec
 
-    return ModuleSpec(name, _Loader(), is_package=bool(_submodules(module)))
+    loader: Any = _Loader()
+    return ModuleSpec(name, loader, is_package=bool(_submodules(module)))
 
 
-class _Loader(Loader):
-    """Makes the module of an entry."""
+class _Loader:
+    """Makes the module of an entry. Not importlib.abc.Loader: that loads 20 modules in 3.11."""
+
+    def create_module(self, spec: Any) -> None:
+        """None: a module as usual."""
 
     def exec_module(self, module: ModuleType) -> None:
         name = _torch(module.__name__)
