@@ -82,7 +82,7 @@ std::string times(IntSpan values) {
 
 // The span of a dilated kernel.
 int64_t reach(int64_t kernel, int64_t dilation) {
-  return expr::checked_add(expr::checked_mul(dilation, expr::checked_sub(kernel, 1)), 1);
+  return expr::add(expr::mul(dilation, expr::sub(kernel, 1)), 1);
 }
 
 // The sizes of the result of the convolution of `input` with `weight`; checks all sizes.
@@ -91,8 +91,8 @@ DimVector result_sizes(IntSpan input, IntSpan weight, const Geometry& g) {
            "Expected {}D (batched) input to convolution for weight of size {}, but got input of "
            "size: {}",
            static_cast<int64_t>(weight.size()), weight, input);
-  const int64_t out = g.transposed ? expr::checked_mul(weight[1], g.groups) : weight[0];
-  const int64_t in = g.transposed ? weight[0] : expr::checked_mul(weight[1], g.groups);
+  const int64_t out = g.transposed ? expr::mul(weight[1], g.groups) : weight[0];
+  const int64_t in = g.transposed ? weight[0] : expr::mul(weight[1], g.groups);
   TD_CHECK(weight[0] >= g.groups,
            "Given groups={}, expected weight to be at least {} at dimension 0, but got weight of "
            "size {} instead",
@@ -120,14 +120,13 @@ DimVector result_sizes(IntSpan input, IntSpan weight, const Geometry& g) {
   bool fits = true;
   for (size_t i = 0; i < g.spatial(); i++) {
     const int64_t size = input[i + 2], span = reach(kernel[i], g.dilation[i]),
-                  both = expr::checked_mul(g.padding[i], 2);
+                  both = expr::mul(g.padding[i], 2);
     if (g.transposed) {
-      const int64_t full =
-          expr::checked_add(expr::checked_mul(expr::checked_sub(size, 1), g.stride[i]), span);
-      sizes.push_back(expr::checked_add(expr::checked_sub(full, both), g.output_padding[i]));
+      const int64_t full = expr::add(expr::mul(expr::sub(size, 1), g.stride[i]), span);
+      sizes.push_back(expr::add(expr::sub(full, both), g.output_padding[i]));
       fits = fits && size > 0 && sizes.back() > 0;
     } else {
-      padded.push_back(expr::checked_add(size, both));
+      padded.push_back(expr::add(size, both));
       fits = fits && size > 0 && padded.back() >= span;
       sizes.push_back(fits ? (padded.back() - span) / g.stride[i] + 1 : 0);
     }
@@ -170,7 +169,7 @@ Tensor empty_result(IntSpan sizes, bool last, const Tensor& like) {
   stride = std::max<int64_t>(sizes[1], 1);
   for (size_t i = sizes.size(); i-- > 2;) {
     strides[i] = stride;
-    stride = expr::checked_mul(stride, std::max<int64_t>(sizes[i], 1));
+    stride = expr::mul(stride, std::max<int64_t>(sizes[i], 1));
   }
   strides[0] = stride;
   return empty_strided_tensor(sizes, strides, like.dtype(), like.device());
@@ -349,8 +348,8 @@ Tensor named_padding(const char* name, int64_t spatial, const Tensor& input, con
   bool uneven = false;
   for (size_t i = 0; i < count; i++) {
     TD_CHECK(spread[i] > 0, "dilation should be greater than zero, but got {}", IntSpan(spread));
-    const int64_t total = expr::checked_mul(
-        spread[i], std::max<int64_t>(weight.size(static_cast<int64_t>(i) + 2) - 1, 0));
+    const int64_t total =
+        expr::mul(spread[i], std::max<int64_t>(weight.size(static_cast<int64_t>(i) + 2) - 1, 0));
     both.push_back(total / 2);
     extra[2 * (count - 1 - i) + 1] = total % 2;
     uneven = uneven || total % 2;

@@ -25,25 +25,6 @@ inline constexpr DType bool8 = DType::kBool, uint8 = DType::kUInt8, int8 = DType
 [[noreturn]] void fail_overflow(const char* operation, int64_t a, int64_t b);
 [[noreturn]] void fail_index(int64_t index, size_t size);
 
-inline int64_t checked_add(int64_t a, int64_t b) {
-  int64_t c;
-  if (__builtin_add_overflow(a, b, &c)) [[unlikely]]
-    fail_overflow("+", a, b);
-  return c;
-}
-inline int64_t checked_sub(int64_t a, int64_t b) {
-  int64_t c;
-  if (__builtin_sub_overflow(a, b, &c)) [[unlikely]]
-    fail_overflow("-", a, b);
-  return c;
-}
-inline int64_t checked_mul(int64_t a, int64_t b) {
-  int64_t c;
-  if (__builtin_mul_overflow(a, b, &c)) [[unlikely]]
-    fail_overflow("*", a, b);
-  return c;
-}
-
 // The signs of numbers: of two integers an integer, which is checked, else floating point.
 template <class A, class B>
 concept Numbers = std::is_arithmetic_v<A> && std::is_arithmetic_v<B>;
@@ -53,26 +34,38 @@ inline constexpr bool kIntegers = std::is_integral_v<A>&& std::is_integral_v<B>;
 template <class A, class B>
   requires Numbers<A, B>
 auto add(A a, B b) {
-  if constexpr (kIntegers<A, B>)
-    return checked_add(a, b);
-  else
+  if constexpr (kIntegers<A, B>) {
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum)) [[unlikely]]
+      fail_overflow("+", a, b);
+    return sum;
+  } else {
     return a + b;
+  }
 }
 template <class A, class B>
   requires Numbers<A, B>
 auto sub(A a, B b) {
-  if constexpr (kIntegers<A, B>)
-    return checked_sub(a, b);
-  else
+  if constexpr (kIntegers<A, B>) {
+    int64_t difference;
+    if (__builtin_sub_overflow(a, b, &difference)) [[unlikely]]
+      fail_overflow("-", a, b);
+    return difference;
+  } else {
     return a - b;
+  }
 }
 template <class A, class B>
   requires Numbers<A, B>
 auto mul(A a, B b) {
-  if constexpr (kIntegers<A, B>)
-    return checked_mul(a, b);
-  else
+  if constexpr (kIntegers<A, B>) {
+    int64_t product;
+    if (__builtin_mul_overflow(a, b, &product)) [[unlikely]]
+      fail_overflow("*", a, b);
+    return product;
+  } else {
     return a * b;
+  }
 }
 template <class A, class B>
 double div(A a, B b) {
@@ -101,7 +94,7 @@ template <class A, class B>
 auto pow(A a, B b) {
   if constexpr (kIntegers<A, B>) {
     int64_t result = 1;
-    for (int64_t i = 0; i < b; i++) result = checked_mul(result, a);
+    for (int64_t i = 0; i < b; i++) result = mul(result, a);
     return result;
   } else {
     return std::pow(static_cast<double>(a), static_cast<double>(b));

@@ -27,7 +27,7 @@ DimVector padded(IntSpan in, IntSpan pad, std::string_view mode) {
   for (size_t i = 0; i < count; i++) {
     const size_t d = n - 1 - i;
     const int64_t before = pad[2 * i], after = pad[2 * i + 1], size = in[d];
-    out[d] = expr::checked_add(expr::checked_add(size, before), after);
+    out[d] = expr::add(expr::add(size, before), after);
     TD_CHECK(out[d] >= 0,
              "The input size {}, plus negative padding {} and {} resulted in a negative output "
              "size, which is invalid. "
@@ -57,7 +57,7 @@ DimVector padded(IntSpan in, IntSpan pad, std::string_view mode) {
 
 DimVector negated(IntSpan values) {
   DimVector out;
-  for (const int64_t v : values) out.push_back(expr::checked_sub(0, v));
+  for (const int64_t v : values) out.push_back(expr::sub(0, v));
   return out;
 }
 
@@ -95,14 +95,14 @@ int64_t windows(std::string_view name, IntSpan image, IntSpan kernel, IntSpan di
     TD_CHECK(d > 0, "{}: dilation should be greater than zero, but got {}", name, dilation);
     TD_CHECK(p >= 0, "{}: padding should be non-negative, but got {}", name, padding);
     TD_CHECK(s > 0, "{}: stride should be greater than zero, but got {}", name, stride);
-    const int64_t reach = expr::checked_sub(expr::checked_add(image[i], expr::checked_mul(2, p)),
-                                            expr::checked_add(expr::checked_mul(d, k - 1), 1));
+    const int64_t reach =
+        expr::sub(expr::add(image[i], expr::mul(2, p)), expr::add(expr::mul(d, k - 1), 1));
     TD_CHECK(reach >= 0,
              "{}: given image size {}, kernel_size={}, dilation={}, padding={}, stride={}, "
              "calculated shape of the array of "
              "sliding blocks is not positive",
              name, image, kernel, dilation, padding, stride);
-    count = expr::checked_mul(count, reach / s + 1);
+    count = expr::mul(count, reach / s + 1);
   }
   return count;
 }
@@ -123,7 +123,7 @@ DimVector im2col_sizes(IntSpan in, IntSpan kernel, IntSpan dilation, IntSpan pad
   const size_t n = in.size();
   const int64_t count = windows("unfold", in.slice(n - 2, 2), kernel, dilation, padding, stride);
   DimVector out(in.begin(), in.begin() + (n - 3));
-  out.push_back(expr::checked_mul(expr::checked_mul(in[n - 3], item(kernel, 0)), item(kernel, 1)));
+  out.push_back(expr::mul(expr::mul(in[n - 3], item(kernel, 0)), item(kernel, 1)));
   out.push_back(count);
   return out;
 }
@@ -139,7 +139,7 @@ DimVector col2im_sizes(IntSpan in, IntSpan output_size, IntSpan kernel, IntSpan 
   const DimVector image{item(output_size, 0), item(output_size, 1)};
   const int64_t count = windows("fold", image, kernel, dilation, padding, stride);
   const size_t n = in.size();
-  const int64_t area = expr::checked_mul(item(kernel, 0), item(kernel, 1));
+  const int64_t area = expr::mul(item(kernel, 0), item(kernel, 1));
   TD_CHECK(in[n - 2] > 0 && in[n - 2] % area == 0,
            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
            "but got input.size(1)={} "
