@@ -144,7 +144,7 @@ class Translator(ast.NodeVisitor):
             case float(value):
                 return Value(repr(value), "F")
             case str(value):
-                return Value(f"std::string_view({quoted(value)})", "Y")
+                return Value(f"{quoted(value)}sv", "Y")
         raise self.fail("unsupported constant", node)
 
     def visit_List(self, node: ast.List) -> Value:

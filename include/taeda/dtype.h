@@ -282,15 +282,13 @@ constexpr bool is_reduced_floating(DType t) {
   return t == DType::kFloat16 || t == DType::kBFloat16;
 }
 
-// Bytes of an element, 1 to 16. A complex number counts as one element; both parts are in its size.
-constexpr int64_t item_size(DType t) {
-  constexpr uint8_t sizes[kNumDTypes] = {
+inline constexpr uint8_t kItemSizes[kNumDTypes] = {
 #define TD_SIZE(name, type, ...) sizeof(type),
-      TD_DTYPES(TD_SIZE)
+    TD_DTYPES(TD_SIZE)
 #undef TD_SIZE
-  };
-  return sizes[static_cast<int>(t)];
-}
+};
+// Bytes of an element, 1 to 16. A complex number counts as one element; both parts are in its size.
+constexpr int64_t item_size(DType t) { return kItemSizes[static_cast<int>(t)]; }
 
 // "float32", as in torch.float32.
 std::string_view to_text(DType t);

@@ -50,7 +50,7 @@ class KeySet {
   constexpr bool has(Key key) const { return bits_ >> static_cast<int>(key) & 1u; }
   constexpr bool empty() const { return bits_ == 0; }
   // The key with the highest priority as a number, -1 of the empty set.
-  constexpr int highest() const { return std::bit_width(bits_) - 1; }
+  [[gnu::always_inline]] constexpr int highest() const { return std::bit_width(bits_) - 1; }
   friend constexpr KeySet operator|(KeySet a, KeySet b) { return KeySet(a.bits_ | b.bits_); }
   friend constexpr KeySet operator&(KeySet a, KeySet b) { return KeySet(a.bits_ & b.bits_); }
   // a without b
@@ -86,10 +86,11 @@ struct ThreadModes {
   bool inference = false;
 };
 
+// constinit: nothing runs when a thread begins, so that no access has to ask whether it has run.
 #if defined(__GNUC__)
-extern thread_local ThreadModes thread_modes __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadModes thread_modes __attribute__((tls_model("initial-exec")));
 #else
-extern thread_local ThreadModes thread_modes;
+extern constinit thread_local ThreadModes thread_modes;
 #endif
 
 // Skips `keys` on this thread until the end of the scope: a handler that calls the operator again

@@ -28,6 +28,10 @@ class RefCounted {
   // has that one.
   uint32_t use_count() const { return refs_.load(std::memory_order_relaxed); }
 
+ protected:
+  // Whether the caller's Ref is the only one; it then sees what the owners before have written.
+  bool is_only_owner() const { return refs_.load(std::memory_order_acquire) == 1; }
+
  private:
   // Counting up orders nothing; the last count down sees all that other owners wrote before theirs.
   friend void retain(const RefCounted* object) {
@@ -35,6 +39,10 @@ class RefCounted {
   }
   friend void release(const RefCounted* object) {
     if (object->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) object->last_release();
+  }
+  // The count of a new object, which no other thread has seen.
+  friend void retain_new(const RefCounted* object) {
+    object->refs_.store(1, std::memory_order_relaxed);
   }
   // Takes a reference unless the last one is gone already: for tables of objects that they do not
   // own.
@@ -109,10 +117,13 @@ class Ref {
     T* object_ = nullptr;
 };
 
-// A new object with its first owner: one allocation. Exceptions of its constructor pass through.
+// A new object with its first owner: one allocation. Exceptions of its constructor, which makes no
+// Ref to the object, pass through.
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  T* const object = new T(std::forward<Args>(args)...);
+  retain_new(object);
+  return Ref<T>::adopt(object);
 }
 
 }  // namespace taeda

@@ -80,8 +80,12 @@ class Span {
   std::vector<value_type> vec() const { return {begin(), end()}; }
 
   // The same length and equal elements, wherever they lie; data() tells whether they are the same.
+  // A loop, as lists are short: comparing two sizes takes less than calling memcmp.
   friend bool operator==(Span a, Span b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    for (size_t i = 0; i < a.size_; i++)
+      if (!(a.data_[i] == b.data_[i])) return false;
+    return true;
   }
 
  private:
@@ -125,7 +129,9 @@ class SmallVector {
   SmallVector(Span<const T> span) { assign(span.begin(), span.end()); }
   SmallVector(const SmallVector& other) { assign(other.begin(), other.end()); }
   SmallVector(SmallVector&& other) noexcept { steal(other); }
-  ~SmallVector() { release(); }
+  ~SmallVector() {
+    if (data_ != inline_) delete[] data_;
+  }
 
   SmallVector& operator=(const SmallVector& other) {
     if (this != &other) assign(other.begin(), other.end());
@@ -147,7 +153,7 @@ class SmallVector {
   void assign(const T* first, const T* last) {
     const size_t count = static_cast<size_t>(last - first);
     if (count > capacity_) grow(count, /*keep=*/false);
-    if (count) std::memmove(data_, first, count * sizeof(T));
+    for (size_t i = 0; i < count; i++) data_[i] = first[i];  // a part of itself moves down
     size_ = static_cast<uint32_t>(count);
   }
   // New elements at the end are `value`; elements beyond `count` are dropped, their memory is kept.
@@ -191,7 +197,7 @@ class SmallVector {
   const T& back() const { return data_[size_ - 1]; }
 
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return Span<const T>(a) == Span<const T>(b);
   }
 
  private:
@@ -212,7 +218,10 @@ class SmallVector {
     if (other.data_ == other.inline_) {
       data_ = inline_;
       capacity_ = N;
-      std::memcpy(static_cast<void*>(inline_), other.inline_, other.size_ * sizeof(T));
+      if constexpr (sizeof(inline_) <= 64)  // a length that is known takes a few instructions
+        std::memcpy(static_cast<void*>(inline_), other.inline_, sizeof(inline_));
+      else
+        std::memcpy(static_cast<void*>(inline_), other.inline_, other.size_ * sizeof(T));
     } else {
       data_ = other.data_;
       capacity_ = other.capacity_;

@@ -76,7 +76,14 @@ class Storage final : public RefCounted {
 
  private:
   Storage() = default;
+  static Ref<Storage> make(Device device);
   void free_data();
+  void last_release() const override;
+  // An only owner is alone with the count: nobody takes a reference from a table (try_retain).
+  friend void release(const Storage* storage) {
+    if (storage->is_only_owner()) return storage->last_release();
+    release(static_cast<const RefCounted*>(storage));
+  }
 
   void* data_ = nullptr;
   int64_t nbytes_ = 0;

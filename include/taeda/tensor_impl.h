@@ -138,7 +138,10 @@ class TensorImpl {
  private:
   void* without_memory() const;
   friend void retain(const TensorImpl* impl);
+  friend void retain_new(const TensorImpl* impl);
   friend void release(const TensorImpl* impl);
+  // A count fell from `old`: the tensor's last, or the last but its Python object's.
+  void released(uint32_t old) const;
   // A tensor with a Python object is owned by it; while C++ holds further references, the tensor
   // holds one reference to the Python object, so that identity, attributes and subclass survive.
   // The flag sits in the counter so that "became shared" and "became unshared" are seen exactly
@@ -153,13 +156,12 @@ inline void retain(const TensorImpl* impl) {
   if (old == (TensorImpl::kHasPython | 1u)) [[unlikely]]
     python_hooks.incref(impl->python_);
 }
+inline void retain_new(const TensorImpl* impl) { impl->refs_.store(1, std::memory_order_relaxed); }
 inline void release(const TensorImpl* impl) {
-  void* python = impl->python_;
-  const uint32_t old = impl->refs_.fetch_sub(1, std::memory_order_acq_rel);
-  if (old == 1u)
-    delete impl;
-  else if (old == (TensorImpl::kHasPython | 2u)) [[unlikely]]
-    python_hooks.decref(python);
+  // An only owner is alone with the count: no other thread can take a reference from nowhere.
+  uint32_t old = impl->refs_.load(std::memory_order_acquire);
+  if (old != 1u) old = impl->refs_.fetch_sub(1, std::memory_order_acq_rel);
+  if (old == 1u || old == (TensorImpl::kHasPython | 2u)) impl->released(old);
 }
 
 }  // namespace taeda

@@ -25,3 +25,7 @@
 #include "ops/reduce_rules.h"
 #include "ops/rules.h"
 #include "ops/view_rules.h"
+
+namespace taeda {
+using namespace std::string_view_literals;
+}

@@ -48,7 +48,7 @@ void note_stream(Node& node, Device device) {
 
 }  // namespace
 
-thread_local bool Node::filtered_ = false;
+constinit thread_local bool Node::filtered_ = false;
 
 EdgeList::EdgeList(EdgeList&& other) noexcept { *this = std::move(other); }
 EdgeList::~EdgeList() = default;

@@ -180,7 +180,7 @@ class Node : public RefCounted {
   friend class Engine;
   static bool task_wants(const Edge& edge);
   // True while the running backward on this thread wants the gradients of some inputs only.
-  static thread_local bool filtered_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local bool filtered_ __attribute__((tls_model("initial-exec")));
 
   uint32_t num_inputs_ = 0;
   mutable std::atomic_flag lock_;

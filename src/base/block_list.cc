@@ -9,7 +9,7 @@
 
 namespace taeda::detail {
 
-thread_local LocalBlocks local_blocks[kNumBlockClasses];
+constinit thread_local LocalBlocks local_blocks[kNumBlockClasses];
 
 namespace {
 
@@ -53,9 +53,9 @@ struct ThreadEnd {
     ended = true;
   }
   void touch() {}
-  static thread_local bool ended;
+  static constinit thread_local bool ended;
 };
-thread_local bool ThreadEnd::ended = false;
+constinit thread_local bool ThreadEnd::ended = false;
 thread_local ThreadEnd thread_end;
 
 void register_thread(LocalBlocks& local) {

@@ -30,7 +30,7 @@ inline constexpr uint32_t kMaxLocalBlocks = 512;
 enum class BlockClass : uint8_t { kStorage, kTensor, kAutogradMeta, kSmallNode, kLargeNode };
 inline constexpr int kNumBlockClasses = 5;
 
-extern thread_local LocalBlocks local_blocks[kNumBlockClasses]
+extern constinit thread_local LocalBlocks local_blocks[kNumBlockClasses]
     __attribute__((tls_model("initial-exec")));
 
 void* take_block_slow(BlockClass which, size_t bytes);

@@ -16,7 +16,7 @@ struct ThreadState {
   int deferred = 0;
   const std::atomic<bool>* cancelled = nullptr;
 };
-thread_local constinit ThreadState state;
+constinit thread_local ThreadState state __attribute__((tls_model("initial-exec")));
 
 // Some milliseconds coarse, but a third of the exact clock's price.
 int64_t coarse_now() {

@@ -19,24 +19,36 @@ int64_t checked_add(int64_t a, int64_t b, std::string_view what) {
   return result;
 }
 
+namespace {
+
+// Of sizes that are negative, or whose product is beyond int64: a zero anywhere makes the tensor
+// empty, however large the rest.
+[[gnu::cold, gnu::noinline]] int64_t odd_numel(IntSpan sizes) {
+  bool empty = false;
+  for (const int64_t size : sizes) {
+    TD_CHECK(size >= 0, "Trying to create tensor with negative dimension {}: {}", size, sizes);
+    empty |= size == 0;
+  }
+  TD_CHECK(empty, "numel: integer multiplication overflow for sizes {}", sizes);
+  return 0;
+}
+
+}  // namespace
+
 int64_t checked_numel(IntSpan sizes) {
   int64_t numel = 1;
-  bool overflow = false;
-  for (int64_t size : sizes) {
-    TD_CHECK(size >= 0, "Trying to create tensor with negative dimension {}: {}", size, sizes);
-    overflow |= __builtin_mul_overflow(numel, size, &numel);
-  }
-  // A zero anywhere makes the tensor empty, however large the rest.
-  if (overflow) {
-    const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-    TD_CHECK(empty, "numel: integer multiplication overflow for sizes {}", sizes);
-    return 0;
-  }
+  for (const int64_t size : sizes)
+    if (size < 0 || __builtin_mul_overflow(numel, size, &numel)) [[unlikely]]
+      return odd_numel(sizes);
   return numel;
 }
 
 int64_t checked_nbytes(IntSpan sizes, DType dtype) {
-  return checked_mul(checked_numel(sizes), item_size(dtype), "Storage size calculation overflowed");
+  const int64_t numel = checked_numel(sizes), bytes = item_size(dtype);
+  int64_t nbytes;
+  if (__builtin_mul_overflow(numel, bytes, &nbytes)) [[unlikely]]
+    return checked_mul(numel, bytes, "Storage size calculation overflowed");
+  return nbytes;
 }
 
 DimVector contiguous_strides(IntSpan sizes) {

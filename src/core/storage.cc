@@ -38,11 +38,23 @@ void count_bytes(Device device, int64_t nbytes) {
     add_bytes(device, nbytes);
 }
 
-void* allocate_data(Storage* storage, int64_t nbytes) {
-  const Device device = storage->device();
-  if (!is_inline(device, nbytes)) return device_memory(device.type).allocate(nbytes, device);
-  TD_CHECK_AS(ErrorKind::kOutOfMemory, !allocation_fails(),
-              "CPU out of memory. Tried to allocate {} bytes (injected failure)", nbytes);
+[[gnu::noinline]] void* allocate_on_device(int64_t nbytes, Device device) {
+  return device_memory(device.type).allocate(nbytes, device);
+}
+[[noreturn, gnu::cold, gnu::noinline]] void fail_injected(int64_t nbytes) {
+  fail(ErrorKind::kOutOfMemory, "CPU out of memory. Tried to allocate {} bytes (injected failure)",
+       nbytes);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void fail_size(std::string_view what, int64_t nbytes) {
+  fail(ErrorKind::kRuntime, "{}: expected a size of at least 0 bytes, got {}", what, nbytes);
+}
+
+inline void* allocate_data(Storage* storage, int64_t nbytes, Device device) {
+  if (!is_inline(device, nbytes)) [[unlikely]]
+    return allocate_on_device(nbytes, device);
+  if (allocation_fails()) [[unlikely]]
+    fail_injected(nbytes);
   return inline_data(storage);
 }
 
@@ -59,11 +71,18 @@ void drop_pages(char* begin, int64_t n) {
 void* Storage::operator new(size_t) { return Blocks::take(); }
 void Storage::operator delete(void* object) { Blocks::give(object); }
 
-Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
-  TD_CHECK(nbytes >= 0, "Storage: expected a size of at least 0 bytes, got {}", nbytes);
-  Ref<Storage> storage(new Storage);
+inline Ref<Storage> Storage::make(Device device) {
+  auto* const storage = new Storage;
+  retain_new(storage);
   storage->device_ = device;
-  storage->data_ = allocate_data(storage.get(), nbytes);
+  return Ref<Storage>::adopt(storage);
+}
+
+Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
+  if (nbytes < 0) [[unlikely]]
+    fail_size("Storage", nbytes);
+  Ref<Storage> storage = make(device);
+  storage->data_ = allocate_data(storage.get(), nbytes, device);
   storage->owned_ = true;
   count_bytes(device, nbytes);
   storage->nbytes_ = storage->allocated_ = nbytes;
@@ -72,8 +91,7 @@ Ref<Storage> Storage::allocate(int64_t nbytes, Device device) {
 
 Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter deleter,
                            void* context) {
-  Ref<Storage> storage(new Storage);
-  storage->device_ = device;
+  Ref<Storage> storage = make(device);
   storage->data_ = data;
   storage->nbytes_ = nbytes;
   storage->deleter_ = deleter;
@@ -81,9 +99,15 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
   return storage;
 }
 
-Storage::~Storage() { free_data(); }
+Storage::~Storage() {
+  // Nothing is to be done for memory inside of the block, unless somebody counts its bytes.
+  if (data_ != inline_data(this) || storage_bytes_counters.load(std::memory_order_relaxed))
+    free_data();
+}
 
-void Storage::free_data() {
+void Storage::last_release() const { delete this; }
+
+[[gnu::noinline]] void Storage::free_data() {
   if (deleter_) return deleter_(context_);
   if (!owned_ || !data_) return;
   count_bytes(device_, -allocated_);
@@ -91,14 +115,14 @@ void Storage::free_data() {
 }
 
 void Storage::resize(int64_t nbytes) {
-  TD_CHECK(nbytes >= 0, "Storage.resize_: expected a size of at least 0 bytes, got {}", nbytes);
+  if (nbytes < 0) fail_size("Storage.resize_", nbytes);
   TD_CHECK(resizable(), "Trying to resize storage that is not resizable");
   if (owned_ && nbytes <= allocated_) {
     if (device_.is_cpu() && nbytes < nbytes_)
       drop_pages(static_cast<char*>(data_) + nbytes, nbytes_ - nbytes);
   } else {
     const int64_t size = std::max(nbytes, nbytes_);
-    void* fresh = allocate_data(this, size);
+    void* fresh = allocate_data(this, size, device_);
     count_bytes(device_, size);
     if (fresh == data_) {
       count_bytes(device_, -allocated_);

@@ -8,7 +8,7 @@
 
 namespace taeda {
 
-extern thread_local int64_t live_storage_bytes __attribute__((tls_model("initial-exec")));
+extern constinit thread_local int64_t live_storage_bytes __attribute__((tls_model("initial-exec")));
 
 // How many profiles want them counted, of all threads.
 inline constinit std::atomic<int> storage_bytes_counters{0};

@@ -24,6 +24,28 @@ DType storage_dtype(const Scalar& number) {
   return DType::kFloat64;
 }
 
+// The value of what is not simply in the host's memory, or is asked for where a mode may know it.
+[[gnu::noinline]] Scalar item_elsewhere(const Tensor& x) {
+  const TensorImpl& impl = *x.impl();
+  const KeySet keys = (impl.keys | thread_modes.included) - thread_modes.excluded;
+  if (keys.has(Key::kPython) && !impl.wrapped_number) return dispatched_item(x);
+  TD_CHECK(!x.is_meta(), "Tensor.item() cannot be called on meta tensors");
+  if (impl.keys.has(Key::kBatched)) fail_value_of_samples();
+  if (impl.keys.has(Key::kFunctionalize)) return functional_value(x).item_scalar();
+  TD_CHECK_IMPLEMENTED(
+      !x.is_sparse(),
+      "Could not run 'aten::_local_scalar_dense' with arguments from the 'SparseCPU' "
+      "backend: convert the sparse tensor with to_dense()");
+  const void* data = impl.data();
+  alignas(16) char on_host[16];
+  if (!x.device().is_cpu()) {
+    count_host_read();
+    copy_memory(on_host, DeviceType::kCPU, data, x.device(), x.itemsize());
+    data = on_host;
+  }
+  return read_element(x.dtype(), data);
+}
+
 }  // namespace
 
 Tensor::Tensor(const Scalar& number) {
@@ -62,24 +84,11 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 Scalar Tensor::item_scalar() const {
   TD_CHECK(defined(), "item(): the tensor is undefined");
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
-  const KeySet keys = (impl_->keys | thread_modes.included) - thread_modes.excluded;
-  if (keys.has(Key::kPython) && !impl_->wrapped_number) [[unlikely]]
-    return dispatched_item(*this);
-  TD_CHECK(!is_meta(), "Tensor.item() cannot be called on meta tensors");
-  if (impl_->keys.has(Key::kBatched)) fail_value_of_samples();
-  if (impl_->keys.has(Key::kFunctionalize)) return functional_value(*this).item_scalar();
-  TD_CHECK_IMPLEMENTED(
-      !is_sparse(),
-      "Could not run 'aten::_local_scalar_dense' with arguments from the 'SparseCPU' "
-      "backend: convert the sparse tensor with to_dense()");
-  const void* data = impl_->data();
-  alignas(16) char on_host[16];
-  if (!device().is_cpu()) [[unlikely]] {
-    count_host_read();
-    copy_memory(on_host, DeviceType::kCPU, data, device(), itemsize());
-    data = on_host;
-  }
-  return read_element(dtype(), data);
+  constexpr KeySet kElsewhere = KeySet(Key::kMeta) | Key::kCUDA | Key::kSparse | Key::kPython |
+                                Key::kFunctionalize | Key::kBatched;
+  if (!((impl_->keys | thread_modes.included) & kElsewhere).empty()) [[unlikely]]
+    return item_elsewhere(*this);
+  return read_element(dtype(), impl_->data());
 }
 
 }  // namespace taeda

@@ -24,9 +24,13 @@ KeySet device_key(Device device) {
 
 void ignore(void*) {}
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_strides(IntSpan sizes) {
+  fail(ErrorKind::kRuntime, "Stride calculation overflowed with sizes={}", sizes);
+}
+
 }  // namespace
 
-thread_local ThreadModes thread_modes;
+constinit thread_local ThreadModes thread_modes;
 namespace {
 ThreadModes get_modes() { return thread_modes; }
 void set_modes(ThreadModes modes) { thread_modes = modes; }
@@ -53,45 +57,60 @@ void* TensorImpl::without_memory() const {
 }
 
 void TensorImpl::set_layout(IntSpan new_sizes, IntSpan new_strides, int64_t new_offset) {
-  sizes = new_sizes;
-  strides = new_strides;
+  sizes.assign(new_sizes.begin(), new_sizes.end());
+  strides.assign(new_strides.begin(), new_strides.end());
   offset = new_offset;
+  const int64_t* const lengths = sizes.data();
+  const int64_t* const steps = strides.data();
   int64_t expected = 1;
-  contiguous = true;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i] != 1 && strides[i] != expected) contiguous = false;
-    static_cast<void>(__builtin_mul_overflow(expected, sizes[i], &expected));  // 0 in the end
+  bool dense = true;
+  for (size_t i = new_sizes.size(); i-- > 0;) {
+    dense &= lengths[i] == 1 || steps[i] == expected;
+    static_cast<void>(__builtin_mul_overflow(expected, lengths[i], &expected));  // 0 in the end
   }
   numel = expected;
-  if (numel == 0) contiguous = true;
+  contiguous = dense || expected == 0;
 }
 
 void TensorImpl::set_contiguous_layout(IntSpan new_sizes) {
-  sizes = new_sizes;
-  strides.resize(sizes.size());
+  sizes.assign(new_sizes.begin(), new_sizes.end());
+  strides.assign(new_sizes.begin(), new_sizes.end());
+  const int64_t* const lengths = sizes.data();
+  int64_t* const steps = strides.data();
   int64_t elements = 1, stride = 1;
-  for (size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = stride;
+  for (size_t i = new_sizes.size(); i-- > 0;) {
+    steps[i] = stride;
     // Empty tensors may have sizes whose product is beyond any number; PyTorch's strides of empty
     // tensors are positive.
-    static_cast<void>(__builtin_mul_overflow(elements, sizes[i], &elements));
-    const int64_t length = sizes[i] > 1 ? sizes[i] : 1;
-    TD_CHECK(!__builtin_mul_overflow(stride, length, &stride) || i == 0,
-             "Stride calculation overflowed with sizes={}", sizes);
+    static_cast<void>(__builtin_mul_overflow(elements, lengths[i], &elements));
+    const int64_t length = lengths[i] > 1 ? lengths[i] : 1;
+    if (__builtin_mul_overflow(stride, length, &stride) && i > 0) [[unlikely]]
+      fail_strides(sizes);
   }
   numel = elements;
   offset = 0;
   contiguous = true;
 }
 
+void TensorImpl::released(uint32_t old) const {
+  // The reference that the tensor holds to its Python object is still there, and so is the tensor.
+  if (old != 1u) return python_hooks.decref(python_);
+  delete this;
+}
+
 void TensorImpl::attach_python(void* object) {
   python_ = object;
+  if (refs_.load(std::memory_order_acquire) == 1u)  // a new tensor, which only the caller has
+    return refs_.store(kHasPython | 1u, std::memory_order_release);
   const uint32_t old = refs_.fetch_or(kHasPython, std::memory_order_acq_rel);
   if (old > 1) python_hooks.incref(object);
 }
 
 void TensorImpl::detach_python() {
-  refs_.fetch_and(~kHasPython, std::memory_order_acq_rel);
+  if (refs_.load(std::memory_order_acquire) == (kHasPython | 1u))
+    refs_.store(1u, std::memory_order_relaxed);
+  else
+    refs_.fetch_and(~kHasPython, std::memory_order_acq_rel);
   python_ = nullptr;
 }
 

@@ -67,10 +67,9 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
   return Tensor(std::move(impl));
 }
 
-Tensor filled_if_asked(Tensor t) {
-  if (fill_uninitialized && t.numel() > 0 && t.device().type != DeviceType::kMeta) [[unlikely]]
+void fill_unwritten(const Tensor& t) {
+  if (t.numel() > 0 && t.device().type != DeviceType::kMeta)
     kernels::fill(view_of(t), unlikely_value(t.dtype()));
-  return t;
 }
 
 void resize_out(std::string_view op, const Tensor& out, IntSpan sizes, bool quietly) {

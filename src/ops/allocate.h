@@ -22,7 +22,12 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
 // of the process, False at first.
 extern std::atomic<bool> fill_uninitialized;
 // Fills a tensor while that is so: with NaN, or with the largest number of its dtype.
-Tensor filled_if_asked(Tensor t);
+void fill_unwritten(const Tensor& t);
+inline Tensor filled_if_asked(Tensor t) {
+  if (fill_uninitialized.load(std::memory_order_relaxed)) [[unlikely]]
+    fill_unwritten(t);
+  return t;
+}
 
 // Gives an out= argument its sizes; as PyTorch, warns when that changes a tensor that has elements,
 // unless `quietly`.

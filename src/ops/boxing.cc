@@ -223,7 +223,7 @@ void wrap_arguments(const OperatorRecord& record, const Schema& schema, Stack& s
       if (*letter == 'x' || *letter == 'X')
         value = contract::wrap_dim(value.integer(), ndim);
       else
-        value = IntSpan(contract::wrap_dims(schema.name, IntSpan(value.ints()), ndim));
+        value = IntSpan(contract::wrap_dims(schema.name.c_str(), IntSpan(value.ints()), ndim));
     }
   }
 }

@@ -28,14 +28,14 @@ void fail_device(std::string_view op, std::string_view argument, Device expected
        op, argument, got, expected);
 }
 
-void same_device(std::string_view op, std::string_view argument, TensorSpan list, Device expected) {
+void same_device(const char* op, const char* argument, TensorSpan list, Device expected) {
   for (const Tensor& t : list) same_device(op, argument, expected, t);
 }
-void same_device(std::string_view op, std::string_view argument, TensorSpan list) {
+void same_device(const char* op, const char* argument, TensorSpan list) {
   if (!list.empty()) same_device(op, argument, list, list[0].device());
 }
 
-DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim) {
+DimVector wrap_dims(const char* op, IntSpan dims, int64_t ndim) {
   DimVector wrapped(dims);
   uint64_t seen = 0;
   for (auto& dim : wrapped) {
@@ -47,7 +47,7 @@ DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim) {
   return wrapped;
 }
 
-void list_defined(std::string_view op, std::string_view argument, TensorSpan list) {
+void list_defined(const char* op, const char* argument, TensorSpan list) {
   for (size_t i = 0; i < list.size(); i++) {
     TD_CHECK_TYPE(
         list[i].defined(),

@@ -47,7 +47,7 @@ inline constexpr DTypeSet kAny = kAll | kStorageDTypes;
 [[noreturn, gnu::cold]] void fail_device(std::string_view op, std::string_view argument,
                                          Device expected, Device got);
 
-// Generated code passes literals: `auto` keeps them pointers until a check fails, which saves 30
+// Generated code passes literals, which stay pointers until a check fails: that saves 30
 // instructions a name in files that are compiled for size.
 inline void defined(auto op, auto argument, const Tensor& t) {
   if (!t.defined()) [[unlikely]]
@@ -62,8 +62,8 @@ inline void same_device(auto op, auto argument, Device expected, const Tensor& t
     fail_device(op, argument, expected, t.device());
 }
 // Every element of a list on `expected`, or on the first one's.
-void same_device(std::string_view op, std::string_view argument, TensorSpan list, Device expected);
-void same_device(std::string_view op, std::string_view argument, TensorSpan list);
+void same_device(const char* op, const char* argument, TensorSpan list, Device expected);
+void same_device(const char* op, const char* argument, TensorSpan list);
 // The number of dimensions that wrap: of a list, its first tensor's.
 inline int64_t rank(const Tensor& t) { return t.dim(); }
 inline int64_t rank(TensorSpan list) { return list.empty() ? 0 : list[0].dim(); }
@@ -78,11 +78,11 @@ inline OptInt wrap_dim(OptInt dim, int64_t ndim) {
   return dim ? OptInt(wrap_dim(*dim, ndim)) : dim;
 }
 // Wraps each and checks that none appears twice.
-DimVector wrap_dims(std::string_view op, IntSpan dims, int64_t ndim);
-inline std::optional<DimVector> wrap_dims(std::string_view op, OptInts dims, int64_t ndim) {
+DimVector wrap_dims(const char* op, IntSpan dims, int64_t ndim);
+inline std::optional<DimVector> wrap_dims(const char* op, OptInts dims, int64_t ndim) {
   return dims ? std::optional<DimVector>(wrap_dims(op, *dims, ndim)) : std::nullopt;
 }
 // Elements of a tensor list: all defined; the list not empty unless the operator says so.
-void list_defined(std::string_view op, std::string_view argument, TensorSpan list);
+void list_defined(const char* op, const char* argument, TensorSpan list);
 
 }  // namespace taeda::contract

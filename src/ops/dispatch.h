@@ -13,14 +13,16 @@ namespace taeda {
 
 namespace dispatch {
 
-inline KeySet keys(const Tensor& t) { return t.defined() ? t.impl()->keys : KeySet(); }
+[[gnu::always_inline]] inline KeySet keys(const Tensor& t) {
+  return t.defined() ? t.impl()->keys : KeySet();
+}
 inline KeySet keys(TensorSpan list) {
   KeySet all;
   for (const Tensor& t : list) all = all | keys(t);
   return all;
 }
 // The keys of a call on this thread; calls without tensors run on the CPU.
-inline KeySet effective(KeySet keys) {
+[[gnu::always_inline]] inline KeySet effective(KeySet keys) {
   keys = (keys | thread_modes.included) - thread_modes.excluded;
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }

@@ -27,7 +27,8 @@ class LastUse {
  private:
   static bool owned_alone(const Tensor& t);
 
-  static thread_local const TensorImpl* expiring_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local const TensorImpl* expiring_
+      __attribute__((tls_model("initial-exec")));
 };
 
 }  // namespace taeda

@@ -174,11 +174,11 @@ template <const OperatorRecord& record, class R, class... Args>
 }
 
 // The keys that a composite stops for on this thread.
-inline KeySet composite_keys() {
+[[gnu::always_inline]] inline KeySet composite_keys() {
   return (thread_modes.included - thread_modes.excluded) & kCompositeKeys;
 }
 // Those that a factory stops for: it makes its result by itself, from arguments with these keys.
-inline KeySet leaf_keys(KeySet keys) {
+[[gnu::always_inline]] inline KeySet leaf_keys(KeySet keys) {
   return ((keys | thread_modes.included) - thread_modes.excluded) & kLeafKeys;
 }
 

@@ -12,8 +12,8 @@
 
 namespace taeda {
 
-thread_local const TensorImpl* LastUse::expiring_ __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+constinit thread_local const TensorImpl* LastUse::expiring_
+    __attribute__((tls_model("initial-exec"))) = nullptr;
 
 bool LastUse::owned_alone(const Tensor& t) {
   const TensorImpl* impl = t.impl();
@@ -30,18 +30,21 @@ namespace {
 constexpr size_t kMaxInputs = 6;
 constexpr int64_t kInlineElements = 16384;  // up to this one thread calls the dense kernel directly
 
-DType promoted(const Info& info, Span<const Tensor* const> inputs) {
-  DType common;
-  if (inputs.size() == 1) {
-    common = inputs[0]->dtype();
-  } else {
-    rules::Promotion promotion;
-    for (const Tensor* t : inputs) {
-      const bool chooses = info.promote == Promote::kMasked && t->dtype() == DType::kBool;
-      if (!chooses) promotion.add(*t);
-    }
-    common = promotion.result();
+[[gnu::noinline]] DType promoted_of_several(const Info& info, Span<const Tensor* const> inputs) {
+  rules::Promotion promotion;
+  for (const Tensor* t : inputs) {
+    const bool chooses = info.promote == Promote::kMasked && t->dtype() == DType::kBool;
+    if (!chooses) promotion.add(*t);
   }
+  return promotion.result();
+}
+
+DType promoted(const Info& info, Span<const Tensor* const> inputs) {
+  DType common = inputs[0]->dtype();
+  bool same = inputs.size() == 1 || !inputs[0]->impl()->wrapped_number;
+  for (size_t i = 1; i < inputs.size(); i++)
+    same &= inputs[i]->dtype() == common && !inputs[i]->impl()->wrapped_number;
+  if (!same) common = promoted_of_several(info, inputs);
   if (info.promote == Promote::kFloat && !is_inexact(common)) common = default_dtype();
   return common;
 }

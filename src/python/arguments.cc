@@ -8,7 +8,7 @@
 namespace taeda::python {
 
 const Tensor Arguments::undefined_tensor;
-thread_local int Arguments::torch_function_modes = 0;
+constinit thread_local int Arguments::torch_function_modes = 0;
 
 // --- single objects ---
 
@@ -257,13 +257,13 @@ bool Arguments::stands_for_value(PyObject* value) { return !is_tensor(value) && 
 
 bool Arguments::accepts(const Param& param, PyObject* value) {
   switch (param.kind) {
-    case Kind::kTensor:
-      if (is_exact_tensor(value)) return true;
-      break;
     case Kind::kTensorOrNumber:
-      if (is_exact_tensor(value) || PyFloat_CheckExact(value) || PyLong_CheckExact(value))
-        return true;
-      break;
+      if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) return true;
+      [[fallthrough]];
+    case Kind::kTensor:
+      if (!is_plain_tensor(value)) break;
+      note_size(value);
+      return true;
     case Kind::kScalar:
     case Kind::kFloat:
       if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) return true;
@@ -286,6 +286,7 @@ bool Arguments::accepts_slowly(const Param& param, PyObject* value) {
     case Kind::kTensor:
     case Kind::kTensorOrNumber:
       if (is_tensor(value)) {
+        note_size(value);
         overrides(value);
         return true;
       }
@@ -337,8 +338,9 @@ bool Arguments::accepts_elements(const Param& param, PyObject* sequence) {
   PyObject** items = PySequence_Fast_ITEMS(sequence);
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence);
   for (Py_ssize_t i = 0; i < size; i++) {
-    if (is_exact_tensor(items[i])) continue;
     if (items[i] == Py_None && param.kind == Kind::kOptTensors) continue;
+    if (is_tensor(items[i])) note_size(items[i]);
+    if (is_plain_tensor(items[i])) continue;
     if (!overrides(items[i]) && !is_tensor(items[i])) return false;
   }
   return true;
@@ -606,24 +608,6 @@ FloatList Arguments::to_float_list(int i) const {
     list.values.push_back(to_float(item));
   }
   return list;
-}
-
-bool Arguments::large() const {
-  const Signature& signature = function_.signatures[overload_];
-  for (int i = 0; i < signature.count; i++) {
-    PyObject* value = values_[i];
-    if (!value) continue;
-    const Kind kind = signature.params[i].kind;
-    if (kind <= Kind::kTensorOrNumber) {
-      if (is_tensor(value) && tensor_of(value).numel() >= kLargeElements) return true;
-    } else if (kind <= Kind::kOptTensors && is_sequence(value)) {
-      for (Py_ssize_t j = 0; j < PySequence_Fast_GET_SIZE(value); j++) {
-        PyObject* item = PySequence_Fast_GET_ITEM(value, j);
-        if (is_tensor(item) && tensor_of(item).numel() >= kLargeElements) return true;
-      }
-    }
-  }
-  return false;
 }
 
 }  // namespace taeda::python

@@ -76,6 +76,7 @@ struct Signature {
   int positional;               // how many may be given by position
   int required;                 // how many of those have no default
   bool needs_keywords = false;  // a keyword-only parameter has no default
+  bool ends_in_ints = false;    // the last of those by position is a list of integers
 
   template <int N>
   constexpr Signature(Param (&params)[N]) : params(params), count(N), positional(0), required(0) {
@@ -85,6 +86,7 @@ struct Signature {
         continue;
       }
       positional = i + 1;
+      ends_in_ints = params[i].kind == Kind::kInts;
       if (!params[i].default_text) required = i + 1;
     }
   }
@@ -266,11 +268,11 @@ class Arguments {
     fail_combination();
   }
 
-  // Whether the tensors are large enough for releasing the GIL to pay.
-  bool large() const;
+  // Whether a tensor is large enough for releasing the GIL to pay.
+  bool large() const { return large_; }
 
   // > 0 while a TorchFunctionMode is active on this thread.
-  static thread_local int torch_function_modes;
+  static constinit thread_local int torch_function_modes __attribute__((tls_model("initial-exec")));
 
  private:
   enum class Match : uint8_t { kNo, kYes };
@@ -287,13 +289,16 @@ class Arguments {
     const int shift = function_.method;
     const int given = static_cast<int>(nargs_) + shift;
     if (given < signature.required || signature.needs_keywords) return false;
+    if (nargs_ == 0) return fits_without_arguments(signature);
     if (shift) {
       values_[0] = self_;
-      if (Py_TYPE(self_) != tensor_type && !accepts(signature.params[0], self_)) [[unlikely]]
+      if (is_plain_tensor(self_)) [[likely]]
+        note_size(self_);
+      else if (!accepts(signature.params[0], self_))
         return false;
     }
     int matched = given;
-    if (nargs_ > 0 && takes_varargs(signature) && are_exact_ints() &&
+    if (takes_varargs(signature) && are_exact_ints() &&
         (nargs_ > 1 || signature.params[shift].repeat == 0)) {
       values_[shift] = args_[0];
       varargs_ = shift;
@@ -303,24 +308,42 @@ class Arguments {
       for (int i = shift; i < given; i++) {
         PyObject* value = args_[i - shift];
         const Param& param = signature.params[i];
-        const bool plain_tensor =
-            Py_TYPE(value) == tensor_type && param.kind <= Kind::kTensorOrNumber;
-        if (!plain_tensor && !accepts(param, value)) return false;
+        if (is_plain_tensor(value) && param.kind <= Kind::kTensorOrNumber)
+          note_size(value);
+        else if (!accepts(param, value))
+          return false;
         values_[i] = value;
       }
     }
     for (int i = matched; i < signature.count; i++) values_[i] = nullptr;
     return true;
   }
+  // x.item(): there is nothing to look at but self.
+  [[gnu::noinline]] bool fits_without_arguments(const Signature& signature) {
+    int i = 0;
+    if (function_.method) {
+      values_[i++] = self_;
+      if (is_plain_tensor(self_)) [[likely]]
+        note_size(self_);
+      else if (!accepts(signature.params[0], self_))
+        return false;
+    }
+    for (; i < signature.count; i++) values_[i] = nullptr;
+    return true;
+  }
   // Whether x.view(2, 3) may be written for x.view((2, 3)): the only positional parameter is an
   // integer list.
   bool takes_varargs(const Signature& signature) const {
     const int shift = function_.method;
-    return signature.positional - shift == 1 && signature.params[shift].kind == Kind::kInts;
+    return signature.ends_in_ints && signature.positional - shift == 1;
   }
   bool are_exact_ints() const {
-    return std::all_of(args_, args_ + nargs_, [](PyObject* x) { return PyLong_CheckExact(x); });
+    for (Py_ssize_t i = 0; i < nargs_; i++)
+      if (!PyLong_CheckExact(args_[i])) return false;
+    return true;
   }
+  // Of a tensor among the arguments, whichever parameter takes it in the end.
+  void note_size(PyObject* tensor) { large_ |= tensor_of(tensor).numel() >= kLargeElements; }
   bool accepts(const Param& param, PyObject* value);
   bool accepts_slowly(const Param& param, PyObject* value);
   bool accepts_number(const Param& param, PyObject* value);
@@ -348,6 +371,7 @@ class Arguments {
   int varargs_ = -1;  // the parameter that takes all positional arguments as one list: x.view(2, 3)
   bool overridden_ = false;
   bool tensor_as_number_ = false;  // the overload takes a 0-d tensor's value for a number
+  bool large_ = false;
   PyObject* values_[kMaxParams];
 };
 

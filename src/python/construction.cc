@@ -113,10 +113,10 @@ DType infer_dtype(PyObject* data, Looks& looks, int depth = 0) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
     if (Py_TYPE(item) == last_type) continue;
     PyRef kept = PyRef::share(item);
-    const DType dtype = infer_dtype(item, looks, depth + 1);
+    const bool plain = PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item);
+    const DType dtype = plain ? number_dtype(item) : infer_dtype(item, looks, depth + 1);
     found = first ? dtype : promote_types(found, dtype);
     first = false;
-    const bool plain = PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item);
     last_type = plain ? Py_TYPE(item) : nullptr;
     if (is_complex(found)) return found;
   }
@@ -461,7 +461,9 @@ Tensor fresh_tensor(IntSpan sizes, DType dtype, Device device) {
 namespace {
 // Of new values, what a function that is functionalized may write. Traced, they are a constant of
 // which each run has a copy.
-Tensor writable(const Tensor& t) {
+Tensor writable(Tensor t) {
+  if (thread_modes.included.empty()) [[likely]]
+    return t;
   return functionalize::is_active() || jit::is_tracing() ? op::clone(t, std::nullopt) : t;
 }
 }  // namespace

@@ -209,8 +209,8 @@ int tensor_bool(PyObject* self) {
   if (hands_over(self)) [[unlikely]]
     return PyObject_IsTrue(hand_over("__bool__", {self}).get());
   const Tensor& x = tensor_of(self);
-  TD_CHECK(x.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
-  TD_CHECK(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  TD_CHECK(x.numel() == 1, "Boolean value of Tensor with {} is ambiguous",
+           x.numel() == 0 ? "no values" : "more than one value");
   leaves_trace("a Python boolean");
   return x.item_scalar().to_bool();
   TD_PYTHON_CATCH(-1)

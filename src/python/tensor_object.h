@@ -23,9 +23,12 @@ extern PyTypeObject* tensor_type;
 extern PyTypeObject* parameter_type;
 
 inline bool is_exact_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
+// A Tensor or a Parameter, neither of which overrides operators.
+[[gnu::always_inline]] inline bool is_plain_tensor(PyObject* object) {
+  return Py_TYPE(object) == tensor_type || Py_TYPE(object) == parameter_type;
+}
 inline bool is_tensor(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  return type == tensor_type || type == parameter_type || PyType_IsSubtype(type, tensor_type);
+  return is_plain_tensor(object) || PyType_IsSubtype(Py_TYPE(object), tensor_type);
 }
 // The tensor of an object that is_tensor(). Borrowed: valid while the object lives.
 inline const Tensor& tensor_of(PyObject* object) {

@@ -1,6 +1,10 @@
 # ruff: noqa: E501
 """Parsing of arguments: what is accepted, and the text of each refusal."""
 
+import sys
+import threading
+import time
+
 import pytest
 
 import taeda as torch
@@ -138,8 +142,6 @@ def test_out_argument_is_returned():
 
 
 def test_references_survive_refusals():
-    import sys
-
     x = torch.ones(2)
     before = sys.getrefcount(x)
     for _ in range(100):
@@ -148,3 +150,60 @@ def test_references_survive_refusals():
         with pytest.raises(TypeError):
             torch.cat([x, 1])
     assert sys.getrefcount(x) == before
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+LARGE = 1 << 20
+CALLS = {
+    "by position": lambda x: torch.sort(x),
+    "by keyword": lambda x: torch.sort(input=x),
+    "a method": lambda x: x.sort(),
+    "a second argument": lambda x: torch.where(torch.ones(1) > 0, x.exp(), x),
+    "in a list": lambda x: torch.cat([torch.ones(1), x]),
+    "a parameter": lambda x: torch.sort(torch.nn.Parameter(x)),
+    "of a subclass": lambda x: torch.sort(x.as_subclass(Subclass)),
+    "in place": lambda x: x.exp_(),
+}
+
+
+@pytest.fixture
+def turns():
+    """How often another thread has run. It runs only while this one has given the GIL away."""
+    counted, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=count)
+    thread.start()
+    sys.setswitchinterval(100)
+    yield counted
+    stop.set()
+    sys.setswitchinterval(interval)
+    thread.join()
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_other_threads_run_beside_large_tensors(turns, call):
+    x = torch.rand(LARGE)
+    before = turns[0]
+    for _ in range(200):  # the other thread may not wake in time
+        call(x)
+        if turns[0] > before:
+            return
+    raise AssertionError("the GIL was never given away")
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_small_tensors_keep_the_gil(turns, call):
+    x = torch.rand(16)
+    before = turns[0]
+    for _ in range(20):
+        call(x)
+    assert turns[0] == before
