@@ -137,12 +137,7 @@ def _reduce_plain(tensor: Any) -> tuple:
 
 def is_wrapper(tensor: Any) -> bool:
     """Whether its class answers for a tensor that has no memory of its own."""
-    plain: Any = taeda.Tensor
-    if (
-        type(tensor).__torch_dispatch__ is plain.__torch_dispatch__
-        or tensor.is_meta
-        or not tensor.numel()
-    ):
+    if not taeda._C._has_torch_dispatch(tensor) or tensor.is_meta or not tensor.numel():
         return False
     return tensor.data_ptr() == 0
 

@@ -303,7 +303,13 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// Whether x is a tensor whose class has a __torch_dispatch__ of its own.
+PyObject* dispatches(PyObject*, PyObject* x) {
+  return PyBool_FromLong(is_tensor(x) && !is_plain_tensor(x) && has_torch_dispatch(Py_TYPE(x)));
+}
+
 PyMethodDef functions[] = {
+    {"_has_torch_dispatch", dispatches, METH_O, nullptr},
     {"_push_on_torch_dispatch_stack", push_mode, METH_O, nullptr},
     {"_pop_torch_dispatch_stack", pop_mode, METH_NOARGS, nullptr},
     {"_torch_dispatch_stack", list_modes, METH_NOARGS, nullptr},

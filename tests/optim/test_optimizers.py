@@ -8,6 +8,7 @@ import pytest
 
 import taeda
 from taeda import nn, optim
+from taeda.utils._python_dispatch import TorchDispatchMode
 
 CASES = [
     ("SGD", {"lr": 0.1}),
@@ -335,3 +336,35 @@ def test_flags_that_exclude_each_other(name):
             parameter = framework.nn.Parameter(framework.ones(2))
             with pytest.raises(RuntimeError, match=f"`fused`.*`{other}`"):
                 getattr(framework.optim, name)([parameter], lr=0.1, fused=True, **{other: True})
+
+
+class Called(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", ["NAdam", "RAdam", "Adagrad", "RMSprop"])
+def test_what_is_not_recorded_is_written_in_place(name):
+    p = nn.Parameter(taeda.tensor([1.0, -2.0]))
+    optimizer = getattr(optim, name)([p], lr=0.1, foreach=True)
+    for _ in range(7):  # RAdam trusts the second moment from then on
+        p.grad = taeda.tensor([0.5, 0.25])
+        with Called() as called:
+            optimizer.step()
+    assert "aten.add_.Tensor" in called.names
+    assert "aten.add.Tensor" not in called.names
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_step_puts_the_grad_mode_back(recorded):
+    p = nn.Parameter(taeda.ones(2))
+    p.grad = taeda.ones(2).to_sparse()
+    with taeda.set_grad_enabled(recorded):
+        with pytest.raises(RuntimeError, match="sparse"):
+            optim.NAdam([p]).step()
+        assert taeda.is_grad_enabled() is recorded

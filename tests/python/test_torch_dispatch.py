@@ -574,3 +574,19 @@ def test_conversions_are_copies_to_a_mode():
     copies = [(func, kwargs) for func, _, _, kwargs in log.calls if "ones" not in str(func)]
     assert [func for func, _ in copies] == [aten._to_copy.default] * 2
     assert [kwargs["dtype"] for _, kwargs in copies] == [taeda.int32, taeda.float64]
+
+
+def test_the_core_tells_which_tensors_dispatch():
+    class Plain(taeda.Tensor):
+        pass
+
+    class Dispatching(taeda.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    x = taeda.ones(2)
+    asked = [x, taeda.nn.Parameter(x), x.as_subclass(Plain), x.as_subclass(Dispatching), 3, None]
+    assert [taeda._C._has_torch_dispatch(each) for each in asked] == [
+        False, False, False, True, False, False,
+    ]  # fmt: skip

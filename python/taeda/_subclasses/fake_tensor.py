@@ -429,10 +429,7 @@ def _as_meta(x: Any) -> Any:
 
 def _is_foreign(x: Any) -> bool:
     """Whether a tensor's class has a __torch_dispatch__ of its own, which comes first."""
-    if not isinstance(x, Tensor) or isinstance(x, FakeTensor):
-        return False
-    own = type(x).__torch_dispatch__  # type: ignore[attr-defined]
-    return own is not _C._disabled_torch_dispatch_impl
+    return _C._has_torch_dispatch(x) and not isinstance(x, FakeTensor)
 
 
 # --- the active mode: below all others ---

@@ -11,7 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from taeda import _C
-from taeda._C import is_grad_enabled, is_inference_mode_enabled
+from taeda._C import (
+    _set_grad_enabled,  # type: ignore[attr-defined]
+    is_grad_enabled,
+    is_inference_mode_enabled,
+)
 from taeda.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
 __all__ = [
@@ -33,10 +37,10 @@ class _PlainMode(_NoParamDecoratorContextManager):
 
     def __enter__(self) -> None:
         self.prev = is_grad_enabled()
-        _C._set_grad_enabled(self.enabled)
+        _set_grad_enabled(self.enabled)
 
     def __exit__(self, *exc_info: Any) -> None:
-        _C._set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
 
 
 class no_grad(_PlainMode):
@@ -63,20 +67,20 @@ class set_grad_enabled(_DecoratorContextManager):
     def __init__(self, mode: bool) -> None:
         self.prev = is_grad_enabled()
         self.mode = mode
-        _C._set_grad_enabled(mode)
+        _set_grad_enabled(mode)
 
     def __call__(self, function: Callable) -> Callable:
-        _C._set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
         return super().__call__(function)
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        _C._set_grad_enabled(self.mode)
+        _set_grad_enabled(self.mode)
 
     def __exit__(self, *exc_info: Any) -> None:
-        _C._set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mode={self.mode})"

@@ -12,6 +12,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._C import _has_torch_dispatch  # type: ignore[attr-defined]
 
 _TYPES = (taeda.float32, taeda.float64, taeda.float16, taeda.bfloat16)
 
@@ -32,6 +33,6 @@ def usable(params: list[Tensor], group: dict[str, Any]) -> bool:
         grad = p.grad
         if p.dtype is not dtype or grad.dtype is not dtype or not p.is_cpu or grad.is_sparse:
             return False
-        if type(p).__torch_dispatch__ is not _C._disabled_torch_dispatch_impl:  # type: ignore
+        if _has_torch_dispatch(p):
             return False
     return True

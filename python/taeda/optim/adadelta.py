@@ -6,7 +6,7 @@ from typing import Any
 
 from taeda import Tensor
 
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
 __all__ = ["Adadelta"]
 
@@ -56,6 +56,7 @@ class Adadelta(ElementwiseOptimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         std = state["square_avg"].add(eps).sqrt_()
-        delta = state["acc_delta"].add(eps).sqrt_().div(std).mul(grad)
+        delta = temporary(state["acc_delta"].add(eps).sqrt_()).div_(std)
+        delta = temporary(delta).mul_(grad)
         state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
         p.add_(delta, alpha=-group["lr"])

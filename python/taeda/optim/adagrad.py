@@ -7,7 +7,14 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, new_step
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    check_lr,
+    check_not_negative,
+    new_step,
+    temporary,
+)
 
 __all__ = ["Adagrad"]
 
@@ -79,7 +86,7 @@ class Adagrad(ElementwiseOptimizer):
             self._update_rows(p, grad.coalesce(), state["sum"], lr, group["eps"])
             return
         state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, state["sum"].sqrt().add(group["eps"]), value=-lr)
+        p.addcdiv_(grad, temporary(state["sum"].sqrt()).add_(group["eps"]), value=-lr)
 
     @staticmethod
     def _update_rows(p: Tensor, grad: Tensor, total: Tensor, lr: float, eps: float) -> None:

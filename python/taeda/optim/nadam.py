@@ -7,7 +7,14 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
-from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    temporary,
+)
 
 __all__ = ["NAdam"]
 
@@ -76,6 +83,6 @@ class NAdam(ElementwiseOptimizer):
         mu_product = state["mu_product"].item()
         exp_avg.lerp_(grad, 1 - beta1)
         exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denom = exp_avg_sq.div(1 - beta2**step).sqrt().add(group["eps"])
+        denom = temporary(exp_avg_sq.div(1 - beta2**step).sqrt()).add_(group["eps"])
         p.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - mu_product))
         p.addcdiv_(exp_avg, denom, value=(-lr * mu_next) / (1.0 - mu_product * mu_next))

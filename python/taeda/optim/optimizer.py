@@ -12,6 +12,7 @@ from typing import Any
 
 import taeda
 from taeda import Tensor
+from taeda._C import _set_grad_enabled, is_grad_enabled  # type: ignore[attr-defined]
 from taeda.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -387,7 +388,7 @@ def check_betas(betas: tuple) -> None:
 
 def number(value: Any) -> Any:
     """An option that may be a one-element tensor, as a number."""
-    if isinstance(value, Tensor) and value.requires_grad and taeda.is_grad_enabled():
+    if isinstance(value, Tensor) and value.requires_grad and is_grad_enabled():
         raise NotImplementedError("differentiable=True: no gradients of options are there yet")
     return value.item() if isinstance(value, Tensor) else value
 
@@ -397,9 +398,14 @@ def new_step() -> Tensor:
     return taeda.tensor(0.0, dtype=taeda.float32)
 
 
+def temporary(x: Tensor) -> Tensor:
+    """x for writing in place: a copy where what has computed it is recorded."""
+    return x.clone() if is_grad_enabled() else x
+
+
 def maximum_(x: Tensor, y: Tensor) -> None:
     """x becomes the larger of both, which is recorded where gradients are."""
-    if taeda.is_grad_enabled():
+    if is_grad_enabled():
         x.copy_(taeda.maximum(x.clone(), y))
     else:
         taeda.maximum(x, y, out=x)
@@ -417,11 +423,15 @@ class GroupwiseOptimizer(Optimizer):
         if closure is not None:
             with taeda.enable_grad():
                 loss = closure()
-        with taeda.set_grad_enabled(bool(self.defaults.get("differentiable"))):
+        before = is_grad_enabled()
+        _set_grad_enabled(bool(self.defaults.get("differentiable")))
+        try:
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if params:
                     self._step_group(group, params)
+        finally:
+            _set_grad_enabled(before)
         return loss
 
     def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 from taeda import Tensor
 
-from .optimizer import ElementwiseOptimizer, ParamsT, check_betas, check_lr, check_not_negative
+from .optimizer import (
+    ElementwiseOptimizer,
+    ParamsT,
+    check_betas,
+    check_lr,
+    check_not_negative,
+    temporary,
+)
 
 __all__ = ["RAdam"]
 
@@ -69,6 +76,6 @@ class RAdam(ElementwiseOptimizer):
         rho = rho_inf - 2 * step * (beta2**step) / correction2
         if rho > 5.0:
             variance = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
-            adaptive = correction2**0.5 / exp_avg_sq.sqrt().add(group["eps"])
+            adaptive = correction2**0.5 / temporary(exp_avg_sq.sqrt()).add_(group["eps"])
             update = update * adaptive * variance**0.5
         p.add_(update, alpha=-1.0)

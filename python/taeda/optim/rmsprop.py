@@ -8,7 +8,7 @@ import taeda
 from taeda import Tensor
 
 from . import _fused
-from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative
+from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
 __all__ = ["RMSprop"]
 
@@ -101,7 +101,7 @@ class RMSprop(ElementwiseOptimizer):
             avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
         else:
             avg = square_avg.sqrt()
-        avg = avg.add(group["eps"])
+        avg = temporary(avg).add_(group["eps"])
         if momentum > 0:
             buffer = state["momentum_buffer"]
             buffer.mul_(momentum).addcdiv_(grad, avg)
