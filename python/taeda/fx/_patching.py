@@ -57,6 +57,12 @@ class _Patcher:
         self._made: list[tuple[Any, str, Any, Any]] = []
         self._visited: set[int] = set()
 
+    def __enter__(self) -> _Patcher:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.revert_all_patches()
+
     def patch(
         self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True
     ) -> None:

@@ -152,9 +152,9 @@ class Tracer(TracerBase):
             items = tuple(self.create_arg(item) for item in a)
             return self.create_node("call_function", type(a), items, {})
         if isinstance(a, taeda.Tensor):
-            if id(a) not in self.tensor_attrs:
-                self._keep(a, "_tensor_constant")
-            return self._attribute(self.tensor_attrs[id(a)][1])
+            if a not in self.tensor_attrs:
+                self.tensor_attrs[a] = self._keep(a, "_tensor_constant")
+            return self._attribute(self.tensor_attrs[a])
         if type(a) in _proxyable_classes:
             return self._attribute(self._keep(a, f"_{type(a).__name__}_constant_"))
         return super().create_arg(a)
@@ -165,7 +165,6 @@ class Tracer(TracerBase):
     def _keep(self, value: Any, prefix: str) -> str:
         """Makes a value an attribute of the root."""
         name = self.get_fresh_qualname(prefix)
-        self.tensor_attrs[id(value)] = (value, name)
         setattr(self.root, name, value)
         return name
 
@@ -369,11 +368,7 @@ class Tracer(TracerBase):
 
         patcher.patch_method(Module, "__getattr__", module_getattr, deduplicate=False)
         patcher.patch_method(Module, "__call__", module_call, deduplicate=False)
-        for (_, name), owner in list(_wrapped_fns_to_patch.items()):
-            original = owner[name] if name in owner else getattr(builtins, name)
-            patcher.patch(owner, name, _create_wrapped_func(original))
-        for cls, name in _wrapped_methods_to_patch:
-            patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
+        _patch_wrapped_functions(patcher)
         for found in (function_globals, *map(vars, self._autowrap_search)):
             _autowrap_check(patcher, found, self._autowrap_function_ids)
 
@@ -398,10 +393,19 @@ def _path(named: Any, wanted: Any, what: str) -> str:
     raise NameError("module is not installed as a submodule")
 
 
-def _tensor_attributes(root: Module) -> dict[int, tuple[Any, str]]:
-    """The tensors that are plain attributes of modules, and their paths, by id."""
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Lets the functions and methods that `wrap` has listed be recorded whole."""
+    for (_, name), owner in list(_wrapped_fns_to_patch.items()):
+        original = owner[name] if name in owner else getattr(builtins, name)
+        patcher.patch(owner, name, _create_wrapped_func(original))
+    for cls, name in _wrapped_methods_to_patch:
+        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
+
+
+def _tensor_attributes(root: Module) -> dict[Any, str]:
+    """The tensors that are plain attributes of modules, and their paths."""
     return {
-        id(value): (value, f"{prefix}.{name}" if prefix else name)
+        value: f"{prefix}.{name}" if prefix else name
         for prefix, module in root.named_modules()
         for name, value in vars(module).items()
         if isinstance(value, taeda.Tensor)

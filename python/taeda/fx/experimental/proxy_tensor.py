@@ -103,9 +103,9 @@ class _OperatorTracer(Tracer):
 
     def create_arg(self, a: Any) -> Any:
         if isinstance(a, Parameter):
-            if id(a) not in self.tensor_attrs:
-                self._keep(a, "_param_constant")
-            return self._attribute(self.tensor_attrs[id(a)][1])
+            if a not in self.tensor_attrs:
+                self.tensor_attrs[a] = self._keep(a, "_param_constant")
+            return self._attribute(self.tensor_attrs[a])
         return super().create_arg(a)
 
 
