@@ -238,12 +238,43 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
 
 
-@_overridable
+def _subscripts(dims: Any) -> str:
+    """Dimensions 0 to 51 as letters: [..., 0, 27] is '...Ab'."""
+    text = ""
+    for dim in dims:
+        if dim is not Ellipsis and not 0 <= dim < 52:
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+        text += "..." if dim is Ellipsis else chr((65 if dim < 26 else 71) + dim)
+    return text
+
+
+def _einsum_arguments(args: tuple) -> tuple[Any, list]:
+    """An equation and the operands, of either form of the arguments."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
+    if not isinstance(args[0], Tensor):
+        return args[0], _listed(args[1:])
+    equation = ",".join(map(_subscripts, args[1::2]))
+    if len(args) % 2:
+        equation = ",".join(map(_subscripts, args[1:-1:2])) + "->" + _subscripts(args[-1])
+    return equation, list(args[: len(args) // 2 * 2 : 2])
+
+
 def einsum(*args: Any) -> Tensor:
-    """Einstein summation: einsum('ij,jk->ik', a, b)."""
-    if not args or not isinstance(args[0], str):
-        raise NotImplementedError("torch.einsum: operands with lists of dimensions")
-    return _C._functions["torch"]["_einsum"](args[0], _listed(args[1:]))
+    """Einstein summation: einsum('ij,jk->ik', a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    equation, operands = _einsum_arguments(args)
+    if _C._has_torch_function(tuple(operands)):
+        return _C._handle_torch_function(einsum, tuple(operands), equation, *operands)
+    if not isinstance(equation, str):
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
+        )
+    return _C._functions["torch"]["_einsum"](equation, operands)
 
 
 @_overridable

@@ -211,6 +211,7 @@ def test_shapes_of_parameters_are_known_where_the_tracer_says_so() -> None:
         lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"),
         lambda torch, x: torch.numel(x),
         lambda torch, x: torch.einsum("ij->i", x),
+        lambda torch, x: torch.einsum("ij,ij->i", (x, x)),
     ],
 )
 def test_layers_are_recorded_as_pytorch_records_them(call) -> None:

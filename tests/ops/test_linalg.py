@@ -129,6 +129,39 @@ def test_einsum_rejects(equation: str) -> None:
         taeda.einsum(equation, taeda.ones(2, 3), taeda.ones(3, 4))
 
 
+@pytest.mark.parametrize(
+    "subscripts",
+    [
+        ([0, 1], [1, 2], [0, 2]),
+        ([0, 1], [1, 2]),
+        ([51, 26], [26, 25], [25, 51]),
+        ([..., 1], [1, 2], [..., 2]),
+        ((0, 1), (1, 2), ()),
+    ],
+)
+def test_einsum_takes_dimensions_as_lists_of_numbers(subscripts: tuple) -> None:
+    a, b = array(2, 3), array(3, 4, seed=1)
+    wanted = np.einsum(a, list(subscripts[0]), b, *map(list, subscripts[1:]))
+    got = taeda.einsum(ours(a), subscripts[0], ours(b), *subscripts[1:])
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (lambda x: (x, [0, 52]), ValueError),
+        (lambda x: (x, [0, -1], [0]), ValueError),
+        (lambda x: (x, ["i", 1]), TypeError),
+        (lambda x: (x,), ValueError),
+        (lambda x: ("ij",), ValueError),
+        (lambda x: (3, x), TypeError),
+    ],
+)
+def test_einsum_rejects_what_pytorch_rejects(arguments: object, error: type) -> None:
+    with pytest.raises(error):
+        taeda.einsum(*arguments(taeda.ones(2, 3)))
+
+
 def test_same_bits_for_any_number_of_threads() -> None:
     a, b = taeda.tensor(array(300, 200).tolist()), taeda.tensor(array(200, 310).tolist())
     before = taeda.get_num_threads()

@@ -293,6 +293,8 @@ def test_every_public_function_is_overridable_as_in_pytorch():
         for name in dir(ours):
             function = getattr(ours, name, None)
             raises = getattr(function, "_only_raises", False)
+            if function is torch.einsum:  # which hands over by itself
+                continue
             if type(function) is types.FunctionType and not (name.startswith("_") or raises):
                 assert getattr(theirs, name, None) not in overridable, f"{ours.__name__}.{name}"
 
