@@ -62,7 +62,7 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
     "_VF __config__ _custom_ops _dynamo _higher_order_ops _jit_internal _library _logging "
-    "_lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal accelerator amp "
+    "_lobpcg _lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal accelerator amp "
     "autograd backends compiler cpu cuda distributed distributions fft func functional futures "
     "fx hub jit library linalg masked mps mtia multiprocessing nested nn onnx optim overrides "
     "profiler quasirandom random return_types serialization signal sparse special storage "
@@ -97,6 +97,7 @@ _LAZY = {
         "taeda.compiler": "compile",
         "taeda.futures": "Future",
         "taeda._higher_order_ops": "cond while_loop",
+        "taeda._lobpcg": "lobpcg",
         "taeda._lowrank": "svd_lowrank pca_lowrank",
         "taeda.nn._functional.grouped": "_grouped_mm",
         "taeda._checks": "_check_with _check_index _check_value _check_type "

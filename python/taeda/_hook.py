@@ -120,15 +120,20 @@ def check_python() -> None:
     )
 
 
-def _flags_and_program(command: Sequence[str]) -> tuple[str, list[str]]:
-    """The letters of a Python command's flags, and what follows them: a script, -c or -m."""
-    flags = ""
-    for place, argument in enumerate(command[1:], start=1):
+def _end_of_flags(command: Sequence[str]) -> tuple[str, int]:
+    """The letters of a Python command's flags, and where they end: at a script, -c or -m."""
+    flags, index = "", 1
+    while index < len(command):
+        argument = command[index]
         if not argument.startswith("-") or argument in ("-", "-c", "-m"):
-            return flags, list(command[place:])
-        if not argument.startswith("--"):
-            flags += argument[1:]
-    return flags, []
+            break
+        letters = "" if argument.startswith("--") else argument[1:]
+        valued = next((letter for letter in letters if letter in "WX"), "")
+        letters, _, value = letters.partition(valued) if valued else (letters, "", "")
+        flags += letters
+        is_next = valued and not value or argument == "--check-hash-based-pycs"
+        index += 2 if is_next else 1
+    return flags, index
 
 
 def _mentions_torch(program: list[str], folder: str) -> bool:
@@ -149,38 +154,42 @@ def _mentions_torch(program: list[str], folder: str) -> bool:
     return re.search(torch, text) is not None
 
 
-def _refuse_isolated(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook: no child that would import another torch because it ignores PYTHONPATH."""
+def _is_this_python(name: str) -> bool:
+    """Whether a command's first word leads to the Python that runs here."""
+    import shutil
+
+    found = shutil.which(name)
+    return found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
+
+
+def _reach_isolated(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook: a child that ignores PYTHONPATH (-I, -E) runs its program by `python -m taeda`'s
+    main, where that is of this Python or imports torch; `subprocess` starts the changed list."""
     if event != "subprocess.Popen":
         return
     executable, command, folder, _ = arguments
-    if not isinstance(command, list | tuple):
+    if not isinstance(command, list):
         return
     try:
         words = [os.fsdecode(word) for word in command]
-    except TypeError:
+        name = os.fsdecode(executable) if executable else words[0]
+    except (TypeError, IndexError):
         return
-    name = os.path.basename(os.fsdecode(executable) if executable else (words or [""])[0])
-    if not name.startswith("python"):
+    if not os.path.basename(name).startswith("python"):
         return
-    flags, program = _flags_and_program(words)
-    if set(flags) & set("IE") and _mentions_torch(program, os.fsdecode(folder or "")):
-        from taeda import _shim
-
-        if _shim.is_installed():
-            return
-        raise RuntimeError(
-            f"{' '.join(words[:3])}: with -I or -E a Python process ignores PYTHONPATH, by which "
-            "the children of `python -m taeda` import taeda as torch; this one would import "
-            "another torch, or none. Leave the flag out, or start it with `-m taeda` before the "
-            "program."
-        )
+    flags, end = _end_of_flags(words)
+    if not set(flags) & set("IE") or set(flags) & set("cm") or words[end : end + 1] in ([], ["-"]):
+        return
+    if _is_this_python(name) or _mentions_torch(words[end:], os.fsdecode(folder or "")):
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        find = f"import sys; sys.path.append({package!r})"
+        program = end + 2 if words[end : end + 2] == ["-m", "taeda"] else end
+        command[end:program] = ["-c", f"{find}; from taeda.__main__ import main; main()"]
 
 
 def install_in_children() -> None:
-    """The same for Python processes that this one starts. Those that -I or -E would keep from it
-    raise RuntimeError here, where it can be seen that they import torch."""
-    sys.addaudithook(_refuse_isolated)
+    """The same for Python processes that this one starts, those with -I and -E among them."""
+    sys.addaudithook(_reach_isolated)
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_torch")
     inherited = os.environ.get("PYTHONPATH", "")
     if folder not in inherited.split(os.pathsep):

@@ -57,6 +57,15 @@ def is_installed() -> bool:
     return found is not None and found.version == metadata.PathDistribution(_metadata()).version
 
 
+def _description() -> bytes:
+    """What METADATA says; that it requires taeda where that is a distribution, and not a folder on
+    the search path, which installers would not find and replace what requires it."""
+    text = (_metadata() / "PKG-INFO").read_text()
+    if next(iter(metadata.distributions(name="taeda")), None) is None:
+        text = text.replace("Requires-Dist: taeda\n", "")
+    return text.encode()
+
+
 def _row(name: str, content: bytes) -> str:
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     return f"{name},sha256={digest},{len(content)}"
@@ -67,7 +76,7 @@ def _files() -> dict[str, bytes]:
     source, info = _metadata(), _info()
     files = {
         "torch/__init__.py": _CODE.encode(),
-        f"{info}/METADATA": (source / "PKG-INFO").read_bytes(),
+        f"{info}/METADATA": _description(),
         f"{info}/top_level.txt": (source / "top_level.txt").read_bytes(),
         f"{info}/WHEEL": _WHEEL,
         f"{info}/INSTALLER": b"taeda\n",

@@ -314,24 +314,33 @@ def test_a_child_with_another_python_says_so(tmp_path):
 
 @pytest.mark.skipif(SANITIZED, reason="an isolated child finds another build")
 @pytest.mark.parametrize("flag", ["-I", "-E", "-sI"])
-def test_an_isolated_child_does_not_import_another_torch(tmp_path, flag):
+def test_an_isolated_child_imports_taeda_as_torch(tmp_path, flag):
     (tmp_path / "child.py").write_text(
-        "from torch.nn import functional\nprint('the wrong torch')\n"
+        "from torch.nn import functional\n"
+        "import sys, torch\n"
+        "print(torch.__version__, __name__, sys.argv)\n"
     )
     (tmp_path / "plain.py").write_text("print('no torch in here')\n")
     code = f"""
 import subprocess, sys
-for program in (["child.py"], ["-c", "import os; import torch"], ["-c", "import sys, torch"]):
-    try:
-        subprocess.run([sys.executable, "{flag}", *program])
-    except RuntimeError as error:
-        print("with -I or -E" in str(error))
-subprocess.run([sys.executable, "{flag}", "plain.py"], check=True)
-code = "import torch; print(torch.__name__)"
-subprocess.run([sys.executable, "{flag}", "-m", "taeda", "-c", code])
+shown = "import os; import torch, sys; print(torch.__version__, sys.argv)"
+for program in (["child.py", "x"], ["-W", "ignore", "-X", "utf8", "child.py"], ["-c", shown, "-I"],
+                ["plain.py"], ["-m", "taeda", "-c", shown]):
+    done = subprocess.run([sys.executable, "{flag}", *program], capture_output=True, text=True)
+    print(done.stdout, done.stderr, done.args[1:3], end="|")
+print(subprocess.run([sys.executable, "{flag}", "-c", "import sys; sys.exit(3)"]).returncode)
 """
     done = run("-m", "taeda", "-c", code, cwd=tmp_path)
-    assert done.stdout.split("\n") == ["True"] * 3 + ["no torch in here", "torch", ""], done.stderr
+    from taeda import __version__ as version
+
+    assert done.stdout.split("|") == [
+        f"{version} __main__ ['child.py', 'x']\n  ['{flag}', 'child.py']",
+        f"{version} __main__ ['child.py']\n  ['{flag}', '-W']",
+        f"{version} ['-c', '-I']\n  ['{flag}', '-c']",
+        f"no torch in here\n  ['{flag}', 'plain.py']",
+        f"{version} ['-c']\n  ['{flag}', '-m']",
+        "3\n",
+    ], done.stderr
 
 
 SUBINTERPRETER = """

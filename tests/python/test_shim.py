@@ -147,6 +147,20 @@ def test_pip_knows_the_shim(environment):
     assert sorted(site.iterdir()) == before
 
 
+def test_taeda_in_a_folder_is_not_required(environment):
+    """pip would look for a distribution named taeda, find none and fetch PyTorch in its place."""
+    python, site = environment
+    info = site / f"taeda-{version.taeda}.dist-info"
+    hidden = info.rename(site / "hidden")
+    try:
+        run(python, "-m", "taeda", "install-shim")
+        assert "No broken requirements" in pip(python, "check").stdout
+        assert run(python, "-c", METADATA).stdout.strip() == ANSWER.replace("['taeda']", "None")
+        run(python, "-m", "taeda", "uninstall-shim")
+    finally:
+        hidden.rename(info)
+
+
 def test_another_torch_is_left_alone(environment):
     python, site = environment
     (site / "torch").mkdir()

@@ -33,6 +33,8 @@ def __getattr__(name: str) -> Any:
         from .parallel import DataParallel
 
         return DataParallel
+    if name == "LinearCrossEntropyOptions":
+        return modules.LinearCrossEntropyOptions
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

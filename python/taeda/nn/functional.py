@@ -15,6 +15,7 @@ from ._functional import activation as _activation
 from ._functional import attention as _attention
 from ._functional import dropout as _dropout
 from ._functional import grouped as _grouped
+from ._functional import linear_loss as _linear_loss
 from ._functional import loss as _loss
 from ._functional import pool as _pool
 from ._functional import vision as _vision
@@ -42,7 +43,7 @@ def _public(name: str, function: Any) -> Any:
 def _publish() -> None:
     names = globals()
     names.update(_C._functions.get("nn.functional", {}))
-    for part in (_activation, _attention, _dropout, _grouped, _loss, _pool, _vision):
+    for part in (_activation, _attention, _dropout, _grouped, _linear_loss, _loss, _pool, _vision):
         names.update((name, _public(name, getattr(part, name))) for name in part.__all__)
     of_torch = _C._functions["torch"]
     names.update((name, of_torch[name]) for name in _SHARED if name in of_torch)

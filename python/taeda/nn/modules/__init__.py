@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import (
     activation,
     adaptive,
@@ -45,6 +47,16 @@ from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
+
+
+
+def __getattr__(name: str) -> Any:  # a dataclass, which takes ten modules to define
+    if name == "LinearCrossEntropyOptions":
+        from .linear_cross_entropy_options import LinearCrossEntropyOptions
+
+        return LinearCrossEntropyOptions
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = sorted(
     {
