@@ -325,10 +325,8 @@ def test_names_of_pytorchs_module_are_here(oracle):
         "dataclasses",
         "annotations",
     }
-    # Not there: products of packed low-precision matrices, a fused loss over vocabularies, and
-    # PyTorch's own helpers.
-    missing = set("grouped_mm scaled_mm scaled_grouped_mm linear_cross_entropy conv_tbc".split())
-    missing.add("ctc_loss")
+    # Not there: products of packed low-precision matrices and PyTorch's own helpers.
+    missing = set("scaled_mm scaled_grouped_mm".split())
     helpers = set("boolean_dispatch assert_int_or_pair handle_torch_function".split())
     names = {
         n
