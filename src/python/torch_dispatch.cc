@@ -91,11 +91,14 @@ struct Shown {
   PyRef restore;
 };
 
-// Of the table's own operators those that PyTorch has under another name, with other arguments, are
-// shown as PyTorch has them (taeda/_library/aten.py).
+// Operators of the table that PyTorch has under another name, with other arguments or as several are
+// shown as PyTorch has them (taeda/_library/aten.py), but to a mode that has _sees_table set.
 Shown shown(const Operator& op, const Stack& stack) {
   Shown result{PyRef::share(operator_object(op)), python_call(op.schema(), stack), {}};
-  if (!op.record() || !op.name().starts_with("taeda::")) return result;
+  if (!op.record()) return result;
+  if (mode_count() > 0 &&
+      PyObject_HasAttrString(PyList_GET_ITEM(modes, mode_count() - 1), "_sees_table"))
+    return result;
   static PyObject* const spellings = [] {
     const PyRef module = PyRef::check(PyImport_ImportModule("taeda._library.aten"));
     return PyRef::check(PyObject_GetAttrString(module.get(), "SPELLINGS")).release();
@@ -192,10 +195,10 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     std::vector<uint32_t> versions;
     for (const Value& value : stack)
       versions.push_back(value.is_tensor() ? value.tensor().version() : 0);
-    const Shown seen = shown(op, stack);
     // Recording, tracing and conversions are done: they lie above.
     const ExcludeKeys above((KeySet::below(Key::kProfile) - KeySet::below(Key::kPython)) -
                             Key::kPython);
+    const Shown seen = shown(op, stack);
     PyRef result = ask(seen.op.get(), found, seen.call, op);
     if (seen.restore)
       result = PyRef::check(

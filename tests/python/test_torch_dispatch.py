@@ -45,7 +45,7 @@ def test_a_mode_sees_operators_with_their_arguments():
         y = x + 1
         z = taeda.softmax(y, 0)
         x.add_(1)
-    assert log.names == ["aten.add.Tensor", "aten.softmax.int", "aten.add_.Tensor"]
+    assert log.names == ["aten.add.Tensor", "aten._softmax.default", "aten.add_.Tensor"]
     func, types, args, kwargs = log.calls[0]
     assert func is aten.add.Tensor
     assert types == ()
@@ -415,14 +415,57 @@ SPELLED = {
     ),
     "softmax": (
         lambda x, w, b: x.softmax(1) + x.log_softmax(1),
-        [
-            "_softmax_backward_data",
-            "_log_softmax_backward_data",
-        ],
+        ["_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data"],
+    ),
+    "linear": (
+        lambda x, w, b: taeda.nn.functional.linear(x[..., :3], w[:, 0, 0], b),
+        ["addmm", "mm"],
+    ),
+    "linear without bias": (
+        lambda x, w, b: taeda.nn.functional.linear(x[0, 0, :, :3], w[:, 1, 0]),
+        ["mm"],
+    ),
+    "linear of a vector": (
+        lambda x, w, b: taeda.nn.functional.linear(x[0, 0, 0, :3], w[:, 1, 0], b),
+        ["addmm"],
     ),
     "attention": (
         lambda x, w, b: taeda.nn.functional.scaled_dot_product_attention(x, x * 2, x + 1),
-        ["_scaled_dot_product_flash_attention_for_cpu"],
+        [
+            "_scaled_dot_product_flash_attention_for_cpu",
+            "_scaled_dot_product_flash_attention_for_cpu_backward",
+        ],
+    ),
+    "dropout": (
+        lambda x, w, b: (taeda.manual_seed(3), taeda.nn.functional.dropout(x, 0.25))[1],
+        ["native_dropout", "native_dropout_backward"],
+    ),
+    "norms": (
+        lambda x, w, b: (
+            x.norm() + x.logsumexp(1).sum() + x.var() + x.std(1).sum() + w.norm(3, 1).sum()
+        ),
+        ["linalg_vector_norm", "logsumexp"],
+    ),
+    "clamp": (
+        lambda x, w, b: x.clamp(-0.5, 0.5) + x.where(x > 0, 2 * x),
+        ["clamp"],
+    ),
+    "factorizations": (
+        lambda x, w, b: (
+            taeda.linalg.inv(x[0]).sum()
+            + taeda.linalg.svdvals(x[0]).sum()
+            + taeda.linalg.eigh(x[0] + x[0].mT)[0].prod()
+            + taeda.linalg.cholesky(x[0] @ x[0].mT + taeda.eye(5)).sum()
+        ),
+        ["linalg_inv_ex", "_linalg_svd", "_linalg_eigh", "linalg_cholesky_ex"],
+    ),
+    "adaptive pooling": (
+        lambda x, w, b: taeda.nn.functional.adaptive_avg_pool2d(x, 2),
+        ["_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward"],
+    ),
+    "activations": (
+        lambda x, w, b: taeda.nn.functional.leaky_relu(x, 0.2) + taeda.nn.functional.softplus(x),
+        ["leaky_relu_backward", "softplus_backward"],
     ),
     "average pooling": (
         lambda x, w, b: taeda.nn.functional.avg_pool2d(x, 2, 1, 1, divisor_override=3),
@@ -590,3 +633,63 @@ def test_the_core_tells_which_tensors_dispatch():
     assert [taeda._C._has_torch_dispatch(each) for each in asked] == [
         False, False, False, True, False, False,
     ]  # fmt: skip
+
+
+OPERATORS = [
+    "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_safe_softmax",
+    "nll_loss_forward",
+]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_that_lists_of_what_is_kept_name(name):
+    torch = pytest.importorskip("torch")
+    here, theirs = (getattr(of.ops.aten, name).default._schema for of in (taeda, torch))
+    assert [a.name for a in here.arguments] == [a.name for a in theirs.arguments]
+    assert len(here.returns) == len(theirs.returns)
+
+
+def test_what_only_cuda_devices_run_says_what_to_use():
+    x = taeda.zeros(1, 1, 2, 2)
+    with pytest.raises(NotImplementedError, match="scaled_dot_product_attention runs on every"):
+        aten._scaled_dot_product_flash_attention(x, x, x)
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "masked", "dropped", "grouped"])
+def test_attention_by_its_definition(kind):
+    torch = pytest.importorskip("torch")
+    taeda.manual_seed(0)
+    q, k, v = taeda.randn(3, 2, 4, 5, 8)
+    kwargs = {
+        "plain": {"scale": 0.3},
+        "causal": {"is_causal": True},
+        "masked": {"attn_mask": taeda.randn(5, 5)},
+        "dropped": {"dropout_p": 0.5, "dropout_mask": taeda.rand(2, 4, 5, 5) > 0.5},
+        "grouped": {"enable_gqa": True},
+    }[kind]
+    if kind == "grouped":
+        k, v = k[:, :2], v[:, :2]
+    across = lambda t: torch.tensor(t.numpy()) if isinstance(t, taeda.Tensor) else t  # noqa: E731
+    found = aten._scaled_dot_product_attention_math(q, k, v, **kwargs)
+    expected = torch.ops.aten._scaled_dot_product_attention_math(
+        across(q), across(k), across(v), **{n: across(t) for n, t in kwargs.items()}
+    )
+    for mine, theirs in zip(found, expected, strict=True):
+        taeda.testing.assert_close(mine, taeda.tensor(theirs.numpy()))
+
+
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+def test_nll_loss_with_the_sum_of_its_weights(reduction):
+    torch = pytest.importorskip("torch")
+    x, weight = taeda.randn(6, 4), taeda.rand(4)
+    target = taeda.tensor([0, 1, -100, 3, 2, 1])
+    for w in (None, weight):
+        found = aten.nll_loss_forward(x, target, w, reduction, -100)
+        across = [None if t is None else torch.tensor(t.numpy()) for t in (x, target, w)]
+        expected = torch.ops.aten.nll_loss_forward(*across, reduction, -100)
+        for mine, theirs in zip(found, expected, strict=True):
+            taeda.testing.assert_close(mine, taeda.tensor(theirs.numpy()))

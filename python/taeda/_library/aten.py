@@ -3,39 +3,17 @@ for a `__torch_dispatch__`: as PyTorch's operator with PyTorch's arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-import taeda
-from taeda import _C, Tensor
-from taeda.utils._mode_utils import no_dispatch
+from taeda import Tensor
 
-aten, ours = taeda.ops.aten, taeda.ops.taeda
-#: Of the table's operators: their arguments -> (operator, args, kwargs, what makes the table's
-#: results of the operator's, or None).
-SPELLINGS: dict[str, Callable[..., tuple[Any, tuple, dict, Any]]] = {}
+from .spelling import SPELLINGS, aten, ours  # noqa: F401
+from .spelling import define as _define
+from .spelling import like as _like
+from .spelling import spells as _spells
+
 _THREE = "(Tensor?, Tensor?, Tensor?)"  # None where the mask leaves it out
-
-
-def _spells(name: str) -> Callable:
-    def register(function: Callable) -> Callable:
-        SPELLINGS[f"taeda::{name}"] = function
-        return function
-
-    return register
-
-
-def _define(schema: str) -> Callable:
-    return lambda function: _C._define_composite(f"aten::{schema}", function)
-
-
-def _like(x: Tensor, sizes: Any) -> Tensor:
-    """A tensor of which only the sizes are read."""
-    if hasattr(x, "fake_mode"):
-        return x._sized(sizes)
-    with no_dispatch():
-        return taeda.empty((), dtype=x.dtype, device=x.device).expand(sizes)
 
 
 def _chosen(results: Any, mask: Any) -> tuple:
@@ -252,3 +230,6 @@ def _(gy: Tensor, sizes: Any, *rest: Any) -> tuple:
 @_spells("_avg_pool2d")
 def _(*args: Any) -> tuple:
     return aten.avg_pool2d.default, args, {}, None
+
+
+from . import aten_math, aten_nn  # noqa: E402, F401

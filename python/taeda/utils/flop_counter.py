@@ -1,7 +1,6 @@
 """Counts floating-point operations of matrix products and convolutions.
 
-As in PyTorch, what runs in one operator on the CPU, recurrent layers and fused attention, has no
-formula unless one is registered.
+As in PyTorch, fused attention on the CPU has no formula unless one is registered.
 """
 
 from __future__ import annotations
@@ -189,6 +188,20 @@ def _conv_input_flop(
     g: Any, w: Any, x_sizes: Any, _s: Any, _p: Any, _d: Any, transposed: bool, *_: Any, **__: Any
 ) -> int:
     return conv_flop_count(g, w, x_sizes, not transposed)
+
+
+@_counts("_rnn_layer")
+def _rnn_flop(x_shape: Any, h_shape: Any, _c: Any, w_shape: Any, *args: Any, **kwargs: Any) -> int:
+    """Each step's product of the states [n, h] with w_hh [gates * h, h]; x is multiplied before."""
+    return x_shape[0] * mm_flop(h_shape, w_shape[::-1])
+
+
+@_counts("_rnn_layer_backward")
+def _rnn_backward_flop(
+    gy_shape: Any, gh_shape: Any, _gc: Any, w_shape: Any, *args: Any, **kwargs: Any
+) -> int:
+    """Gradients of the states between steps; w_hh's is a product of its own."""
+    return max(gy_shape[0] - 1, 0) * mm_flop([gh_shape[0], w_shape[0]], w_shape)
 
 
 @_counts("convolution_backward_weight")

@@ -33,6 +33,8 @@ def _attribute(key: str, value: Any) -> Any:
 class _Recorder(TorchDispatchMode):
     """Makes a node of each operator that runs, and of each tensor it meets for the first time."""
 
+    _sees_table = True  # a linear layer as one node, not as a product with a transposed weight
+
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.nodes: list[Any] = []

@@ -1,0 +1,238 @@
+"""PyTorch's spellings of layers: linear, softmax, dropout, attention, pooling, activations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+
+from .spelling import aten, define, like, ours, spells
+
+# --- linear layers: a product with the transposed weight ---
+
+
+@spells("aten::linear")
+def _(x: Any, weight: Any, bias: Any = None) -> tuple:
+    if x.dim() == 0 or weight.dim() != 2 or (bias is not None and bias.dim() != 1):
+        return aten.linear.default, (x, weight, *(() if bias is None else (bias,))), {}, None
+    # Recorded by nobody here: a product of rows with the transposed weight.
+    rows = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    columns = weight.t()
+    sizes = (*x.shape[:-1], weight.shape[0])
+    restore = None if x.dim() == 2 else lambda y: y.view(sizes)
+    if bias is None:
+        return aten.mm.default, (rows, columns), {}, restore
+    return aten.addmm.default, (bias, rows, columns), {}, restore
+
+
+# --- softmax ---
+
+
+def _softmax(name: str) -> None:
+    own = getattr(aten, name).int
+    op = define(f"_{name}(Tensor self, int dim, bool half_to_float) -> Tensor")(
+        lambda self, dim, half_to_float: own(self, dim, taeda.float32 if half_to_float else None)
+    )
+
+    @spells(f"aten::{name}.int")
+    def _(self: Any, dim: int, dtype: Any = None) -> tuple:
+        return op, (self if dtype is None else self.to(dtype), dim, False), {}, None
+
+
+for _name in ("softmax", "log_softmax"):
+    _softmax(_name)
+
+
+_safe_softmax = define("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")(
+    lambda self, dim, dtype=None: ours._safe_softmax(self if dtype is None else self.to(dtype), dim)
+)
+
+
+@spells("_safe_softmax")
+def _(self: Any, dim: int) -> tuple:
+    return _safe_softmax, (self, dim), {}, None
+
+
+# --- dropout ---
+
+
+@define("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
+def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """In one operator where there are numbers to draw."""
+    is_drawn = train is not False and 0 < p < 1 and x.numel() > 0
+    return ours._fused_dropout(x, p) if is_drawn else taeda.native_dropout(x, p, train)
+
+
+_dropout_gradient = define(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"
+)(lambda gy, mask, scale: ours._dropout_backward(gy, mask, scale))
+
+
+@spells("_fused_dropout")
+def _(x: Any, p: float, generator: Any = None) -> tuple:
+    if generator is not None:
+        return ours._fused_dropout.default, (x, p), {"generator": generator}, None
+    return _native_dropout, (x, p, True), {}, None
+
+
+@spells("_dropout_backward")
+def _(gy: Any, mask: Any, scale: float) -> tuple:
+    return _dropout_gradient, (gy, mask, scale), {}, None
+
+
+# --- attention ---
+
+_GRADIENTS = "(Tensor grad_query, Tensor grad_key, Tensor grad_value)"
+
+
+@define(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
+    "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
+    f"Tensor? attn_mask=None, float? scale=None) -> {_GRADIENTS}"
+)
+def _attention_backward(*args: Any, attn_mask: Any = None, scale: float | None = None) -> tuple:
+    *tensors, _, causal = args
+    scale = tensors[1].shape[-1] ** -0.5 if scale is None else scale
+    backward = ours._scaled_dot_product_flash_attention_for_cpu_backward
+    return backward(*tensors, attn_mask, causal, scale, False)[:3]
+
+
+@spells("_scaled_dot_product_flash_attention_for_cpu_backward")
+def _(*args: Any) -> tuple:
+    *tensors, mask, causal, scale, of_mask = args
+    if of_mask:
+        own = ours._scaled_dot_product_flash_attention_for_cpu_backward.default
+        return own, args, {}, None
+    kwargs = {"attn_mask": mask, "scale": scale}
+    empty = tensors[1]  # in the place of the mask's gradient, which nobody reads
+    return _attention_backward, (*tensors, 0.0, causal), kwargs, lambda r: (*r, like(empty, (0,)))
+
+
+@define(
+    "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, "
+    "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, "
+    "Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"
+)
+def _attention_math(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, p: float = 0.0,
+                    causal: bool = False, dropout_mask: Tensor | None = None, *,
+                    scale: float | None = None, enable_gqa: bool = False) -> tuple:  # fmt: skip
+    """The outputs and the weights, as dropout leaves them."""
+    if enable_gqa:
+        k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        mask = taeda.ones(scores.shape[-2:], dtype=taeda.bool, device=q.device).tril()
+        mask = taeda.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(
+            ~mask, -taeda.inf
+        )
+    if mask is not None:
+        scores = scores + mask
+    weights = _safe_softmax(scores, -1) if mask is not None else scores.softmax(-1)
+    if dropout_mask is not None:
+        weights = weights.masked_fill(~dropout_mask, 0.0)
+        return weights @ (v / (1 - p)), weights
+    weights = taeda.nn.functional.dropout(weights, p) if p else weights
+    return weights @ v, weights
+
+
+_CUDA_RESULTS = (
+    "(Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
+    "SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"
+)
+#: PyTorch's operators for CUDA devices, which lists of what a checkpoint keeps name.
+_ON_CUDA = {
+    "flash": "float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, "
+    f"float? scale=None) -> {_CUDA_RESULTS}",
+    "cudnn": "Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, "
+    "bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> "
+    f"{_CUDA_RESULTS}",
+    "efficient": "Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0.0, "
+    "bool is_causal=False, *, float? scale=None) -> "
+    "(Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)",
+}
+
+
+def _on_cuda(kind: str) -> None:
+    name = f"_scaled_dot_product_{kind}_attention"
+
+    @define(f"{name}(Tensor query, Tensor key, Tensor value, {_ON_CUDA[kind]}")
+    def _(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"aten::{name}: an operator of PyTorch's for CUDA devices; "
+            "torch.nn.functional.scaled_dot_product_attention runs on every device"
+        )
+
+
+for _name in _ON_CUDA:
+    _on_cuda(_name)
+
+
+# --- losses ---
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@define(
+    "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+    "SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
+)
+def _nll_loss_forward(
+    x: Tensor, target: Tensor, weight: Any, reduction: int, ignored: int
+) -> tuple:
+    """The loss, and the sum of the weights of the targets that count."""
+    name = _REDUCTIONS[reduction]
+    loss = taeda.nn.functional.nll_loss(x, target, weight, ignore_index=ignored, reduction=name)
+    if name == "none":
+        return loss, x.new_zeros(())
+    kept = target != ignored
+    each = x.new_ones(()).expand_as(kept) if weight is None else weight[target.where(kept, 0)]
+    return loss, (each * kept).sum()
+
+
+# --- pooling ---
+
+_pool = define("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor")(
+    lambda x, sizes: ours._adaptive_avg_pool2d(x, sizes)
+)
+_pool_gradient = define("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor")(
+    lambda gy, x: ours.adaptive_avg_pool2d_backward(gy, x.shape)
+)
+
+
+@spells("_adaptive_avg_pool2d")
+def _(x: Any, sizes: Any) -> tuple:
+    return _pool, (x, sizes), {}, None
+
+
+@spells("adaptive_avg_pool2d_backward")
+def _(gy: Any, sizes: Any) -> tuple:
+    return _pool_gradient, (gy, like(gy, sizes)), {}, None
+
+
+# --- activations ---
+
+
+@define(
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, "
+    "bool self_is_result) -> Tensor"
+)
+def _leaky_relu_backward(gy: Tensor, x: Tensor, slope: Any, is_result: bool) -> Tensor:
+    return ours.leaky_relu_grad0(gy, x, negative_slope=slope)
+
+
+@spells("leaky_relu_grad0")
+def _(gy: Any, x: Any, *, negative_slope: Any = 0.01) -> tuple:
+    return _leaky_relu_backward, (gy, x, negative_slope, False), {}, None
+
+
+@define(
+    "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor"
+)
+def _softplus_backward(gy: Tensor, x: Tensor, beta: Any, threshold: Any) -> Tensor:
+    return ours.softplus_grad0(gy, x, beta=beta, threshold=threshold)
+
+
+@spells("softplus_grad0")
+def _(gy: Any, x: Any, *, beta: Any = 1, threshold: Any = 20) -> tuple:
+    return _softplus_backward, (gy, x, beta, threshold), {}, None
