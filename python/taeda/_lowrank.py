@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import taeda as torch
 from taeda._C import Tensor, _overridable
 
@@ -14,13 +16,27 @@ def get_approximate_basis(
     """(..., m, q): orthonormal columns whose span nearly holds that of ``A - M`` (..., m, n)."""
     steps = 2 if niter is None else niter
     dtype = A.dtype if A.is_floating_point() or A.is_complex() else torch.get_default_dtype()
-    difference = A.to(dtype) if M is None else A.to(dtype) - M
+    A = A.to(dtype)
     start = torch.randn(A.shape[-1], q, dtype=dtype, device=A.device)
-    basis = torch.linalg.qr(difference @ start).Q
+    basis = torch.linalg.qr(_product(A, M, start)).Q
     for _ in range(steps):
-        basis = torch.linalg.qr(difference.mH @ basis).Q
-        basis = torch.linalg.qr(difference @ basis).Q
+        basis = torch.linalg.qr(_product(_adjoint(A), _adjoint(M), basis)).Q
+        basis = torch.linalg.qr(_product(A, M, basis)).Q
     return basis
+
+
+def _adjoint(A: Any) -> Any:
+    """A.mH; of a sparse matrix without a conjugate view."""
+    if A is None or not A._is_any_sparse():
+        return None if A is None else A.mH
+    return (A.conj() if A.is_complex() else A).transpose(-2, -1)
+
+
+def _product(A: Tensor, M: Tensor | None, x: Tensor) -> Tensor:
+    """(A - M) @ x, in two products where `A` is sparse."""
+    if not A._is_any_sparse():
+        return (A if M is None else A - M) @ x
+    return A @ x if M is None else A @ x - M @ x
 
 
 @_overridable
@@ -39,9 +55,10 @@ def svd_lowrank(
         M = M.broadcast_to(A.shape)
     is_wide = A.shape[-2] < A.shape[-1]
     if is_wide:
-        A, M = A.mH, None if M is None else M.mH
+        A, M = _adjoint(A), _adjoint(M)
     basis = get_approximate_basis(A, rank, niter, M)
-    U, S, Vh = torch.linalg.svd(basis.mH @ (A if M is None else A - M), full_matrices=False)
+    projected = _product(_adjoint(A), _adjoint(M), basis).mH
+    U, S, Vh = torch.linalg.svd(projected, full_matrices=False)
     U, V = basis @ U, Vh.mH
     return (V, S, U) if is_wide else (U, S, V)
 
@@ -61,4 +78,9 @@ def pca_lowrank(
         )
     if not niter >= 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if center and A._is_any_sparse():  # the mean rows stay apart, so that A stays sparse
+        if A.dim() != 2:
+            raise ValueError("pca_lowrank input is expected to be 2-dimensional tensor")
+        mean = torch.sparse.sum(A.to_sparse(), 0).to_dense() / rows
+        return svd_lowrank(A, q, niter=niter, M=mean.expand(rows, columns))
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter=niter)

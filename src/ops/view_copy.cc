@@ -1,11 +1,13 @@
 // Views as copies: the bodies behind ops/view_copy.yaml.
 #include "op/alias.h"
+#include "op/arange.h"
 #include "op/as_strided.h"
 #include "op/clone.h"
 #include "op/copy_.h"
 #include "op/detach.h"
 #include "op/diagonal.h"
 #include "op/expand.h"
+#include "op/index_select.h"
 #include "op/narrow.h"
 #include "op/permute.h"
 #include "op/reshape.h"
@@ -50,7 +52,12 @@ Tensor expand_copy(const Tensor& self, IntSpan size, bool implicit) {
   return copied(op::expand(self, size, implicit));
 }
 Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
-  return copied(op::narrow(self, dim, start, length));
+  if (!self.is_sparse()) return copied(op::narrow(self, dim, start, length));
+  TensorOptions integers(DType::kInt64);
+  integers.device = self.device();
+  // Of all indices those that a dense tensor's slice would have, which also checks them.
+  const Tensor all = op::arange(Scalar(self.size(dim)), integers);
+  return op::index_select(self, dim, op::narrow(all, 0, start, length));
 }
 Tensor permute_copy(const Tensor& self, IntSpan dims) { return copied(op::permute(self, dims)); }
 Tensor select_copy(const Tensor& self, int64_t dim, int64_t index) {

@@ -181,8 +181,16 @@ void release_export(PyObject*, Py_buffer* buffer) { delete static_cast<Export*>(
 
 // --- functions of the module ---
 
-PyObject* from_numpy(PyObject*, PyObject* array) {
+Param kFromNumpyParams[] = {{"ndarray", Kind::kObject}};
+const Signature kFromNumpySignatures[] = {{kFromNumpyParams}};
+const Function kFromNumpy = {"from_numpy", "torch.from_numpy", kFromNumpySignatures, 1, false};
+
+PyObject* from_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   TD_PYTHON_TRY
+  Arguments a(kFromNumpy, self, args, nargs, kwnames);
+  if (a.overridden()) [[unlikely]]
+    return a.call_override();
+  PyObject* array = a.object(0);
   if (!is_numpy_array(array))
     raise_python(PyExc_TypeError, "expected np.ndarray (got {})", type_name(array));
   return wrap(tensor_from_buffer(array, /*copy=*/false));
@@ -282,7 +290,7 @@ PyObject* from_storage(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"from_numpy", from_numpy, METH_O,
+    {"from_numpy", as_function(from_numpy), METH_FASTCALL | METH_KEYWORDS,
      "from_numpy(ndarray) -> Tensor\n\nA tensor on the memory of a NumPy array: changes of one are "
      "seen in the other."},
     {"frombuffer", as_function(frombuffer), METH_FASTCALL | METH_KEYWORDS,

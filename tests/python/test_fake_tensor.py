@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 
 import taeda
@@ -271,3 +272,11 @@ def test_values_that_were_written_since_are_not_known(mode):
     number.view(1).copy_(taeda.ones(1))
     with pytest.raises(fake.DataDependentOutputException):
         number.item()
+
+
+def test_arrays_are_fake_in_the_mode():
+    array = np.ones((2, 3))
+    with FakeTensorMode():
+        x = taeda.from_numpy(array)
+    assert isinstance(x, FakeTensor) and x.shape == (2, 3) and x.dtype == taeda.float64
+    assert not isinstance(taeda.from_numpy(array), FakeTensor)

@@ -136,7 +136,7 @@ def _check_inputs(inputs: tuple) -> None:
                 "fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=3,
             )
-        content = x._values() if x.is_sparse else x
+        content = x._values() if x.is_sparse else x.values() if x._is_any_sparse() else x
         if any(st == 0 and n > 1 for st, n in zip(content.stride(), content.shape)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
@@ -322,7 +322,8 @@ def gradcheck(
 
     ``inputs`` should be float64 or complex128. A complex number counts as two real ones, so real
     functions of complex tensors and the reverse are checked too. ``fast_mode`` checks one random
-    projection instead of whole Jacobians.
+    projection instead of whole Jacobians. Elements of sparse tensors that have no value are
+    constants with ``masked=True`` and variables of value 0 without.
 
     >>> x = torch.randn(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, x)
@@ -342,6 +343,10 @@ def gradcheck(
     inputs = _as_tuple(inputs)
     try:
         _check_inputs(inputs)
+        if any(isinstance(x, Tensor) and x._is_any_sparse() for x in inputs):
+            from taeda.autograd._gradcheck_sparse import dense_form
+
+            func, inputs = dense_form(func, inputs, bool(masked))
         _check_outputs(func, inputs)
         if fast_mode:
             _check_fast(func, inputs, eps, atol, rtol, check_backward_ad, check_forward_ad)

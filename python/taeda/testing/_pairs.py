@@ -68,7 +68,7 @@ def _computable(t: Tensor) -> Tensor:
 
 
 def _tensor_text(
-    actual: Tensor, expected: Tensor, mismatches: Tensor, rtol: float, atol: float
+    actual: Tensor, expected: Tensor, mismatches: Tensor, rtol: float, atol: float, kind: str
 ) -> str:
     equality = rtol == 0 and atol == 0
     if actual.dim() == 0:
@@ -80,18 +80,18 @@ def _tensor_text(
     absolute = absolute.masked_fill(~mismatches, 0)
     relative = (absolute / expected.abs()).masked_fill(~mismatches, 0)
     lines = [
-        _close_text("Tensor-likes", rtol, atol),
+        _close_text(kind, rtol, atol),
         "",
         f"Mismatched elements: {count} / {total} ({count / total:.1%})",
     ]
-    for kind, values, allowed in (("Absolute", absolute, atol), ("Relative", relative, rtol)):
+    for which, values, allowed in (("Absolute", absolute, atol), ("Relative", relative, rtol)):
         flat = int(values.reshape(-1).argmax())
         index = []
         for size in reversed(values.shape):
             flat, position = divmod(flat, size)
             index.append(position)
         where = tuple(reversed(index))
-        lines.append(_difference_line(kind, values[where].item(), allowed, where, equality))
+        lines.append(_difference_line(which, values[where].item(), allowed, where, equality))
     return "\n".join(lines)
 
 
@@ -311,20 +311,56 @@ class TensorLikePair(Pair):
         if actual.dtype != expected.dtype:
             dtype = taeda.promote_types(actual.dtype, expected.dtype)
             actual, expected = actual.to(dtype), expected.to(dtype)
+        if actual.layout != expected.layout:
+            actual, expected = (
+                x.to_dense() if x._is_any_sparse() else x for x in (actual, expected)
+            )
         return actual, expected
 
     def _compare_values(self, actual: Tensor, expected: Tensor) -> None:
-        actual, expected = _computable(actual.detach()), _computable(expected.detach())
+        actual, expected = actual.detach(), expected.detach()
+        kind = "Tensor-likes"
+        if actual._is_any_sparse():
+            kind = f"Sparse {str(actual.layout).rpartition('_')[2].upper()}"
+            actual, expected = self._compare_patterns(actual, expected, kind)
+            kind += " values"
         self._compare_regular_values_close(
-            actual, expected, rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan
+            _computable(actual), _computable(expected),
+            rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan, identifier=kind,
+        )  # fmt: skip
+
+    def _compare_patterns(self, actual: Tensor, expected: Tensor, kind: str) -> tuple:
+        """The values of two sparse tensors of one layout, whose indices must be equal."""
+        for what, method in (("sparse dimensions", "sparse_dim"), ("specified values", "_nnz")):
+            a, e = getattr(actual, method)(), getattr(expected, method)()
+            if a != e:
+                text = (
+                    f"The number of {what} in {kind.lower()[:7]}{kind[7:]} tensors does not match"
+                )
+                self._fail(AssertionError, f"{text}: {a} != {e}")
+        if actual.layout is taeda.sparse_coo:
+            self._compare_indices(actual._indices(), expected._indices(), f"{kind} indices")
+            return actual._values(), expected._values()
+        by_rows = actual.layout in (taeda.sparse_csr, taeda.sparse_bsr)
+        names = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+        for name in names:
+            a, e = (getattr(x, name)().to(taeda.int64) for x in (actual, expected))
+            self._compare_indices(a, e, f"{kind} {name}")
+        return actual.values(), expected.values()
+
+    def _compare_indices(self, actual: Tensor, expected: Tensor, kind: str) -> None:
+        self._compare_regular_values_close(
+            actual, expected, rtol=0, atol=0, equal_nan=False, identifier=kind
         )
 
     def _compare_regular_values_close(
-        self, actual: Tensor, expected: Tensor, *, rtol: float, atol: float, equal_nan: bool
-    ) -> None:
+        self, actual: Tensor, expected: Tensor, *, rtol: float, atol: float, equal_nan: bool,
+        identifier: str = "Tensor-likes",
+    ) -> None:  # fmt: skip
         matches = taeda.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
         if not matches.all():
-            self._fail(AssertionError, _tensor_text(actual, expected, ~matches, rtol, atol))
+            text = _tensor_text(actual, expected, ~matches, rtol, atol, identifier)
+            self._fail(AssertionError, text)
 
     def extra_repr(self) -> Sequence[str]:
         return (

@@ -57,7 +57,7 @@ void select(Call& call) {
   if (at < 0) at += t.size(dim);
   if (is_coo(t)) return call.give(selected(t, dim, at));
   if (t.dim() != 2 || dense_dim(t) != 0) unable(call);
-  call.give(as_dense(selected(as_coo(t), dim, at)));
+  call.give(selected(as_coo(t), dim, at));
 }
 
 void unbind(Call& call) {

@@ -42,6 +42,12 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return taeda.tensor(0.0)
+    if any(t.is_sparse for t in tensors):
+        raise NotImplementedError(
+            "Could not run 'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend: "
+            "gradients of layers made with sparse=True have no norm; make them with sparse=False, "
+            "or clip the others."
+        )
     device = tensors[0].device
     norms = [taeda.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
     total_norm = taeda.linalg.vector_norm(taeda.stack(norms), norm_type)
