@@ -47,6 +47,12 @@ def _rebuild_wrapper_subclass(
     )  # fmt: skip
 
 
+def _rebuild_nested_tensor(buffer: Tensor, sizes: Tensor, strides: Tensor, offsets: Any) -> Tensor:
+    from taeda.serialization._nested import strided
+
+    return strided(buffer, sizes, strides, offsets)
+
+
 def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
     if layout is not taeda.sparse_coo:
         return taeda.sparse_compressed_tensor(*data, layout=layout)

@@ -1,6 +1,7 @@
 """Nested tensors of the jagged layout beside PyTorch's: shapes, values, gradients, errors."""
 
 import copy
+import io
 import pickle
 import re
 
@@ -243,3 +244,54 @@ def test_copies():
     for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert [p.tolist() for p in other.unbind()] == [p.tolist() for p in x.unbind()]
         assert other.requires_grad
+
+
+def saved(of, value, **kwargs):
+    """What `of` reads of what it has written."""
+    file = io.BytesIO()
+    of.save(value, file)
+    return of.load(io.BytesIO(file.getvalue()), **kwargs), file.getvalue()
+
+
+@pytest.mark.parametrize("layout", ["jagged", "strided"])
+def test_files_are_read_without_running_code(layout):
+    torch = pytest.importorskip("torch")
+    made = []
+    for of in (taeda, torch):
+        parts = [of.arange(6.0).view(3, 2), of.arange(4.0).view(2, 2)]
+        made.append(of.nested.nested_tensor(parts, layout=getattr(of, layout)))
+    mine, data = saved(taeda, {"x": made[0]})
+    assert [p.tolist() for p in mine["x"].unbind()] == [p.tolist() for p in made[1].unbind()]
+    theirs = torch.load(io.BytesIO(data))["x"]
+    assert theirs.layout == getattr(torch, layout)
+    assert [p.tolist() for p in theirs.unbind()] == [p.tolist() for p in made[1].unbind()]
+    if layout == "jagged":  # PyTorch's have notes of its compiler in them
+        return
+    read = taeda.load(io.BytesIO(saved(torch, made[1])[1]))
+    assert [p.tolist() for p in read.unbind()] == [p.tolist() for p in made[1].unbind()]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"values": 1, "offsets": 2},
+        {"values": taeda.ones(3)},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([0, 4])},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([2, 1])},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([0.0, 1.0])},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([0, 1]), "_ragged_idx": 7},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([0, 1]), "lengths": taeda.tensor([5])},
+        {"values": taeda.ones(3), "offsets": taeda.tensor([0, 1]), "other": 1},
+    ],
+)
+def test_damaged_parts_in_files_are_refused(parts):
+    from taeda.nested._internal import nested_tensor
+
+    class Damaged:
+        def __reduce__(self):
+            return nested_tensor._rebuild_njt, (parts,)
+
+    file = io.BytesIO()
+    taeda.save(Damaged(), file)
+    with pytest.raises(pickle.UnpicklingError, match="a nested tensor has"):
+        taeda.load(io.BytesIO(file.getvalue()))

@@ -70,6 +70,21 @@ class StridedNestedTensor(Tensor):
             raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
         return sizes.pop()
 
+    def __reduce_ex__(self, proto: Any) -> Any:
+        from taeda._utils import _rebuild_nested_tensor
+
+        sizes = [list(p.shape) for p in self._parts]
+        strides = [list(taeda.empty(n, device="meta").stride()) for n in sizes]
+        starts = [0]
+        for part in self._parts[:-1]:
+            starts.append(starts[-1] + part.numel())
+        rows = taeda.tensor(sizes), taeda.tensor(strides), taeda.tensor(starts[: len(sizes)])
+        return _rebuild_nested_tensor, (self.values().detach(), *rows)
+
+    def __deepcopy__(self, memo: dict) -> StridedNestedTensor:
+        grad = self.requires_grad
+        return StridedNestedTensor([p.detach().clone().requires_grad_(grad) for p in self._parts])
+
     def _nested_tensor_size(self) -> Tensor:
         """The sizes of each tensor."""
         return taeda.tensor([list(p.shape) for p in self._parts])

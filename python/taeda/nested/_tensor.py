@@ -244,12 +244,19 @@ class NestedTensor(Tensor):
         )
 
     def __reduce_ex__(self, proto: Any) -> Any:
-        return _rebuild, (self._values, self._offsets, self._lengths, self._ragged_idx)
+        from taeda.nested._internal.nested_tensor import _rebuild_njt
+
+        return _rebuild_njt, (
+            {
+                "values": self._values,
+                "offsets": self._offsets,
+                "lengths": self._lengths,
+                "_ragged_idx": self._ragged_idx,
+                "_metadata_cache": {},
+                "requires_grad": self.requires_grad,
+            },
+        )
 
     def __deepcopy__(self, memo: dict) -> NestedTensor:
         values = self._values.detach().clone().requires_grad_(self.requires_grad)
         return self._like(values)
-
-
-def _rebuild(values: Tensor, offsets: Tensor, lengths: Any, ragged_idx: int) -> NestedTensor:
-    return NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged_idx)

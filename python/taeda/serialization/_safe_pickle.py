@@ -90,6 +90,20 @@ def _layout(name: Any) -> Any:
     return getattr(taeda, name.partition(".")[2])
 
 
+def _jagged(parts: Any) -> Tensor:
+    from ._nested import jagged
+
+    return jagged(parts)
+
+
+def _strided(*parts: Any) -> Tensor:
+    from ._nested import strided
+
+    if len(parts) != 4:
+        raise UnpicklingError("load: a nested tensor is described by four tensors")
+    return strided(*parts)
+
+
 def _allowed() -> dict[str, Any]:
     """What a file may name: types and checked functions."""
     table: dict[str, Any] = {
@@ -112,6 +126,8 @@ def _allowed() -> dict[str, Any]:
         table[f"{module}.frozenset"] = frozenset
     table.update((f"torch._utils.{name}", f) for name, f in _rebuild.REBUILD.items())
     table["torch._tensor._rebuild_from_type_v2"] = _rebuild_from_type_v2
+    table["torch.nested._internal.nested_tensor._rebuild_njt"] = _jagged
+    table["torch._utils._rebuild_nested_tensor"] = _strided
     table.update((f"torch.{name}", dtype) for name, dtype in DTYPES.items())
     for name in STORAGE_DTYPES:
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = StorageType(name)
@@ -128,6 +144,7 @@ _COSTS: dict[Callable, tuple[int, int]] = {
     **dict.fromkeys((_encode, _bytes, _bytearray, _complex, _layout), (100, 1000)),
     **dict.fromkeys((_size, _device), (150, 1200)),
     **dict.fromkeys(_TENSOR_MAKERS, (1500, 10_000)),
+    **dict.fromkeys((_jagged, _strided), (5000, 100_000)),
 }
 
 

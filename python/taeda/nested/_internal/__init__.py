@@ -1,0 +1,1 @@
+"""Where files that PyTorch has written look for nested tensors."""
