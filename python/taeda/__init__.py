@@ -115,6 +115,8 @@ _LAZY = {
         "taeda._functions.tensors": "detach_ fill_ zero_ index_put_ resize_as_ get_device is_neg "
         "is_signed is_distributed dequantize _assert_async _scaled_mm _shape_as_tensor "
         "frobenius_norm nuclear_norm row_stack lu gradient",
+        "taeda.sparse._copies": "ccol_indices_copy col_indices_copy crow_indices_copy indices_copy "
+        "row_indices_copy values_copy",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
         "taeda._functions.hash": "hash_tensor",
@@ -123,7 +125,7 @@ _LAZY = {
         "USE_RTLD_GLOBAL_WITH_LIBTORCH legacy_contiguous_format DisableTorchFunction Storage "
         "DisableTorchFunctionSubclass StorageBase DispatchKey DispatchKeySet fork wait Tag "
         "compiled_with_cxx11_abi is_vulkan_available init_num_threads set_anomaly_enabled "
-        "sym_sqrt classproperty _nnpack_available",
+        "sym_sqrt classproperty _nnpack_available PRIVATE_OPS AggregationType SUM AVG",
         "taeda._utils_internal": "get_file_path",
         "taeda.sparse._construct": "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor "
         "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor _sparse_coo_tensor_unsafe",

@@ -131,7 +131,7 @@ def _end_of_flags(command: Sequence[str]) -> tuple[str, int]:
         valued = next((letter for letter in letters if letter in "WX"), "")
         letters, _, value = letters.partition(valued) if valued else (letters, "", "")
         flags += letters
-        is_next = valued and not value or argument == "--check-hash-based-pycs"
+        is_next = (valued and not value) or argument == "--check-hash-based-pycs"
         index += 2 if is_next else 1
     return flags, index
 

@@ -465,12 +465,62 @@ for _name in (
     _method(_later(_name))
 
 
+def _refusing(name: str, why: str) -> Any:
+    """A method that raises NotImplementedError: for what PyTorch's tensors have and these lack."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"torch.Tensor.{name}: {why}")
+
+    method.__name__, method.__doc__ = name, f"NotImplementedError: {why}."
+    method._only_raises = True  # type: ignore[attr-defined]
+    return method
+
+
+_QUANTIZED = "taeda has no quantized tensors; train and run in bfloat16 instead"
+_METHODS.update(
+    (_name, _refusing(_name, _why))
+    for _names, _why in (
+        (
+            "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+            "q_zero_point qscheme",
+            _QUANTIZED,
+        ),
+        ("index", "there are no first-class dimensions; index with tensors, x[i, j]"),
+        ("ipu", "there are no such devices; use Tensor.to"),
+        ("resize_as_sparse_", "make a new tensor with torch.sparse_coo_tensor"),
+        ("slice_inverse", "use torch.slice_scatter"),
+        ("to_mkldnn", "layouts of oneDNN's are chosen inside operators; leave the call out"),
+        ("to_padded_tensor", "this tensor is not nested: torch.nested.nested_tensor makes one"),
+    )
+    for _name in _names.split()
+)
+
+
+@property  # type: ignore[misc]
+def _grad_dtype(self: Tensor) -> Any:
+    """The dtype that gradients of a leaf have: its own."""
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+@property  # type: ignore[misc]
+def _volatile(self: Tensor) -> bool:
+    """False: use torch.no_grad()."""
+    import warnings
+
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
 def install() -> None:
     """Puts the methods of this module into the Tensor type."""
     for name, function in {**_METHODS, **_sparse_methods.METHODS}.items():
         setattr(Tensor, name, function)
     setattr(Tensor, "__rdiv__", Tensor.__rtruediv__)  # noqa: B010
     setattr(Tensor, "_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))  # noqa: B010
+    setattr(Tensor, "grad_dtype", _grad_dtype)  # noqa: B010
+    setattr(Tensor, "volatile", _volatile)  # noqa: B010
     setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010
     for kind in (DisableTorchFunctionSubclass, DisableTorchFunction):
         setattr(_C, kind.__name__, kind)

@@ -88,12 +88,22 @@ class Library:
     tensor([1., 1.])
     """
 
+    ns: str
+    kind: str
+
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns in ("prim", "prims"):
             raise ValueError(
                 f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
+        if kind == "DEF" and any(o.ns == ns and o.kind == "DEF" and o.m for o in _open):
+            raise RuntimeError(
+                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please "
+                "put all of your definitions in a single TORCH_LIBRARY block. If you were trying "
+                "to specify implementations, consider using TORCH_LIBRARY_IMPL (which can be "
+                "duplicated): here Library(ns, 'FRAGMENT') or Library(ns, 'IMPL')."
             )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self.m: Any = _C._Library(ns)
@@ -114,9 +124,18 @@ class Library:
         return name
 
     def impl(
-        self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False
+        self,
+        op_name: Any,
+        fn: Callable,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
     ) -> None:
-        """Gives an operator its kernel for a dispatch key: 'CPU', 'Meta', 'Autograd', ..."""
+        """Gives an operator its kernel for a dispatch key: 'CPU', 'Meta', 'Autograd', ...
+
+        The newest kernel of a key answers, with `allow_override` or without.
+        """
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"

@@ -73,7 +73,9 @@ def test_probabilities_and_smoothing():
         x, w, *_, target = arguments(of, (6,))
         p = of.rand(6, 7, dtype=of.float64).softmax(1)
         linear = of.nn.functional.linear_cross_entropy
-        losses.append([linear(x, w, p).detach(), linear(x, w, target, label_smoothing=0.1).detach()])
+        losses.append(
+            [linear(x, w, p).detach(), linear(x, w, target, label_smoothing=0.1).detach()]
+        )
         with pytest.raises(RuntimeError, match="target contains probabilities"):
             linear(x, w, p, ignore_index=2)
     assert_same(*losses)

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import taeda
-from taeda.library import Library, custom_op, infer_schema, opcheck
+from taeda.library import Library, _scoped_library, custom_op, infer_schema, opcheck
 
 Tensor = taeda.Tensor
 counter = 0
@@ -644,3 +644,16 @@ def test_register_torch_dispatch_wants_a_class(namespace):
     with pytest.raises(RuntimeError, match="does not exist"):
         taeda.library.register_torch_dispatch(f"{namespace}::nope", dispatch_classes(taeda)[0],
                                               lambda *args: None)  # fmt: skip
+
+
+def test_a_namespace_is_defined_once():
+    with _scoped_library("test_library_once", "DEF") as first:
+        first.define("f(Tensor x) -> Tensor")
+        with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
+            Library("test_library_once", "DEF")
+        Library("test_library_once", "FRAGMENT").define("g(Tensor x) -> Tensor")
+        first.impl("f", lambda x: x + 1, "CPU")
+        first.impl("f", lambda x: x + 2, "CPU", allow_override=True)
+        assert taeda.ops.test_library_once.f(taeda.zeros(1)).item() == 2
+    with _scoped_library("test_library_once", "DEF"):
+        pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -68,3 +69,16 @@ class classproperty:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self.function(type(instance) if owner is None else owner)
+
+# Operators that PyTorch keeps out of its interface.
+PRIVATE_OPS = ("unique_dim",)
+
+
+class AggregationType(enum.Enum):
+    """How gradients of several uses are put together."""
+
+    SUM = 0
+    AVG = 1
+
+
+SUM, AVG = AggregationType.SUM, AggregationType.AVG

@@ -86,6 +86,15 @@ MODULES = {
         "taeda computes with sizes that are numbers; use int, float and bool",
         "torch=torch ScriptModule=torch.jit.ScriptModule ScriptFunction=torch.jit.ScriptFunction "
         "CompilationUnit=torch.jit.CompilationUnit SymBool SymFloat SymInt",
+        "make a new tensor with torch.sparse_coo_tensor",
+        "resize_as_sparse_",
+        "use torch.slice_scatter",
+        "slice_inverse",
+        "use torch.linalg.vector_norm",
+        "native_norm",
+        _CORE,
+        "class:ExcludeDispatchKeyGuard def:prepare_multiprocessing_environment "
+        "thread_safe_generator",
         "taeda has no tensors of this dtype; use torch.uint8 for the bytes",
         " ".join(f"dtype:{name}" for name in _DTYPES.split()),
     ),

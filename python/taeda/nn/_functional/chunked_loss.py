@@ -36,9 +36,9 @@ class LinearCrossEntropyOptions:
 
     A chunk has `batch_chunk_size` rows (all without one), or as many as `chunking_method` says:
     "aspect_ratio:N" makes the chunk's logits an N-th of the input's size, up to a power of two.
-    Sums run in `acc_dtype`, for half precisions float32; `acc_policy` is checked and changes nothing
-    here, since products of half precision accumulate in float32 in any case. Backward scales the
-    gradients that forward has made, in place unless `allow_retain_graph`.
+    Sums run in `acc_dtype`, for half precisions float32; `acc_policy` is checked and changes
+    nothing here, since products of half precision accumulate in float32 in any case. Backward
+    scales the gradients that forward has made, in place unless `allow_retain_graph`.
     """
 
     allow_retain_graph: bool = False
@@ -100,10 +100,11 @@ class _Rows:
 
     def chunks(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """(rows, x of them, their log probabilities)."""
+        functional: Any = taeda.nn.functional
         for start in range(0, len(self.x), self.size):
             rows = slice(start, start + self.size)
             x = self.x[rows].to(self.dtype)
-            yield rows, x, taeda.nn.functional.linear(x, self.w, self.b).log_softmax(1)
+            yield rows, x, functional.linear(x, self.w, self.b).log_softmax(1)
 
     def losses(self, rows: slice, log_p: Tensor) -> Tensor:
         """-scale log p of the targets."""
@@ -172,7 +173,9 @@ class _ChunkedEach(Function):
         ctx.save_for_backward(x, w, b, *given[:2])
         ctx.rest = given[2:]
         rows = _Rows(x, w, b, *given)
-        return taeda.cat([rows.losses(where, log_p) for where, _, log_p in rows.chunks()]).to(x.dtype)
+        return taeda.cat([rows.losses(where, log_p) for where, _, log_p in rows.chunks()]).to(
+            x.dtype
+        )
 
     @staticmethod
     def backward(ctx: Any, gy: Tensor) -> tuple:  # type: ignore[override]
@@ -186,8 +189,16 @@ class _ChunkedEach(Function):
         return (*found, None, None, None, None)
 
 
-def chunked(x: Tensor, w: Tensor, target: Tensor, b: Tensor | None, weight: Tensor | None,
-            reduction: str, ignored: int, options: LinearCrossEntropyOptions) -> Tensor:  # fmt: skip
+def chunked(
+    x: Tensor,
+    w: Tensor,
+    target: Tensor,
+    b: Tensor | None,
+    weight: Tensor | None,
+    reduction: str,
+    ignored: int,
+    options: LinearCrossEntropyOptions,
+) -> Tensor:
     """The chunked loss of indices (N,) or ()."""
     one_row = x.dim() == 1
     if one_row:

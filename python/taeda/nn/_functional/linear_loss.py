@@ -16,9 +16,7 @@ def _check_sizes(x: Tensor, w: Tensor, b: Tensor | None) -> None:
     if not 1 <= x.dim() <= 2:
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {x.dim()}")
     if w.dim() < 2:
-        raise RuntimeError(
-            f"expected linear_weight with dimensionality at least 2, got {w.dim()}"
-        )
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {w.dim()}")
     if x.shape[-1] != w.shape[-1]:
         raise RuntimeError(
             "expected equal input and linear_weight last dimensions (in_features), "
@@ -78,7 +76,7 @@ def linear_cross_entropy(
             f"target.dtype={target.dtype}, out_features={tuple(inner)}.",
             stacklevel=2,
         )
-    functional = taeda.nn.functional
+    functional: Any = taeda.nn.functional
     bias = None if linear_bias is None else linear_bias.flatten()
     logits = functional.linear(input, linear_weight.flatten(0, -2), bias)
     if inner:

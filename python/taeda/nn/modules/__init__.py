@@ -49,7 +49,6 @@ from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
 
 
-
 def __getattr__(name: str) -> Any:  # a dataclass, which takes ten modules to define
     if name == "LinearCrossEntropyOptions":
         from .linear_cross_entropy_options import LinearCrossEntropyOptions
