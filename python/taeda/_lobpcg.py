@@ -261,8 +261,18 @@ def lobpcg(
         A = A.to(torch.get_default_dtype())
     is_ortho = method in (None, "ortho")
     given = (ortho_iparams, ortho_fparams, ortho_bparams) if is_ortho else (None, None, None)
-    options: dict[str, Any] = {"k": k, "X": X, "n": n, "iK": iK, "niter": niter, "tol": tol, "largest": largest,
-               "method": method, "tracker": tracker, "parameters": given}  # fmt: skip
+    options: dict[str, Any] = {
+        "k": k,
+        "X": X,
+        "n": n,
+        "iK": iK,
+        "niter": niter,
+        "tol": tol,
+        "largest": largest,
+        "method": method,
+        "tracker": tracker,
+        "parameters": given,
+    }
     if A.requires_grad or (B is not None and B.requires_grad):
         return _Differentiable.apply((A + A.mT) / 2, None if B is None else (B + B.mT) / 2, options)
     return _solve(A, B, **options)
