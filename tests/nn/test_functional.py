@@ -325,15 +325,14 @@ def test_names_of_pytorchs_module_are_here(oracle):
         "dataclasses",
         "annotations",
     }
-    # Not there: products of packed low-precision matrices and PyTorch's own helpers.
-    missing = set("scaled_mm scaled_grouped_mm".split())
+    # Not there: PyTorch's own helpers.
     helpers = set("boolean_dispatch assert_int_or_pair handle_torch_function".split())
     names = {
         n
         for n in dir(theirs)
         if n.islower() and not n.startswith(("_", "has_torch")) and callable(getattr(theirs, n))
     }
-    absent = sorted(n for n in names - internal - missing - helpers if not hasattr(F, n))
+    absent = sorted(n for n in names - internal - helpers if not hasattr(F, n))
     assert absent == []
 
 

@@ -24,10 +24,11 @@ __all__ = [
 ]
 
 _SUBMODULES = ("utils", "attention", "parallel", "common_types", "grad")
+_QUANTIZED = ("intrinsic", "qat", "quantizable", "quantized")  # modules whose names raise
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name in _SUBMODULES or name in _QUANTIZED:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         from .parallel import DataParallel
@@ -36,6 +37,12 @@ def __getattr__(name: str) -> Any:
     if name == "LinearCrossEntropyOptions":
         return modules.LinearCrossEntropyOptions
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(
+        {*globals(), *_SUBMODULES, *_QUANTIZED, "DataParallel", "LinearCrossEntropyOptions"}
+    )
 
 
 def factory_kwargs(kwargs: dict | None) -> dict:

@@ -52,9 +52,22 @@ def _publish() -> None:
 _publish()
 
 
+_SCALED = ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SCALED, "conv_tbc"})
+
+
 def __getattr__(name: str) -> Any:  # says to type checkers that names are added above
     if name == "conv_tbc":
         from taeda._functions.layers import conv_tbc
 
         return conv_tbc
+    if name in _SCALED:
+        from taeda import _missing
+
+        why = "taeda multiplies no packed low-precision matrices; use torch._scaled_mm, or bfloat16"
+        make = _missing.function if name.islower() else _missing.class_
+        return make(f"torch.nn.functional.{name}", why)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
