@@ -91,8 +91,8 @@ struct Shown {
   PyRef restore;
 };
 
-// Operators of the table that PyTorch has under another name, with other arguments or as several are
-// shown as PyTorch has them (taeda/_library/aten.py), but to a mode that has _sees_table set.
+// Operators of the table that PyTorch has under another name, with other arguments or as several
+// are shown as PyTorch has them (taeda/_library/aten.py), but to a mode that has _sees_table set.
 Shown shown(const Operator& op, const Stack& stack) {
   Shown result{PyRef::share(operator_object(op)), python_call(op.schema(), stack), {}};
   if (!op.record()) return result;
