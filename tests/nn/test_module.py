@@ -448,3 +448,21 @@ def test_data_may_be_set_to_the_tensor_itself():
     x = taeda.arange(6.0).view(2, 3)
     x.data = x
     assert x.shape == (2, 3) and x.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_what_has_torch_function_may_be_loaded():
+    class Later:
+        """A checkpoint's entry that is read when it is copied."""
+
+        shape = (2, 3)
+
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            read = [taeda.ones(2, 3) if isinstance(a, cls) else a for a in args]
+            return function(*read, **(kwargs or {}))
+
+    layer = taeda.nn.Linear(3, 2, bias=False)
+    layer.load_state_dict({"weight": Later()})
+    assert layer.weight.tolist() == [[1, 1, 1], [1, 1, 1]]
+    with pytest.raises(RuntimeError, match="Tensor-like object from checkpoint but received"):
+        layer.load_state_dict({"weight": [[1.0, 1, 1], [1, 1, 1]]})

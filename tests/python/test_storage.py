@@ -160,3 +160,18 @@ def test_storages_without_memory_have_no_values():
         storage[0] = 1
     with pytest.raises(NotImplementedError, match="Not available"):
         storage.untyped()[0]
+
+
+def test_the_class_of_all_old_storages_has_no_instances() -> None:
+    for arguments in ((), (1,)):
+        with pytest.raises(RuntimeError, match="Only child classes of _LegacyStorage"):
+            taeda.storage._LegacyStorage(*arguments)
+
+
+def test_tensors_of_a_meta_storage_let_it_grow() -> None:
+    storage = taeda.storage.TypedStorage(
+        wrap_storage=taeda.UntypedStorage(0, device="meta"), dtype=taeda.float32, _internal=True
+    )
+    x = taeda._utils._rebuild_tensor_v2(storage, 1, (2, 2), (2, 1), False, {})
+    assert x.is_meta and x.shape == (2, 2) and x.storage_offset() == 1
+    assert x.untyped_storage().nbytes() == storage.untyped().nbytes() == 20

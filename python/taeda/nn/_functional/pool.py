@@ -266,6 +266,11 @@ def _fractional_max_pool(n: int) -> tuple[Any, Any]:
             _random_samples = taeda.rand(
                 (batch, input.size(-n - 1), n), dtype=input.dtype, device=input.device
             )
+        if not isinstance(kernel_size, int) and len(kernel_size) != n:
+            raise RuntimeError(
+                f"{name}: kernel_size must either be a single Int or tuple of Ints, "
+                f"got {kernel_size}"
+            )
         return raw(name)(input, _ntuple(n)(kernel_size), sizes, _random_samples)
 
     def pool(

@@ -908,14 +908,14 @@ class Module:
     def _load_tensor(
         self, name: str, key: str, tensor: Tensor, given: Any, assign: bool, error_msgs: list
     ) -> None:
-        if not isinstance(given, Tensor):
+        if not isinstance(given, Tensor) and not hasattr(type(given), "__torch_function__"):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(given)}"
             )
             return
         lazy = is_lazy(tensor)
-        if not lazy and tensor.dim() == 0 and given.dim() == 1:
+        if not lazy and len(tensor.shape) == 0 and len(given.shape) == 1:
             given = given[0]  # scalars were saved as one-element vectors long ago
         if not lazy and given.shape != tensor.shape:
             error_msgs.append(
