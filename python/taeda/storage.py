@@ -173,6 +173,8 @@ class _LegacyStorage(metaclass=_StorageKind):
     """An old name of TypedStorage with its dtype."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is _LegacyStorage:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         return TypedStorage(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
 
     @classmethod

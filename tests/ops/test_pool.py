@@ -371,6 +371,7 @@ def test_fractional_max_pool_module_draws_its_windows() -> None:
         ((2, 3, 8, 8), (2, 2), (3, 3), (2, 3), "to have 3 dimensions, got 2"),
         ((8, 8), (2, 2), (3, 3), (2, 3, 2), "Expected 3D or 4D tensor"),
         ((2, 0, 8, 8), (2, 2), (3, 3), (2, 0, 2), "non-zero size for non-batch dimensions"),
+        ((2, 3, 8, 8), (2,), (3, 3), (2, 3, 2), "must either be a single Int or tuple of Ints"),
     ],
 )
 def test_fractional_max_pool_refuses_what_pytorch_refuses(
