@@ -93,7 +93,7 @@ ReleaseScope::~ReleaseScope() {
 
 // An alias without history, except for leaves that require grad: those cannot be written in place
 // while recording, so that holding the tensor itself can never close a cycle through a history that
-// it gets later.
+// it gets later. A constant of a Python class is held itself too: the class sees no detach.
 SavedTensor::SavedTensor(SavedTensor&&) noexcept = default;
 SavedTensor& SavedTensor::operator=(SavedTensor&&) noexcept = default;
 SavedTensor::~SavedTensor() = default;
@@ -115,7 +115,8 @@ void SavedTensor::save(const Tensor& tensor, bool is_output) {
   if (!hook_stack.hooks.empty() && !tensor.impl()->wrapped_number) [[unlikely]]
     return pack(tensor, grad_fn(tensor), hook_stack.hooks.back());
   version_ = tensor.version();
-  if (leaf) {
+  const bool of_class = tensor.impl()->keys.has(Key::kPython);
+  if (leaf || (of_class && !requires_grad_ && !is_output)) {
     tensor_ = tensor.ref();
   } else {
     Tensor alias = math::alias(tensor);

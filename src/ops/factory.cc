@@ -365,6 +365,13 @@ T end_as(const Scalar& end, DType dtype) {
   }
 }
 
+struct Unchanged {
+  template <class T>
+  T operator()(const T& x) const {
+    return x;
+  }
+};
+
 // out[i] = f(evenly spaced numbers), from both ends, so that the last is exactly `last`.
 template <class T, class F>
 void space(const Tensor& out, T first, T last, const F& f) {
@@ -374,6 +381,24 @@ void space(const Tensor& out, T first, T last, const F& f) {
   for (int64_t i = 0; i < n; i++)
     to[i] = f(i < n / 2 || n == 1 ? first + step * static_cast<double>(i)
                                   : last - step * static_cast<double>(n - 1 - i));
+}
+
+// Numbers from both ends as PyTorch rounds them: the step in S, whose product with the index is
+// exact. Grids keep their spacing so: rounding each number of its own would let it vary.
+template <class S>
+void space_fused(const Tensor& out, double first, double last) {
+  double* const to = out.data<double>();
+  const int64_t n = out.numel();
+  const S start = static_cast<S>(first), end = static_cast<S>(last);
+  const S step = n > 1 ? (end - start) / static_cast<S>(n - 1) : S(0);
+  const auto at = [](S from, S by, int64_t i) {
+    if constexpr (sizeof(S) == sizeof(float))
+      return double{from} + double{by} * static_cast<double>(i);
+    else
+      return std::fma(by, static_cast<double>(i), from);
+  };
+  for (int64_t i = 0; i < n; i++)
+    to[i] = i < n / 2 || n == 1 ? at(start, step, i) : at(end, -step, n - 1 - i);
 }
 
 // linspace and logspace: computed in double, or complex<double>, and converted.
@@ -395,6 +420,10 @@ Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int
     };
     if (is_complex(dtype))
       run(std::complex<double>{});
+    else if (std::is_same_v<F, Unchanged> && dtype == DType::kFloat32)
+      space_fused<float>(t, start.to_double(), end.to_double());
+    else if (std::is_same_v<F, Unchanged> && dtype == DType::kFloat64)
+      space_fused<double>(t, start.to_double(), end.to_double());
     else
       run(double{});
   });
@@ -405,14 +434,14 @@ Tensor spaced(std::string_view name, const Scalar& start, const Scalar& end, int
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options) {
-  return spaced("linspace", start, end, steps, options, [](const auto& x) { return x; });
+  return spaced("linspace", start, end, steps, options, Unchanged{});
 }
 
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
   if (steps == 1 && !start.is_complex()) {  // a single exponent keeps its fraction, as in PyTorch
     const Scalar power(std::pow(base, start.to_double()));
-    return spaced("logspace", power, power, 1, options, [](const auto& x) { return x; });
+    return spaced("logspace", power, power, 1, options, Unchanged{});
   }
   return spaced("logspace", start, end, steps, options,
                 [base](const auto& x) { return std::pow(base, x); });

@@ -471,3 +471,39 @@ def test_nodes_print_like_pytorch():
     assert repr(Double.apply(x).grad_fn).startswith(
         "<taeda.autograd.function.DoubleBackward object"
     )
+
+
+def test_a_constant_of_a_wrapper_class_is_saved_itself(both):
+    def program(t):
+        class Named(t.Tensor):
+            @staticmethod
+            def __new__(cls, data, name):
+                return t.Tensor._make_wrapper_subclass(cls, data.shape, dtype=data.dtype)
+
+            def __init__(self, data, name):
+                self.data_, self.name_ = data, name
+
+            @classmethod
+            def __torch_dispatch__(cls, f, types, args=(), kwargs=None):
+                raise NotImplementedError(f"{f} is not for {cls.__name__}")
+
+        class Times(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, constant, x):
+                ctx.save_for_backward(constant)
+                return x * constant.data_
+
+            @staticmethod
+            def backward(ctx, gy):
+                (constant,) = ctx.saved_tensors
+                seen.append((type(constant).__name__, constant.name_))
+                return None, gy * constant.data_
+
+        seen = []
+        x = leaf(t, 1.0, 2.0)
+        y = Times.apply(Named(t.tensor([3.0, 4.0], dtype=t.float64), "scale"), x)
+        gc.collect()
+        y.sum().backward()
+        return x.grad, seen
+
+    both(program)

@@ -69,3 +69,8 @@ def test_copies_of_views_into_out() -> None:
 def test_adjoint_of_a_vector_names_the_reason() -> None:
     with pytest.raises(RuntimeError, match="only supported on matrices"):
         torch.ones(2).adjoint()
+
+
+def test_view_as_complex_of_a_number_names_the_reason() -> None:
+    with pytest.raises(RuntimeError, match="Input tensor must have one or more dimensions"):
+        torch.view_as_complex(torch.tensor(1.0))

@@ -301,3 +301,20 @@ def test_legacy_types_take_a_device() -> None:
     assert torch.FloatTensor(2, 3, device="cpu").shape == (2, 3)
     with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu"):
         torch.FloatTensor(2, device="cuda")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_linspace_rounds_as_pytorch(dtype):
+    oracle = pytest.importorskip("torch")
+    np = pytest.importorskip("numpy")
+    scales = np.tile([[1e-2], [1.0], [30.0], [1e4]], (10, 1))
+    for start, end in np.random.default_rng(0).normal(size=(40, 2)) * scales:
+        for steps in (1, 2, 3, 8, 17, 128, 1001):
+            ours = torch.linspace(start, end, steps, dtype=getattr(torch, dtype))
+            theirs = oracle.linspace(start, end, steps, dtype=getattr(oracle, dtype))
+            assert ours.tolist() == theirs.tolist(), (start, end, steps)
+
+
+def test_linspace_keeps_the_spacing_of_a_grid():
+    grid = torch.linspace(-1.2190476, 1.2190476, 128)
+    assert grid.diff().sub(grid[1] - grid[0]).abs().max() < 1.3e-7
