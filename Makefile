@@ -67,6 +67,7 @@ tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the t
 
 programs: build ## run programs on public packages beside PyTorch; writes docs/programs.md
 	@$(PY) bench/compare_programs.py
+	@$(PY) bench/compare_repositories.py
 
 suites: build ## run libraries' own test suites beside PyTorch; writes docs/suites.md
 	@$(PY) bench/compare_suites.py

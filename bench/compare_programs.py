@@ -33,6 +33,7 @@ REQUIREMENTS = PROGRAMS / "requirements.txt"
 FOLDER = ROOT / "build" / "programs"
 CLOSE = 1e-3  # the relative difference of numbers that still count as the same
 LIMIT = 300  # seconds that a program may take
+REPOSITORIES = "# Programs of public repositories"  # what compare_repositories.py writes, from here
 # torchvision's compiled part is for another build of PyTorch: without it, importing torchvision
 # needs these operators' names.
 WITH_PYTORCH = """
@@ -170,7 +171,9 @@ def main() -> int:
         good += same
     print(f"{good} of {len(rows)} programs print PyTorch's numbers")
     if not arguments.only:
-        (ROOT / "docs" / "programs.md").write_text(report(rows, good))
+        page = ROOT / "docs" / "programs.md"
+        rest = page.read_text().partition(REPOSITORIES)
+        page.write_text(report(rows, good) + "".join(["\n", *rest[1:]] if rest[1] else []))
     return 0
 
 

@@ -47,6 +47,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import checkouts
 import compare_programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,29 +85,12 @@ class Suite:
     def checkout(self, sources: str) -> Path:
         """The folder with the revision's files, cloned where it is not there yet."""
         to = FOLDER / self.name
-        mark = to / ".revision"
-        if mark.exists() and mark.read_text() == self.revision:
-            return to
-        owner, name = self.repository.split("/")
-        source = sources.format(owner=owner, name=name)
-        to.mkdir(parents=True, exist_ok=True)
-        if not source:
-            source = str(FOLDER / "repositories" / f"{owner}+{name}")
-            if not Path(source).exists():
-                url = f"https://github.com/{self.repository}"
-                subprocess.run(["git", "clone", "-q", "--bare", url, source], check=True)
-        archive = subprocess.Popen(
-            ["git", "-C", source, "archive", self.revision, *self.files], stdout=subprocess.PIPE
-        )
-        subprocess.run(["tar", "-x", "-C", to], stdin=archive.stdout, check=True)
-        if archive.wait():
-            raise SystemExit(f"{self.repository} has no revision {self.revision} in {source}")
+        checkouts.unpack(to, self.repository, self.revision, self.files, sources)
         settings = [
             to / self.folder / name for name in ("pytest.ini", "pyproject.toml", "setup.cfg")
         ]
         if not any("pytest" in file.read_text() for file in settings if file.exists()):
             settings[0].touch()  # or pytest takes taeda's
-        mark.write_text(self.revision)
         return to
 
     def installed(self) -> list[Path]:

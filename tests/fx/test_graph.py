@@ -147,3 +147,14 @@ def test_errors_show_the_generated_line(capsys: pytest.CaptureFixture) -> None:
         traced(taeda.ones(1))
     assert "<--- HERE" in capsys.readouterr().err
     assert "no_such_method" in traced.print_readable(print_output=False)
+
+
+def test_nodes_are_printed_as_tabulate_prints_them(capsys: pytest.CaptureFixture[str]) -> None:
+    fx.symbolic_trace(lambda x: x.neg()).graph.print_tabular()
+    assert capsys.readouterr().out.splitlines() == [
+        "opcode       name    target    args    kwargs",
+        "-----------  ------  --------  ------  --------",
+        "placeholder  x       x         ()      {}",
+        "call_method  neg     neg       (x,)    {}",
+        "output       output  output    (neg,)  {}",
+    ]

@@ -364,10 +364,10 @@ class Graph:
         return f"graph():{''.join(lines)}"
 
     def print_tabular(self) -> None:
-        """Prints the nodes as a table."""
+        """Prints the nodes as a table, laid out as the tabulate package lays it out."""
         rows: list[tuple[str, ...]] = [("opcode", "name", "target", "args", "kwargs")]
         rows += [tuple(map(str, (n.op, n.name, n.target, n.args, n.kwargs))) for n in self.nodes]
-        widths = [max(map(len, column)) for column in zip(*rows)]
+        widths = [max(len(head) + 2, *map(len, cells)) for head, *cells in zip(*rows)]
         rows.insert(1, tuple("-" * width for width in widths))
         for row in rows:
             print("  ".join(c.ljust(width) for c, width in zip(row, widths)).rstrip())
