@@ -108,8 +108,13 @@ def difference(ours: list[float], theirs: list[float]) -> float:
     return max((abs(a - b) / largest for a, b in pairs), default=0.0)
 
 
-def row(program: Path, python: Path, repetitions: int) -> tuple[bool, str]:
-    """Whether both print the same numbers, and the program's row of the table."""
+def title(program: Path) -> str:
+    """The first column: what the program's docstring says."""
+    return re.sub(r"\s+", " ", program.read_text().split('"""')[1]).strip().rstrip(".")
+
+
+def row(program: Path, python: Path, repetitions: int) -> str:
+    """The program's row of the table."""
     with_torch = {"PYTHONPATH": str(FOLDER / "packages")}
     ours, theirs = [], []
     for _ in range(repetitions):
@@ -120,7 +125,6 @@ def row(program: Path, python: Path, repetitions: int) -> tuple[bool, str]:
     error = ours[-1].error or (theirs[-1].error and f"PyTorch: {theirs[-1].error}")
     apart = difference(ours[-1].numbers(), theirs[-1].numbers())
     good = not error and apart <= CLOSE
-    what = re.sub(r"\s+", " ", program.read_text().split('"""')[1]).strip().rstrip(".")
     if error:
         result = error.replace("|", "/")[:160]
     elif not good:
@@ -136,22 +140,28 @@ def row(program: Path, python: Path, repetitions: int) -> tuple[bool, str]:
     figures = f"{times[0]:.1f} s | {times[1]:.1f} s | {memory[0]:.0f} MB | {memory[1]:.0f} MB"
     if error:
         figures = " | | | "
-    return good, f"| {what} | {result} | {figures} |"
+    return f"| {title(program)} | {result} | {figures} |"
 
 
-def report(rows: list[str], good: int) -> str:
+def report(page: str, found: list[str]) -> str:
+    """The page with these rows; those of programs that were not run stay."""
+    ours, mark, rest = page.partition(REPOSITORIES)
+    rows = {text.split(" | ")[0]: text for text in re.findall(r"^\| [^|]+ \| .*$", ours, re.M)}
+    rows |= {text.split(" | ")[0]: text for text in found}
+    kept = [rows[key] for p in sorted(PROGRAMS.glob("*.py")) if (key := f"| {title(p)}") in rows]
+    good = sum(bool(re.search(r"^\| [^|]+ \| (the same|within [^|]+) \|", text)) for text in kept)
     today = datetime.date.today().isoformat()
     return f"""# Programs on public packages
 
 Made by `make programs` on {today}, {machine()}: the programs of `bench/programs`, unmodified,
-run by `python -m taeda` and by PyTorch. {good} of {len(rows)} print PyTorch's numbers (to
+run by `python -m taeda` and by PyTorch. {good} of {len(kept)} print PyTorch's numbers (to
 {CLOSE:g} of the largest; the seeds are the same). Time and memory are the whole process's, imports
 included.
 
 | program | numbers | time | PyTorch's | memory | PyTorch's |
 |---|---|---:|---:|---:|---:|
-{chr(10).join(rows)}
-"""
+{chr(10).join(kept)}
+""" + (f"\n{mark}{rest}" if mark else "")
 
 
 def main() -> int:
@@ -161,19 +171,13 @@ def main() -> int:
     arguments = parser.parse_args()
     python = install()
     wanted = arguments.only.split(",")
-    rows, good = [], 0
+    rows = []
     for program in sorted(PROGRAMS.glob("*.py")):
-        if not any(part in program.name for part in wanted):
-            continue
-        same, text = row(program, python, arguments.repetitions)
-        print(text, flush=True)
-        rows.append(text)
-        good += same
-    print(f"{good} of {len(rows)} programs print PyTorch's numbers")
-    if not arguments.only:
-        page = ROOT / "docs" / "programs.md"
-        rest = page.read_text().partition(REPOSITORIES)
-        page.write_text(report(rows, good) + "".join(["\n", *rest[1:]] if rest[1] else []))
+        if any(part in program.name for part in wanted):
+            rows.append(row(program, python, arguments.repetitions))
+            print(rows[-1], flush=True)
+    page = ROOT / "docs" / "programs.md"
+    page.write_text(report(page.read_text(), rows))
     return 0
 
 

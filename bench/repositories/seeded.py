@@ -5,6 +5,7 @@ PERTURBED=1 changes one weight by one unit in its last place when an optimizer f
 far a program's numbers move then is how far rounding alone moves them.
 """
 
+import contextlib
 import functools
 import os
 import random
@@ -46,20 +47,24 @@ def names_of_torchvision() -> None:
 
 
 def old_names() -> None:
-    """Names and defaults that NumPy and YAML had when older programs were written."""
+    """Names and defaults of NumPy, Pillow and YAML when older programs were written."""
     for old in (int, float, object):
         setattr(numpy, old.__name__, old)
+    numpy.Inf = numpy.inf  # type: ignore[attr-defined]
     kinds = {"int": numpy.signedinteger, "uint": numpy.unsignedinteger, "float": numpy.floating}
     types = [numpy.dtype(code).type for code in numpy.typecodes["AllInteger"] + "efd"]
     sctypes = {k: [t for t in types if issubclass(t, kind)] for k, kind in kinds.items()}
     numpy.sctypes = sctypes  # type: ignore[attr-defined]
-    try:
+    with contextlib.suppress(ImportError):
+        import PIL.Image
+
+        PIL.Image.ANTIALIAS = PIL.Image.LANCZOS  # type: ignore[attr-defined]
+    with contextlib.suppress(ImportError):
         import yaml
-    except ImportError:
-        return
-    for name in ("load", "load_all"):
-        load = getattr(yaml, name)
-        setattr(yaml, name, functools.partial(load, Loader=yaml.FullLoader))
+
+        for name in ("load", "load_all"):
+            load = getattr(yaml, name)
+            setattr(yaml, name, functools.partial(load, Loader=yaml.FullLoader))
 
 
 def print_scalars() -> None:

@@ -1,0 +1,82 @@
+"""Programs of repositories: printed numbers compared, rows kept, small data that reads back."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import compare_repositories as repositories
+
+PRINTS = "for i in range(9):\n    print(f'{i} took {i * 3.7}s, loss {1 / (i + 1):.3f}')\n"
+
+
+@pytest.fixture
+def program() -> repositories.Program:
+    return repositories.Program(
+        "one", "a/b", "v1", "counts", run=["count.py"], ignore=[r"took [\d.]+s"], lines=4
+    )
+
+
+def test_numbers_may_differ_in_their_last_printed_place() -> None:
+    assert repositories.apart("0.123", "0.124") == 0
+    assert repositories.apart("1.5e-05", "1.6e-05") == 0
+    assert repositories.apart("0.1230", "0.1250") == pytest.approx(0.0019 / 0.125, rel=0.01)
+    assert repositories.apart("nan", "nan") == 0
+    assert repositories.apart("output", "other") == math.inf
+
+
+def test_numbers_agree_up_to_the_first_that_is_apart() -> None:
+    assert repositories.first_apart(["1", "2.0001", "4.0"], ["1", "2.0002", "4.5"]) == (2, 0)
+    assert repositories.first_apart(["1", "2"], ["1", "2", "3"])[0] == 2
+
+
+def test_a_program_ends_after_enough_lines(program: repositories.Program, tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text(PRINTS + "import time\ntime.sleep(60)\n")
+    output, error = program.read([sys.executable, "-u", "count.py"], tmp_path, {})
+    assert not error and program.numbers(output)[:4] == ["0", "1.000", "1", "0.500"]
+    assert len(output.splitlines()) == 4
+
+
+def test_the_error_of_a_program_is_its_last_line(
+    program: repositories.Program, tmp_path: Path
+) -> None:
+    (tmp_path / "count.py").write_text("print(1)\nraise KeyError('absent')\n")
+    output, error = program.read([sys.executable, "count.py"], tmp_path, {})
+    assert output == "1\n" and error == "KeyError: 'absent'"
+
+
+def test_rows_of_programs_that_were_not_run_stay(program: repositories.Program) -> None:
+    other = repositories.Program("two", "c/d", "v2", "sums", run=["sum.py"])
+    listed = [program, other]
+    first = {"one": (True, repositories.row(program, "8", "the same"))}
+    page = repositories.report("# Head\n\ntext\n", first, listed)
+    second = {"two": (False, repositories.row(other, "3", "the first 1"))}
+    page = repositories.report(page, second, listed)
+    assert page.startswith("# Head\n\ntext\n") and "1 of 2 print" in page.replace("\n", " ")
+    assert "| a/b: counts | v1 | `count.py` | 8 | the same |" in page
+
+
+def test_small_data_are_the_same_bytes_again(tmp_path: Path) -> None:
+    for folder in "one", "two":
+        command = [sys.executable, str(repositories.HERE / "small_data.py")]
+        subprocess.run([*command, "mnist", str(tmp_path / folder), "20", "10"], check=True)
+    files = sorted((tmp_path / "one").rglob("*-ubyte"))
+    assert [file.stat().st_size for file in files] == [16 + 7840, 8 + 10, 16 + 15680, 8 + 20]
+    for file in files:
+        assert (
+            file.read_bytes()
+            == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
+        )
+
+
+def test_every_program_is_listed_with_what_it_is_and_how_it_runs() -> None:
+    listed = repositories.programs()
+    assert len({one.repository for one in listed if one.run}) >= 20
+    for one in listed:
+        assert one.what and (one.run or one.reason), one.name
