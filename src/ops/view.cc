@@ -272,8 +272,7 @@ Tensor view_as_complex(const Tensor& self) {
       "scalar type: {}",
       scalar_type_name(self.dtype()));
   TD_CHECK(self.dim() > 0, "Input tensor must have one or more dimensions");
-  TD_CHECK(self.sizes().back() == 2,
-           "Tensor must have a last dimension of size 2");
+  TD_CHECK(self.sizes().back() == 2, "Tensor must have a last dimension of size 2");
   TD_CHECK(self.strides().back() == 1, "Tensor must have a last dimension with stride 1");
   DimVector sizes(self.sizes()), strides(self.strides());
   sizes.pop_back();
