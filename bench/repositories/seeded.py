@@ -7,11 +7,13 @@ far a program's numbers move then is how far rounding alone moves them.
 
 import contextlib
 import functools
+import inspect
 import os
 import random
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy
 import torch
@@ -55,6 +57,12 @@ def old_names() -> None:
     types = [numpy.dtype(code).type for code in numpy.typecodes["AllInteger"] + "efd"]
     sctypes = {k: [t for t in types if issubclass(t, kind)] for k, kind in kinds.items()}
     numpy.sctypes = sctypes  # type: ignore[attr-defined]
+    total: Any = numpy.sum
+
+    def add(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return sum(x) if inspect.isgenerator(x) else total(x, *args, **kwargs)
+
+    numpy.sum = add  # type: ignore[assignment]
     with contextlib.suppress(ImportError):
         import PIL.Image
 
