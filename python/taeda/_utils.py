@@ -207,3 +207,44 @@ def classproperty(func: Any) -> _ClassPropertyDescriptor:
     return _ClassPropertyDescriptor(
         func if isinstance(func, (classmethod, staticmethod)) else classmethod(func)
     )
+
+
+class KeyErrorMessage(str):
+    """A message that a KeyError shows as it is, with its line breaks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception that travels to another process or thread, as its type and its traceback.
+
+    Args:
+        exc_info: what ``sys.exc_info()`` gives, the default.
+        where: the end of "Caught ValueError ...": "in DataLoader worker process 0".
+        note: what to add after the traceback.
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background", note: str = "") -> None:
+        import sys
+        import traceback
+
+        kind, value, trace = exc_info or sys.exc_info()
+        self.exc_type = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace)) + note
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raises an exception of the same type, a RuntimeError where none can be made."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(text))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            exception = self.exc_type(text)
+        except Exception:  # a type that takes other arguments
+            raise RuntimeError(text) from None
+        raise exception

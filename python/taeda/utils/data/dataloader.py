@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-import taeda
-
 from . import _utils
+from ._iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
+from ._iterators import _DatasetKind, _SingleProcessDataLoaderIter
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -23,13 +24,6 @@ _collate_fn_t = Callable[[list[T]], Any]
 default_collate = _utils.collate.default_collate
 default_convert = _utils.collate.default_convert
 get_worker_info = _utils.worker.get_worker_info
-
-_warned_of_workers = False
-
-
-class _DatasetKind:
-    Map = 0
-    Iterable = 1
 
 
 class _InfiniteConstantSampler(Sampler):
@@ -48,28 +42,48 @@ class _ConstantBatchSampler(BatchSampler):
             yield range(self.batch_size)  # only its length is read
 
 
-def _warn_of_workers() -> None:
-    global _warned_of_workers
-    if not _warned_of_workers:
-        _warned_of_workers = True
-        warnings.warn(
-            "DataLoader: worker processes are not there yet; num_workers > 0 loads in the main "
-            "process, with the same samples in the same order",
-            stacklevel=4,
-        )
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":
+        from ._multiprocess import _MultiProcessingDataLoaderIter
+
+        return _MultiProcessingDataLoaderIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_FRESH = {"batches": 0, "finished": False}
 
 
 class DataLoader(Generic[T_co]):
-    """Iterates over batches of a dataset.
+    """Iterates over batches of a dataset, loaded here or by workers.
 
     Args:
         dataset: a Dataset (by index) or IterableDataset.
         batch_size: samples a batch; None gives single samples.
         shuffle: a new random order each epoch, from ``generator`` or the default one.
         sampler, batch_sampler: orders of one's own, instead of ``shuffle`` (and ``batch_size``).
-        num_workers: loading is in this process so far, whatever is asked for.
+        num_workers: how many workers load; 0 loads in this process.
         collate_fn: makes a batch of a list of samples. Default: ``default_collate``.
+        pin_memory: moves tensors to page-locked memory, where there is a CUDA device.
         drop_last: leaves an incomplete last batch out.
+        timeout: seconds to wait for a batch before RuntimeError; 0 waits, and warns with the
+            worker's Python stack when one sample takes longer than 10 seconds.
+        worker_init_fn: called in each worker with its number, after it is seeded.
+        multiprocessing_context: how workers start: "fork", "forkserver", "spawn", a context of
+            ``multiprocessing``, or "thread" for threads of this process. Default: Python's.
+        generator: draws the order and the workers' seeds.
+        prefetch_factor: batches that each worker loads ahead, 2 by default.
+        persistent_workers: keeps the workers from one epoch to the next.
+        in_order: False gives batches out as they come.
+
+    The batches and their order do not depend on the number of workers. Worker i seeds ``random``,
+    NumPy (if it is loaded) and taeda by a number that the trainer draws, plus i. See
+    docs/notes/data-loading.md.
+
+    >>> import taeda as torch
+    >>> dataset = torch.utils.data.TensorDataset(torch.arange(6))
+    >>> loader = torch.utils.data.DataLoader(dataset, batch_size=4, num_workers=1)
+    >>> [batch.tolist() for (batch,) in loader]
+    [[0, 1, 2, 3], [4, 5]]
     """
 
     dataset: Any
@@ -136,7 +150,7 @@ class DataLoader(Generic[T_co]):
             drop_last = False
         elif batch_size is None and drop_last:
             raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive, "
+                "batch_size=None option disables auto-batching and is mutually exclusive "
                 "with drop_last"
             )
         if sampler is None:
@@ -161,8 +175,11 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self.__initialized = True
         self._IterableDataset_len_called: int | None = None
-        if num_workers > 0:
-            _warn_of_workers()
+        self._iterator = None
+        self._latest: Any = None  # a weak reference to the last pass
+        self._record: dict[str, Any] = {}  # of it, when it has gone
+        self._resume: dict[str, Any] | None = None
+        self.check_worker_number_rationality()
 
     def __setattr__(self, attr: str, val: Any) -> None:
         fixed = (
@@ -182,11 +199,104 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def _get_iterator(self) -> _SingleProcessDataLoaderIter:
-        return _SingleProcessDataLoaderIter(self)
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers start: a context of multiprocessing, "thread", or None for the default."""
+        return self.__multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        self.__multiprocessing_context = _check_context(context, self.num_workers)
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        resume, self._resume = self._resume, None
+        with _Resuming(self, resume):
+            if self.num_workers == 0:
+                return _SingleProcessDataLoaderIter(self, resume)
+            self.check_worker_number_rationality()
+            if self.multiprocessing_context == "thread":
+                from ._threads import _MultiThreadingDataLoaderIter
+
+                return _MultiThreadingDataLoaderIter(self, resume)
+            from ._multiprocess import _MultiProcessingDataLoaderIter
+
+            return _MultiProcessingDataLoaderIter(self, resume)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._get_iterator()
+        if self.persistent_workers and self.num_workers > 0:
+            known = self._iterator
+            if known is None or known._shutdown or self._resume is not None:
+                if known is not None:
+                    known._shutdown_workers()
+                self._iterator = known = self._get_iterator()
+            else:
+                known._reset(self)
+        else:
+            known = self._get_iterator()
+        self._latest, self._record = weakref.ref(known), known._record
+        return known
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the current pass is: what :meth:`load_state_dict` goes on from.
+
+        Plain values. It holds the generators as they were when the epoch began and the workers'
+        random numbers after the batches that were given out; the program saves its own
+        (``torch.get_rng_state()``). An iterable dataset that has ``state_dict`` and
+        ``load_state_dict`` is asked for its own.
+
+        >>> import taeda as torch
+        >>> loader = torch.utils.data.DataLoader(range(6), batch_size=2)
+        >>> batches = iter(loader)
+        >>> next(batches)
+        tensor([0, 1])
+        >>> state = loader.state_dict()
+        >>> again = torch.utils.data.DataLoader(range(6), batch_size=2)
+        >>> again.load_state_dict(state)
+        >>> [batch.tolist() for batch in again]
+        [[2, 3], [4, 5]]
+        """
+        if self._resume is not None:
+            return self._resume
+        latest = None if self._latest is None else self._latest()
+        state = self._record.get("state", _FRESH) if latest is None else latest._state()
+        return {"version": 1, "num_workers": self.num_workers, **state}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The next pass goes on where ``state_dict`` was taken, without loading anything again.
+
+        Indices are drawn again and dropped. Iterable datasets without a state of their own are
+        read up to there.
+        """
+        if state_dict.get("version") != 1:
+            raise ValueError(
+                "DataLoader.load_state_dict: expected what state_dict() gives (version 1), got "
+                f"version {state_dict.get('version')!r}"
+            )
+        workers = state_dict["num_workers"]
+        if workers != self.num_workers and state_dict["batches"] > 0:
+            raise ValueError(
+                f"DataLoader.load_state_dict: the state is of a loader with num_workers={workers}, "
+                f"this one has {self.num_workers}"
+            )
+        fresh = state_dict["batches"] == 0 or state_dict["finished"]
+        self._resume = None if fresh else state_dict
+
+    def stats(self) -> dict[str, Any]:
+        """Where the time of the current or last pass goes.
+
+        ``trainer_waited_seconds`` of ``seconds`` is what the program waited for data; of each
+        worker, ``loading_seconds`` is what its samples took and ``waited_seconds`` what it had
+        nothing to do. A trainer that waits long while workers do not needs more of them.
+
+        >>> import taeda as torch
+        >>> loader = torch.utils.data.DataLoader(range(6), batch_size=2)
+        >>> for batch in loader:
+        ...     pass
+        >>> loader.stats()["batches"]
+        3
+        """
+        latest = None if self._latest is None else self._latest()
+        return dict(self._record.get("stats", {})) if latest is None else latest._stats()
 
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
@@ -200,7 +310,85 @@ class DataLoader(Generic[T_co]):
         return length
 
     def check_worker_number_rationality(self) -> None:
-        """Nothing to check without workers."""
+        """Warns of more workers than there are processors to run them."""
+        most = len(os.sched_getaffinity(0))
+        if self.num_workers <= most:
+            return
+        warnings.warn(
+            f"This DataLoader will create {self.num_workers} worker processes in total. Our "
+            f"suggested max number of worker in current system is {most}, which is smaller than "
+            "what this DataLoader is going to create. Please be aware that excessive worker "
+            "creation might get DataLoader running slow or even freeze, lower the worker number to "
+            "avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
+
+
+class _Resuming:
+    """Draws an epoch's order with the generators as they were when it began.
+
+    Afterwards those that the loader was given are where they were when the state was taken, and the
+    program's own where they are now.
+    """
+
+    def __init__(self, loader: DataLoader, resume: dict[str, Any] | None) -> None:
+        self._loader, self._state = loader, resume
+        self._now: Any = None
+
+    def __enter__(self) -> None:
+        if self._state is None:
+            return
+        from ._utils.seeds import RandomState
+
+        self._now = RandomState.now()
+        RandomState(*self._state["random"]).restore()
+        self._set("generators")
+        epoch = self._state["sampler_epoch"]
+        if epoch is not None and hasattr(self._loader.sampler, "set_epoch"):
+            self._loader.sampler.set_epoch(epoch)  # type: ignore[union-attr]
+
+    def __exit__(self, *exc: object) -> None:
+        if self._state is not None:
+            self._now.restore()
+            self._set("generators_now")
+
+    def _set(self, name: str) -> None:
+        from ._iterators import generators_of
+        from ._utils.seeds import state_tensor
+
+        assert self._state is not None
+        for generator, state in zip(generators_of(self._loader), self._state[name]):
+            generator.set_state(state_tensor(state))
+
+
+def _check_context(context: Any, num_workers: int) -> Any:
+    """A multiprocessing context of a start method's name; "thread" as it is."""
+    if context is None:
+        return None
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
+    if context == "thread":
+        return context
+    import multiprocessing
+    import multiprocessing.context
+
+    if isinstance(context, str):
+        valid = [*multiprocessing.get_all_start_methods(), "thread"]
+        if context not in valid:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{valid!r}, but got multiprocessing_context={context!r}"
+            )
+        context = multiprocessing.get_context(context)
+    if not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={context}"
+        )
+    return context
 
 
 def _check_worker_options(
@@ -245,124 +433,3 @@ def _check_iterable_options(shuffle: Any, sampler: Any, batch_sampler: Any) -> b
                 f"{name} option, but got {name}={value}"
             )
     return False
-
-
-class _BaseDataLoaderIter:
-    """One pass over a loader."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self._dataset = loader.dataset
-        self._dataset_kind = loader._dataset_kind
-        self._IterableDataset_len_called = loader._IterableDataset_len_called
-        self._auto_collation = loader._auto_collation
-        self._drop_last = loader.drop_last
-        self._index_sampler = loader._index_sampler
-        self._num_workers = loader.num_workers
-        self._collate_fn = loader.collate_fn
-        self._sampler_iter = iter(self._index_sampler)
-        # Drawn although nothing uses it yet, so that random numbers come as in PyTorch.
-        self._base_seed = int(
-            taeda.empty((), dtype=taeda.int64).random_(generator=loader.generator).item()
-        )
-        self._num_yielded = 0
-        if loader.pin_memory and not taeda.cuda.is_available():
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, "
-                "then device pinned memory won't be used.",
-                stacklevel=4,
-            )
-        self._pin_memory = loader.pin_memory and taeda.cuda.is_available()
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def _next_index(self) -> Any:
-        return next(self._sampler_iter)
-
-    def _next_data(self) -> Any:
-        raise NotImplementedError
-
-    def __next__(self) -> Any:
-        data = self._next_data()
-        self._num_yielded += 1
-        known = self._IterableDataset_len_called
-        if (
-            self._dataset_kind == _DatasetKind.Iterable
-            and known is not None
-            and self._num_yielded > known
-        ):
-            warnings.warn(
-                f"Length of IterableDataset {self._dataset} was reported to be {known}"
-                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
-                "fetched. ",
-                stacklevel=2,
-            )
-        return data
-
-    def __len__(self) -> int:
-        return len(self._index_sampler)
-
-    def __getstate__(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
-
-
-class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Loads in the calling process."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        super().__init__(loader)
-        self._samples: Any = None
-        if self._dataset_kind == _DatasetKind.Iterable:
-            self._samples = iter(self._dataset)
-        self._ended = False
-
-    def _next_data(self) -> Any:
-        index = self._next_index()  # may raise StopIteration
-        if self._samples is not None:
-            data = self._next_of_iterable(index)
-        elif self._auto_collation:
-            data = self._fetch_batch(index)
-        else:
-            data = self._dataset[index]
-        data = self._collate_fn(data)
-        return _pin(data) if self._pin_memory else data
-
-    def _fetch_batch(self, indices: list) -> list:
-        fetch_all = getattr(self._dataset, "__getitems__", None)
-        if fetch_all:
-            return fetch_all(indices)
-        return [self._dataset[i] for i in indices]
-
-    def _next_of_iterable(self, index: Any) -> Any:
-        if self._ended:
-            raise StopIteration
-        if not self._auto_collation:
-            return next(self._samples)
-        data = list(itertools.islice(self._samples, len(index)))
-        if len(data) < len(index):
-            self._ended = True
-        if not data or (self._drop_last and self._ended):
-            raise StopIteration
-        return data
-
-
-class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Loads in other processes: not there yet, so that no loader gives one."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        raise NotImplementedError(
-            "_MultiProcessingDataLoaderIter: there are no worker processes; iterate over the loader"
-        )
-
-
-def _pin(data: Any) -> Any:
-    """The tensors of ``data`` in page-locked memory."""
-    if hasattr(data, "pin_memory"):
-        return data.pin_memory()
-    if isinstance(data, dict):
-        return {key: _pin(value) for key, value in data.items()}
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(_pin(item) for item in data))
-    if isinstance(data, (list, tuple)):
-        return [_pin(item) for item in data]
-    return data

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import _C, Tensor
+
+from . import worker
 
 __all__ = ["collate", "default_collate", "default_convert"]
 
@@ -101,8 +103,37 @@ def collate(batch: Any, *, collate_fn_map: dict | None = None) -> Any:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: dict | None = None) -> Tensor:
-    """Tensors stacked along a new first dimension."""
-    return taeda.stack(batch, 0)
+    """Tensors stacked along a new first dimension; in a worker, in memory that can be sent."""
+    if worker._channel is None:
+        return taeda.stack(batch, 0)
+    out = _shared_out(batch)
+    return taeda.stack(batch, 0) if out is None else taeda.stack(batch, 0, out=out)
+
+
+_LEAST_SHARED_BYTES = 1 << 15  # below, a copy costs less
+
+
+def _shared_out(batch: Any) -> Tensor | None:
+    """Memory for the stack of plain tensors of one kind; None for others."""
+    first = batch[0]
+    shape, dtype = first.shape, first.dtype
+    nbytes = len(batch) * first.numel() * dtype.itemsize
+    if nbytes <= _LEAST_SHARED_BYTES:
+        return None
+    for x in batch:
+        if (
+            type(x) is not Tensor or x.requires_grad or x.shape != shape or x.dtype is not dtype
+            or not x.is_cpu or x.layout is not taeda.strided
+        ):  # fmt: skip
+            return None
+    storage = worker.shared_storage(nbytes)
+    if storage is None:
+        return None
+    size = (len(batch), *shape)
+    strides = [1]
+    for n in size[:0:-1]:
+        strides.append(strides[-1] * n)
+    return _C._tensor_from_storage(storage, dtype, 0, size, strides[::-1])
 
 
 def collate_numpy_fn(batch: Any, *, collate_fn_map: dict | None = None) -> Any:

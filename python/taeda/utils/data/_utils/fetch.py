@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 __all__: list[str] = []
@@ -10,6 +9,8 @@ __all__: list[str] = []
 
 class _BaseDatasetFetcher:
     """Gives batches, or samples where ``auto_collation`` is False, of what a sampler says."""
+
+    progress: Any = None  # a worker's: notes which sample is loaded
 
     def __init__(
         self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
@@ -19,6 +20,14 @@ class _BaseDatasetFetcher:
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         raise NotImplementedError
+
+    def _watched(self, indices: Any) -> Any:
+        return indices if self.progress is None else self.progress.watch(indices)
+
+    def _collate(self, data: Any) -> Any:
+        if self.progress is not None:
+            self.progress.collating()
+        return self.collate_fn(data)
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
@@ -35,12 +44,24 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.dataset_iter))
-        data = list(islice(self.dataset_iter, len(possibly_batched_index)))
-        self.ended = len(data) < len(possibly_batched_index)
+            return self._collate(next(self.dataset_iter))
+        data = []
+        for _ in self._watched(possibly_batched_index):
+            try:
+                data.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
         if not data or (self.drop_last and self.ended):
             raise StopIteration
-        return self.collate_fn(data)
+        return self._collate(data)
+
+    def skip(self, samples: int) -> None:
+        """Reads samples and drops them."""
+        for _ in range(samples):
+            if next(self.dataset_iter, self) is self:
+                self.ended = True
+                return
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
@@ -48,7 +69,8 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         if not self.auto_collation:
-            return self.collate_fn(self.dataset[possibly_batched_index])
+            return self._collate(self.dataset[possibly_batched_index])
         if getattr(self.dataset, "__getitems__", None):
-            return self.collate_fn(self.dataset.__getitems__(possibly_batched_index))
-        return self.collate_fn([self.dataset[i] for i in possibly_batched_index])
+            return self._collate(self.dataset.__getitems__(possibly_batched_index))
+        dataset = self.dataset
+        return self._collate([dataset[i] for i in self._watched(possibly_batched_index)])

@@ -1,26 +1,391 @@
-"""What a worker process knows of itself."""
+"""The worker's side of a DataLoader: what it knows of itself, and its loop."""
 
 from __future__ import annotations
 
+import gc
+import os
+import pickle
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import taeda
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """The worker's number, how many there are, its seed and its copy of the dataset."""
+    """What :func:`get_worker_info` gives in a worker.
+
+    Attributes:
+        id: its number, from 0 on.
+        num_workers: how many workers the loader has.
+        seed: the seed of its random numbers.
+        dataset: its copy of the dataset (a thread's: the dataset itself).
+        rng: a thread's own generators, since it shares the global ones; None in a process.
+        worker_method: "multiprocessing" or "thread".
+    """
 
     id: int
     num_workers: int
     seed: int
     dataset: Any
+    rng: _RNG | None = None
+    worker_method: str | None = "multiprocessing"
+
+
+@dataclass(frozen=True, slots=True)
+class _RNG:
+    """A thread's generators, seeded as a process's global ones would be."""
+
+    random_generator: Any
+    torch_generator: Any
+    numpy_generator: Any = None
+
+
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """Sent instead of a batch when a worker's part of an iterable dataset has ended."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """Sent to persistent workers when the next epoch begins."""
+
+    seed: int | None = None
 
 
 _worker_info: WorkerInfo | None = None
+_channel: Any = None  # to the trainer, in a worker process
+
+
+class _ThreadInfo:
+    """Tells threads that are workers; made when the first one starts."""
+
+    local: Any = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that this process is; None in the main process."""
+    """The worker that this process or thread is; None outside of workers."""
+    if _ThreadInfo.local is not None:
+        own = getattr(_ThreadInfo.local, "info", None)
+        if own is not None:
+            return own
     return _worker_info
+
+
+def shared_storage(nbytes: int) -> Any:
+    """Memory that can be sent to the trainer as it is; None outside of workers and without it."""
+    return None if _channel is None else _channel.empty(nbytes)
+
+
+class Cell:
+    """Indices of a channel's numbers: what the worker does now, and what it did."""
+
+    STATE, EPOCH, BATCH, SAMPLE, SAMPLES = range(5)
+    WAITED_NS, LOADED_NS, SENT_NS, BATCHES, BYTES = range(5, 10)
+    SIGNAL = 10  # that makes the worker write its stack; 0: none
+    CURRENT_EPOCH = 11  # the trainer's; tasks of others are void
+
+
+class State:
+    """Values of ``Cell.STATE``."""
+
+    STARTING, WAITING, LOADING, COLLATING, SENDING, ENDED = range(6)
+
+
+EPOCH_BITS = 40  # a message's number is epoch << 40 | batch
+RESUME, OVERFLOW = -1, -2  # numbers of messages that are no batches
+
+
+class Abandoned(Exception):
+    """The trainer does not want the batch any more."""
+
+
+class Progress:
+    """Writes down which sample is loaded, and stops between samples nobody waits for."""
+
+    def __init__(self, cells: memoryview) -> None:
+        self.cells = cells
+        self.epoch = 0
+
+    def watch(self, indices: Any) -> Iterator[Any]:
+        """The indices, each noted while its sample is loaded."""
+        cells, epoch = self.cells, self.epoch
+        for number, index in enumerate(indices):
+            if cells[Cell.CURRENT_EPOCH] != epoch:
+                raise Abandoned
+            cells[Cell.SAMPLE] = number
+            yield index
+
+    def collating(self) -> None:
+        """All samples are there."""
+        self.cells[Cell.STATE] = State.COLLATING
+
+
+@dataclass
+class Task:
+    """What all workers of an iterator are told when they start."""
+
+    dataset_kind: int
+    dataset: Any
+    auto_collation: bool
+    collate_fn: Any
+    drop_last: bool
+    base_seed: int
+    init_fn: Any
+    num_workers: int
+    shared_seed: int | None
+    resume: list | None = None  # for each worker, what it goes on from
+
+
+def make_dataset(task: Task, seed: int | None) -> Any:
+    """The dataset, its pipes seeded alike in all workers."""
+    if seed is None:
+        return task.dataset
+    from ..graph_settings import apply_random_seed
+
+    generator = taeda.Generator()
+    generator.manual_seed(seed)
+    return apply_random_seed(task.dataset, generator)
+
+
+def make_fetcher(task: Task, dataset: Any, resume: Any = None) -> Any:
+    """What loads batches, past those that were loaded before an interruption."""
+    from ..dataloader import _DatasetKind
+
+    state = resume.dataset if resume is not None else None
+    if state is not None:
+        dataset.load_state_dict(state)
+    fetcher = _DatasetKind.create_fetcher(
+        task.dataset_kind, dataset, task.auto_collation, task.collate_fn, task.drop_last
+    )
+    if resume is not None and state is None and task.dataset_kind == _DatasetKind.Iterable:
+        fetcher.skip(resume.samples)
+    return fetcher
+
+
+def state_of_dataset(task: Task) -> Any:
+    """The state of an iterable dataset that has one, else None."""
+    from ..dataloader import _DatasetKind
+
+    dataset = task.dataset
+    if task.dataset_kind != _DatasetKind.Iterable or not hasattr(dataset, "load_state_dict"):
+        return None
+    return dataset.state_dict()
+
+
+_STATES = ("starting", "waiting for a batch", "loading", "in collate_fn", "sending", "ended")
+
+
+def where_in_batch(cells: Any, index: Any) -> str:
+    """What a worker does: "loading sample 2 of batch 3 (index 17)", given the batch's indices."""
+    state, batch, sample = cells[Cell.STATE], cells[Cell.BATCH], cells[Cell.SAMPLE]
+    if state in (State.COLLATING, State.SENDING):
+        return f"{_STATES[state]}, batch {batch}"
+    if state != State.LOADING:
+        return _STATES[state]
+    what = f"loading sample {sample} of batch {batch}"
+    if isinstance(index, (list, tuple)):
+        return what + (f" (index {index[sample]!r})" if sample < len(index) else "")
+    return what if index is None else f"{what} (index {index!r})"
+
+
+def fetch(fetcher: Any, index: Any, task: Task, worker_id: int, where: str, at: str) -> Any:
+    """A batch, the exception that loading it raised, or the end of an iterable dataset."""
+    from taeda._utils import ExceptionWrapper
+
+    from ..dataloader import _DatasetKind
+
+    try:
+        return fetcher.fetch(index)
+    except Abandoned:
+        raise
+    except Exception as error:
+        if isinstance(error, StopIteration) and task.dataset_kind == _DatasetKind.Iterable:
+            return _IterableDatasetStopIteration(worker_id)
+        return ExceptionWrapper(where=where, note=_note(fetcher, index, at))
+
+
+def _note(fetcher: Any, index: Any, at: str) -> str:
+    cells = fetcher.progress.cells
+    return f"\n({at}, {where_in_batch(cells, index)})\n"
+
+
+def _worker_loop(link: Any, task: Task, worker_id: int, trainer: int) -> None:
+    """What a worker process runs."""
+    try:
+        channel = link.attach()
+        _WorkerLoop(link, channel, task, worker_id, trainer).run()
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass  # the trainer is interrupted too, or gone
+
+
+class _WorkerLoop:
+    def __init__(self, link: Any, channel: Any, task: Task, worker_id: int, trainer: int) -> None:
+        from .seeds import Snapshots, seed_numpy, seed_worker
+
+        global _worker_info, _channel
+        self._link, self._channel, self._task, self._id = link, channel, task, worker_id
+        self._trainer = trainer
+        self._cells = memoryview(channel)
+        gc.freeze()  # the collector would write to all of the trainer's objects, and copy them so
+        end_with_trainer(trainer)
+        link.write_stacks_on_signal(self._cells)
+        taeda.set_num_threads(1)
+        seed_worker(task.base_seed, worker_id)
+        self._numpy_is_seeded = seed_numpy(task.base_seed, worker_id)
+        dataset = make_dataset(task, task.shared_seed)
+        _worker_info = WorkerInfo(
+            worker_id, task.num_workers, task.base_seed + worker_id, dataset
+        )
+        _channel = channel
+        self._where = f"in DataLoader worker process {worker_id}"
+        self._snapshots = Snapshots()
+        self._progress = Progress(self._cells)
+        self._fetcher: Any = None
+        self._failed: Any = None
+        self._ended = False
+        self._start(dataset, task.resume[worker_id] if task.resume else None)
+
+    def _start(self, dataset: Any, resume: Any) -> None:
+        from taeda._utils import ExceptionWrapper
+
+        try:
+            if self._task.init_fn is not None:
+                self._task.init_fn(self._id)
+            self._seed_numpy()
+            self._make_fetcher(dataset, resume)
+            if resume is not None and resume.random is not None:
+                resume.random.restore()
+        except Exception:
+            self._failed = ExceptionWrapper(where=self._where)
+
+    def _make_fetcher(self, dataset: Any, resume: Any = None) -> None:
+        self._fetcher = make_fetcher(self._task, dataset, resume)
+        self._fetcher.progress = self._progress
+        self._ended = False
+
+    def _seed_numpy(self) -> None:
+        if not self._numpy_is_seeded:
+            from .seeds import seed_numpy
+
+            self._numpy_is_seeded = seed_numpy(self._task.base_seed, self._id)
+
+    def run(self) -> None:
+        """Answers tasks until the trainer closes the channel or is gone."""
+        from . import MP_STATUS_CHECK_INTERVAL
+
+        cells, channel = self._cells, self._channel
+        while not channel.closed:
+            message = channel.receive()
+            if message is None:
+                cells[Cell.STATE] = State.WAITING
+                begin = time.perf_counter_ns()
+                channel.wait(MP_STATUS_CHECK_INTERVAL)
+                cells[Cell.WAITED_NS] += time.perf_counter_ns() - begin
+                if not is_alive(self._trainer):
+                    break
+                continue
+            number, data, _, _ = message
+            if number == RESUME:
+                self._resume(pickle.loads(data))
+            elif number >> EPOCH_BITS == cells[Cell.CURRENT_EPOCH] and not self._ended:
+                self._answer(number, pickle.loads(data))
+        cells[Cell.STATE] = State.ENDED
+
+    def _resume(self, message: _ResumeIteration) -> None:
+        from taeda._utils import ExceptionWrapper
+
+        try:
+            self._make_fetcher(make_dataset(self._task, message.seed))
+        except Exception:
+            self._failed = ExceptionWrapper(where=self._where)
+
+    def _answer(self, number: int, index: Any) -> None:
+        cells, progress = self._cells, self._progress
+        progress.epoch = number >> EPOCH_BITS
+        cells[Cell.BATCH] = number & ((1 << EPOCH_BITS) - 1)
+        cells[Cell.SAMPLE] = 0
+        cells[Cell.STATE] = State.LOADING
+        begin = time.perf_counter_ns()
+        try:
+            data = self._failed or fetch(
+                self._fetcher, index, self._task, self._id, self._where,
+                f"worker {self._id}, pid {os.getpid()}",
+            )  # fmt: skip
+        except Abandoned:
+            return
+        loaded = time.perf_counter_ns()
+        cells[Cell.LOADED_NS] += loaded - begin
+        cells[Cell.STATE] = State.SENDING
+        self._ended = isinstance(data, _IterableDatasetStopIteration)
+        self._seed_numpy()
+        self._send(number, data)
+        cells[Cell.BATCHES] += 1
+        cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded
+
+    def _send(self, number: int, data: Any) -> None:
+        from taeda._utils import ExceptionWrapper
+
+        from .messages import dumps
+
+        state = (self._snapshots.take(), state_of_dataset(self._task))
+        try:
+            content, items = dumps((data, *state))
+        except Exception as error:
+            data = ExceptionWrapper(
+                (type(error), error, error.__traceback__),
+                self._where,
+                f"\n(worker {self._id}, pid {os.getpid()}: batch {self._cells[Cell.BATCH]} cannot "
+                f"be pickled, which is how it travels to the trainer)\n",
+            )
+            content, items = _dump_exception(data, state)
+        if self._channel.send(number, content, items):
+            self._link.notify()
+        else:
+            self._send_by_pipe(number, (data, *state))
+
+    def _send_by_pipe(self, number: int, content: Any) -> None:
+        """For what there is no shared memory for."""
+        file = pickle.dumps(content, 5)
+        head = pickle.dumps((number, len(file)))
+        while not self._channel.send(OVERFLOW, head, []):
+            if self._channel.closed or not is_alive(self._trainer):
+                return
+            time.sleep(0.01)  # until the trainer has read the last one
+        self._link.notify()
+        self._link.write(file)
+
+
+def _dump_exception(wrapper: Any, state: tuple) -> tuple[bytes, list]:
+    """A message with an exception, by another type where its own cannot be pickled."""
+    from .messages import dumps
+
+    try:
+        return dumps((wrapper, *state))
+    except Exception:
+        wrapper.exc_type = RuntimeError
+        return dumps((wrapper, *state))
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def end_with_trainer(pid: int) -> None:
+    """From now on this process ends when the trainer does, even one that is killed."""
+    end = getattr(taeda._C, "_end_with_process", None)
+    if end is not None:
+        end(pid)

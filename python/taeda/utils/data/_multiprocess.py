@@ -1,0 +1,449 @@
+"""A pass over a DataLoader whose batches are loaded by worker processes or threads."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import select
+import time
+import warnings
+import weakref
+from typing import Any
+
+from taeda import _C
+from taeda._utils import ExceptionWrapper
+
+from . import _utils
+from ._iterators import _BaseDataLoaderIter, _DatasetKind, is_pipe
+from ._utils.processes import end_workers, start_workers
+from ._utils.seeds import RandomState
+from ._utils.worker import (
+    EPOCH_BITS,
+    RESUME,
+    Cell,
+    State,
+    Task,
+    _IterableDatasetStopIteration,
+    _ResumeIteration,
+)
+
+__all__ = ["_MultiProcessingDataLoaderIter"]
+
+_BATCH_MASK = (1 << EPOCH_BITS) - 1
+
+
+class WorkerResume:
+    """What a worker goes on from."""
+
+    def __init__(self, samples: int, random: RandomState | None, dataset: Any) -> None:
+        self.samples, self.random, self.dataset = samples, random, dataset
+
+
+class _Delivered:
+    """What the batches of one worker that the program has got left behind."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.random: RandomState | None = None
+        self.dataset: Any = None
+
+    def state(self) -> dict[str, Any]:
+        random = None if self.random is None else tuple(self.random)
+        return {"batches": self.batches, "random": random, "dataset": self.dataset}
+
+
+def _shard(init_fn: Any, world_size: int, rank: int, worker_id: int) -> None:
+    """A pipe's ``worker_init_fn``: gives this worker, of all processes' workers, its part."""
+    from .graph_settings import apply_sharding
+
+    info = _utils.worker.get_worker_info()
+    assert info is not None
+    apply_sharding(info.dataset, info.num_workers * world_size, worker_id * world_size + rank)
+    if init_fn is not None:
+        init_fn(worker_id)
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Hands the sampler's indices to workers in turn, and their batches on in that order."""
+
+    _workers: list[Any]
+
+    def __init__(self, loader: Any, resume: dict[str, Any] | None = None) -> None:
+        self._shutdown = True  # until there is something to end
+        self._owner = os.getpid()
+        super().__init__(loader)
+        self._prefetch_factor = loader.prefetch_factor
+        self._in_order = loader.in_order
+        if self._num_workers <= 0 or not self._prefetch_factor or self._prefetch_factor <= 0:
+            raise AssertionError(
+                "num_workers and prefetch_factor must be greater than 0 for "
+                "MultiProcessingDataLoaderIter"
+            )
+        self._worker_init_fn = loader.worker_init_fn
+        if is_pipe(self._dataset):
+            self._worker_init_fn = functools.partial(
+                _shard, self._worker_init_fn, self._world_size, self._rank
+            )
+        self._epoch = 0
+        self._given: dict[int, Any] = {}
+        self._begin_epoch()
+        self._start(loader, self._task(resume))
+        self._reset(loader, first_iter=True, resume=resume)
+
+    def _task(self, resume: dict[str, Any] | None) -> Task:
+        states = None
+        if resume is not None and resume.get("workers"):
+            states = []
+            for worker in resume["workers"]:
+                random = worker["random"]
+                states.append(
+                    WorkerResume(
+                        worker["batches"] * (self._batch_size or 1),
+                        None if random is None else RandomState(*random),
+                        worker["dataset"],
+                    )
+                )
+        return Task(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
+            self._drop_last, self._base_seed, self._worker_init_fn, self._num_workers,
+            self._shared_seed, states,
+        )  # fmt: skip
+
+    # --- workers ---
+
+    def _start(self, loader: Any, task: Task) -> None:
+        context = worker_context(loader)
+        self._event = _C._WorkerChannel.event()  # type: ignore[attr-defined]
+        capacity = self._prefetch_factor * self._num_workers + 8
+        try:
+            self._processes = start_workers(context, task, self._event, capacity)
+        except BaseException:
+            os.close(self._event)
+            raise
+        self._shutdown = False
+        self._workers = [worker.process for worker in self._processes]
+        self._poller = select.poll()
+        self._poller.register(self._event, select.POLLIN)
+        for worker in self._processes:
+            self._poller.register(worker.sentinel, select.POLLIN)
+        end_at_exit(self)
+
+    def _begin_epoch(self) -> None:
+        self._send_idx = 0  # of the next batch to ask for
+        self._rcvd_idx = 0  # of the next batch to give out
+        self._task_info: dict[int, tuple] = {}  # of batches under way: the worker
+        self._indices: dict[int, Any] = {}  # and what it was asked for
+        self._tasks_outstanding = 0
+        self._workers_status = [True] * self._num_workers  # whether it has more in this epoch
+        self._workers_num_tasks = [0] * self._num_workers
+        self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
+        self._next_worker = 0
+        self._delivered = [_Delivered() for _ in range(self._num_workers)]
+        self._warned: set[tuple[int, int, int]] = set()
+
+    def _reset(
+        self, loader: Any, first_iter: bool = False, resume: dict[str, Any] | None = None
+    ) -> None:
+        if not first_iter:
+            from ._iterators import _EpochStart
+
+            self._loader_state = _EpochStart(loader)
+            self._begin = time.perf_counter_ns()
+            self._waited_ns = self._bytes = 0
+        super()._reset(loader, first_iter)
+        self._epoch += 1
+        self._begin_epoch()
+        for worker in self._processes:
+            worker.set_epoch(self._epoch)
+            if not first_iter:
+                worker.put(RESUME, _ResumeIteration(self._shared_seed))
+        if resume is not None:
+            self._go_on(resume)
+        for _ in range(self._prefetch_factor * self._num_workers - self._tasks_outstanding):
+            self._try_put_index()
+
+    def _go_on(self, resume: dict[str, Any]) -> None:
+        """Asks again for what was under way; what was given out before is not loaded again."""
+        self._num_yielded = resume["batches"]
+        self._rcvd_idx = resume["received"]
+        self._workers_status = list(resume["active"])
+        pending = dict(resume["pending"])
+        for delivered, state in zip(self._delivered, resume["workers"]):
+            delivered.batches, delivered.dataset = state["batches"], state["dataset"]
+            random = state["random"]
+            delivered.random = None if random is None else RandomState(*random)
+        for self._send_idx in range(resume["sent"]):
+            index = self._next_index()
+            if self._send_idx in pending:
+                self._put(pending[self._send_idx], index)
+        self._send_idx = resume["sent"]
+        for _ in range(resume["next_worker"]):
+            next(self._worker_queue_idx_cycle)
+        self._next_worker = resume["next_worker"]
+
+    # --- batches ---
+
+    def _try_put_index(self) -> None:
+        """Asks the next worker for the next batch, where there are both."""
+        try:
+            index = self._next_index()
+        except StopIteration:
+            return
+        worker_id = self._choose_worker()
+        if worker_id is not None:
+            self._put(worker_id, index)
+            self._send_idx += 1
+
+    def _choose_worker(self) -> int | None:
+        most = self._prefetch_factor * self._num_workers // max(1, sum(self._workers_status))
+        for _ in range(self._num_workers):
+            worker_id = next(self._worker_queue_idx_cycle)
+            self._next_worker = (worker_id + 1) % self._num_workers
+            if self._workers_status[worker_id] and (
+                self._in_order or self._workers_num_tasks[worker_id] < most
+            ):
+                return worker_id
+        return None
+
+    def _put(self, worker_id: int, index: Any) -> None:
+        self._task_info[self._send_idx] = (worker_id,)
+        self._indices[self._send_idx] = index
+        self._workers_num_tasks[worker_id] += 1
+        self._tasks_outstanding += 1
+        self._processes[worker_id].put(self._epoch << EPOCH_BITS | self._send_idx, index)
+
+    def _next_data(self) -> Any:
+        while True:
+            waiting = self._awaited()
+            if not waiting:
+                if not self._persistent_workers:
+                    self._shutdown_workers()
+                raise StopIteration
+            worker_id, number, content, nbytes = self._get_data(waiting)
+            if number >> EPOCH_BITS != self._epoch:
+                continue  # of an epoch that the program left
+            batch = number & _BATCH_MASK
+            self._forget(batch)
+            data, random, dataset = content
+            if isinstance(data, _IterableDatasetStopIteration):
+                self._workers_status[worker_id] = False
+                for other in [b for b, (w,) in self._task_info.items() if w == worker_id]:
+                    self._forget(other)
+                self._refill()
+                continue
+            delivered = self._delivered[worker_id]
+            delivered.batches += 1
+            delivered.dataset = dataset
+            if random is not None:
+                delivered.random = RandomState(*random)
+            self._bytes += nbytes
+            return self._process_data(data, worker_id)
+
+    def _awaited(self) -> list[int]:
+        """The workers of which one has the next batch; none at the end."""
+        while self._rcvd_idx < self._send_idx and self._rcvd_idx not in self._task_info:
+            self._rcvd_idx += 1
+        if self._rcvd_idx == self._send_idx:
+            return []
+        if self._in_order:
+            return [self._task_info[self._rcvd_idx][0]]
+        return sorted({worker for (worker,) in self._task_info.values()})
+
+    def _forget(self, batch: int) -> None:
+        (worker_id,) = self._task_info.pop(batch)
+        del self._indices[batch]
+        self._workers_num_tasks[worker_id] -= 1
+        self._tasks_outstanding -= 1
+
+    def _refill(self) -> None:
+        """Keeps as many batches under way as there should be."""
+        for _ in range(self._prefetch_factor * self._num_workers - self._tasks_outstanding):
+            self._try_put_index()
+
+    def _process_data(self, data: Any, worker_idx: int) -> Any:
+        self._try_put_index()
+        if isinstance(data, ExceptionWrapper):
+            data.reraise()
+        return _utils.pin_memory.pin_memory(data) if self._pin_memory else data
+
+    # --- waiting ---
+
+    def _get_data(self, waiting: list[int]) -> tuple[int, int, Any, int]:
+        """(worker, number, content, bytes) of the next message of one of these workers."""
+        begin = time.monotonic()
+        watch = _Watch(begin)
+        while True:
+            if self._shutdown:
+                raise RuntimeError("DataLoader: its workers have ended")
+            for worker_id in waiting:
+                message = self._processes[worker_id].get()
+                if message is not None:
+                    return worker_id, *message
+            now = time.monotonic()
+            if self._timeout > 0 and now - begin >= self._timeout:
+                self._fail_timeout(waiting)
+            self._warn_of_hangs(waiting, watch, now)
+            left = self._timeout - (now - begin) if self._timeout > 0 else watch.interval
+            self._sleep(waiting, min(left, watch.interval / 4))
+
+    def _sleep(self, waiting: list[int], seconds: float) -> None:
+        """Until one of the workers has a message, or any has ended."""
+        channels = [self._processes[i].channel for i in waiting]
+        for channel in channels:
+            channel.arm(True)
+        try:
+            if any(channel.has_message() for channel in channels):
+                return
+            events = self._poller.poll(max(1, seconds * 1000))
+        finally:
+            for channel in channels:
+                channel.arm(False)
+        if len(events) == 1 and events[0][0] == self._event:
+            os.read(self._event, 8)
+        elif events:
+            self._look_for_deaths(waiting)
+
+    def _look_for_deaths(self, waiting: list[int]) -> None:
+        if any(self._processes[i].channel.has_message() for i in waiting):
+            return  # what it sent before it died comes first
+        for worker in self._processes:
+            if not worker.is_alive():
+                text = worker.describe_death(self._indices.get)
+                self._shutdown_workers()
+                raise RuntimeError(text) from None
+
+    def _fail_timeout(self, waiting: list[int]) -> None:
+        text = f"DataLoader timed out after {self._timeout} seconds"
+        for i in waiting:
+            worker = self._processes[i]
+            index = self._indices.get(worker.cells()[Cell.BATCH])
+            text += f"\n(worker {i} (pid {worker.pid}), {worker.where(index)})"
+            stack = worker.stack()
+            text += f"\nIts Python stack:\n{stack}" if stack else ""
+        raise RuntimeError(text)
+
+    def _warn_of_hangs(self, waiting: list[int], watch: _Watch, now: float) -> None:
+        for i in waiting:
+            worker = self._processes[i]
+            seconds = watch.seconds_unchanged(i, worker.cells(), now)
+            at = (i, *watch.last[i][0])
+            if seconds < watch.interval or at in self._warned:
+                continue
+            self._warned.add(at)
+            index = self._indices.get(worker.cells()[Cell.BATCH])
+            stack = worker.stack()
+            warnings.warn(
+                f"DataLoader worker {i} (pid {worker.pid}) has been {worker.where(index)} for "
+                f"{seconds:.0f} seconds"
+                + (f"; its Python stack:\n{stack}" if stack else ""),
+                stacklevel=5,
+            )
+
+    # --- state, stats ---
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            **super()._state(),
+            "received": self._rcvd_idx,
+            "sent": self._send_idx,
+            "pending": [(batch, worker) for batch, (worker,) in sorted(self._task_info.items())],
+            "active": list(self._workers_status),
+            "next_worker": self._next_worker,
+            "workers": [delivered.state() for delivered in self._delivered],
+        }
+
+    def _stats(self) -> dict[str, Any]:
+        stats = super()._stats()
+        for worker in self._processes:
+            cells = worker.cells()
+            stats["workers"].append(
+                {
+                    "id": worker.id,
+                    "pid": worker.pid,
+                    "batches": cells[Cell.BATCHES],
+                    "waited_seconds": cells[Cell.WAITED_NS] / 1e9,
+                    "loading_seconds": cells[Cell.LOADED_NS] / 1e9,
+                    "sending_seconds": cells[Cell.SENT_NS] / 1e9,
+                }
+            )
+        return stats
+
+    # --- the end ---
+
+    def _shutdown_workers(self) -> None:
+        """Ends the workers, within five seconds; harmless when they have ended."""
+        if self._shutdown or self._owner != os.getpid():
+            return
+        self._shutdown = True
+        try:
+            end_workers(self._processes)
+        finally:
+            self._close_event()
+
+    def _close_event(self) -> None:
+        os.close(self._event)
+
+    def __del__(self) -> None:
+        if self._shutdown or self._owner == os.getpid():
+            self._shutdown_workers()
+            if hasattr(self, "_processes"):
+                super().__del__()
+
+
+class _Watch:
+    """For how long each worker has been at the same sample."""
+
+    def __init__(self, now: float) -> None:
+        self.interval = _utils.HANG_WARNING_INTERVAL
+        self.last: dict[int, tuple[tuple[int, int], float]] = {}
+        self._begin = now
+
+    def seconds_unchanged(self, worker: int, cells: list[int], now: float) -> float:
+        """Since when, as far as is known, it is where it is."""
+        at = (cells[Cell.BATCH], cells[Cell.SAMPLE] if cells[Cell.STATE] == State.LOADING else -1)
+        known = self.last.get(worker)
+        if known is None or known[0] != at:
+            self.last[worker] = (at, self._begin if known is None else now)
+        return now - self.last[worker][1]
+
+
+def worker_context(loader: Any) -> Any:
+    """The multiprocessing context of a loader, its server of forks told what to load."""
+    import multiprocessing
+
+    context = loader.multiprocessing_context
+    if context is None:
+        context = multiprocessing.get_context()
+    method = getattr(context, "get_start_method", lambda: "")()
+    if method == "forkserver":
+        preload_forkserver()
+    return context
+
+
+def preload_forkserver() -> None:
+    """Has multiprocessing's fork server import what workers need, once for all of them."""
+    from multiprocessing import forkserver
+
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if server._forkserver_pid is None:
+        known = server._preload_modules
+        names = ["taeda.utils.data._utils.processes", "taeda.utils.data.dataloader"]
+        server.set_forkserver_preload([*known, *(name for name in names if name not in known)])
+
+
+_living: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
+
+
+@functools.cache
+def _register_at_exit() -> None:
+    import atexit
+    import multiprocessing.util  # noqa: F401  # whose own handler must run after this one
+
+    atexit.register(lambda: [iterator._shutdown_workers() for iterator in list(_living)])
+
+
+def end_at_exit(iterator: _MultiProcessingDataLoaderIter) -> None:
+    """Ends its workers before the interpreter goes."""
+    _register_at_exit()
+    _living.add(iterator)

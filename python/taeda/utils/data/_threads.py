@@ -1,0 +1,236 @@
+"""A pass over a DataLoader whose workers are threads of this process.
+
+Nothing is copied or pickled, and a worker sees the dataset itself. Samples that spend their time
+without the GIL (files, NumPy, decoders, any on free-threaded Python) are loaded at the same time.
+"""
+
+from __future__ import annotations
+
+import collections
+import queue
+import random
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+import taeda
+from taeda._utils import ExceptionWrapper
+
+from ._multiprocess import _MultiProcessingDataLoaderIter, end_at_exit
+from ._utils.seeds import RandomState, state_tensor
+from ._utils.worker import (
+    _RNG,
+    EPOCH_BITS,
+    RESUME,
+    Abandoned,
+    Cell,
+    Progress,
+    State,
+    Task,
+    WorkerInfo,
+    _IterableDatasetStopIteration,
+    _ThreadInfo,
+    fetch,
+    make_dataset,
+    make_fetcher,
+    state_of_dataset,
+    where_in_batch,
+)
+
+__all__ = ["_MultiThreadingDataLoaderIter"]
+
+_SECONDS_TO_END = 3.0  # that a thread gets for its sample; one that takes longer is left behind
+
+
+def _make_rng(seed: int) -> _RNG:
+    generator = taeda.Generator()
+    generator.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    own = numpy.random.default_rng(seed) if numpy is not None else None
+    return _RNG(random.Random(seed), generator, own)
+
+
+def _rng_state(rng: _RNG) -> RandomState:
+    numpy = rng.numpy_generator
+    return RandomState(
+        rng.random_generator.getstate(),
+        bytes(rng.torch_generator.get_state().untyped_storage()),
+        None if numpy is None else numpy.bit_generator.state,
+    )
+
+
+def _restore(rng: _RNG, state: RandomState) -> None:
+    rng.random_generator.setstate(state.python)
+    rng.torch_generator.set_state(state_tensor(state.taeda))
+    if rng.numpy_generator is not None and state.numpy is not None:
+        rng.numpy_generator.bit_generator.state = state.numpy
+
+
+class ThreadWorker:
+    """A worker thread, with the methods of ``WorkerProcess``."""
+
+    def __init__(self, task: Task, worker_id: int, ready: threading.Condition) -> None:
+        self.id, self._task, self._ready = worker_id, task, ready
+        self._numbers = [0] * 32
+        self._tasks: queue.SimpleQueue = queue.SimpleQueue()
+        self._results: collections.deque = collections.deque()
+        self._rng = _make_rng(task.base_seed + worker_id)
+        self._fetcher: Any = None
+        self._failed: Any = None
+        self._ended = False
+        self._where = f"in DataLoader worker thread {worker_id}"
+        self.process = threading.Thread(
+            target=self._run, name=f"DataLoader worker {worker_id}", daemon=True
+        )
+        self.process.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the thread."""
+        return self.process.native_id
+
+    def cells(self) -> list[int]:
+        """The worker's numbers."""
+        return self._numbers
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes tasks of other epochs void."""
+        self._numbers[Cell.CURRENT_EPOCH] = epoch
+
+    def put(self, number: int, task: Any) -> None:
+        """Gives it something to do."""
+        self._tasks.put((number, task))
+
+    def get(self) -> tuple[int, Any, int] | None:
+        """(number of a message, its content, 0), None when there is none yet."""
+        return self._results.popleft() if self._results else None
+
+    def has_message(self) -> bool:
+        """Whether get() gives one."""
+        return bool(self._results)
+
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self.process.is_alive()
+
+    def where(self, index: Any) -> str:
+        """What it does: "loading sample 2 of batch 3 (index 17)"."""
+        return where_in_batch(self._numbers, index)
+
+    def stack(self) -> str:
+        """The thread's Python stack now."""
+        frame = sys._current_frames().get(self.process.ident or 0)
+        return "" if frame is None else "".join(traceback.format_stack(frame))
+
+    def close(self) -> None:
+        """Tells it to end after the sample that it loads."""
+        self._numbers[Cell.CURRENT_EPOCH] = -1
+        self._tasks.put(None)
+
+    def end(self, deadline: float) -> None:
+        """Waits until it has ended, or leaves it behind."""
+        if self.process is not threading.current_thread():
+            self.process.join(max(0.0, deadline - time.monotonic()))
+
+    # --- in the thread ---
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        finally:
+            with self._ready:
+                self._ready.notify_all()
+
+    def _serve(self) -> None:
+        task = self._task
+        _ThreadInfo.local.info = WorkerInfo(
+            self.id, task.num_workers, task.base_seed + self.id, task.dataset, self._rng, "thread"
+        )
+        try:
+            if task.init_fn is not None:
+                task.init_fn(self.id)
+            self._start(task.shared_seed, task.resume[self.id] if task.resume else None)
+        except Exception:
+            self._failed = ExceptionWrapper(where=self._where)
+        while True:
+            begin = time.perf_counter_ns()
+            self._numbers[Cell.STATE] = State.WAITING
+            message = self._tasks.get()
+            self._numbers[Cell.WAITED_NS] += time.perf_counter_ns() - begin
+            if message is None:
+                break
+            number, index = message
+            if number == RESUME:
+                self._resume(index.seed)
+            elif number >> EPOCH_BITS == self._numbers[Cell.CURRENT_EPOCH] and not self._ended:
+                self._answer(number, index)
+        self._numbers[Cell.STATE] = State.ENDED
+
+    def _start(self, seed: int | None, resume: Any = None) -> None:
+        self._fetcher = make_fetcher(self._task, make_dataset(self._task, seed), resume)
+        self._fetcher.progress = Progress(self._numbers)
+        self._ended = False
+        if resume is not None and resume.random is not None:
+            _restore(self._rng, resume.random)
+
+    def _resume(self, seed: int | None) -> None:
+        try:
+            self._start(seed)
+        except Exception:
+            self._failed = ExceptionWrapper(where=self._where)
+
+    def _answer(self, number: int, index: Any) -> None:
+        numbers = self._numbers
+        numbers[Cell.BATCH] = number & ((1 << EPOCH_BITS) - 1)
+        numbers[Cell.SAMPLE] = 0
+        numbers[Cell.STATE] = State.LOADING
+        begin = time.perf_counter_ns()
+        try:
+            data = self._failed
+            if data is None:
+                self._fetcher.progress.epoch = number >> EPOCH_BITS
+                data = fetch(
+                    self._fetcher, index, self._task, self.id, self._where, f"worker {self.id}"
+                )
+        except Abandoned:
+            return
+        numbers[Cell.LOADED_NS] += time.perf_counter_ns() - begin
+        numbers[Cell.BATCHES] += 1
+        self._ended = isinstance(data, _IterableDatasetStopIteration)
+        state = (_rng_state(self._rng), state_of_dataset(self._task))
+        with self._ready:
+            self._results.append((number, (data, *state), 0))
+            self._ready.notify_all()
+
+
+class _MultiThreadingDataLoaderIter(_MultiProcessingDataLoaderIter):
+    """Hands the sampler's indices to threads in turn."""
+
+    def _start(self, loader: Any, task: Task) -> None:
+        if _ThreadInfo.local is None:
+            _ThreadInfo.local = threading.local()
+        self._ready = threading.Condition()
+        self._processes = [
+            ThreadWorker(task, i, self._ready) for i in range(self._num_workers)
+        ]
+        self._shutdown = False
+        self._workers = [worker.process for worker in self._processes]
+        end_at_exit(self)
+
+    def _sleep(self, waiting: list[int], seconds: float) -> None:
+        with self._ready:
+            self._ready.wait_for(
+                lambda: any(self._processes[i].has_message() for i in waiting), seconds
+            )
+        for i in waiting:
+            worker = self._processes[i]
+            if not worker.is_alive() and not worker.has_message():
+                self._shutdown_workers()
+                raise RuntimeError(
+                    f"DataLoader worker thread {i} exited unexpectedly, {worker.where(None)}"
+                )
+
+    def _close_event(self) -> None:
+        pass

@@ -1,0 +1,253 @@
+"""Worker processes as the trainer sees them: started, asked, watched, ended."""
+
+from __future__ import annotations
+
+import multiprocessing.connection  # noqa: F401  # joining needs it, maybe within an import
+import os
+import pickle
+import signal
+import time
+import warnings
+from typing import Any
+
+from taeda import _C
+
+from .messages import loads
+from .worker import OVERFLOW, Cell, Task, _worker_loop, where_in_batch
+
+__all__ = ["Link", "WorkerProcess"]
+
+_SECONDS_FOR_STACK = 1.0  # that a worker has to write it
+_SECONDS_TO_END = 3.0  # before a worker is terminated, and half a second later killed
+
+
+class Link:
+    """A worker's end: the channel, the descriptor that wakes the trainer, a pipe to it."""
+
+    def __init__(self, channel: Any, event: int, pipe: int, trainers: list[int]) -> None:
+        self._channel, self._event, self._pipe = channel, event, pipe
+        self._trainers = trainers  # descriptors that a forked worker has no use for
+        self._is_forked = True
+
+    def __getstate__(self) -> tuple:
+        from multiprocessing.reduction import DupFd
+
+        return DupFd(self._channel.fileno()), DupFd(self._event), DupFd(self._pipe)
+
+    def __setstate__(self, state: tuple) -> None:
+        channel, self._event, self._pipe = (handle.detach() for handle in state)
+        self._channel = _C._WorkerChannel._open(channel)  # type: ignore[attr-defined]
+        os.close(channel)
+        self._is_forked = False
+
+    def attach(self) -> Any:
+        """The channel, in the worker."""
+        if self._is_forked:
+            self._channel.serve()
+            for handle in self._trainers:
+                os.close(handle)
+        return self._channel
+
+    def notify(self) -> None:
+        """Wakes the trainer if it sleeps."""
+        self._channel.notify(self._event)
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes by the pipe."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._pipe, view) :]
+
+    def write_stacks_on_signal(self, cells: memoryview) -> None:
+        """Makes the process write its Python stacks to the channel's file when it crashes, and
+        when it gets the signal of ``Cell.SIGNAL``."""
+        import faulthandler
+
+        try:
+            file = os.open(f"/proc/self/fd/{self._channel.fileno()}", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            return  # without /proc, without stacks
+        os.lseek(file, self._channel.stack_offset(), os.SEEK_SET)
+        faulthandler.enable(file)
+        number = signal.SIGRTMIN + 7
+        if signal.getsignal(number) == signal.SIG_DFL:
+            faulthandler.register(number, file, all_threads=True, chain=False)
+            cells[Cell.SIGNAL] = number
+
+
+class WorkerProcess:
+    """A worker process and what there is to reach it."""
+
+    def __init__(
+        self, context: Any, task: Task, worker_id: int, event: int, capacity: int, own: list[int]
+    ) -> None:
+        self.id = worker_id
+        self._channel = _C._WorkerChannel(capacity)  # type: ignore[attr-defined]
+        self._cells = memoryview(self._channel)
+        self._cell_values: list[int] = []
+        self._pipe, pipe = os.pipe()
+        self._pidfd = -1
+        own.append(self._pipe)  # which a forked worker, and those after it, close
+        self.process = context.Process(
+            target=_worker_loop,
+            args=(Link(self._channel, event, pipe, own), task, worker_id, os.getpid()),
+        )
+        self.process.daemon = True
+        self._channel.set_inherited(True)
+        try:
+            self.process.start()
+            self._pidfd = _open_pid(self.process)
+        except BaseException:
+            os.close(self._pipe)
+            raise
+        finally:
+            self._channel.set_inherited(False)
+            os.close(pipe)
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self.process.pid
+
+    @property
+    def sentinel(self) -> int:
+        """A descriptor that can be read when the process has ended."""
+        return self._pidfd if self._pidfd >= 0 else self.process.sentinel
+
+    @property
+    def channel(self) -> Any:
+        """The trainer's end of the channel."""
+        return self._channel
+
+    def cells(self) -> list[int]:
+        """The worker's numbers."""
+        return self._cell_values or self._cells.tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes tasks of other epochs void."""
+        self._cells[Cell.CURRENT_EPOCH] = epoch
+
+    def put(self, number: int, task: Any) -> None:
+        """Gives it something to do."""
+        if not self._channel.send(number, pickle.dumps(task, 5), []):
+            raise MemoryError("DataLoader: no memory left to share with a worker")
+
+    def get(self) -> tuple[int, Any, int] | None:
+        """(number of a message, its content, its bytes), None when there is none yet."""
+        message = self._channel.receive()
+        if message is None:
+            return None
+        number, content, items, nbytes = message
+        if number == OVERFLOW:
+            number, nbytes = pickle.loads(content)
+            content, items = self._read(nbytes), []
+        return number, loads(content, items), nbytes + len(content)
+
+    def _read(self, nbytes: int) -> bytes:
+        data = bytearray()
+        while len(data) < nbytes:
+            chunk = os.read(self._pipe, min(nbytes - len(data), 1 << 20))
+            if not chunk:
+                raise RuntimeError(self.describe_death(None))
+            data += chunk
+        return bytes(data)
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self.process.is_alive()
+
+    def where(self, index: Any) -> str:
+        """What it does: "loading sample 2 of batch 3 (index 17)"."""
+        return where_in_batch(self.cells(), index)
+
+    def describe_death(self, index_of: Any) -> str:
+        """How it ended and at what, in the words that programs look for."""
+        self.process.join(1)
+        code = self.process.exitcode
+        text = f"DataLoader worker (pid(s) {self.pid}) exited unexpectedly"
+        if code is not None and code < 0:
+            text += (
+                f"\nDataLoader worker (pid {self.pid}) is killed by signal: "
+                f"{signal.strsignal(-code)}. "
+            )
+        else:
+            text += f" with exit code {code}"
+        index = index_of(self.cells()[Cell.BATCH]) if index_of else None
+        text += f"\n(worker {self.id}, {self.where(index)})"
+        stack = self._channel.stack().decode(errors="replace")
+        return text + (f"\nIts last Python stack:\n{stack}" if stack else "")
+
+    def stack(self) -> str:
+        """Its Python stacks now; "" when it does not write them."""
+        number = self._cells[Cell.SIGNAL]
+        if number == 0 or self._pidfd < 0:
+            return ""
+        before = len(self._channel.stack())
+        signal.pidfd_send_signal(self._pidfd, number)
+        end, length = time.monotonic() + _SECONDS_FOR_STACK, before
+        while time.monotonic() < end:
+            time.sleep(0.02)
+            last, length = length, len(self._channel.stack())
+            if length == last > before:
+                break
+        return self._channel.stack()[before:].decode(errors="replace")
+
+    def close(self) -> None:
+        """Tells it to end after the sample that it loads."""
+        self._cells[Cell.CURRENT_EPOCH] = -1
+        self._channel.close()
+        os.close(self._pipe)  # wakes one that writes to it
+
+    def end(self, deadline: float) -> None:
+        """Waits until it has ended, first patiently; lets go of what there was to reach it."""
+        process = self.process
+        process.join(max(0.0, deadline - time.monotonic()))
+        for end in (process.terminate, process.kill):
+            if not process.is_alive():
+                break
+            end()
+            process.join(0.5)
+        self._cell_values = self._cells.tolist()
+        self._cells.release()
+        self._channel.retire()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def _open_pid(process: Any) -> int:
+    try:
+        return os.pidfd_open(process.pid)
+    except OSError:  # an old kernel
+        return -1
+
+
+def start_workers(context: Any, task: Task, event: int, capacity: int) -> list[WorkerProcess]:
+    """A worker process for each number; ends those that started where one cannot."""
+    workers: list[WorkerProcess] = []
+    own: list[int] = []
+    try:
+        for i in range(task.num_workers):
+            workers.append(WorkerProcess(context, task, i, event, capacity, own))
+    except BaseException as error:
+        end_workers(workers)
+        if isinstance(error, (TypeError, AttributeError, pickle.PicklingError)):
+            warnings.warn(
+                "Got pickle error when attempting to start a worker Process. This might be because "
+                "the worker Process arguments are not picklable. Python 3.14+ changed the "
+                "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
+                "requires the worker Process arguments to be picklable. You can also try "
+                "multiprocessing.set_start_method('fork').",
+                stacklevel=5,
+            )
+        raise
+    return workers
+
+
+def end_workers(workers: list[WorkerProcess]) -> None:
+    """Ends all of them, within five seconds."""
+    for worker in workers:
+        worker.close()
+    deadline = time.monotonic() + _SECONDS_TO_END
+    for worker in workers:
+        worker.end(deadline)
