@@ -1,6 +1,5 @@
 """Datasets, samplers and the loader: by themselves, and in PyTorch's order for the same seed."""
 
-import warnings
 from collections import OrderedDict, namedtuple
 
 import pytest
@@ -173,20 +172,6 @@ def test_bad_arguments():
         loader.batch_size = 3
     with pytest.raises(ValueError, match="num_samples should be a positive"):
         data.RandomSampler(Squares(0))
-
-
-def test_workers_load_in_this_process_with_one_warning(monkeypatch):
-    from taeda.utils.data import dataloader
-
-    monkeypatch.setattr(dataloader, "_warned_of_workers", False)
-    with pytest.warns(UserWarning, match="worker processes are not there yet"):
-        loader = DataLoader(Squares(5), batch_size=2, num_workers=2, persistent_workers=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        DataLoader(Squares(5), num_workers=2)
-    assert _lists(loader) == [[0, 1], [4, 9], [16]]
-    assert _lists(DataLoader(Count(3), num_workers=2, batch_size=2)) == [[0, 1], [2]]
-    assert data.get_worker_info() is None
 
 
 def test_pin_memory_warns_without_an_accelerator():

@@ -184,7 +184,7 @@ def test_workers_know_who_they_are(method):
     taeda.manual_seed(3)
     notes = list(loader(Noted(2), method, batch_size=None, worker_init_fn=note_worker,
                         num_workers=1))
-    assert [n[:4] for n in notes] == [(0, 0, 1, seed)] * 2
+    assert [n[:4] for n in notes] == [[0, 0, 1, seed]] * 2
     assert (notes[0][4] == os.getpid()) == (method == "thread")
     assert data.get_worker_info() is None
 
@@ -323,13 +323,13 @@ class Subclasses(data.Dataset):
 
     def __getitem__(self, i):
         x = taeda.arange(4.0).as_subclass(Marked)
-        x.name = "mark"
+        x.mark = "m"
         return x
 
 
 def test_subclasses_and_attributes_of_tensors_arrive(method):
     (got,) = loader(Subclasses(), method, batch_size=None, num_workers=1)
-    assert type(got) is Marked and got.name == "mark" and got.tolist() == [0, 1, 2, 3]
+    assert type(got) is Marked and got.mark == "m" and got.tolist() == [0, 1, 2, 3]
 
 
 def test_a_sample_that_is_sent_twice_is_a_copy_each_time():

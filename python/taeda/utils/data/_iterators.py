@@ -11,6 +11,7 @@ from typing import Any
 import taeda
 
 from . import _utils
+from ._state import EpochStart
 
 __all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter"]
 
@@ -52,7 +53,7 @@ class _BaseDataLoaderIter:
     """One pass over a loader."""
 
     def __init__(self, loader: Any) -> None:
-        self._loader_state = _EpochStart(loader)
+        self._epoch_start = EpochStart(loader)
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._IterableDataset_len_called = loader._IterableDataset_len_called
@@ -175,7 +176,7 @@ class _BaseDataLoaderIter:
         return {
             "batches": self._num_yielded,
             "finished": self._finished,
-            **self._loader_state.state(),
+            **self._epoch_start.state(),
         }
 
     # --- where the time goes ---
@@ -230,37 +231,3 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if self._dataset_kind == _DatasetKind.Iterable and hasattr(self._dataset, "state_dict"):
             state["dataset"] = self._dataset.state_dict()
         return state
-
-
-class _EpochStart:
-    """What an epoch's order follows from: generators as they were when it began."""
-
-    def __init__(self, loader: Any) -> None:
-        from ._utils.seeds import RandomState
-
-        self._generators = generators_of(loader)
-        self._explicit = [bytes(g.get_state().untyped_storage()) for g in self._generators]
-        self._random = RandomState.now()
-        self._sampler = getattr(loader, "sampler", None)
-
-    def state(self) -> dict[str, Any]:
-        """Plain values, that any checkpoint can hold."""
-        now = [bytes(g.get_state().untyped_storage()) for g in self._generators]
-        return {
-            "random": tuple(self._random),
-            "generators": self._explicit,
-            "generators_now": now,
-            "sampler_epoch": getattr(self._sampler, "epoch", None),
-        }
-
-
-def generators_of(loader: Any) -> list:
-    """The generators that a loader and its samplers were given, each once."""
-    batch_sampler = getattr(loader, "batch_sampler", None)
-    owners = (loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
-    found: list = []
-    for owner in owners:
-        generator = getattr(owner, "generator", None)
-        if isinstance(generator, taeda.Generator) and all(generator is not g for g in found):
-            found.append(generator)
-    return found

@@ -16,6 +16,7 @@ from taeda._utils import ExceptionWrapper
 
 from . import _utils
 from ._iterators import _BaseDataLoaderIter, _DatasetKind, is_pipe
+from ._state import EpochStart, restore_epoch_start
 from ._utils.processes import end_workers, start_workers
 from ._utils.seeds import RandomState
 from ._utils.worker import (
@@ -88,7 +89,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._epoch = 0
         self._given: dict[int, Any] = {}
         self._begin_epoch()
+        if resume is not None:
+            self._base_seed, self._shared_seed = resume["base_seed"], resume["shared_seed"]
+        self._workers_seed = self._shared_seed
         self._start(loader, self._task(resume))
+        if resume is not None:
+            restore_epoch_start(loader, resume)
         self._reset(loader, first_iter=True, resume=resume)
 
     def _task(self, resume: dict[str, Any] | None) -> Task:
@@ -145,10 +151,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(
         self, loader: Any, first_iter: bool = False, resume: dict[str, Any] | None = None
     ) -> None:
+        self._epoch_start = EpochStart(loader)
         if not first_iter:
-            from ._iterators import _EpochStart
-
-            self._loader_state = _EpochStart(loader)
             self._begin = time.perf_counter_ns()
             self._waited_ns = self._bytes = 0
         super()._reset(loader, first_iter)
@@ -157,7 +161,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker in self._processes:
             worker.set_epoch(self._epoch)
             if not first_iter:
-                worker.put(RESUME, _ResumeIteration(self._shared_seed))
+                self._workers_seed = self._shared_seed
+                worker.put(RESUME, _ResumeIteration(self._workers_seed))
         if resume is not None:
             self._go_on(resume)
         for _ in range(self._prefetch_factor * self._num_workers - self._tasks_outstanding):
@@ -345,6 +350,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _state(self) -> dict[str, Any]:
         return {
             **super()._state(),
+            "base_seed": self._base_seed,
+            "shared_seed": self._workers_seed,
             "received": self._rcvd_idx,
             "sent": self._send_idx,
             "pending": [(batch, worker) for batch, (worker,) in sorted(self._task_info.items())],

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from . import _utils
 from ._iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
 from ._iterators import _DatasetKind, _SingleProcessDataLoaderIter
+from ._state import Resuming
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -210,7 +211,7 @@ class DataLoader(Generic[T_co]):
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         resume, self._resume = self._resume, None
-        with _Resuming(self, resume):
+        with Resuming(self, resume):
             if self.num_workers == 0:
                 return _SingleProcessDataLoaderIter(self, resume)
             self.check_worker_number_rationality()
@@ -322,43 +323,6 @@ class DataLoader(Generic[T_co]):
             "avoid potential slowness/freeze if necessary.",
             stacklevel=3,
         )
-
-
-class _Resuming:
-    """Draws an epoch's order with the generators as they were when it began.
-
-    Afterwards those that the loader was given are where they were when the state was taken, and the
-    program's own where they are now.
-    """
-
-    def __init__(self, loader: DataLoader, resume: dict[str, Any] | None) -> None:
-        self._loader, self._state = loader, resume
-        self._now: Any = None
-
-    def __enter__(self) -> None:
-        if self._state is None:
-            return
-        from ._utils.seeds import RandomState
-
-        self._now = RandomState.now()
-        RandomState(*self._state["random"]).restore()
-        self._set("generators")
-        epoch = self._state["sampler_epoch"]
-        if epoch is not None and hasattr(self._loader.sampler, "set_epoch"):
-            self._loader.sampler.set_epoch(epoch)  # type: ignore[union-attr]
-
-    def __exit__(self, *exc: object) -> None:
-        if self._state is not None:
-            self._now.restore()
-            self._set("generators_now")
-
-    def _set(self, name: str) -> None:
-        from ._iterators import generators_of
-        from ._utils.seeds import state_tensor
-
-        assert self._state is not None
-        for generator, state in zip(generators_of(self._loader), self._state[name]):
-            generator.set_state(state_tensor(state))
 
 
 def _check_context(context: Any, num_workers: int) -> Any:

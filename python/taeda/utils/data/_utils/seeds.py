@@ -9,30 +9,54 @@ from typing import Any, NamedTuple
 
 import taeda
 
-__all__ = ["RandomState", "Snapshots", "seed_numpy", "seed_worker"]
+__all__ = ["RandomState", "Snapshots", "seed_worker", "state_tensor"]
 
 _MASK = 0xFFFFFFFF
 _MT_BYTES = 625 * 4  # a Mersenne Twister: 624 words and an index
 
 
 def _numpy_random() -> Any:
-    return getattr(sys.modules.get("numpy"), "random", None)
-
-
-def seed_numpy(base_seed: int, worker_id: int) -> bool:
-    """Seeds NumPy, if it is loaded, by both numbers: no two workers of any loaders alike."""
-    numpy_random = _numpy_random()
-    if numpy_random is None:
-        return False
-    entropy = [worker_id, base_seed & _MASK, base_seed >> 32, 0]
-    numpy_random.seed(numpy_random.SeedSequence(entropy).generate_state(4))
-    return True
+    return sys.modules.get("numpy.random")
 
 
 def seed_worker(base_seed: int, worker_id: int) -> None:
-    """Seeds ``random`` and taeda with ``base_seed + worker_id``."""
+    """Seeds ``random`` and taeda with ``base_seed + worker_id``, and NumPy by both numbers: no two
+    workers of any loaders alike. NumPy that is not loaded is seeded when it is."""
     random.seed(base_seed + worker_id)
     taeda.manual_seed(base_seed + worker_id)
+    if _numpy_random() is None:
+        sys.meta_path.insert(0, _SeedAtImport(base_seed, worker_id))
+    else:
+        _seed_numpy(_numpy_random(), base_seed, worker_id)
+
+
+def _seed_numpy(numpy_random: Any, base_seed: int, worker_id: int) -> None:
+    entropy = [worker_id, base_seed & _MASK, base_seed >> 32, 0]
+    numpy_random.seed(numpy_random.SeedSequence(entropy).generate_state(4))
+
+
+class _SeedAtImport:
+    """Finds ``numpy.random``, once, and has it seeded when it has run."""
+
+    def __init__(self, *seed: int) -> None:
+        self._seed = seed
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != "numpy.random":
+            return None
+        from importlib.machinery import PathFinder
+
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                run(module)
+                _seed_numpy(module, *self._seed)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
 
 class RandomState(NamedTuple):
@@ -56,7 +80,9 @@ class RandomState(NamedTuple):
         if self.numpy is not None:
             import numpy
 
-            numpy.random.set_state(self.numpy)
+            kind, keys, *rest = self.numpy
+            words = numpy.frombuffer(keys, dtype=numpy.uint32) if kind == "MT19937" else keys
+            numpy.random.set_state((kind, words, *rest))
 
 
 def state_tensor(state: bytes) -> Any:

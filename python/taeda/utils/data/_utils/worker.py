@@ -227,7 +227,7 @@ def _worker_loop(link: Any, task: Task, worker_id: int, trainer: int) -> None:
 
 class _WorkerLoop:
     def __init__(self, link: Any, channel: Any, task: Task, worker_id: int, trainer: int) -> None:
-        from .seeds import Snapshots, seed_numpy, seed_worker
+        from .seeds import Snapshots, seed_worker
 
         global _worker_info, _channel
         self._link, self._channel, self._task, self._id = link, channel, task, worker_id
@@ -238,7 +238,6 @@ class _WorkerLoop:
         link.write_stacks_on_signal(self._cells)
         taeda.set_num_threads(1)
         seed_worker(task.base_seed, worker_id)
-        self._numpy_is_seeded = seed_numpy(task.base_seed, worker_id)
         dataset = make_dataset(task, task.shared_seed)
         _worker_info = WorkerInfo(
             worker_id, task.num_workers, task.base_seed + worker_id, dataset
@@ -258,7 +257,6 @@ class _WorkerLoop:
         try:
             if self._task.init_fn is not None:
                 self._task.init_fn(self._id)
-            self._seed_numpy()
             self._make_fetcher(dataset, resume)
             if resume is not None and resume.random is not None:
                 resume.random.restore()
@@ -269,12 +267,6 @@ class _WorkerLoop:
         self._fetcher = make_fetcher(self._task, dataset, resume)
         self._fetcher.progress = self._progress
         self._ended = False
-
-    def _seed_numpy(self) -> None:
-        if not self._numpy_is_seeded:
-            from .seeds import seed_numpy
-
-            self._numpy_is_seeded = seed_numpy(self._task.base_seed, self._id)
 
     def run(self) -> None:
         """Answers tasks until the trainer closes the channel or is gone."""
@@ -324,7 +316,6 @@ class _WorkerLoop:
         cells[Cell.LOADED_NS] += loaded - begin
         cells[Cell.STATE] = State.SENDING
         self._ended = isinstance(data, _IterableDatasetStopIteration)
-        self._seed_numpy()
         self._send(number, data)
         cells[Cell.BATCHES] += 1
         cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded

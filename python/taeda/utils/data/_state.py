@@ -1,0 +1,81 @@
+"""What the order of an epoch follows from, so that a DataLoader can draw it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+
+from ._utils.seeds import RandomState, state_tensor
+
+__all__ = ["EpochStart", "Resuming", "restore_epoch_start"]
+
+
+def _generators_of(loader: Any) -> list:
+    """The generators that a loader and its samplers were given, each once."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    owners = (loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
+    found: list = []
+    for owner in owners:
+        generator = getattr(owner, "generator", None)
+        if isinstance(generator, taeda.Generator) and all(generator is not g for g in found):
+            found.append(generator)
+    return found
+
+
+def _states(generators: list) -> list[bytes]:
+    return [bytes(generator.get_state().untyped_storage()) for generator in generators]
+
+
+class EpochStart:
+    """Generators as they are when an epoch begins."""
+
+    def __init__(self, loader: Any) -> None:
+        self._generators = _generators_of(loader)
+        self._explicit = _states(self._generators)
+        self._random = RandomState.now()
+        self._sampler = getattr(loader, "sampler", None)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, that any checkpoint can hold."""
+        return {
+            "random": tuple(self._random),
+            "generators": self._explicit,
+            "generators_now": _states(self._generators),
+            "sampler_epoch": getattr(self._sampler, "epoch", None),
+        }
+
+
+def _set(loader: Any, states: list[bytes]) -> None:
+    for generator, state in zip(_generators_of(loader), states):
+        generator.set_state(state_tensor(state))
+
+
+def restore_epoch_start(loader: Any, state: dict[str, Any]) -> None:
+    """Puts all generators where they were."""
+    RandomState(*state["random"]).restore()
+    _set(loader, state["generators"])
+    if state["sampler_epoch"] is not None and hasattr(loader.sampler, "set_epoch"):
+        loader.sampler.set_epoch(state["sampler_epoch"])
+
+
+class Resuming:
+    """Draws an epoch's order with the generators as they were when it began.
+
+    Afterwards those that the loader was given are where they were when the state was taken, and the
+    program's own where they are now. Does nothing without a state.
+    """
+
+    def __init__(self, loader: Any, state: dict[str, Any] | None) -> None:
+        self._loader, self._state = loader, state
+        self._now = RandomState()
+
+    def __enter__(self) -> None:
+        if self._state is not None:
+            self._now = RandomState.now()
+            restore_epoch_start(self._loader, self._state)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._state is not None:
+            self._now.restore()
+            _set(self._loader, self._state["generators_now"])
