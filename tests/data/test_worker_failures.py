@@ -18,6 +18,7 @@ import taeda
 from taeda.utils import data
 from taeda.utils.data import DataLoader, _utils
 
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 PROCESSES = ["fork", "forkserver", "spawn"]
 
 
@@ -119,7 +120,7 @@ def test_an_exception_arrives_with_its_type_and_traceback(method):
         ("own_error", RuntimeError, "Caught OwnError in DataLoader worker process 1"),
         ("local_error", RuntimeError, "LocalError: boom"),
         ("stop_iteration", StopIteration, "Caught StopIteration in DataLoader"),
-        ("ragged", RuntimeError, "in collate_fn, batch 1"),
+        ("ragged", ValueError, "in collate_fn, batch 1"),
     ],
 )
 def test_exceptions_of_any_type_arrive(what, kind, text):

@@ -14,6 +14,8 @@ import taeda
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
+_ITERABLE = 1  # the _DatasetKind of iterable datasets
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
@@ -156,7 +158,7 @@ def make_dataset(task: Task, seed: int | None) -> Any:
 
 def make_fetcher(task: Task, dataset: Any, resume: Any = None) -> Any:
     """What loads batches, past those that were loaded before an interruption."""
-    from ..dataloader import _DatasetKind
+    from .._iterators import _DatasetKind
 
     state = resume.dataset if resume is not None else None
     if state is not None:
@@ -171,10 +173,8 @@ def make_fetcher(task: Task, dataset: Any, resume: Any = None) -> Any:
 
 def state_of_dataset(task: Task) -> Any:
     """The state of an iterable dataset that has one, else None."""
-    from ..dataloader import _DatasetKind
-
     dataset = task.dataset
-    if task.dataset_kind != _DatasetKind.Iterable or not hasattr(dataset, "load_state_dict"):
+    if task.dataset_kind != _ITERABLE or not hasattr(dataset, "load_state_dict"):
         return None
     return dataset.state_dict()
 
@@ -197,17 +197,15 @@ def where_in_batch(cells: Any, index: Any) -> str:
 
 def fetch(fetcher: Any, index: Any, task: Task, worker_id: int, where: str, at: str) -> Any:
     """A batch, the exception that loading it raised, or the end of an iterable dataset."""
-    from taeda._utils import ExceptionWrapper
-
-    from ..dataloader import _DatasetKind
-
     try:
         return fetcher.fetch(index)
     except Abandoned:
         raise
     except Exception as error:
-        if isinstance(error, StopIteration) and task.dataset_kind == _DatasetKind.Iterable:
+        if isinstance(error, StopIteration) and task.dataset_kind == _ITERABLE:
             return _IterableDatasetStopIteration(worker_id)
+        from taeda._utils import ExceptionWrapper
+
         return ExceptionWrapper(where=where, note=_note(fetcher, index, at))
 
 
@@ -227,11 +225,13 @@ def _worker_loop(link: Any, task: Task, worker_id: int, trainer: int) -> None:
 
 class _WorkerLoop:
     def __init__(self, link: Any, channel: Any, task: Task, worker_id: int, trainer: int) -> None:
+        from .messages import dumps
         from .seeds import Snapshots, seed_worker
 
         global _worker_info, _channel
         self._link, self._channel, self._task, self._id = link, channel, task, worker_id
-        self._trainer = trainer
+        self._trainer, self._dumps = trainer, dumps
+        self._at = f"worker {worker_id}, pid {os.getpid()}"
         self._cells = memoryview(channel)
         gc.freeze()  # the collector would write to all of the trainer's objects, and copy them so
         end_with_trainer(trainer)
@@ -307,9 +307,8 @@ class _WorkerLoop:
         begin = time.perf_counter_ns()
         try:
             data = self._failed or fetch(
-                self._fetcher, index, self._task, self._id, self._where,
-                f"worker {self._id}, pid {os.getpid()}",
-            )  # fmt: skip
+                self._fetcher, index, self._task, self._id, self._where, self._at
+            )
         except Abandoned:
             return
         loaded = time.perf_counter_ns()
@@ -321,20 +320,20 @@ class _WorkerLoop:
         cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
     def _send(self, number: int, data: Any) -> None:
-        from taeda._utils import ExceptionWrapper
-
-        from .messages import dumps
-
         state = (self._snapshots.take(), state_of_dataset(self._task))
         try:
-            content, items = dumps((data, *state))
+            content, items = self._dumps((data, *state))
         except Exception as error:
-            data = ExceptionWrapper(
-                (type(error), error, error.__traceback__),
-                self._where,
-                f"\n(worker {self._id}, pid {os.getpid()}: batch {self._cells[Cell.BATCH]} cannot "
-                f"be pickled, which is how it travels to the trainer)\n",
-            )
+            from taeda._utils import ExceptionWrapper
+
+            if not isinstance(data, ExceptionWrapper):
+                note = (
+                    f"\n({self._at}: batch {self._cells[Cell.BATCH]} "
+                    "cannot be pickled, which is how it travels to the trainer)\n"
+                )
+                data = ExceptionWrapper(
+                    (type(error), error, error.__traceback__), self._where, note
+                )
             content, items = _dump_exception(data, state)
         if self._channel.send(number, content, items):
             self._link.notify()
