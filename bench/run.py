@@ -30,6 +30,7 @@ from typing import Any
 
 import cases
 import kernel_cases
+import loading
 import memory
 import table
 from limits import Arithmetic, Yardsticks
@@ -38,7 +39,7 @@ from table import Row
 
 SUITES = [
     "import", "tiny", "kernels", "transforms", "demo", "models", "bf16", "contention", "threads",
-    "memory", "size", "build",
+    "memory", "loading", "size", "build",
 ]  # fmt: skip
 CONTENTION = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
@@ -282,19 +283,28 @@ def trained(framework: str, name: str, threads: int) -> Row:
 
 
 def measure_memory(repetitions: int) -> list[Row]:
+    return measure_program("memory.py", memory.MEASURES, min(repetitions, 3))
+
+
+def measure_loading(repetitions: int) -> list[Row]:
+    return measure_program("loading.py", loading.MEASURES, min(repetitions, 3))
+
+
+def measure_program(name: str, measures: list, repetitions: int) -> list[Row]:
+    """What a program that measures one framework prints, for both in turn."""
     threads = thread_counts()[-1]
-    script = str(ROOT / "bench" / "memory.py")
+    script = str(ROOT / "bench" / name)
     found: dict[str, list[list[float]]] = {f: [] for f in FRAMEWORKS}
-    for _ in range(min(repetitions, 3)):
+    for _ in range(repetitions):
         for f in FRAMEWORKS:
             output = subprocess.check_output(
                 [*pinned_python(threads), script, f, str(threads)], text=True
             )
             found[f].append(json.loads(output))
     rows: list[Row] = []
-    for i, (name, unit, most, _) in enumerate(memory.MEASURES):
+    for i, (title, unit, most, _) in enumerate(measures):
         medians = {f: statistics.median(values[i] for values in found[f]) for f in FRAMEWORKS}
-        rows.append({"name": name, "unit": unit, "most": most} | medians)
+        rows.append({"name": title, "unit": unit, "most": most} | medians)
         print(f"  {table.line(rows[-1])}", flush=True)
     return rows
 
@@ -396,6 +406,7 @@ def main() -> int:
         "contention": measure_contention,
         "threads": measure_threads,
         "memory": measure_memory,
+        "loading": measure_loading,
         "size": measure_size,
         "build": measure_build,
     }

@@ -24,6 +24,7 @@ TITLES = {
     "contention": "Training while another process keeps one core busy",
     "threads": "The same bits with one and with two threads",
     "memory": "Memory",
+    "loading": "Loading data",
     "size": "Size",
     "build": "Building",
 }

@@ -107,10 +107,17 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: dict | None = None) -> Tens
     if worker._channel is None:
         return taeda.stack(batch, 0)
     out = _shared_out(batch)
-    return taeda.stack(batch, 0) if out is None else taeda.stack(batch, 0, out=out)
+    if out is None:
+        return taeda.stack(batch, 0)
+    if out.nbytes < _LARGE_SAMPLE_BYTES * len(batch):
+        return taeda.stack(batch, 0, out=out)
+    for row, x in zip(out.unbind(0), batch):
+        row.copy_(x)
+    return out
 
 
 _LEAST_SHARED_BYTES = 1 << 15  # below, a copy costs less
+_LARGE_SAMPLE_BYTES = 1 << 13  # above, a call for each costs less than stack's own memory
 
 
 def _shared_out(batch: Any) -> Tensor | None:

@@ -44,24 +44,31 @@ def _is_wasteful(tensor: Tensor) -> bool:
     return (span - 2 * tensor.numel()) * tensor.element_size() > _WASTE_BYTES
 
 
-class _Pickler(pickle.Pickler):
-    """Lists what has memory in ``items``; the pickle has a placeholder for it."""
+class _Aside:
+    """What a pickle leaves out, in its order. (No part of the pickler, which would be a cycle.)"""
 
-    def __init__(self, file: Any) -> None:
-        super().__init__(file, 5, buffer_callback=self._aside)
+    def __init__(self) -> None:
         self.items: list[Any] = []
-        self._next: Any = None
+        self.next: Any = None
 
-    def _aside(self, buffer: pickle.PickleBuffer) -> bool:
-        if self._next is None:  # an object's own, a NumPy array's
+    def __call__(self, buffer: pickle.PickleBuffer) -> bool:
+        if self.next is None:  # an object's own, a NumPy array's
             self.items.append(UntypedStorage._from_buffer(buffer.raw()))
         else:
-            self.items.append(self._next)
-            self._next = None
+            self.items.append(self.next)
+            self.next = None
         return False
 
+
+class _Pickler(pickle.Pickler):
+    """Leaves out what has memory; the pickle has a placeholder for it."""
+
+    def __init__(self, file: Any, aside: _Aside) -> None:
+        super().__init__(file, 5, buffer_callback=aside)
+        self._aside = aside
+
     def _item(self, x: Any) -> tuple:
-        self._next = x
+        self._aside.next = x
         return _itself, (pickle.PickleBuffer(_PLACEHOLDER),)
 
     def reducer_override(self, x: Any) -> Any:
@@ -99,10 +106,9 @@ def _has_memory(x: Any, kind: type) -> bool:
 
 def dumps(x: Any) -> tuple[bytes, list]:
     """(the pickle, the tensors and storages beside it)"""
-    file = io.BytesIO()
-    pickler = _Pickler(file)
-    pickler.dump(x)
-    return file.getvalue(), pickler.items
+    file, aside = io.BytesIO(), _Aside()
+    _Pickler(file, aside).dump(x)
+    return file.getvalue(), aside.items
 
 
 def loads(data: bytes, items: list) -> Any:
