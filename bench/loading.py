@@ -1,4 +1,4 @@
-"""What one framework's DataLoader costs, in a process of its own: for the suite `loading` of run.py.
+"""What one framework's DataLoader costs, in a process of its own: the suite `loading` of run.py.
 
     python bench/loading.py taeda 2
 
@@ -65,7 +65,7 @@ class Objects(data.Dataset):  # type: ignore[misc, name-defined]
         return len(self.rows)
 
     def __getitem__(self, i: int) -> Any:
-        row = self.rows[i]
+        row: Any = self.rows[i]
         return len(row["name"]), sum(row["values"])
 
 

@@ -168,15 +168,15 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception with its traceback as text, to be raised elsewhere."""
+    """An exception with its traceback as text, to be raised elsewhere; `note` follows that."""
 
-    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+    def __init__(self, exc_info: Any = None, where: str = "in background", note: str = "") -> None:
         import sys
         import traceback
 
         info = sys.exc_info() if exc_info is None else exc_info
         self.exc_type: Any = info[0]
-        self.exc_msg = "".join(traceback.format_exception(*info))
+        self.exc_msg = "".join(traceback.format_exception(*info)) + note
         self.where = where
 
     def reraise(self) -> None:
@@ -207,44 +207,3 @@ def classproperty(func: Any) -> _ClassPropertyDescriptor:
     return _ClassPropertyDescriptor(
         func if isinstance(func, (classmethod, staticmethod)) else classmethod(func)
     )
-
-
-class KeyErrorMessage(str):
-    """A message that a KeyError shows as it is, with its line breaks."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class ExceptionWrapper:
-    """An exception that travels to another process or thread, as its type and its traceback.
-
-    Args:
-        exc_info: what ``sys.exc_info()`` gives, the default.
-        where: the end of "Caught ValueError ...": "in DataLoader worker process 0".
-        note: what to add after the traceback.
-    """
-
-    def __init__(self, exc_info: Any = None, where: str = "in background", note: str = "") -> None:
-        import sys
-        import traceback
-
-        kind, value, trace = exc_info or sys.exc_info()
-        self.exc_type = kind
-        self.exc_msg = "".join(traceback.format_exception(kind, value, trace)) + note
-        self.where = where
-
-    def reraise(self) -> None:
-        """Raises an exception of the same type, a RuntimeError where none can be made."""
-        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:
-            raise KeyError(KeyErrorMessage(text))
-        if getattr(self.exc_type, "message", None):
-            raise self.exc_type(message=text)
-        try:
-            exception = self.exc_type(text)
-        except Exception:  # a type that takes other arguments
-            raise RuntimeError(text) from None
-        raise exception

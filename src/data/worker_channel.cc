@@ -29,8 +29,8 @@ struct WorkerChannel::Queue {
 };
 
 struct WorkerChannel::Header {
-  uint32_t capacity;     // of each queue, a power of two
-  size_t begin, middle;  // of the tasks' blocks, of the results' blocks
+  uint32_t capacity;                          // of each queue, a power of two
+  size_t begin, middle;                       // of the tasks' blocks, of the results' blocks
   alignas(64) std::atomic<uint32_t> wakeups;  // what the worker sleeps on
   std::atomic<uint32_t> worker_sleeps, trainer_sleeps, closed;
   Queue tasks, results;
@@ -121,8 +121,8 @@ Block* WorkerChannel::pop() {
   if (!has_message()) return nullptr;
   Queue& queue = incoming();
   const uint32_t at = queue.read.load(std::memory_order_relaxed);
-  auto* const block = reinterpret_cast<Block*>(
-      area_->data() + slots(queue)[at & (header_->capacity - 1)]);
+  auto* const block =
+      reinterpret_cast<Block*>(area_->data() + slots(queue)[at & (header_->capacity - 1)]);
   queue.read.store(at + 1, std::memory_order_release);
   return block;
 }

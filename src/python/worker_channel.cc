@@ -30,8 +30,7 @@ WorkerChannel& channel_of(PyObject* self) {
 
 PyObject* make_object(std::shared_ptr<WorkerChannel> channel) {
   PyObject* self = PyRef::check(channel_type->tp_alloc(channel_type, 0)).release();
-  new (&cast(self)->channel)
-      std::shared_ptr<WorkerChannel>(std::move(channel));
+  new (&cast(self)->channel) std::shared_ptr<WorkerChannel>(std::move(channel));
   return self;
 }
 

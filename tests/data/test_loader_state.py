@@ -204,8 +204,14 @@ def test_the_state_stays_after_a_loop_is_left():
 
 def test_persistent_workers_go_on_too():
     def make():
-        return DataLoader(Noise(), 4, num_workers=2, persistent_workers=True, shuffle=True,
-                          multiprocessing_context="fork")
+        return DataLoader(
+            Noise(),
+            4,
+            num_workers=2,
+            persistent_workers=True,
+            shuffle=True,
+            multiprocessing_context="fork",
+        )
 
     whole = make()
     list(whole)

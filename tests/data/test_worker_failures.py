@@ -95,8 +95,9 @@ def run(what, method, **options):
     """The exception of a pass over a dataset with that fault, and the seconds until it came."""
     begin = time.monotonic()
     with pytest.raises(Exception) as caught:
-        for _ in DataLoader(Faulty(what), 4, num_workers=2, multiprocessing_context=method,
-                            **options):
+        for _ in DataLoader(
+            Faulty(what), 4, num_workers=2, multiprocessing_context=method, **options
+        ):
             begin = time.monotonic()
     return caught.value, time.monotonic() - begin
 
@@ -135,8 +136,9 @@ def test_exceptions_of_any_type_arrive(what, kind, text):
 
 
 def test_loading_goes_on_after_an_exception():
-    batches = iter(DataLoader(Faulty("value_error"), 4, num_workers=2,
-                              multiprocessing_context="fork"))
+    batches = iter(
+        DataLoader(Faulty("value_error"), 4, num_workers=2, multiprocessing_context="fork")
+    )
     assert next(batches).tolist() == [0, 1, 2, 3]
     with pytest.raises(ValueError):
         next(batches)
@@ -208,8 +210,9 @@ def _interrupt(*_):
 
 
 def test_a_broken_persistent_loader_starts_again():
-    kept = DataLoader(Faulty("exit_0"), 4, num_workers=2, persistent_workers=True,
-                      multiprocessing_context="fork")
+    kept = DataLoader(
+        Faulty("exit_0"), 4, num_workers=2, persistent_workers=True, multiprocessing_context="fork"
+    )
     for _ in range(2):
         with pytest.raises(RuntimeError, match="exited unexpectedly"):
             list(kept)
@@ -221,8 +224,11 @@ def failing_init(worker_id):
 
 @pytest.mark.parametrize("method", ["fork", "thread"])
 def test_a_failing_init_function_is_told_each_time(method):
-    batches = iter(DataLoader(range(9), num_workers=2, worker_init_fn=failing_init,
-                              multiprocessing_context=method))
+    batches = iter(
+        DataLoader(
+            range(9), num_workers=2, worker_init_fn=failing_init, multiprocessing_context=method
+        )
+    )
     for _ in range(3):
         with pytest.raises(ValueError, match="no init"):
             next(batches)
@@ -278,8 +284,13 @@ def start(method, body, sleep=0.0, **options):
     text = textwrap.dedent(PROGRAM).format(method=method, body=body, sleep=sleep)
     path = options.pop("folder") / "program.py"
     path.write_text(text)
-    process = subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, **options)
+    process = subprocess.Popen(
+        [sys.executable, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2, process.stderr.read()
     return process, pids
@@ -358,7 +369,7 @@ def test_too_few_descriptors_are_an_exception():
     used = len(os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + 4, hard))
     try:
-        with pytest.raises((OSError, RuntimeError), match="Too many open files|cannot"):
+        with pytest.raises((OSError, RuntimeError), match=r"Too many open files|cannot"):
             iter(DataLoader(range(4), num_workers=4, multiprocessing_context="fork"))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -394,7 +405,8 @@ exec {python} {program}
 
 def test_a_full_dev_shm_does_not_matter(tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent("""
+    program.write_text(
+        textwrap.dedent("""
         import taeda
         from taeda.utils.data import DataLoader, TensorDataset
         x = TensorDataset(taeda.arange(400000.0).view(4, 100000))
@@ -402,13 +414,27 @@ def test_a_full_dev_shm_does_not_matter(tmp_path):
             if __name__ == "__main__":
                 loader = DataLoader(x, 2, num_workers=2, multiprocessing_context=method)
                 print([b[0][1, 0].item() for b in loader], flush=True)
-    """))
+    """)
+    )
     script = FULL_SHM.format(python=sys.executable, program=program)
     try:
-        done = subprocess.run(["unshare", "-m", "-r", "sh", "-c", script], capture_output=True,
-                              text=True, timeout=100)
+        done = subprocess.run(
+            ["unshare", "-m", "-r", "sh", "-c", script], capture_output=True, text=True, timeout=100
+        )
     except FileNotFoundError:
         pytest.skip("needs unshare")
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("mount namespaces are not allowed here")
     assert done.stdout == "[100000.0, 300000.0]\n" * 2, done.stderr
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_random_kills_leave_nothing_behind(method):
+    """A short run of tools/soak_loader.py."""
+    from importlib.machinery import SourceFileLoader
+
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "soak_loader.py")
+    soak = SourceFileLoader("soak_loader", path).load_module()
+    sys.modules["soak_loader"] = soak
+    ends = soak.soak(20, method, seed=1)
+    assert ends["killed"] > 0 and ends["whole"] > 0

@@ -108,8 +108,9 @@ def test_workers_give_the_batches_of_the_main_process(method):
         {"batch_sampler": [[0, 3], [5], [9, 8, 7]]},
         {"batch_size": 3, "collate_fn": as_list, "prefetch_factor": 1},
     ):
-        expected = plain(list(DataLoader(Rows(), **{k: v for k, v in options.items()
-                                                     if k != "prefetch_factor"})))
+        expected = plain(
+            list(DataLoader(Rows(), **{k: v for k, v in options.items() if k != "prefetch_factor"}))
+        )
         assert plain(list(loader(Rows(), method, **options))) == expected
 
 
@@ -131,8 +132,11 @@ def test_iterable_datasets_are_sharded(method):
 
 
 def test_batches_out_of_order_are_all_there(method):
-    seen = [x for batch in loader(range(40), method, batch_size=3, in_order=False)
-            for x in batch.tolist()]
+    seen = [
+        x
+        for batch in loader(range(40), method, batch_size=3, in_order=False)
+        for x in batch.tolist()
+    ]
     assert sorted(seen) == list(range(40))
 
 
@@ -182,8 +186,9 @@ def test_workers_know_who_they_are(method):
     taeda.manual_seed(3)
     seed = int(taeda.empty((), dtype=taeda.int64).random_())
     taeda.manual_seed(3)
-    notes = list(loader(Noted(2), method, batch_size=None, worker_init_fn=note_worker,
-                        num_workers=1))
+    notes = list(
+        loader(Noted(2), method, batch_size=None, worker_init_fn=note_worker, num_workers=1)
+    )
     assert [n[:4] for n in notes] == [[0, 0, 1, seed]] * 2
     assert (notes[0][4] == os.getpid()) == (method == "thread")
     assert data.get_worker_info() is None
@@ -192,8 +197,11 @@ def test_workers_know_who_they_are(method):
 class OwnGenerators(Rows):
     def __getitem__(self, i):
         rng = data.get_worker_info().rng
-        return (rng.random_generator.random(), taeda.rand(1, generator=rng.torch_generator),
-                rng.numpy_generator.random())
+        return (
+            rng.random_generator.random(),
+            taeda.rand(1, generator=rng.torch_generator),
+            rng.numpy_generator.random(),
+        )
 
 
 def test_threads_have_generators_of_their_own():
@@ -222,13 +230,20 @@ def test_random_numbers_and_order_equal_pytorchs(method):
         def __getitem__(self, i):
             import numpy
 
-            return (i, random.random(), torch.rand(3), numpy.random.rand(2), random.gauss(0, 1),
-                    numpy.random.randn())
+            return (
+                i,
+                random.random(),
+                torch.rand(3),
+                numpy.random.rand(2),
+                random.gauss(0, 1),
+                numpy.random.randn(),
+            )
 
     torch.manual_seed(7)
     taeda.manual_seed(7)
     expected = torch.utils.data.DataLoader(
-        TheirNoise(), 2, shuffle=True, num_workers=2, multiprocessing_context=theirs)
+        TheirNoise(), 2, shuffle=True, num_workers=2, multiprocessing_context=theirs
+    )
     ours = loader(Noise(), method, batch_size=2, shuffle=True)
     for _ in range(2):
         for a, b in zip(ours, expected, strict=True):
@@ -373,19 +388,19 @@ def test_many_kept_batches_move_to_memory_of_their_own():
 
 def test_a_forked_child_keeps_its_copy_of_a_batch():
     batches = iter(loader(Rows(40), "fork", batch_size=2))
-    batch = next(batches)[0]
+    mine = [next(batches)[0]]
     receiver, sender = multiprocessing.Pipe(False)
 
-    def child(go):
+    def child(go, mine):
         go.wait(30)
-        sender.send(batch[:, 0, 0].tolist())
+        sender.send(mine[0][:, 0, 0].tolist())
 
     context = multiprocessing.get_context("fork")
     go = context.Event()
-    process = context.Process(target=child, args=(go,))
+    process = context.Process(target=child, args=(go, mine))
     process.start()
-    batch.fill_(-1)  # the parent's, which the child does not see
-    del batch
+    mine[0].fill_(-1)  # the parent's, which the child does not see
+    mine.clear()
     for _ in batches:
         pass  # the worker writes to the same memory again
     go.set()
@@ -447,8 +462,9 @@ def test_options_are_checked_as_pytorchs():
 
 
 def test_unpicklable_arguments_of_workers_say_so():
-    with pytest.warns(UserWarning, match="Got pickle error"), pytest.raises(
-        (AttributeError, TypeError)
+    with (
+        pytest.warns(UserWarning, match="Got pickle error"),
+        pytest.raises((AttributeError, TypeError)),
     ):
         iter(loader(Rows(), "spawn", collate_fn=lambda x: x))
 

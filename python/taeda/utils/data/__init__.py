@@ -39,6 +39,7 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "SharedList",
     "StackDataset",
     "Subset",
     "SubsetRandomSampler",
@@ -57,6 +58,8 @@ _PIPES = ("IterDataPipe", "MapDataPipe", "functional_datapipe")
 def __getattr__(name: str) -> Any:
     if name in _PIPES:
         return getattr(importlib.import_module(f"{__name__}.datapipes.datapipe"), name)
+    if name == "SharedList":
+        return importlib.import_module(f"{__name__}.shared_list").SharedList
     if name in ("datapipes", "graph_settings"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from taeda import _C
 from taeda._utils import ExceptionWrapper
 
 from . import _utils
-from ._iterators import _BaseDataLoaderIter, _DatasetKind, is_pipe
+from ._iterators import _BaseDataLoaderIter, is_pipe
 from ._state import EpochStart, restore_epoch_start
 from ._utils.processes import end_workers, start_workers
 from ._utils.seeds import RandomState
@@ -69,6 +69,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Hands the sampler's indices to workers in turn, and their batches on in that order."""
 
     _workers: list[Any]
+    _processes: list[Any]
 
     def __init__(self, loader: Any, resume: dict[str, Any] | None = None) -> None:
         self._shutdown = True  # until there is something to end
@@ -340,8 +341,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             stack = worker.stack()
             warnings.warn(
                 f"DataLoader worker {i} (pid {worker.pid}) has been {worker.where(index)} for "
-                f"{seconds:.0f} seconds"
-                + (f"; its Python stack:\n{stack}" if stack else ""),
+                f"{seconds:.0f} seconds" + (f"; its Python stack:\n{stack}" if stack else ""),
                 stacklevel=5,
             )
 
@@ -432,7 +432,7 @@ def preload_forkserver() -> None:
     """Has multiprocessing's fork server import what workers need, once for all of them."""
     from multiprocessing import forkserver
 
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver  # type: ignore[attr-defined]
     if server._forkserver_pid is None:
         known = server._preload_modules
         names = ["taeda.utils.data._utils.processes", "taeda.utils.data.dataloader"]
@@ -447,7 +447,12 @@ def _register_at_exit() -> None:
     import atexit
     import multiprocessing.util  # noqa: F401  # whose own handler must run after this one
 
-    atexit.register(lambda: [iterator._shutdown_workers() for iterator in list(_living)])
+    atexit.register(_end_all)
+
+
+def _end_all() -> None:
+    for iterator in list(_living):
+        iterator._shutdown_workers()
 
 
 def end_at_exit(iterator: _MultiProcessingDataLoaderIter) -> None:

@@ -212,9 +212,7 @@ class _MultiThreadingDataLoaderIter(_MultiProcessingDataLoaderIter):
         if _ThreadInfo.local is None:
             _ThreadInfo.local = threading.local()
         self._ready = threading.Condition()
-        self._processes = [
-            ThreadWorker(task, i, self._ready) for i in range(self._num_workers)
-        ]
+        self._processes = [ThreadWorker(task, i, self._ready) for i in range(self._num_workers)]
         self._shutdown = False
         self._workers = [worker.process for worker in self._processes]
         end_at_exit(self)

@@ -12,7 +12,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import taeda
-from taeda import Tensor, UntypedStorage, _C
+from taeda import _C, Tensor, UntypedStorage
 from taeda._tensor_state import set_state, state_of
 
 __all__ = ["dumps", "loads"]

@@ -135,7 +135,7 @@ def _memory(address: int) -> bytes:
 
 
 def _python_memory() -> Any:
-    shared = random._inst  # type: ignore[attr-defined]
+    shared: Any = random._inst  # type: ignore[attr-defined]
     return _memory(id(shared) + object.__basicsize__), shared.gauss_next
 
 

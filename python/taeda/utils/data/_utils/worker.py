@@ -111,7 +111,7 @@ class Abandoned(Exception):
 class Progress:
     """Writes down which sample is loaded, and stops between samples nobody waits for."""
 
-    def __init__(self, cells: memoryview) -> None:
+    def __init__(self, cells: Any) -> None:
         self.cells = cells
         self.epoch = 0
 
@@ -239,9 +239,7 @@ class _WorkerLoop:
         taeda.set_num_threads(1)
         seed_worker(task.base_seed, worker_id)
         dataset = make_dataset(task, task.shared_seed)
-        _worker_info = WorkerInfo(
-            worker_id, task.num_workers, task.base_seed + worker_id, dataset
-        )
+        _worker_info = WorkerInfo(worker_id, task.num_workers, task.base_seed + worker_id, dataset)
         _channel = channel
         self._where = f"in DataLoader worker process {worker_id}"
         self._snapshots = Snapshots()
