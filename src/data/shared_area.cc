@@ -82,8 +82,8 @@ void between(const std::vector<Range>& ranges, char* begin, char* end, const F& 
 
 }  // namespace
 
-// Runs while this process forks: the child gets copies of what it holds, and the parent's blocks
-// stay held until it has made them.
+// Runs while this process forks: the child gets copies of what it holds. Until it has made them the
+// blocks stay held, and the thread that forks waits, so that it cannot write to them.
 struct ForkHandlers {
   static void install() {
     static const int installed = pthread_atfork(before, in_parent, in_child);
@@ -91,16 +91,38 @@ struct ForkHandlers {
   }
   static void before() {
     areas().mutex.lock();
-    for (SharedArea* area : areas().all)
-      if (!area->inherited_ && !area->private_) area->count_again();
+    copied[0] = copied[1] = -1;
+    bool held = false;
+    for (SharedArea* area : areas().all) {
+      if (area->inherited_ || area->private_) continue;
+      held |= !area->held_.empty();
+      area->count_again();
+    }
+    // Without descriptors nobody waits: what the parent writes at once may be in the copies.
+    if (held && pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
   }
-  static void in_parent() { areas().mutex.unlock(); }
+  static void in_parent() {
+    if (copied[0] >= 0) {
+      close(copied[1]);
+      char nothing;
+      while (read(copied[0], &nothing, 1) < 0 && errno == EINTR) {  // ends when the child closes it
+      }
+      close(copied[0]);
+    }
+    areas().mutex.unlock();
+  }
   static void in_child() {
     for (SharedArea* area : areas().all)
       if (!area->inherited_ && !area->private_) area->make_private();
+    if (copied[0] >= 0) {
+      close(copied[0]);
+      close(copied[1]);
+    }
     areas().mutex.unlock();
   }
+  static int copied[2];  // a pipe that the child closes when it has its copies
 };
+int ForkHandlers::copied[2];
 
 std::shared_ptr<SharedArea> SharedArea::create(size_t bytes) {
   std::shared_ptr<SharedArea> area(new SharedArea);

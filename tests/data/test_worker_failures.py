@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import importlib
 import os
 import re
 import resource
@@ -429,12 +430,9 @@ def test_a_full_dev_shm_does_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
-def test_random_kills_leave_nothing_behind(method):
+def test_random_kills_leave_nothing_behind(method, monkeypatch):
     """A short run of tools/soak_loader.py."""
-    from importlib.machinery import SourceFileLoader
-
-    path = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "soak_loader.py")
-    soak = SourceFileLoader("soak_loader", path).load_module()
-    sys.modules["soak_loader"] = soak
+    monkeypatch.syspath_prepend(os.path.join(os.path.dirname(__file__), "..", "..", "tools"))
+    soak = importlib.import_module("soak_loader")
     ends = soak.soak(20, method, seed=1)
     assert ends["killed"] > 0 and ends["whole"] > 0
