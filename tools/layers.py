@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "io": {"base", "core", "ops", "autograd", "nn"},
     "jit": {"base", "core", "ops", "autograd"},
     "profile": {"base", "core", "ops"},
-    "python": {"base", "core", "device", "ops", "autograd", "io", "jit", "profile"},
+    "python": {"base", "core", "device", "ops", "autograd", "data", "io", "jit", "profile"},
 }
 ORDER = list(ALLOWED)
 # This one is for users: it takes in all public headers, and no file of the library includes it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 import warnings
@@ -167,7 +168,9 @@ class _BaseDataLoaderIter:
 
     def __del__(self) -> None:
         if not sys.is_finalizing() and hasattr(self, "_record"):
-            self._record.update(state=self._state(), stats=self._stats())
+            self._record["stats"] = self._stats()
+            with contextlib.suppress(Exception):  # of a data set's own state
+                self._record["state"] = self._state()
 
     # --- going on after an interruption ---
 

@@ -31,6 +31,7 @@ from ._utils.worker import (
 
 __all__ = ["_MultiProcessingDataLoaderIter"]
 
+_MOST_TASKS = 1 << 15  # under way at a time, however large prefetch_factor is
 _BATCH_MASK = (1 << EPOCH_BITS) - 1
 
 
@@ -77,6 +78,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
+        self._most_tasks = min(self._num_workers * (self._prefetch_factor or 0), _MOST_TASKS)
         if self._num_workers <= 0 or not self._prefetch_factor or self._prefetch_factor <= 0:
             raise AssertionError(
                 "num_workers and prefetch_factor must be greater than 0 for "
@@ -122,9 +124,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start(self, loader: Any, task: Task) -> None:
         context = worker_context(loader)
         self._event = _C._WorkerChannel.event()  # type: ignore[attr-defined]
-        capacity = self._prefetch_factor * self._num_workers + 8
         try:
-            self._processes = start_workers(context, task, self._event, capacity)
+            self._processes = start_workers(context, task, self._event, self._most_tasks + 8)
         except BaseException:
             os.close(self._event)
             raise
@@ -166,8 +167,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 worker.put(RESUME, _ResumeIteration(self._workers_seed))
         if resume is not None:
             self._go_on(resume)
-        for _ in range(self._prefetch_factor * self._num_workers - self._tasks_outstanding):
-            self._try_put_index()
+        self._refill()
 
     def _go_on(self, resume: dict[str, Any]) -> None:
         """Asks again for what was under way; what was given out before is not loaded again."""
@@ -202,7 +202,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send_idx += 1
 
     def _choose_worker(self) -> int | None:
-        most = self._prefetch_factor * self._num_workers // max(1, sum(self._workers_status))
+        most = self._most_tasks // max(1, sum(self._workers_status))
         for _ in range(self._num_workers):
             worker_id = next(self._worker_queue_idx_cycle)
             self._next_worker = (worker_id + 1) % self._num_workers
@@ -264,7 +264,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _refill(self) -> None:
         """Keeps as many batches under way as there should be."""
-        for _ in range(self._prefetch_factor * self._num_workers - self._tasks_outstanding):
+        for _ in range(self._most_tasks - self._tasks_outstanding):
             self._try_put_index()
 
     def _process_data(self, data: Any, worker_idx: int) -> Any:
@@ -422,8 +422,7 @@ def worker_context(loader: Any) -> Any:
     context = loader.multiprocessing_context
     if context is None:
         context = multiprocessing.get_context()
-    method = getattr(context, "get_start_method", lambda: "")()
-    if method == "forkserver":
+    if getattr(context, "get_start_method", lambda: "")() == "forkserver":
         preload_forkserver()
     return context
 

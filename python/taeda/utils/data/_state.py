@@ -6,7 +6,7 @@ from typing import Any
 
 import taeda
 
-from ._utils.seeds import RandomState, state_tensor
+from ._utils.seeds import RandomState, state_tensor, taeda_state
 
 __all__ = ["EpochStart", "Resuming", "restore_epoch_start"]
 
@@ -23,6 +23,13 @@ def _generators_of(loader: Any) -> list:
     return found
 
 
+def _draws_here_only(loader: Any) -> bool:
+    """Whether its samplers are taeda's, which use no other library's random numbers."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    owners = (loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
+    return all(owner is None or type(owner).__module__.startswith("taeda.") for owner in owners)
+
+
 def _states(generators: list) -> list[bytes]:
     return [bytes(generator.get_state().untyped_storage()) for generator in generators]
 
@@ -33,7 +40,8 @@ class EpochStart:
     def __init__(self, loader: Any) -> None:
         self._generators = _generators_of(loader)
         self._explicit = _states(self._generators)
-        self._random = RandomState.now()
+        own = _draws_here_only(loader)
+        self._random = RandomState(None, taeda_state(), None) if own else RandomState.now()
         self._sampler = getattr(loader, "sampler", None)
 
     def state(self) -> dict[str, Any]:

@@ -299,6 +299,9 @@ class DataLoader(Generic[T_co]):
         latest = None if self._latest is None else self._latest()
         return dict(self._record.get("stats", {})) if latest is None else latest._stats()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_latest": None}
+
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import taeda
 
-__all__ = ["RandomState", "Snapshots", "seed_worker", "state_tensor"]
+__all__ = ["RandomState", "Snapshots", "seed_worker", "state_tensor", "taeda_state"]
 
 _MASK = 0xFFFFFFFF
 _MT_BYTES = 625 * 4  # a Mersenne Twister: 624 words and an index
@@ -69,7 +69,7 @@ class RandomState(NamedTuple):
     @classmethod
     def now(cls) -> RandomState:
         """The current ones."""
-        return cls(random.getstate(), _taeda_state(), _numpy_state())
+        return cls(random.getstate(), taeda_state(), _numpy_state())
 
     def restore(self) -> None:
         """Makes them the current ones."""
@@ -90,7 +90,8 @@ def state_tensor(state: bytes) -> Any:
     return taeda.frombuffer(bytearray(state), dtype=taeda.uint8)
 
 
-def _taeda_state() -> bytes:
+def taeda_state() -> bytes:
+    """The bytes of the default generator's state."""
     return bytes(taeda.get_rng_state().untyped_storage())
 
 
@@ -115,7 +116,7 @@ class Snapshots:
 
     def take(self) -> RandomState | None:
         """The states; None where nothing was drawn since the last time."""
-        seen = (_python_memory(), _taeda_state(), _numpy_memory(self._last.numpy))
+        seen = (_python_memory(), taeda_state(), _numpy_memory(self._last.numpy))
         if seen == self._seen:
             return None
         old = self._seen
