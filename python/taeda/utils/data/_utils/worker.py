@@ -7,8 +7,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import taeda
 
@@ -17,8 +16,7 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 _ITERABLE = 1  # the _DatasetKind of iterable datasets
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerInfo:
+class WorkerInfo(NamedTuple):
     """What :func:`get_worker_info` gives in a worker.
 
     Attributes:
@@ -38,8 +36,7 @@ class WorkerInfo:
     worker_method: str | None = "multiprocessing"
 
 
-@dataclass(frozen=True, slots=True)
-class _RNG:
+class _RNG(NamedTuple):
     """A thread's generators, seeded as a process's global ones would be."""
 
     random_generator: Any
@@ -47,15 +44,13 @@ class _RNG:
     numpy_generator: Any = None
 
 
-@dataclass(frozen=True)
-class _IterableDatasetStopIteration:
+class _IterableDatasetStopIteration(NamedTuple):
     """Sent instead of a batch when a worker's part of an iterable dataset has ended."""
 
     worker_id: int
 
 
-@dataclass(frozen=True)
-class _ResumeIteration:
+class _ResumeIteration(NamedTuple):
     """Sent to persistent workers when the next epoch begins."""
 
     seed: int | None = None
@@ -129,8 +124,7 @@ class Progress:
         self.cells[Cell.STATE] = State.COLLATING
 
 
-@dataclass
-class Task:
+class Task(NamedTuple):
     """What all workers of an iterator are told when they start."""
 
     dataset_kind: int
