@@ -79,11 +79,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
         self._most_tasks = min(self._num_workers * (self._prefetch_factor or 0), _MOST_TASKS)
-        if self._num_workers <= 0 or not self._prefetch_factor or self._prefetch_factor <= 0:
-            raise AssertionError(
-                "num_workers and prefetch_factor must be greater than 0 for "
-                "MultiProcessingDataLoaderIter"
-            )
+        for name in ("num_workers", "prefetch_factor"):
+            if (getattr(loader, name) or 0) <= 0:
+                raise AssertionError(
+                    f"{name} must be greater than 0 for MultiProcessingDataLoaderIter"
+                )
         self._worker_init_fn = loader.worker_init_fn
         if is_pipe(self._dataset):
             self._worker_init_fn = functools.partial(
