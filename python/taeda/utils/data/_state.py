@@ -15,12 +15,9 @@ def _generators_of(loader: Any) -> list:
     """The generators that a loader and its samplers were given, each once."""
     batch_sampler = getattr(loader, "batch_sampler", None)
     owners = (loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
-    found: list = []
-    for owner in owners:
-        generator = getattr(owner, "generator", None)
-        if isinstance(generator, taeda.Generator) and all(generator is not g for g in found):
-            found.append(generator)
-    return found
+    known = [getattr(owner, "generator", None) for owner in owners]
+    found = [generator for generator in known if isinstance(generator, taeda.Generator)]
+    return list(dict.fromkeys(found))
 
 
 def _draws_here_only(loader: Any) -> bool:

@@ -68,9 +68,11 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
     """The samples at indices."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        if not self.auto_collation:
-            return self._collate(self.dataset[possibly_batched_index])
-        if getattr(self.dataset, "__getitems__", None):
-            return self._collate(self.dataset.__getitems__(possibly_batched_index))
         dataset = self.dataset
+        if not self.auto_collation:
+            return self._collate(dataset[possibly_batched_index])
+        if getattr(dataset, "__getitems__", None):
+            return self._collate(dataset.__getitems__(possibly_batched_index))
+        if self.progress is None:
+            return self.collate_fn([dataset[i] for i in possibly_batched_index])
         return self._collate([dataset[i] for i in self._watched(possibly_batched_index)])
