@@ -340,7 +340,8 @@ def test_interrupt_raises_at_once_and_workers_go(method, sleep, tmp_path):
     assert time.monotonic() - begin < 0.5 + 5 * (os.getloadavg()[0] > 3)
     assert process.wait(20) == 0
     assert_gone(pids)
-    assert "Traceback" not in process.stderr.read()
+    if method == "fork":  # a spawned interpreter that is interrupted while it starts says so
+        assert "Traceback" not in process.stderr.read()
 
 
 @pytest.mark.parametrize("body", ["next(batches); raise SystemExit(3)", "next(batches); 1 / 0"])
