@@ -527,3 +527,9 @@ def test_no_warning_is_raised_by_ordinary_use():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(loader(Rows(), "fork"))) == 10
+
+
+def test_workers_use_their_memory_again():
+    """Blocks are free as soon as the trainer has let go of them, without the garbage collector."""
+    addresses = {batch[0].data_ptr() for batch in loader(Rows(80), "fork", batch_size=2)}
+    assert len(addresses) <= 12
