@@ -95,6 +95,10 @@ class TypedStorage(StorageMethods):
         self._untyped_storage.share_memory_()
         return self
 
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """A storage of ``size`` elements in shared memory, as collate functions ask for it."""
+        return self._like(UntypedStorage._new_shared(size * self.dtype.itemsize, device=device))
+
     def data_ptr(self) -> int:
         return self._untyped_storage.data_ptr()
 

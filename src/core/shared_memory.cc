@@ -1,94 +1,192 @@
 #include "core/shared_memory.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
 
+#include "core/shared/table.h"
 #include "taeda/error.h"
 
 namespace taeda {
 namespace {
 
-struct SharedFile {
-  int handle = -1;
-  void* data = nullptr;
-  size_t bytes = 0;
+using shared::Mapped;
+using shared::SegmentTable;
 
-  ~SharedFile() {
-    if (data) munmap(data, bytes);
-    if (handle >= 0) close(handle);
-  }
+// What a storage holds: one count of a block.
+struct Hold {
+  Mapped* mapped;
+  uint32_t block;
 };
 
-void release_shared(void* context) { delete static_cast<SharedFile*>(context); }
-
-[[noreturn]] void fail_system(const char* what, size_t bytes) {
-  fail(ErrorKind::kRuntime, "share_memory: cannot {} {} bytes: {}", what, bytes,
-       std::strerror(errno));
+void release_shared(void* context) {
+  const std::unique_ptr<Hold> hold(static_cast<Hold*>(context));
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  table.release(*hold->mapped, hold->block);
 }
 
-void map(SharedFile& file) {
-  void* data = mmap(nullptr, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.handle, 0);
-  if (data == MAP_FAILED) fail_system("map", file.bytes);
-  file.data = data;
+const Hold* hold_of(const Storage& storage) {
+  return static_cast<const Hold*>(storage.context_of(release_shared));
 }
 
-// A mapped file that another process makes smaller would end this one with SIGBUS.
-bool seal_size(int handle) {
-  constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
-  if (fcntl(handle, F_ADD_SEALS, kSize) == 0) return true;
-  const int seals = fcntl(handle, F_GET_SEALS);  // somebody else may have sealed it, for good
-  return seals >= 0 && (seals & kSize) == kSize;
+char* memory_of(const Hold& hold) {
+  const shared::Segment& segment = *hold.mapped->segment;
+  return segment.base() + segment.block(hold.block).offset;
 }
 
-// A mapping cannot be empty.
-size_t mapped_bytes(int64_t nbytes) { return nbytes > 0 ? static_cast<size_t>(nbytes) : 1; }
+std::unique_ptr<Hold> new_block(int64_t nbytes) {
+  SegmentTable& table = SegmentTable::instance();
+  auto hold = std::make_unique<Hold>();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  std::tie(hold->mapped, hold->block) = table.allocate(static_cast<size_t>(nbytes));
+  return hold;
+}
+
+Ref<Storage> wrap_block(std::unique_ptr<Hold> hold, int64_t nbytes) {
+  char* const memory = memory_of(*hold);
+  try {
+    Ref<Storage> storage =
+        Storage::wrap(memory, nbytes, DeviceType::kCPU, release_shared, hold.get());
+    hold.release();
+    return storage;
+  } catch (...) {
+    release_shared(hold.release());
+    throw;
+  }
+}
+
+// The segment of a name and the block in it, which this process may be the first to use.
+Mapped& find_named(SegmentTable& table, const SharedName& name) {
+  Mapped* const mapped = table.find(name.segment);
+  TD_CHECK(mapped, "share_memory: the memory of process {} is not mapped here", name.creator);
+  TD_CHECK(name.nbytes >= 0 && name.block < mapped->segment->blocks_used().load() &&
+               name.block < mapped->segment->most_blocks(),
+           "share_memory: the message names a tensor that does not exist");
+  return *mapped;
+}
+
+void check_extent(const shared::Segment& segment, const SharedName& name) {
+  const shared::BlockHeader& block = segment.block(name.block);
+  TD_CHECK(block.offset <= segment.size() && block.bytes <= segment.size() - block.offset &&
+               static_cast<uint64_t>(name.nbytes) <= block.bytes,
+           "share_memory: the message names {} bytes of a block of {}", name.nbytes,
+           static_cast<int64_t>(block.bytes));
+}
+
+// A message's hold of the block becomes this process's. The bit is set before the message counts no
+// more, so that the block never looks unused.
+void receive(SegmentTable& table, Mapped& mapped, const SharedName& name) {
+  shared::BlockHeader& block = mapped.segment->block(name.block);
+  const bool first = !mapped.holds(name.block);
+  if (first) {
+    table.join(mapped);
+    shared::add_holder(block, mapped.segment->slot());
+  }
+  table.retain(mapped, name.block);
+  if (shared::receive_message(block, name.generation)) return;
+  table.release(mapped, name.block);
+  fail(ErrorKind::kRuntime,
+       "share_memory: this message was received before, and its memory may be in use again");
+}
 
 }  // namespace
 
 void share_memory(Storage& storage) {
-  if (shared_handle(storage) >= 0) return;
+  if (is_shared(storage)) return;
   TD_CHECK_IMPLEMENTED(storage.device().is_cpu(), "share_memory: a storage on {}",
                        storage.device());
-  auto file = std::make_unique<SharedFile>();
-  file->bytes = mapped_bytes(storage.nbytes());
-  file->handle = memfd_create("taeda", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file->handle < 0 || ftruncate(file->handle, static_cast<off_t>(file->bytes)) != 0 ||
-      !seal_size(file->handle))
-    fail_system("get", file->bytes);
-  map(*file);
-  storage.replace(file->data, release_shared, file.get());
-  file.release();
+  std::unique_ptr<Hold> hold = new_block(storage.nbytes());
+  try {
+    storage.replace(memory_of(*hold), release_shared, hold.get());
+  } catch (...) {
+    release_shared(hold.release());
+    throw;
+  }
+  hold.release();
 }
 
-int shared_handle(const Storage& storage) {
-  const auto* file = static_cast<const SharedFile*>(storage.context_of(release_shared));
-  return file ? file->handle : -1;
-}
-
-Ref<Storage> open_shared(int handle, int64_t nbytes) {
+Ref<Storage> allocate_shared(int64_t nbytes) {
   TD_CHECK(nbytes >= 0, "share_memory: expected a size of at least 0 bytes, got {}", nbytes);
-  auto file = std::make_unique<SharedFile>();
-  file->bytes = mapped_bytes(nbytes);
-  file->handle = fcntl(handle, F_DUPFD_CLOEXEC, 0);
-  struct stat status;
-  if (file->handle < 0) fail_system("open", file->bytes);
-  TD_CHECK(seal_size(file->handle),
-           "share_memory: expected a memory file whose size is sealed, got one that can shrink");
-  if (fstat(file->handle, &status) != 0) fail_system("open", file->bytes);
-  TD_CHECK(static_cast<size_t>(status.st_size) >= file->bytes,
-           "share_memory: the file has {} bytes, expected {}", static_cast<int64_t>(status.st_size),
-           nbytes);
-  map(*file);
-  Ref<Storage> storage =
-      Storage::wrap(file->data, nbytes, DeviceType::kCPU, release_shared, file.get());
-  file.release();
-  return storage;
+  return wrap_block(new_block(nbytes), nbytes);
+}
+
+bool is_shared(const Storage& storage) { return hold_of(storage) != nullptr; }
+
+SharedName send_shared(const Storage& storage) {
+  const Hold* const hold = hold_of(storage);
+  TD_CHECK(hold, "share_memory: expected a storage in shared memory");
+  const shared::Segment& segment = *hold->mapped->segment;
+  shared::BlockHeader& block = segment.block(hold->block);
+  TD_CHECK(shared::add_message(block),
+           "share_memory: too many messages name the same tensor and were not received");
+  return {segment.id(),
+          block.generation.load(),
+          storage.nbytes(),
+          hold->block,
+          segment.creator(),
+          segment.creator_descriptor(),
+          0};
+}
+
+void drop_shared(const SharedName& name) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  Mapped* const mapped = table.find(name.segment);
+  if (mapped && name.block < mapped->segment->blocks_used().load())
+    table.drop_message(*mapped, name.block, name.generation);
+}
+
+Ref<Storage> receive_shared(const SharedName& name) {
+  SegmentTable& table = SegmentTable::instance();
+  auto hold = std::make_unique<Hold>();
+  {
+    const std::lock_guard<std::mutex> lock(table.mutex());
+    Mapped& mapped = find_named(table, name);
+    receive(table, mapped, name);
+    *hold = {&mapped, name.block};
+  }
+  try {
+    check_extent(*hold->mapped->segment, name);
+  } catch (...) {
+    release_shared(hold.release());
+    throw;
+  }
+  return wrap_block(std::move(hold), name.nbytes);
+}
+
+bool is_mapped(const SharedName& name) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  return table.find(name.segment) != nullptr;
+}
+
+int segment_descriptor(const SharedName& name) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  const Mapped* const mapped = table.find(name.segment);
+  return mapped ? mapped->segment->descriptor() : -1;
+}
+
+void map_segment(int descriptor) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  table.map(descriptor);
+}
+
+SharedMemoryStats shared_memory_stats() {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  SharedMemoryStats stats{};
+  for (const auto& mapped : table.all()) {
+    stats.segments++;
+    stats.own_segments += mapped->pool != nullptr;
+    stats.descriptors += mapped->segment->descriptor() >= 0;
+    stats.blocks += mapped->held;
+    stats.address_space_bytes += static_cast<int64_t>(mapped->segment->size());
+  }
+  return stats;
 }
 
 }  // namespace taeda

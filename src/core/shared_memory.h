@@ -1,20 +1,64 @@
-// Storages in memory that processes share: an anonymous file, mapped by each of them.
+// Storages in memory that processes share.
 //
-// A forked child shares it as it is. Another process gets it through the file's handle, sent over a
-// local socket. The memory goes when nobody maps it and no handle is open.
+// Their memory is a block of a segment (core/shared/segment.h), of which each process has few, so
+// that a thousand tensors cost no more descriptors than one. A forked child shares what its parent
+// holds. Another process gets a block by its name, in a message, and the segment by its descriptor,
+// once. A block is free again when no process has a storage on it and no message is under way;
+// memory held by processes that were killed comes back when there is need of it. The design is in
+// docs/notes/multiprocessing.md.
+//
+// All functions may be called from any thread.
 #pragma once
+
+#include <array>
+#include <cstdint>
 
 #include "taeda/storage.h"
 
 namespace taeda {
 
 // Moves a CPU storage's contents to shared memory; nothing happens when they are there already.
-// RuntimeError when memory that others know would have to move.
+// RuntimeError when memory that others know would have to move, OutOfMemoryError when there is no
+// memory.
 void share_memory(Storage& storage);
-// The handle of a shared storage's file, owned by the storage; -1 for one that is not shared.
-int shared_handle(const Storage& storage);
-// A storage on the file of `handle`, which stays the caller's. RuntimeError when it is smaller than
-// `nbytes`.
-Ref<Storage> open_shared(int handle, int64_t nbytes);
+// A storage in shared memory from the start, with whatever is in it.
+Ref<Storage> allocate_shared(int64_t nbytes);
+bool is_shared(const Storage& storage);
+
+// What a message says of a storage: plain bytes, which may be sent in any way.
+struct SharedName {
+  std::array<uint64_t, 2> segment;
+  uint64_t generation;  // of the block: how often it was used before
+  int64_t nbytes;
+  uint32_t block;
+  // Where the segment's file is while the process that made it lives.
+  int32_t creator, creator_descriptor, reserved;
+};
+
+// A name of a shared storage, for one message. It keeps the memory until it is received or dropped,
+// also when the sender ends. RuntimeError for a storage that is not shared, and for a million
+// messages that nobody has received.
+SharedName send_shared(const Storage& storage);
+// The message will not be sent.
+void drop_shared(const SharedName& name);
+// The storage that a message names, once. RuntimeError when its segment is not mapped here, and
+// when the message was received before.
+Ref<Storage> receive_shared(const SharedName& name);
+
+// Whether this process maps the segment that a name is of.
+bool is_mapped(const SharedName& name);
+// The descriptor of its file, which stays the segment's; -1 when this process has closed it.
+int segment_descriptor(const SharedName& name);
+// Maps the segment in a file; the descriptor becomes the segment's, or is closed when there is no
+// need of it, or on failure. RuntimeError when the file is no segment.
+void map_segment(int descriptor);
+
+struct SharedMemoryStats {
+  int64_t segments, own_segments;  // mapped
+  int64_t descriptors;
+  int64_t blocks;  // that this process has storages on
+  int64_t address_space_bytes;
+};
+SharedMemoryStats shared_memory_stats();
 
 }  // namespace taeda

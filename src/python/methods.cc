@@ -110,7 +110,7 @@ TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) {
 // Memory of devices counts as shared in PyTorch.
 TD_METHOD(is_shared) {
   const Tensor& x = a.tensor(0);
-  return wrap(x.device().type == DeviceType::kCUDA || shared_handle(*x.storage()) >= 0);
+  return wrap(x.device().type == DeviceType::kCUDA || is_shared(*x.storage()));
 }
 TD_METHOD(get_device) {
   const Device device = a.tensor(0).device();

@@ -1,8 +1,10 @@
 // What torch.multiprocessing asks of the core.
 #include "base/parent_watch.h"
+#include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/shared_name.h"
 
 namespace taeda::python {
 namespace {
@@ -18,7 +20,57 @@ PyObject* end_with(PyObject*, PyObject* pid) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// Names are what UntypedStorage._send() returns.
+PyObject* drop_name(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  drop_shared(shared_name(name));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* is_name_mapped(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  return PyBool_FromLong(is_mapped(shared_name(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* descriptor_of(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  return PyLong_FromLong(segment_descriptor(shared_name(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
+// (pid, descriptor) of the process that has made the segment.
+PyObject* creator_of(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  const SharedName known = shared_name(name);
+  return Py_BuildValue("ii", known.creator, known.creator_descriptor);
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* map_descriptor(PyObject*, PyObject* descriptor) {
+  TD_PYTHON_TRY
+  map_segment(static_cast<int>(to_int(descriptor)));
+  Py_RETURN_NONE;
+  TD_PYTHON_CATCH(nullptr)
+}
+PyObject* stats(PyObject*, PyObject*) {
+  TD_PYTHON_TRY
+  const SharedMemoryStats s = shared_memory_stats();
+  return Py_BuildValue("{sLsLsLsLsL}", "segments", static_cast<long long>(s.segments),
+                       "own_segments", static_cast<long long>(s.own_segments), "descriptors",
+                       static_cast<long long>(s.descriptors), "blocks",
+                       static_cast<long long>(s.blocks), "address_space_bytes",
+                       static_cast<long long>(s.address_space_bytes));
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyMethodDef functions[] = {
+    {"_drop_shared", drop_name, METH_O, "The message with this name will not be sent."},
+    {"_is_shared_mapped", is_name_mapped, METH_O, "Whether the name's segment is mapped here."},
+    {"_shared_descriptor", descriptor_of, METH_O,
+     "The descriptor of the name's segment, which keeps it; -1 when it is closed."},
+    {"_shared_creator", creator_of, METH_O, "(pid, descriptor) of the segment's creator."},
+    {"_map_segment", map_descriptor, METH_O,
+     "Maps a segment of shared memory and takes over its descriptor."},
+    {"_shared_memory_stats", stats, METH_NOARGS,
+     "What this process maps of shared memory: segments, descriptors, blocks, address space."},
     {"_end_with_process", end_with, METH_O,
      "_end_with_process(pid)\n\nKills this process as soon as the other one has ended."},
     {nullptr, nullptr, 0, nullptr},

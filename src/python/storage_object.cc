@@ -8,10 +8,10 @@
 #include <unordered_map>
 
 #include "core/device_memory.h"
-#include "core/shared_memory.h"
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/module.h"
+#include "python/shared_name.h"
 
 namespace taeda::python {
 namespace {
@@ -278,8 +278,8 @@ PyObject* copy_of_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-PyObject* is_shared(PyObject* self, PyObject*) {
-  return PyBool_FromLong(shared_handle(*cast(self)->storage) >= 0);
+PyObject* get_shared(PyObject* self, PyObject*) {
+  return PyBool_FromLong(is_shared(*cast(self)->storage));
 }
 PyObject* share(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
@@ -288,17 +288,30 @@ PyObject* share(PyObject* self, PyObject*) {
   return new_ref(self);
   TD_PYTHON_CATCH(nullptr)
 }
-// The file behind shared memory, which stays the storage's; -1 for other memory.
-PyObject* get_shared_handle(PyObject* self, PyObject*) {
-  return PyLong_FromLong(shared_handle(*cast(self)->storage));
-}
-// UntypedStorage._from_shared(handle, nbytes)
-PyObject* from_shared(PyObject*, PyObject* args) {
+// What a message says of shared memory (SharedName), as bytes.
+PyObject* send(PyObject* self, PyObject*) {
   TD_PYTHON_TRY
-  int handle;
-  long long nbytes;
-  if (!PyArg_ParseTuple(args, "iL:_from_shared", &handle, &nbytes)) return nullptr;
-  return wrap(open_shared(handle, nbytes));
+  const SharedName name = send_shared(*cast(self)->storage);
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&name), sizeof name);
+  TD_PYTHON_CATCH(nullptr)
+}
+// UntypedStorage._receive(name): the storage that the message names.
+PyObject* receive(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  return wrap(receive_shared(shared_name(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
+// UntypedStorage._new_shared(nbytes)
+PyObject* new_shared(PyObject*, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  static const char* names[] = {"size", "device", nullptr};
+  PyObject *size, *device = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:_new_shared", const_cast<char**>(names),
+                                   &size, &device))
+    return nullptr;
+  const Device where = device == Py_None ? Device() : resolved(to_device(device));
+  const int64_t nbytes = to_int(size);
+  return wrap(where.is_cpu() ? allocate_shared(nbytes) : Storage::allocate(nbytes, where));
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -315,10 +328,11 @@ PyMethodDef methods[] = {
     {"__deepcopy__", deep_copy, METH_O, nullptr},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__sizeof__", get_sizeof, METH_NOARGS, nullptr},
-    {"is_shared", is_shared, METH_NOARGS, nullptr},
+    {"is_shared", get_shared, METH_NOARGS, nullptr},
     {"share_memory_", share, METH_NOARGS, nullptr},
-    {"_shared_handle", get_shared_handle, METH_NOARGS, nullptr},
-    {"_from_shared", from_shared, METH_VARARGS | METH_STATIC, nullptr},
+    {"_send", send, METH_NOARGS, nullptr},
+    {"_receive", receive, METH_O | METH_STATIC, nullptr},
+    {"_new_shared", as_function(new_shared), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"_from_buffer", from_buffer, METH_VARARGS | METH_STATIC, nullptr},
     {"from_buffer", as_function(copy_of_buffer), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      nullptr},
@@ -376,6 +390,18 @@ PyObject* wrap(Ref<Storage> storage) {
   living()[storage.get()] = self;
   new (&cast(self)->storage) Ref<Storage>(std::move(storage));
   return self;
+}
+
+SharedName shared_name(PyObject* bytes) {
+  SharedName name;
+  char* text;
+  Py_ssize_t length;
+  check_status(PyBytes_AsStringAndSize(bytes, &text, &length));
+  if (length != sizeof name)
+    raise_python(PyExc_ValueError, "share_memory: expected a name of {} bytes, got {}",
+                 static_cast<int64_t>(sizeof name), static_cast<int64_t>(length));
+  std::memcpy(&name, text, sizeof name);
+  return name;
 }
 
 bool is_storage(PyObject* object) { return Py_TYPE(object) == storage_type; }

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import taeda as torch
-from taeda import multiprocessing as mp
-from taeda import nn
+from taeda import _C, nn
 
 
 def test_views_move_along():
@@ -63,33 +62,6 @@ def test_a_forked_child_writes_what_its_parent_reads():
     assert model.weight.eq(2).all()
 
 
-def square(source, target):
-    x, rows, parameter = source.get(timeout=60)
-    assert rows.data_ptr() == x.data_ptr() + 4 * 4, "views of one storage stay views"
-    assert isinstance(parameter, nn.Parameter) and parameter.requires_grad
-    x.mul_(x)
-    target.put(("done", torch.ones(2, dtype=torch.bfloat16), rows))
-    source.get(timeout=60)  # what was sent must be open until it is received
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_queues_send_handles(method):
-    context = mp.get_context(method)
-    there, back = context.Queue(), context.Queue()
-    process = context.Process(target=square, args=(there, back), daemon=True)
-    process.start()
-    x = torch.arange(8.0)
-    there.put((x, x[4:], nn.Parameter(torch.ones(1))))
-    word, ones, rows = back.get(timeout=60)
-    assert word == "done" and ones.tolist() == [1, 1]
-    assert x.tolist() == [0, 1, 4, 9, 16, 25, 36, 49]
-    rows[0] = -1
-    assert x[4].item() == -1, "the same memory there and back again"
-    there.put(None)
-    process.join(60)
-    assert process.exitcode == 0
-
-
 def test_what_cannot_be_sent():
     from multiprocessing.reduction import ForkingPickler
 
@@ -103,50 +75,33 @@ def test_what_cannot_be_sent():
     assert np.array(copied).tolist() == [5, 1, 1]
 
 
-def fails(i, text):
-    if i == 1:
-        raise ValueError(text)
-
-
-def fills(i, x):
-    x[i] = i + 1
-
-
-def test_spawn():
-    x = torch.zeros(3).share_memory_()
-    mp.spawn(fills, (x,), nprocs=3, start_method="fork")
-    assert x.tolist() == [1, 2, 3]
-    with pytest.raises(mp.ProcessRaisedException, match="no luck"):
-        mp.start_processes(fails, ("no luck",), nprocs=2, start_method="fork")
+def test_storages_in_shared_memory_from_the_start():
+    storage = torch.UntypedStorage(1)._new_shared(40)
+    assert storage.is_shared() and storage.nbytes() == 40
+    typed = torch.ones(3).storage()._new_shared(5)
+    assert typed.is_shared() and len(typed) == 5 and typed.dtype == torch.float32
 
 
 def test_shared_memory_cannot_shrink_under_its_readers():
     x = torch.ones(1 << 16).share_memory_()
-    handle = x.untyped_storage()._shared_handle()
+    name = x.untyped_storage()._send()
+    descriptor = _C._shared_descriptor(name)
 
     def shrink():
         with pytest.raises(PermissionError):
-            os.ftruncate(handle, 0)
+            os.ftruncate(descriptor, 0)
 
     in_child(shrink)
     assert x.sum().item() == 1 << 16
+    _C._drop_shared(name)
 
 
-@pytest.mark.parametrize("sealable", [False, True])
-def test_a_file_that_can_shrink_is_no_shared_memory(tmp_path, sealable):
-    """Sealed where that can still be done, refused where not."""
-    storage = torch.UntypedStorage
-    if sealable:
-        handle = os.memfd_create("test", os.MFD_ALLOW_SEALING)
-    else:
-        handle = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
-    os.ftruncate(handle, 4096)
-    if not sealable:
-        with pytest.raises(RuntimeError, match="whose size is sealed"):
-            storage._from_shared(handle, 4096)
-        return
-    assert len(storage._from_shared(handle, 4096)) == 4096
-    with pytest.raises(PermissionError):
-        os.ftruncate(handle, 0)
-    with pytest.raises(RuntimeError, match="expected 8192"):
-        storage._from_shared(handle, 8192)
+def test_a_file_that_is_no_segment_is_refused(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1 << 16))
+    with pytest.raises(RuntimeError, match="expected a file of shared tensors"):
+        _C._map_segment(os.open(path, os.O_RDWR))
+    with pytest.raises(ValueError, match="expected a name of 48 bytes"):
+        torch.UntypedStorage._receive(b"short")
+    with pytest.raises(RuntimeError, match="not mapped here"):
+        torch.UntypedStorage._receive(bytes(48))

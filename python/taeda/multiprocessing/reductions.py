@@ -1,34 +1,160 @@
-"""How multiprocessing's pickler sends tensors and storages: as handles of shared memory."""
+"""How tensors and storages are pickled for other processes: by the name of shared memory.
+
+The storage moves to shared memory; the pickle holds its name (``UntypedStorage._send``), which
+keeps the memory until the message is received. The receiver must map the segment that the memory
+is a block of. This package's connections send the segments' descriptors beside the pickle
+(``Message``); any other way that multiprocessing's pickler is used, the receiver opens the
+descriptor of the sender, or that of the segment's creator, in /proc.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import pickle
+from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import taeda
-from taeda import Tensor, UntypedStorage
+from taeda import _C, Tensor, UntypedStorage
 from taeda._tensor import _rebuild_meta_tensor, _rebuild_tensor
+from taeda._tensor_state import set_state, state_of
+from taeda._utils import _rebuild_sparse_tensor
 from taeda.storage import TypedStorage
 
-__all__ = ["init_reductions", "reduce_storage", "reduce_tensor"]
+__all__ = ["ForkingPickler", "Message", "init_reductions", "reduce_storage", "reduce_tensor"]
+
+_SEGMENT_BYTES = 16  # of a name: its first part, the segment's id
 
 
-def _rebuild_storage(handle: Any, nbytes: int) -> UntypedStorage:
-    import os
+class Message:
+    """A pickle, and the storages that it names; they live as long as it.
 
-    number = handle.detach()
+    Args:
+        obj: what is pickled, now: later changes of its lists and attributes are not sent, later
+            writes to its tensors are seen by the receiver.
+    """
+
+    __slots__ = ("data", "names", "storages")
+
+    def __init__(self, obj: Any) -> None:
+        buffer = io.BytesIO()
+        pickler = _MessagePickler(buffer, pickle.HIGHEST_PROTOCOL)
+        self.names: list[bytes] = pickler.names
+        try:
+            pickler.dump(obj)
+        except BaseException:
+            self.drop()
+            raise
+        self.data = buffer.getbuffer()
+        self.storages = pickler.storages
+
+    def descriptors(self) -> list[int]:
+        """One of each segment, where this process has it."""
+        names = {name[:_SEGMENT_BYTES]: name for name in self.names}
+        found = map(_C._shared_descriptor, names.values())
+        return [descriptor for descriptor in found if descriptor >= 0]
+
+    def drop(self) -> None:
+        """Lets go of the memory of a message that will not be sent."""
+        for name in self.names:
+            _C._drop_shared(name)
+        self.names.clear()
+
+
+class _MessagePickler(ForkingPickler):
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.names: list[bytes] = []
+        self.storages: list[Any] = []
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind is UntypedStorage:
+            return self._reduce_storage(obj)
+        if kind is Tensor or (isinstance(obj, Tensor) and _is_known(kind, obj)):
+            return reduce_tensor(obj)
+        return NotImplemented
+
+    def _reduce_storage(self, storage: Any) -> tuple:
+        if storage.device.type == "meta":
+            return UntypedStorage, (storage.nbytes(), "meta")
+        storage = _shared(storage)
+        name = storage._send()
+        self.names.append(name)
+        self.storages.append(storage)
+        return _rebuild_storage, (name,)
+
+
+def _is_known(kind: type, tensor: Tensor) -> bool:
+    """Whether a subclass leaves it to Tensor how it is pickled, and has memory of its own."""
+    from taeda._portable import is_wrapper
+
+    return kind.__reduce_ex__ is Tensor.__reduce_ex__ and not is_wrapper(tensor)
+
+
+def _shared(storage: Any) -> Any:
+    """The storage in shared memory; a copy of one that cannot move, such as a NumPy array's."""
     try:
-        return UntypedStorage._from_shared(number, nbytes)
-    finally:
-        os.close(number)
+        return storage.share_memory_()
+    except RuntimeError as error:
+        if "cannot be moved" not in str(error):
+            raise
+    copy = UntypedStorage._new_shared(storage.nbytes())
+    with memoryview(copy) as target, memoryview(storage) as source:
+        target[:] = source
+    return copy
 
 
-def reduce_storage(storage: UntypedStorage) -> tuple:
-    """Moves the storage to shared memory and names that."""
+def _rebuild_storage(name: bytes, *sources: Any) -> Any:
+    """The storage of this name. Sources are where to find its segment's descriptor: an inherited
+    one, or a process and a number."""
+    if not _C._is_shared_mapped(name):
+        _map_segment(name, [*sources, _C._shared_creator(name)])
+    return UntypedStorage._receive(name)
+
+
+def _map_segment(name: bytes, sources: list[Any]) -> None:
+    reason: Any = None
+    for source in sources:
+        try:
+            _C._map_segment(_open_in(*source) if isinstance(source, tuple) else source.detach())
+        except (OSError, RuntimeError) as error:
+            reason = error
+        if _C._is_shared_mapped(name):
+            return
+    raise RuntimeError(
+        f"torch.multiprocessing: cannot map the shared memory of process {sources[-1][0]}, which "
+        f"a received tensor is in: {reason or 'it has ended'}"
+    ) from reason
+
+
+def _open_in(pid: int, descriptor: int) -> int:
+    path = f"/proc/{pid}/fd/{descriptor}"
+    if not os.readlink(path).startswith("/memfd:taeda-"):
+        raise RuntimeError(f"descriptor {descriptor} of process {pid} is no shared memory any more")
+    return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+
+def reduce_storage(storage: Any) -> tuple:
+    """Moves the storage to shared memory and names it, for multiprocessing's own pickler."""
     if storage.device.type == "meta":
         return UntypedStorage, (storage.nbytes(), "meta")
-    storage.share_memory_()
-    return _rebuild_storage, (DupFd(storage._shared_handle()), storage.nbytes())
+    storage = _shared(storage)
+    name = storage._send()
+    descriptor = _C._shared_descriptor(name)
+    popen: Any = context.get_spawning_popen()
+    if descriptor < 0:
+        return _rebuild_storage, (name,)
+    if popen is None:
+        return _rebuild_storage, (name, (os.getpid(), descriptor))
+    # The arguments of a process that is being started, which inherits each descriptor once.
+    inherited = popen.__dict__.setdefault("_taeda_segments", {})
+    if descriptor not in inherited:
+        inherited[descriptor] = DupFd(descriptor)
+    return _rebuild_storage, (name, inherited[descriptor])
 
 
 def reduce_tensor(tensor: Tensor) -> tuple:
@@ -39,23 +165,40 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "does not support crossing process boundaries.  If you just want to transfer the data, "
             "call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
+    kind = type(tensor)
+    if tensor.layout is not taeda.strided:
+        return _reduce_sparse(tensor)
     if tensor.is_meta:
-        return _rebuild_meta_tensor, (
-            tensor.dtype,
-            tuple(tensor.size()),
-            tensor.stride(),
-            tensor.requires_grad,
-        )
-    return _rebuild_tensor, (
-        type(tensor),
+        layout = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
+        return _rebuild_meta_tensor, layout
+    args = (
+        kind,
         tensor.untyped_storage(),
         tensor.dtype,
         tensor.storage_offset(),
         tuple(tensor.size()),
         tensor.stride(),
         tensor.requires_grad,
-        tensor.__dict__ or None,
     )
+    if kind is Tensor or kind is taeda.nn.Parameter:
+        return _rebuild_tensor, (*args, tensor.__dict__ or None)
+    return _rebuild_subclass, ((*args, None), state_of(tensor))
+
+
+def _rebuild_subclass(args: tuple, state: Any) -> Tensor:
+    tensor = _rebuild_tensor(*args)
+    set_state(tensor, state)
+    return tensor
+
+
+def _reduce_sparse(tensor: Tensor) -> tuple:
+    from taeda._portable import sparse_parts
+
+    return _rebuild_sparse, (sparse_parts(tensor.detach()), tensor.requires_grad)
+
+
+def _rebuild_sparse(parts: tuple, requires_grad: bool) -> Tensor:
+    return _rebuild_sparse_tensor(*parts).requires_grad_(requires_grad)
 
 
 def _reduce_typed(storage: TypedStorage) -> tuple:
@@ -64,6 +207,10 @@ def _reduce_typed(storage: TypedStorage) -> tuple:
 
 def init_reductions() -> None:
     """Tells multiprocessing's pickler."""
+    # Loaded now: a thread may pickle while this process forks, and a child must not find the
+    # module half imported.
+    with contextlib.suppress(ImportError):
+        import multiprocessing.resource_sharer  # noqa: F401
     ForkingPickler.register(UntypedStorage, reduce_storage)
     ForkingPickler.register(TypedStorage, _reduce_typed)
     ForkingPickler.register(Tensor, reduce_tensor)

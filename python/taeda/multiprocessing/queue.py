@@ -1,0 +1,196 @@
+"""Queues between processes whose tensors share their memory.
+
+``put`` pickles in the calling thread: what is written to a tensor afterwards, in place, is seen by
+whoever gets it. A small message is sent at once if nobody is in the way; others by a thread, so
+that ``put`` does not wait for a reader.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing.queues
+import threading
+import weakref
+from multiprocessing.util import Finalize, info, is_exiting
+from queue import Full
+from typing import Any
+
+from .connection import Pipe
+from .reductions import Message
+
+__all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
+
+_END = object()
+_StandardQueue: Any = multiprocessing.queues.Queue  # whose attributes are nowhere declared
+_StandardJoinableQueue: Any = multiprocessing.queues.JoinableQueue
+_StandardSimpleQueue: Any = multiprocessing.queues.SimpleQueue
+
+
+class Queue(_StandardQueue):
+    """``multiprocessing.Queue`` for tensors; made by ``torch.multiprocessing.Queue(maxsize)``."""
+
+    _reader: Any
+    _writer: Any
+    _close: Any
+    _unsent: int  # messages that are with the feeding thread
+
+    def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
+        super().__init__(maxsize, ctx=ctx)
+        self._reader.close()
+        self._writer.close()
+        self._reader, self._writer = Pipe(duplex=False)
+        self._reset()
+
+    def _reset(self, after_fork: bool = False) -> None:
+        super()._reset(after_fork)
+        self._unsent = 0
+
+    def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+        """Sends an object; queue.Full when there is no room for it in time. What cannot be pickled
+        raises here."""
+        message = self._accept(obj, block, timeout)
+        with self._notempty:
+            self._pass_on(message)
+
+    def _accept(self, obj: Any, block: bool, timeout: float | None) -> Message:
+        if self._closed:
+            raise ValueError(f"Queue {self!r} is closed")
+        if not self._sem.acquire(block, timeout):
+            raise Full
+        try:
+            return Message(obj)
+        except BaseException:
+            self._sem.release()
+            raise
+
+    def _pass_on(self, message: Message) -> None:
+        """Wants the condition's lock: messages leave in the order of their calls."""
+        if self._unsent == 0 and self._wlock.acquire(False):
+            try:
+                if self._writer.try_send_message(message):
+                    return
+            finally:
+                self._wlock.release()
+        if self._thread is None:
+            self._start_thread()
+        self._unsent += 1
+        self._buffer.append(message)
+        self._notempty.notify()
+
+    def _start_thread(self) -> None:
+        self._buffer.clear()
+        self._thread = threading.Thread(
+            target=_feed, args=(weakref.ref(self), *self._parts()), name="QueueFeederThread"
+        )
+        self._thread.daemon = True
+        self._thread.start()
+        if not self._joincancelled:
+            self._jointhread = Finalize(
+                self._thread, _join, [weakref.ref(self._thread)], exitpriority=-5
+            )
+        self._close = Finalize(self, _end, [self._buffer, self._notempty], exitpriority=10)
+
+    def _parts(self) -> tuple:
+        """What the thread needs; it must not keep the queue itself alive."""
+        return (
+            self._buffer,
+            self._notempty,
+            self._reader,
+            self._writer,
+            self._wlock,
+            self._sem,
+            self._ignore_epipe,
+            self._on_queue_feeder_error,
+        )
+
+    def close(self) -> None:
+        """No more is put here. The thread, if there is one, closes the pipe when all is sent."""
+        self._closed = True
+        close, self._close = self._close, None
+        if close:
+            close()
+        elif self._thread is None:
+            self._reader.close()
+            self._writer.close()
+
+
+def _feed(
+    queue: Any,
+    buffer: Any,
+    notempty: Any,
+    reader: Any,
+    writer: Any,
+    write_lock: Any,
+    room: Any,
+    ignore_broken_pipe: bool,
+    on_error: Any,
+) -> None:
+    """Sends the messages in `buffer` until the end of the queue."""
+    while True:
+        with notempty:
+            while not buffer:
+                notempty.wait()
+            message = buffer.popleft()
+        if message is _END:
+            reader.close()
+            writer.close()
+            return
+        try:
+            with write_lock:
+                writer.send_message(message)
+        except Exception as error:
+            if ignore_broken_pipe and getattr(error, "errno", 0) == errno.EPIPE:
+                return
+            if is_exiting():
+                info("error in queue thread: %s", error)
+                return
+            room.release()
+            on_error(error, message)
+        del message
+        with notempty:
+            owner = queue()
+            if owner is not None:
+                owner._unsent -= 1
+            del owner
+
+
+def _join(thread: Any) -> None:
+    living = thread()
+    if living is not None:
+        living.join()
+
+
+def _end(buffer: Any, notempty: Any) -> None:
+    with notempty:
+        buffer.append(_END)
+        notempty.notify()
+
+
+class JoinableQueue(Queue, _StandardJoinableQueue):
+    """A queue whose ``join`` waits until ``task_done`` was called for everything put."""
+
+    def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
+        message = self._accept(obj, block, timeout)
+        with self._notempty, self._cond:
+            self._unfinished_tasks.release()
+            self._pass_on(message)
+
+
+class SimpleQueue(_StandardSimpleQueue):
+    """A pipe with locks: ``put`` waits while it is full."""
+
+    _reader: Any
+    _writer: Any
+
+    def __init__(self, *, ctx: Any) -> None:
+        super().__init__(ctx=ctx)
+        self._reader.close()
+        self._writer.close()
+        self._reader, self._writer = Pipe(duplex=False)
+        self._poll = self._reader.poll
+
+    def put(self, obj: Any) -> None:
+        """Pickles and sends an object."""
+        message = Message(obj)
+        with self._wlock:
+            self._writer.send_message(message)
