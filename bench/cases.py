@@ -12,6 +12,7 @@ from typing import Any
 
 import kernel_cases
 import numpy_cases
+import process_cases
 from part import Part
 
 Run = Callable[[], Any]
@@ -19,6 +20,7 @@ CASES: dict[str, dict[str, Callable[[Any], Run]]] = {
     "tiny": {},
     "transforms": {},
     "kernels": kernel_cases.KERNELS,
+    "processes": process_cases.PROCESSES,
 }
 
 

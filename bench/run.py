@@ -38,8 +38,8 @@ from process import FRAMEWORKS, ROOT, Model, Worker, machine, pinned_python
 from table import Row
 
 SUITES = [
-    "import", "tiny", "kernels", "transforms", "demo", "models", "bf16", "contention", "threads",
-    "memory", "loading", "size", "build",
+    "import", "tiny", "kernels", "transforms", "processes", "demo", "models", "bf16", "contention",
+    "threads", "memory", "loading", "size", "build",
 ]  # fmt: skip
 CONTENTION = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
@@ -400,6 +400,7 @@ def main() -> int:
         "tiny": lambda n: measure_cases("tiny", n, args.cases),
         "kernels": lambda n: measure_kernels(n, args.cases),
         "transforms": lambda n: measure_cases("transforms", n, args.cases),
+        "processes": lambda n: measure_cases("processes", n, args.cases),
         "demo": measure_demo,
         "models": lambda n: measure_models(n, wanted(MODELS)),
         "bf16": lambda n: measure_models(n, wanted(BF16_TRAINING)),

@@ -18,6 +18,7 @@ TITLES = {
     "tiny": "Tiny tensors (2 x 2): what a call costs",
     "kernels": "Kernels against the machine's limit",
     "transforms": "Transforms: samples of a small MLP",
+    "processes": "Tensors sent to another process, and an answer back",
     "demo": "Training the demo's network",
     "models": "Models in training: throughput",
     "bf16": "Models in training in bf16: throughput",
@@ -38,6 +39,9 @@ TARGETS = {
     "tiny": 0.35,
     "kernels": 1.0,
     "transforms": 1.0,
+    "processes": 1.0,
+    "queue, 4 floats": 0.5,
+    "queue, 1 KiB": 0.5,
     "demo": 1.0,
     "contention": 1.0,
 }
