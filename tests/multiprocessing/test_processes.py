@@ -168,6 +168,19 @@ def test_pools_share_arguments_and_results(context):
             pool.apply(divmod, (1, 0))
 
 
+@pytest.mark.parametrize("of", ["multiprocessing", "ours"])
+def test_executors_share_arguments_and_results(context, of):
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    kind = context if of == "ours" else multiprocessing.get_context(context.get_start_method())
+    x = torch.zeros(1000).share_memory_()
+    with ProcessPoolExecutor(2, mp_context=kind) as executor:
+        whole, part = executor.map(in_place_sum, [x, x[:10]])
+    assert x.sum() == 1010 and x[9] == 2 and x[10] == 1
+    assert whole[0].data_ptr() == part[0].data_ptr() == x.data_ptr()
+
+
 def use_manager(shared, queue):
     shared["x"].add_(1)
     queue.get(timeout=SECONDS).add_(1)
