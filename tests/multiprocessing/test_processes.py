@@ -1,6 +1,7 @@
 """Tensors between processes, by each way to start one: the same memory, few descriptors, and
 nothing lost, leaked or left behind when a process is killed."""
 
+import errno
 import gc
 import os
 import resource
@@ -340,6 +341,37 @@ except RuntimeError as error:
     command = [sys.executable, "-c", script]
     said = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS)
     assert "share_memory" in said.stdout and "Too many open files" in said.stdout, said
+
+
+class CrowdedSocket:
+    """A socket whose user has as many descriptors under way as users other than root may have."""
+
+    def __init__(self, socket):
+        self.socket, self.refused = socket, 0
+
+    def __getattr__(self, name):
+        return getattr(self.socket, name)
+
+    def sendmsg(self, buffers, rights, flags):
+        if rights:
+            self.refused += 1
+            raise OSError(errno.ETOOMANYREFS, "Too many references: cannot splice")
+        return self.socket.sendmsg(buffers, rights, flags)
+
+
+def test_messages_go_without_descriptors_when_too_many_are_under_way(context, start):
+    ours, theirs = context.Pipe()
+    process = start(sum_all, theirs, 50)
+    ours._socket = CrowdedSocket(ours._socket)
+    x = torch.ones(3)
+    for _ in range(50):
+        ours.send(x)
+    assert ours.recv() == 150 and ours._socket.refused >= 50
+    assert joined(process) == 0
+
+
+def sum_all(connection, n):
+    connection.send(sum(connection.recv().sum().item() for _ in range(n)))
 
 
 # --- killed processes -----------------------------------------------------------------------------

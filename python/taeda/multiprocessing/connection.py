@@ -40,6 +40,7 @@ class Connection(_StandardConnection):
     def __init__(self, handle: int, readable: bool = True, writable: bool = True) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, handle)
         self._socket.setblocking(True)  # whatever the program's default timeout is
+        self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
         super().__init__(handle, readable, writable)
 
     def _close(self, _close: Any = os.close) -> None:
@@ -92,22 +93,26 @@ class Connection(_StandardConnection):
         return data[max(sent, 0) :]
 
     def _send_beside(self, buffers: list[Any], descriptors: list[int], flags: int) -> int:
-        """sendmsg, which the system refuses while too many descriptors are under way; the message
-        then goes without, and who receives it asks the segments' creators."""
-        end = None
+        """sendmsg, which the system refuses while too many descriptors are under way. The message
+        then goes without, and who receives it asks the segments' creators; only before a segment
+        goes this way for the first time it waits a little."""
+        end = time.monotonic() + _SECONDS_FOR_ROOM
         while True:
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
             try:
-                return self._socket.sendmsg(
+                sent = self._socket.sendmsg(
                     buffers, rights if descriptors else [], flags | socket.MSG_NOSIGNAL
                 )
+                self._sent.update(descriptors)
+                return sent
             except OSError as error:
                 if error.errno != errno.ETOOMANYREFS or not descriptors:
                     raise
-            now = time.monotonic()
-            end = end or now + _SECONDS_FOR_ROOM
-            if flags or now >= end:
+            if self._sent.issuperset(descriptors) or time.monotonic() >= end:
+                self._sent.update(descriptors)
                 descriptors = []
+            elif flags:
+                raise BlockingIOError
             else:
                 time.sleep(0.001)
 
