@@ -17,7 +17,7 @@ __all__ = ["parallel_info", "show"]
 def show() -> str:
     """The compiler, the libraries and the CPU's instructions in use, as text."""
     lines = [
-        f"C++: {_cxx_flags()}",
+        f"C++: {_cxx_flags()}, {_C._compiler}",
         f"CPU capability usage: {_capability()}",
         f"Build settings: TAEDA_VERSION={__version__}, USE_CUDA=0, USE_MKL=0, USE_MKLDNN=1, "
         "USE_OPENMP=0, LAPACK_INFO=open",

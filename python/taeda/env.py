@@ -1,4 +1,8 @@
-"""``python -m taeda.env``: versions, the CPU's features in use, threads, libraries."""
+"""``python -m taeda.env``: what a report of a fault has to say of the machine.
+
+Versions, the CPU and its features in use, threads, memory, devices, packages, how the core was
+built, libraries and the environment variables that matter.
+"""
 
 from __future__ import annotations
 
@@ -48,26 +52,104 @@ def loaded_libraries() -> list[str]:
     return sorted(found)
 
 
+def memory_text() -> str:
+    """What the machine has, what of it is free, and what a container allows, in GiB."""
+
+    def gib(count: int) -> str:
+        return f"{count / 2**30:.1f} GiB"
+
+    found = {}
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                name, _, rest = line.partition(":")
+                found[name] = int(rest.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return "unknown"
+    text = f"{gib(found.get('MemTotal', 0))}, {gib(found.get('MemAvailable', 0))} available"
+    try:
+        with open("/sys/fs/cgroup/memory.max") as file:
+            limit = file.read().strip()
+    except OSError:
+        limit = "max"
+    return text + (f", limited to {gib(int(limit))}" if limit.isdigit() else "")
+
+
+def cpu_count_text() -> str:
+    """The cores, those that this process may use, and what taeda takes."""
+    import taeda
+
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{taeda.get_num_threads()} ({os.cpu_count()} CPUs, {usable} for this process)"
+
+
+def device_lines() -> list[str]:
+    """CUDA's devices, or why there is none."""
+    import taeda
+
+    if os.environ.get("TAEDA_CUDA", "") == "":
+        return ["CUDA:          not asked for (TAEDA_CUDA is not set)"]
+    try:
+        count = taeda.cuda.device_count()
+        lines = [f"CUDA:          {count or 'no'} device{'' if count == 1 else 's'}"]
+        for i in range(count):
+            found = taeda.cuda.get_device_properties(i)
+            gib = found.total_memory / 2**30
+            lines.append(f"  {found.name}, {gib:.1f} GiB, capability {found.major}.{found.minor}")
+        return lines
+    except (RuntimeError, AssertionError) as error:
+        return [f"CUDA:          {type(error).__name__}: {str(error).splitlines()[0]}"]
+
+
+def package_lines() -> list[str]:
+    """Versions of installed distributions that programs use beside taeda."""
+    from importlib import metadata
+
+    wanted = ("numpy", "torch", "torchvision", "scipy", "safetensors", "transformers", "lightning")
+    found = []
+    for name in wanted:
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        shim = " (taeda's shim)" if name == "torch" and version.endswith("+taeda") else ""
+        loaded = "" if name in sys.modules else ", not loaded"
+        found.append(f"  {name} {version}{shim}{loaded}")
+    return ["packages:", *found] if found else ["packages:      none of those that matter here"]
+
+
+def build_lines() -> list[str]:
+    """How the core was built."""
+    from taeda import __config__
+
+    return ["build:", *(f"  {line.strip(' -')}" for line in __config__.show().splitlines()[1:])]
+
+
 def report() -> str:
-    """The text that ``python -m taeda.env`` prints."""
+    """The text that ``python -m taeda.env`` prints, for bug reports."""
     import taeda
     from taeda import version
 
+    libc = " ".join(platform.libc_ver()) or "unknown"
     lines = [
         f"taeda:         {version.taeda} at {os.path.dirname(taeda.__file__)}",
         f"torch API:     {version.__version__}",
         f"Python:        {platform.python_version()} ({sys.executable})",
-        f"system:        {platform.platform()}",
+        f"system:        {platform.platform()}, C library {libc}",
         f"CPU:           {cpu_model()}",
         f"CPU features:  {cpu_features()}",
-        f"threads:       {taeda.get_num_threads()}",
-        f"CUDA:          {'available' if taeda.cuda.is_available() else 'no device found'}",
+        f"threads:       {cpu_count_text()}",
+        f"memory:        {memory_text()}",
+        *device_lines(),
+        *package_lines(),
+        *build_lines(),
+        "libraries:",
+        *(f"  {path}" for path in loaded_libraries()),
     ]
-    numpy = sys.modules.get("numpy")
-    lines.append(f"NumPy:         {numpy.__version__ if numpy else 'not loaded'}")
-    lines += ["libraries:"] + [f"  {path}" for path in loaded_libraries()]
+    names = ("TAEDA_", "OMP_", "CUDA_", "PYTORCH_", "TORCH_")
+    chosen = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH")
     settings = [
-        f"  {k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(("TAEDA_", "OMP_"))
+        f"  {k}={v}" for k, v in sorted(os.environ.items()) if k.startswith(names) or k in chosen
     ]
     if settings:
         lines += ["environment:", *settings]

@@ -73,6 +73,12 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           nullptr,
                           nullptr};
 
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
 // Nothing that the import makes is garbage: without it the collector walks all objects many times.
 struct CollectorPause {
   ~CollectorPause() {
@@ -138,6 +144,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
                                              PyExc_RuntimeError, nullptr))
           .release();
   check_status(PyModule_AddObjectRef(module.get(), "_LinAlgError", linalg_error));
+  check_status(PyModule_AddStringConstant(module.get(), "_compiler", kCompiler));
   add_objects(module.get());
   add_torch_function(module.get());
   add_overridable(module.get());

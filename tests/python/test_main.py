@@ -105,10 +105,16 @@ def test_cmake_dir_and_version():
     assert "2.13" in run("-m", "taeda", "--version").stdout
 
 
-def test_env_report():
+def test_env_report(monkeypatch):
+    monkeypatch.setenv("TAEDA_CPU", "avx2")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     text = run("-m", "taeda.env").stdout
-    for word in ("taeda:", "Python:", "CPU features:", "threads:", "libraries:"):
-        assert word in text
+    parts = ("taeda", "Python", "system", "CPU", "CPU features", "threads", "memory", "CUDA")
+    for part in (*parts, "packages", "build", "libraries", "environment"):
+        assert f"\n{part}: " in f"\n{text}" or f"\n{part}:\n" in text, part
+    assert "CPUs, " in text and " GiB available" in text and "C library glibc" in text
+    assert "-std=c++20, " in text and "libtaeda.so" in text
+    assert "  OMP_NUM_THREADS=1\n" in text and "  TAEDA_CPU=avx2" in text
 
 
 def test_import_is_light():
