@@ -70,7 +70,7 @@ _SUBMODULES = frozenset(
 )
 
 # What is in this module and not in torch.
-_NOT_TORCHS = frozenset("annotations env safetensors".split())
+_NOT_TORCHS = frozenset("annotations env safetensors summary".split())
 
 # name -> the module that defines it, loaded on first use.
 _LAZY = {
@@ -91,6 +91,7 @@ _LAZY = {
         "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype",
         "taeda.nn.parameter": "",
+        "taeda.nn._summary": "summary",
         "taeda._ops": "ops",
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",

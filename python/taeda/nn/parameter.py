@@ -209,3 +209,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
+
+    def __deepcopy__(self, memo: dict) -> UninitializedBuffer:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(
+                self.requires_grad, self.data.device, self.data.dtype, self.persistent
+            )
+        return memo[id(self)]

@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import taeda
 from taeda import Tensor
@@ -23,6 +23,16 @@ __all__ = [*_hooks.__all__, "Module"]
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 T = TypeVar("T", bound="Module")
+_Arguments = ParamSpec("_Arguments")
+_Result_co = TypeVar("_Result_co", covariant=True)
+
+if TYPE_CHECKING:
+
+    class _HasForward(Protocol[_Arguments, _Result_co]):
+        """A module by the types of its forward: those of its call."""
+
+        @property
+        def forward(self) -> Callable[_Arguments, _Result_co]: ...
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -558,20 +568,30 @@ class Module:
 
     # --- the call ---
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or _global_call_hooks
-        ):
-            return self._call_with_hooks(args, kwargs)
-        try:
-            return self.forward(*args, **kwargs)
-        except Exception as error:
-            note_module(error, self, args, kwargs)
-            raise
+    if TYPE_CHECKING:
+
+        def __call__(
+            self: _HasForward[_Arguments, _Result_co],
+            *args: _Arguments.args,
+            **kwargs: _Arguments.kwargs,
+        ) -> _Result_co: ...
+
+    else:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or _global_call_hooks
+            ):
+                return self._call_with_hooks(args, kwargs)
+            try:
+                return self.forward(*args, **kwargs)
+            except Exception as error:
+                note_module(error, self, args, kwargs)
+                raise
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return Module.__call__(self, *args, **kwargs)
@@ -814,7 +834,7 @@ class Module:
         destination: dict | None = None,
         prefix: str = "",
         keep_vars: bool = False,
-    ) -> dict:
+    ) -> dict[str, Any]:
         """All parameters and persistent buffers by dotted name, sharing memory with the module.
 
         The values are detached unless ``keep_vars``. ``_metadata`` on the result holds the version
@@ -1157,6 +1177,12 @@ class Module:
         if lines or children:
             return head + "\n  " + "\n  ".join(lines + children) + "\n)"
         return head + ")"
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows: the layers with their parameters and, after taeda.summary, shapes."""
+        from taeda.nn._summary import _html, of_module
+
+        return _html.table(of_module(self), repr(self))
 
     def __dir__(self) -> list[str]:
         keys = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
