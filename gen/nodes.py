@@ -88,7 +88,19 @@ class BackwardNode:
         # What is filled before the call and after it.
         self.before = [kept.fill for kept in self.kept if not kept.is_result]
         self.before += ["node->in_place = into.defined();"] if op.inplace_grad else []
+        self.before += self._choices_of_name()
         self.after = [kept.fill for kept in self.kept if kept.is_result]
+
+    def _choices_of_name(self) -> list[str]:
+        """C++ that gives the node another name where a condition of `node_where` holds."""
+        t = self.table.translator(self.op, "node_where of ")
+        lines = []
+        for name, condition in self.op.node_where.items():
+            kind, _, tensor = condition.partition(" ")
+            number = kind == "number" and self.op.sig.arg(tensor)
+            holds = f"{tensor}.impl()->wrapped_number" if number else t.condition(condition)
+            lines.append(f'if ({holds}) node->title = "{name}";')
+        return lines
 
     # --- what it keeps ---
 
@@ -143,6 +155,9 @@ class BackwardNode:
             members.append("bool in_place = false;")
             if "Backward" not in op.node:  # PyTorch counts the in-place form as an overload
                 title = f'in_place ? "{node_name(op, self.table, form=1)}" : {title}'
+        if op.node_where:
+            members.append(f"const char* title = {title};")
+            title = "title"
         members.append(f"const char* name() const override {{ return {title}; }}")
         shown = (f'visit("{k.shown}", {k.member});' for k in self.kept if k.shown)
         members += block("void fields([[maybe_unused]] const auto& visit)", shown)

@@ -112,6 +112,9 @@ class Op:
     doc: str = key("")  # documentation with an example
     # the backward node's name where it is not the operator's, with or without 'Backward' and number
     node: str = key("")
+    # name -> condition on the arguments: another name where it holds, as of PyTorch's overloads that
+    # one entry stands for; "number NAME" holds where a number was given for that tensor
+    node_where: dict[str, str] = key({})
     variants: list[str] = key([])  # which of inplace and out exist
     # whose in-place forms Python has as functions too, torch.relu_ for torch.relu; if it does not
     # say, those of a pointwise operator with one tensor
