@@ -19,6 +19,11 @@ extern std::atomic<bool> anomaly_enabled, anomaly_checks_nan;
 
 // In anomaly mode: notes on a fresh node where its operator was called.
 void note_creation(Node& node);
+// The number that the next node of this thread gets.
+uint64_t next_sequence();
+// The operator that last wrote into the tensor's memory since `node` saved it at that version;
+// empty where that is not among the last writes. Needs no anomaly mode.
+std::string_view writer_of(const Tensor& tensor, uint32_t saved_version, const Node& node);
 // In anomaly mode: notes where `op` wrote into the memory of `written`.
 void note_mutation(std::string_view op, const Tensor& written);
 // "written by mul_ at\n<stack>" when a mutation of this memory was noted; empty otherwise.

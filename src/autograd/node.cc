@@ -67,6 +67,8 @@ Edge& EdgeList::emplace_outside() {
 
 Tensor ResultMetadata::zeros() const { return math::zeros(sizes, dtype, device); }
 
+uint64_t next_sequence() { return local.next_sequence; }
+
 Node::Node() : sequence_(local.next_sequence++) {
   local.live_nodes++;
   if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]]

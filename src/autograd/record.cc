@@ -1,6 +1,7 @@
 #include "autograd/record.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "autograd/accumulate.h"
 #include "autograd/anomaly.h"
@@ -101,8 +102,51 @@ void move_history(const Tensor& t, const Ref<Node>& node, uint32_t output_nr) {
   }
 }
 
+namespace {
+
+// The last write into each storage, so that an error can name the operator without anomaly mode.
+// Storages share slots, and threads that write at the same time mix theirs up: whoever reads one
+// compares the storage, which may have another's address, the version and the node's number.
+struct Write {
+  std::atomic<const Storage*> storage{nullptr};
+  std::atomic<uint32_t> version{0};   // before it
+  std::atomic<uint64_t> sequence{0};  // nodes with a smaller number are older
+  std::atomic<const char*> op{nullptr};
+};
+constexpr size_t kNotedWrites = 256;
+constinit Write noted_writes[kNotedWrites];
+
+Write& slot_of(const Storage* storage) {
+  return noted_writes[(reinterpret_cast<uintptr_t>(storage) * 0x9E3779B97F4A7C15u) >> 56];
+}
+
+// `op` is a literal of the generated code.
+void note_write(std::string_view op, const TensorImpl* impl) {
+  const Storage* storage = impl->storage.get();
+  if (!storage) return;  // sparse
+  Write& w = slot_of(storage);
+  w.storage.store(storage, std::memory_order_relaxed);
+  w.version.store(impl->version(), std::memory_order_relaxed);
+  w.sequence.store(next_sequence(), std::memory_order_relaxed);
+  w.op.store(op.data(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::string_view writer_of(const Tensor& tensor, uint32_t saved_version, const Node& node) {
+  const Storage* storage = tensor.storage().get();
+  const Write& w = slot_of(storage);
+  const uint32_t version = w.version.load(std::memory_order_relaxed);
+  const bool same = w.storage.load(std::memory_order_relaxed) == storage;
+  if (w.sequence.load(std::memory_order_relaxed) <= node.sequence()) return {};
+  if (!same || version < saved_version || version >= tensor.version()) return {};
+  const char* op = w.op.load(std::memory_order_relaxed);
+  return op ? std::string_view(op) : std::string_view();
+}
+
 void check_inplace(std::string_view op, const Tensor& self, bool needs) {
   TensorImpl* impl = self.impl();
+  note_write(op, impl);
   TD_CHECK(!impl->inference || thread_modes.inference,
            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a "
            "clone to get a normal "

@@ -300,6 +300,8 @@ void SavedTensor::fail_version(const Tensor& tensor, const Ref<Node>& history,
   text += format(" is at version {}; expected version {} instead. It was saved for {}.",
                  tensor.version(), version_, node.name());
   const std::string mutation = mutation_text(tensor);
+  const std::string_view writer = writer_of(tensor, version_, node);
+  if (mutation.empty() && !writer.empty()) text += format(" It was last written by {}.", writer);
   if (!mutation.empty()) {
     text += format(" It was {}", mutation);
   } else if (anomaly_enabled) {

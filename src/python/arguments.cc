@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "python/suggestion.h"
 #include "python/torch_function.h"
 
 namespace taeda::python {
@@ -395,6 +396,31 @@ int find_keyword(const Function& function, const Signature& signature, PyObject*
   return -1;
 }
 
+// ". Did you mean 'dim'?" for a keyword that no overload has.
+std::string keyword_suggestion(const Function& function, PyObject* keyword) {
+  std::vector<std::string_view> known;
+  for (int s = 0; s < function.shown(); s++) {
+    const Signature& signature = function.signatures[s];
+    for (int i = function.method; i < signature.count; i++)
+      known.emplace_back(shown_name(function, signature.params[i]));
+  }
+  return did_you_mean(utf8(keyword), known);
+}
+
+// "No overload takes 'dims'. Did you mean 'dim'?" for the keywords that none has.
+std::string unknown_keywords_text(const Function& function, PyObject* names) {
+  std::string text;
+  for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
+    PyObject* keyword = PyTuple_GET_ITEM(names, k);
+    const auto has = [&](const Signature& s) { return find_keyword(function, s, keyword) >= 0; };
+    if (std::any_of(function.signatures, function.signatures + function.count, has)) continue;
+    const std::string meant = keyword_suggestion(function, keyword);
+    text += taeda::format("{}No overload takes '{}'{}", text.empty() ? "" : "\n", utf8(keyword),
+                          meant.empty() ? "." : meant);
+  }
+  return text;
+}
+
 [[noreturn]] void fail_number(const Function& function, const Signature& signature, int given) {
   const int most = signature.positional, least = signature.required;
   if (least == most)
@@ -479,8 +505,8 @@ bool Arguments::match(const Signature& signature, bool raise) {
   if (!unexpected && !repeated) return true;
   if (!raise) return false;
   if (unexpected)
-    raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'", function_.name,
-                 utf8(unexpected));
+    raise_python(PyExc_TypeError, "{}() got an unexpected keyword argument '{}'{}", function_.name,
+                 utf8(unexpected), keyword_suggestion(function_, unexpected));
   raise_python(PyExc_TypeError, "{}() got multiple values for argument '{}'", function_.name,
                utf8(repeated));
 }
@@ -498,6 +524,7 @@ std::string Arguments::given_text() const {
 
 void Arguments::fail_combination() {
   std::string expected;
+  const std::string unknown = unknown_keywords_text(function_, kwnames_);
   for (int s = 0; s < function_.shown(); s++) {
     const Signature& signature = function_.signatures[s];
     std::string text;
@@ -512,9 +539,9 @@ void Arguments::fail_combination() {
     expected += function_.shown() == 1 ? "(" + text + ")" : "\n * (" + text + ")";
   }
   raise_python(PyExc_TypeError,
-               "{}() received an invalid combination of arguments - got ({}), but expected {}{}",
+               "{}() received an invalid combination of arguments - got ({}), but expected {}{}{}",
                function_.name, given_text(), function_.shown() == 1 ? "" : "one of:",
-               function_.shown() == 1 ? expected : expected + "\n");
+               function_.shown() == 1 ? expected : expected + "\n", unknown);
 }
 
 // --- lists ---

@@ -228,6 +228,14 @@ PyObject* set_anomaly_enabled(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// Whether code starts the user's program: `python -m taeda`, runpy.
+bool starts_programs(PyObject* code) {
+  const char* file = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code)->co_filename);
+  const std::string_view name = file ? file : "";
+  return name == "<frozen runpy>" || name.ends_with("/runpy.py") ||
+         name.ends_with("/taeda/__main__.py");
+}
+
 // Code objects and lines of the calling Python frames; formatted only when asked for.
 class PythonTraceback final : public autograd::Traceback {
  public:
@@ -258,7 +266,9 @@ class PythonTraceback final : public autograd::Traceback {
     PyErr_Fetch(&type, &value, &traceback);
     std::string out;
     PyRef linecache = PyRef::adopt(PyImport_ImportModule("linecache"));
-    for (size_t i = frames_.size(); i-- > 0;) {
+    size_t i = frames_.size();
+    while (i > 0 && starts_programs(frames_[i - 1].first)) i--;
+    while (i-- > 0) {
       const auto* code = reinterpret_cast<const PyCodeObject*>(frames_[i].first);
       const char* file = PyUnicode_AsUTF8(code->co_filename);
       const char* name = PyUnicode_AsUTF8(code->co_name);

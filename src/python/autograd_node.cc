@@ -80,6 +80,35 @@ PyObject* node_dir(PyObject* self, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// grad_fn(gradients) -> gradients of its inputs, recorded where gradients are.
+PyObject* node_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  TD_PYTHON_TRY
+  Node& node = node_of(self);
+  if (kwargs && PyDict_GET_SIZE(kwargs))
+    raise_python(PyExc_TypeError, "{}() takes no keyword arguments", node.name());
+  const Py_ssize_t given = PyTuple_GET_SIZE(args);
+  if (given > static_cast<Py_ssize_t>(node.num_inputs()))
+    raise_python(PyExc_TypeError, "{}() takes {} gradient{}, but {} were given", node.name(),
+                 static_cast<int64_t>(node.num_inputs()), node.num_inputs() == 1 ? "" : "s",
+                 static_cast<int64_t>(given));
+  TensorList grads(node.num_inputs());
+  for (Py_ssize_t i = 0; i < given; i++) {
+    PyObject* item = PyTuple_GET_ITEM(args, i);
+    if (item == Py_None) continue;
+    if (!is_tensor(item))
+      raise_python(PyExc_TypeError, "{}(): argument {} must be Tensor or None, not {}", node.name(),
+                   static_cast<int64_t>(i + 1), type_name(item));
+    grads[static_cast<size_t>(i)] = tensor_of(item);
+  }
+  const TensorList results = unlocked_if(true, [&] { return node.apply(std::move(grads)); });
+  PyRef tuple = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); i++)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     PyRef::check(wrap(results[i])).release());
+  return results.size() == 1 ? new_ref(PyTuple_GET_ITEM(tuple.get(), 0)) : tuple.release();
+  TD_PYTHON_CATCH(nullptr)
+}
+
 PyObject* node_name(PyObject* self, PyObject*) {
   return PyUnicode_FromString(node_of(self).name());
 }
@@ -310,6 +339,7 @@ void add_node_type(PyObject* module) {
       {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
       {Py_tp_getattro, reinterpret_cast<void*>(node_getattro)},
+      {Py_tp_call, reinterpret_cast<void*>(node_call)},
       {Py_tp_methods, node_methods},
       {Py_tp_getset, node_properties},
       {Py_tp_members, node_members},

@@ -236,6 +236,25 @@ def _make(module: str, why: str, words: list[str]) -> Any:
     return found
 
 
+@functools.cache
+def _names_of_root() -> list[str]:
+    return dir(sys.modules["taeda"])
+
+
+def _shortened(word: str) -> set[str]:
+    """The word, and what is left of it without one of its letters."""
+    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
+
+
+def _nearest(wrong: str, names: list[str]) -> str | None:
+    """The name that a letter more, less or other than in `wrong`, or two exchanged ones, give."""
+    if len(wrong) < 3 or wrong.startswith("__"):
+        return None
+    short = _shortened(wrong)
+    near = [n for n in names if abs(len(n) - len(wrong)) < 2 and n[0] == wrong[0]]
+    return next((n for n in near if not short.isdisjoint(_shortened(n))), None)
+
+
 def attribute(module: str, name: str) -> Any:
     """What the tables have as `name` in a module; AttributeError, as a module's, without."""
     torch_module = _torch(module)
@@ -244,8 +263,12 @@ def attribute(module: str, name: str) -> Any:
     elif name in _submodules(torch_module):
         return importlib.import_module(f"{_taeda(module)}.{name}")
     else:
-        shown = getattr(sys.modules.get(_taeda(module)), "__name__", module)
-        raise AttributeError(f"module '{shown}' has no attribute '{name}'")
+        found = sys.modules.get(_taeda(module))
+        shown = getattr(found, "__name__", module)
+        # Python suggests names itself, but not of modules with more than 750.
+        near = _nearest(name, _names_of_root()) if _torch(module) == "torch" else None
+        text = f". Did you mean: '{near}'?" if near else ""
+        raise AttributeError(f"module '{shown}' has no attribute '{name}'{text}")
     setattr(sys.modules[_taeda(module)], name, found)
     return found
 

@@ -1,0 +1,204 @@
+"""What messages say beyond the fault: near names, what is missing, who wrote, where."""
+
+import math
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import taeda as torch
+from taeda import nn
+
+
+def last_line(code):
+    """What Python prints at the end of a failing program."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    return done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "meant"),
+    [
+        ("torch.tesnor([1.0])", "tensor"),
+        ("torch.zeross(2)", "zeros"),
+        ("torch.flaot32", "float32"),
+        ("torch.nn.Liner(1, 2)", "Linear"),
+        ("torch.nn.functional.reluu(1)", "relu"),
+        ("torch.optim.Adamm", "Adam"),
+        ("torch.ones(2).reshpae(2, 1)", "reshape"),
+        ("torch.nn.Linear(1, 2).wieght", "weight"),
+    ],
+)
+def test_attributes_that_are_misspelt_suggest_one(expression, meant):
+    line = last_line(f"import taeda as torch\n{expression}")
+    assert line.startswith("AttributeError: ") and line.count("Did you mean") == 1
+    assert line.endswith(f"Did you mean: '{meant}'?")
+
+
+def test_attributes_that_are_near_nothing_suggest_nothing():
+    with pytest.raises(AttributeError, match=r"has no attribute 'completely_else'$"):
+        _ = torch.completely_else
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: torch.sum(x, dims=1), "unexpected keyword argument 'dims'. Did you mean 'dim'?"),
+        (lambda x: x.sum(1, keepdimm=True), "argument 'keepdimm'. Did you mean 'keepdim'?"),
+        (lambda x: torch.nn.functional.layer_norm(x, (2,), epss=1), "'epss'. Did you mean 'eps'?"),
+        (lambda x: torch.zeros(2, dtpye=torch.int8), "'dtpye'. Did you mean 'dtype'?"),
+        (lambda x: torch.max(x, dimm=1), "'dimm'. Did you mean 'dim'?"),
+        (lambda x: x.clamp(mim=0), "'mim'. Did you mean 'min'?"),
+    ],
+)
+def test_keywords_that_are_misspelt_suggest_one(call, text):
+    with pytest.raises(TypeError) as caught:
+        call(torch.ones(2, 2))
+    assert text in str(caught.value)
+
+
+def test_keywords_that_are_near_nothing_suggest_nothing():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'colour'$"):
+        torch.exp(torch.ones(2), colour=1)
+
+
+def test_tensors_say_what_pytorchs_have_and_they_lack():
+    oracle = pytest.importorskip("torch")
+    lacking = [
+        name
+        for name in dir(oracle.Tensor)
+        if not name.startswith("_") and not hasattr(torch.Tensor, name)
+    ]
+    assert len(lacking) <= 6, lacking
+    x = torch.ones(2)
+    for name in ("qscheme", "q_scale", "to_mkldnn", "int_repr"):
+        with pytest.raises(NotImplementedError, match=rf"^torch\.Tensor\.{name}: \w+"):
+            getattr(x, name)()
+
+
+def test_grad_fn_can_be_called():
+    x, y = (
+        torch.tensor([2.0, 3.0], requires_grad=True),
+        torch.tensor([5.0, 7.0], requires_grad=True),
+    )
+    node = (x * y).grad_fn
+    gx, gy = node(torch.ones(2))
+    assert gx.tolist() == [5, 7] and gy.tolist() == [2, 3]
+    assert x.exp().grad_fn(torch.ones(2)).tolist() == x.exp().tolist()
+    assert x.unbind()[0].grad_fn(torch.tensor(1.0), None).tolist() == [1, 0]
+    with pytest.raises(TypeError, match=r"MulBackward0\(\) takes 1 gradient, but 2 were given"):
+        node(torch.ones(2), torch.ones(2))
+    with pytest.raises(TypeError, match=r"argument 1 must be Tensor or None, not (float|int)"):
+        node(1.0)
+    with pytest.raises(TypeError, match="no keyword"):
+        node(grad=torch.ones(2))
+
+
+def test_a_called_grad_fn_records_where_gradients_are():
+    x = torch.tensor(3.0, requires_grad=True)
+    x.sin().grad_fn(torch.tensor(1.0)).backward()
+    assert x.grad.item() == pytest.approx(-math.sin(3))
+    y = x.exp()
+    with torch.no_grad():
+        assert not y.grad_fn(torch.tensor(1.0)).requires_grad
+
+
+def test_grad_fn_of_a_function_of_ones_own_can_be_called():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, gy):
+            return 2 * gy
+
+    x = torch.ones(2, requires_grad=True)
+    assert Double.apply(x).grad_fn(torch.ones(2)).tolist() == [2, 2]
+
+
+def changed_after_saving():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    y.mul_(2)
+    return y
+
+
+def test_in_place_errors_name_the_operator_that_wrote():
+    y = changed_after_saving()
+    with pytest.raises(RuntimeError) as caught:
+        y.sum().backward()
+    text = str(caught.value)
+    assert (
+        "modified by an inplace operation" in text and "is at version 1; expected version 0" in text
+    )
+    assert "last written by mul_." in text and "enable anomaly detection" in text
+
+
+def test_in_place_errors_name_no_operator_that_did_not_write():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    for _ in range(100):
+        torch.ones(3).requires_grad_().mul(1).add_(1)
+    torch._C._increment_version(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace") as caught:
+        y.sum().backward()
+    assert "last written" not in str(caught.value)
+
+
+def test_in_place_errors_name_the_line_in_anomaly_mode():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly():
+            y = changed_after_saving()
+            with pytest.raises(RuntimeError) as caught:
+                y.sum().backward()
+    text = str(caught.value)
+    assert "last written by mul_ here:" in text and "y.mul_(2)" in text
+    assert __file__ in text and "in changed_after_saving" in text
+
+
+ANOMALY = """
+import taeda as torch
+def logarithm(x):
+    return torch.log(x)
+x = torch.tensor([-1.0, 0.0], requires_grad=True)
+with torch.autograd.detect_anomaly():
+    (logarithm(x) * 0).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("launcher", [[], ["-m", "taeda"]], ids=["python", "python -m taeda"])
+def test_anomaly_mode_prints_one_stack_that_begins_with_the_program(launcher, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ANOMALY)
+    command = [sys.executable, *launcher, str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (
+        "RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.\n"
+        in done.stderr
+    )
+    assert done.stderr.count("in logarithm") == 1
+    assert "runpy" not in done.stderr and "__main__.py" not in done.stderr
+    warning = done.stderr.split("Traceback of forward call that caused the error:\n")[1]
+    assert warning.startswith(f'  File "{program}", line 7, in <module>\n')
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_warns_about_nothing(search):
+    p = nn.Parameter(torch.tensor([3.0, -2.0]))
+    optimizer = torch.optim.LBFGS([p], lr=0.5, line_search_fn=search)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((p - 1) ** 2).sum()
+        loss.backward()
+        return loss
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            optimizer.step(closure)
+    assert torch.allclose(p, torch.ones(2), atol=1e-3)
