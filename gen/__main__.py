@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, table
+from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, stubs, table
 from .op import Op
 from .schema import SchemaError
 from .text import cut, join_lines
@@ -39,7 +39,6 @@ def generate(ops_folder: Path) -> dict[str, str]:
             " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *internal]),
         ),
         "kernels_decl.h": kernels.declarations_header(ops),
-        "_C.pyi": python.stubs(ops),
     }
     files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
@@ -55,6 +54,7 @@ def generate(ops_folder: Path) -> dict[str, str]:
     files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
     files |= {f"python/{name}": text for name, text in python.binding_files(known).items()}
+    files |= {f"stubs/{name}": text for name, text in stubs.generate(ops).items()}
     return files
 
 

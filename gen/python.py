@@ -1,5 +1,5 @@
 """Python's side of operators: one raw CPython function per Python name, its overloads in table
-order, and what Python shows of it (docstrings, signatures, the type stubs of taeda._C).
+order. signatures.py has what Python shows of them, stubs.py their types.
 
 All overloads of a name share one body; a function (``torch.add``) and a method (``Tensor.add``) are
 two thin entries to it, differing in whether ``self`` is an argument. Parsing is table-driven
@@ -9,20 +9,17 @@ two thin entries to it, differing in whether ``self`` is an argument. Parsing is
 from __future__ import annotations
 
 import itertools
-import keyword
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 
 from .cpp import Table
 from .headers import source
 from .op import Op
 from .schema import Argument
+from .signatures import docstring, shown
 from .text import block, cut, initializer, join_lines, quoted
 
 SPACE = "taeda::python"
-STUB_HEAD = Path(__file__).with_name("stub_head.pyi.in")
-RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
 # Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
 # forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
 BORROWERS = ("special", "foreach")
@@ -74,89 +71,6 @@ def python_names(ops: list[Op]) -> Names:
     for calls in found.values():  # those of old programs come last, and users are not told of them
         calls.sort(key=lambda call: call.op.hidden)
     return dict(sorted(found.items()))
-
-
-def shown(calls: list[Call]) -> list[Call]:
-    """The overloads that users are told of."""
-    return [call for call in calls if not call.op.hidden]
-
-
-# --- what is shown ---
-
-
-def docstring(owner: str, name: str, calls: list[Call]) -> str:
-    """Signatures, then the text of the first entry that has one; taeda._foreach has none."""
-    if owner == "foreach":
-        return ""
-    lines = [signature_text(name, call) for call in shown(calls)]
-    doc = next((c.op.doc.strip() for c in calls if c.op.doc), "")
-    if calls[0].inplace:
-        doc = f"In-place version of {name[:-1]}."
-    text = "\n".join(lines) + ("\n\n" + doc if doc else "")
-    if owner != "nn.functional" or len(calls) > 1:
-        return text
-    # What inspect.signature reads from the start of a docstring; Python takes it off again.
-    # PyTorch's nn.functional is written in Python, so programs look at its parameters.
-    args = calls[0].op.sig.args
-    parts = [_shown_name(a) + ("" if a.default is None else f"={a.default}") for a in args]
-    return f"{name}({', '.join(_starred(parts, args))})\n--\n\n{text}"
-
-
-def _starred(parts: list[str], args: list[Argument]) -> list[str]:
-    """Parameters with the `*` in front of the first that is taken by its name only."""
-    first = next((i for i, a in enumerate(args) if a.keyword_only), None)
-    return parts if first is None else [*parts[:first], "*", *parts[first:]]
-
-
-def _shown_name(a: Argument) -> str:
-    return "input" if a.name == "self" else a.name
-
-
-def signature_text(name: str, call: Call, method: bool = False) -> str:
-    """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
-    args, returns = call.arguments, call.op.sig.returns
-    parts = [_parameter(call.op, a) for a in args]
-    if method:
-        parts[0] = "self"
-    own = [a for a in args if not a.keyword_only][method:]
-    if len(own) == 1 and own[0].base.name in ("int[]", "dims"):  # view(2, 3) for view((2, 3))
-        parts[args.index(own[0])] = f"*{own[0].name}: int | Sequence[int]"
-    else:
-        parts = _starred(parts, args)
-    result = ", ".join(RETURNS.get(r.type, r.base.python) for r in returns)
-    if len(returns) > 1:
-        result = f"tuple[{result}]"
-    return f"{name}({', '.join(parts)}) -> {result}"
-
-
-def _parameter(op: Op, a: Argument) -> str:
-    kind = a.base.python
-    if op.accepts_number(a):
-        kind += " | Number"
-    if a.repeat and a.type.startswith("int[]"):
-        kind = "int | " + kind
-    if a.optional and a.default != "False":  # None would be False
-        kind += " | None"
-    name = _shown_name(a)
-    if keyword.iskeyword(name):  # random_(from, to): nobody can write that name in a call
-        name += "_"
-    return f"{name}: {kind}" + ("" if a.default is None else f" = {a.default}")
-
-
-def stubs(ops: list[Op]) -> str:
-    """Type stubs of every generated function, grouped by owner, for taeda/_C.pyi."""
-    out = [STUB_HEAD.read_text()]
-    for owner, entries in itertools.groupby(python_names(ops).items(), lambda item: item[0][0]):
-        method = owner == "Tensor"
-        title = "Tensor(_TensorMembers)" if method else "_" + owner.replace(".", "_")
-        out.append(f"class {title}:")
-        for (_, name), calls in entries:
-            marks = ["    @overload"] if len(shown(calls)) > 1 else []
-            marks += [] if method else ["    @staticmethod"]
-            for call in shown(calls):
-                out += [*marks, f"    def {signature_text(name, call, method)}: ..."]
-        out.append("")
-    return "\n".join(out)
 
 
 # --- bindings ---

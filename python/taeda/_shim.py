@@ -1,9 +1,9 @@
 """``python -m taeda install-shim``: a distribution named torch, by which ``import torch`` is taeda.
 
-It is a package of one file and the metadata that pip and ``importlib.metadata`` read: installers
-find torch's version there and fetch no PyTorch for what requires it. Every Python process of the
-environment imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim``
-does.
+It is a package of one file that runs, stubs by which editors and type checkers find taeda's names
+under torch's, and the metadata that pip and ``importlib.metadata`` read: installers find torch's
+version there and fetch no PyTorch for what requires it. Every Python process of the environment
+imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim`` does.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ del sys.modules["torch"]  # the import system gives what install() puts here
 _hook.install()
 '''
 
+_ROOT = """from taeda import *
+from taeda import _C as _C, __version__ as __version__
+"""
 
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: taeda\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -71,12 +74,29 @@ def _row(name: str, content: bytes) -> str:
     return f"{name},sha256={digest},{len(content)}"
 
 
+def _stubs() -> dict[str, bytes]:
+    """For each module of taeda, one of torch's name that has what it has: for type checkers, as
+    the finder that _CODE installs gives taeda's own modules."""
+    package = Path(__file__).parent
+    found = {}
+    for file in sorted({*package.rglob("*.py"), *package.rglob("*.pyi")}):
+        path = file.relative_to(package).with_suffix("")
+        if any(part.startswith("_") and part != "__init__" for part in path.parts):
+            continue
+        module = ".".join(["taeda", *path.parts]).removesuffix(".__init__")
+        found[f"torch/{path}.py"] = f"from {module} import *  # noqa: F403\n".encode()
+    found["torch/__init__.pyi"] = _ROOT.encode()
+    return found
+
+
 def _files() -> dict[str, bytes]:
     """name -> content, RECORD with the hashes of the others among them."""
     source, info = _metadata(), _info()
     files = {
+        **_stubs(),
         "torch/__init__.py": _CODE.encode(),
         f"{info}/METADATA": _description(),
+        "torch/py.typed": b"",
         f"{info}/top_level.txt": (source / "top_level.txt").read_bytes(),
         f"{info}/WHEEL": _WHEEL,
         f"{info}/INSTALLER": b"taeda\n",

@@ -6,7 +6,8 @@ import warnings
 
 from taeda import _C
 from taeda._C import Tensor, _overridable
-from taeda._unique import unique, unique_consecutive  # noqa: F401
+from taeda._unique import unique as unique
+from taeda._unique import unique_consecutive as unique_consecutive
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:

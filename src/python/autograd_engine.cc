@@ -518,6 +518,7 @@ PyMethodDef functions[] = {
 void add_engine_functions(PyObject* module) {
   autograd::python_bridge = {PythonTraceback::capture};
   set_warning_handler(give_warning);
+  add_signatures(functions, false);
   check_status(PyModule_AddFunctions(module, functions));
 }
 

@@ -504,6 +504,9 @@ Tensor tensor_from_data(PyObject* data, OptDType dtype, OptDevice device) {
 
 void add_construction_slots(TypeSlots& slots) { slots.push_back(type_slot(Py_tp_new, tensor_new)); }
 
-void add_conversions(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+void add_conversions(PyObject* module) {
+  add_signatures(functions, false);
+  check_status(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace taeda::python

@@ -434,6 +434,9 @@ void add_buffer_slots(TypeSlots& slots) {
   slots.push_back(type_slot(Py_bf_releasebuffer, release_export));
 }
 
-void add_interop(PyObject* module) { check_status(PyModule_AddFunctions(module, functions)); }
+void add_interop(PyObject* module) {
+  add_signatures(functions, false);
+  check_status(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace taeda::python

@@ -659,13 +659,16 @@ PyMethodDef methods[] = {
     TD_ENTRY(register_post_accumulate_grad_hook,
              "register_post_accumulate_grad_hook(hook) -> handle\n\nCalls hook(tensor) after "
              "backward has accumulated into this leaf's grad."),
+    {nullptr, nullptr, 0, nullptr},
 };
 #undef TD_ENTRY
 
 }  // namespace
 
 void add_tensor_methods(PyTypeObject* type) {
-  for (PyMethodDef& def : methods) {
+  add_signatures(methods, true);
+  for (PyMethodDef* entry = methods; entry->ml_name; entry++) {
+    PyMethodDef& def = *entry;
     PyRef method;
     if (def.ml_flags & METH_CLASS)
       method = PyRef::check(PyDescr_NewClassMethod(type, &def));

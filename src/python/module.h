@@ -11,6 +11,10 @@ PyCFunction as_function(F* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
+// Puts in front of docstrings that begin with a call (`size(dim=None) -> int`) what
+// inspect.signature reads; the table ends with a null name.
+void add_signatures(PyMethodDef* functions, bool methods);
+
 // "torch.add", "Tensor.add", "nn.functional.relu" -> the callable that users know. New reference.
 PyObject* public_function(const char* qualified);
 

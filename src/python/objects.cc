@@ -180,7 +180,8 @@ PyType_Slot device_slots[] = {
     {Py_tp_methods, device_methods},
     {Py_tp_getset, device_getset},
     {Py_tp_doc,
-     const_cast<char*>("device(type, index=None), device('cuda:1')\n\nWhere tensors are: 'cpu', or "
+     const_cast<char*>("device(type, index=None)\n--\n\ndevice(type, index=None), "
+                       "device('cuda:1')\n\nWhere tensors are: 'cpu', or "
                        "'meta' for shapes alone. As a context manager it is the\ndevice of the "
                        "tensors that are made inside.")},
     {0, nullptr},

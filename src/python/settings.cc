@@ -185,7 +185,8 @@ PyType_Slot generator_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(generator_repr)},
     {Py_tp_methods, generator_methods},
     {Py_tp_doc,
-     const_cast<char*>("Generator(device='cpu')\n\nA stream of random numbers of its own, for the "
+     const_cast<char*>("Generator(device='cpu')\n--\n\nGenerator(device='cpu')\n\nA stream of "
+                       "random numbers of its own, for the "
                        "argument `generator` of operators: on the CPU the\nMersenne twister, with "
                        "PyTorch's numbers for each seed, on a CUDA device Philox.")},
     {Py_tp_getset, generator_getset},
@@ -432,6 +433,7 @@ void add_settings(PyObject* module) {
   cast(default_generator_object)->generator = &default_generator();
   cast(default_generator_object)->owned = false;
   check_status(PyModule_AddObjectRef(module, "default_generator", default_generator_object));
+  add_signatures(functions, false);
   check_status(PyModule_AddFunctions(module, functions));
 }
 

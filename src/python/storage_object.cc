@@ -355,7 +355,8 @@ PyType_Slot slots[] = {
     slot(Py_tp_new, storage_new),
     slot(Py_tp_repr, repr),
     {Py_tp_doc, const_cast<char*>(
-                    "UntypedStorage(nbytes)\n\nThe bytes that tensors view: a tensor and all its "
+                    "UntypedStorage(*args, device=None)\n--\n\nUntypedStorage(nbytes)\n\nThe bytes "
+                    "that tensors view: a tensor and all its "
                     "views share one storage. It indexes as a\nsequence of integers from 0 to 255, "
                     "of which a slice shares the memory, and exports its\nmemory as a buffer.")},
     slot(Py_bf_getbuffer, get_buffer),

@@ -189,7 +189,8 @@ void add_tensor_type(PyObject* module) {
       {Py_tp_members, members},
       {Py_tp_getset, tensor_properties},
       {Py_tp_doc, const_cast<char*>(
-                      "Tensor(data) or Tensor(*sizes)\n\nAn array of numbers of one dtype on one "
+                      "Tensor(*args, **kwargs)\n--\n\nTensor(data) or Tensor(*sizes)\n\nAn array "
+                      "of numbers of one dtype on one "
                       "device, with any number of dimensions. Called\ndirectly it makes a tensor "
                       "of the default dtype from data, or an uninitialized one of the\nsizes "
                       "given; torch.tensor keeps the data's own dtype.")},

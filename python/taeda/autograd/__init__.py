@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taeda import _C
 from taeda._C import Tensor
@@ -239,15 +239,33 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(_importlib.import_module(f"taeda.autograd.{_LAZY[name]}"), name)
-    elif name in _SUBMODULES:
-        return _importlib.import_module(f"taeda.autograd.{name}")
-    else:
-        raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:
+    from taeda.autograd import anomaly_mode as anomaly_mode
+    from taeda.autograd import forward_ad as forward_ad
+    from taeda.autograd import function as function
+    from taeda.autograd import functional as functional
+    from taeda.autograd import grad_mode as grad_mode
+    from taeda.autograd import graph as graph
+    from taeda.autograd import profiler as profiler
+    from taeda.autograd import profiler_legacy as profiler_legacy
+    from taeda.autograd import profiler_util as profiler_util
+    from taeda.autograd import variable as variable
+    from taeda.autograd.anomaly_mode import detect_anomaly as detect_anomaly
+    from taeda.autograd.anomaly_mode import set_detect_anomaly as set_detect_anomaly
+    from taeda.autograd.gradcheck import GradcheckError as GradcheckError
+    from taeda.autograd.gradcheck import gradcheck as gradcheck
+    from taeda.autograd.gradcheck import gradgradcheck as gradgradcheck
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            value = getattr(_importlib.import_module(f"taeda.autograd.{_LAZY[name]}"), name)
+        elif name in _SUBMODULES:
+            return _importlib.import_module(f"taeda.autograd.{name}")
+        else:
+            raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ tensor(4.)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from taeda import _C
 from taeda._C import Tensor
@@ -77,8 +77,10 @@ class dual_level(_DecoratorContextManager):
         exit_dual_level(level=self.levels.pop())
 
 
-def __getattr__(name: str) -> int:
-    """``_current_level``: the innermost level's number, -1 outside of all."""
-    if name == "_current_level":
-        return _C._dual_level() - 1
-    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute '{name}'")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> int:
+        """``_current_level``: the innermost level's number, -1 outside of all."""
+        if name == "_current_level":
+            return _C._dual_level() - 1
+        raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute '{name}'")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from taeda import _C
 from taeda._C import Tensor
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "Function",
@@ -109,31 +111,44 @@ class Function(metaclass=FunctionMeta):
             "You must implement the forward function for custom autograd.Function."
         )
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
-        """Fills ctx after forward."""
-        raise NotImplementedError("setup_context is not implemented.")
+    if TYPE_CHECKING:  # any parameters: those of subclasses differ
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Gradients of the results to gradients of the arguments."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
-        )
+        @staticmethod
+        def setup_context(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def backward(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def vjp(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def jvp(*args: Any, **kwargs: Any) -> Any: ...
 
-    @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for backward."""
-        raise NotImplementedError("vjp is not implemented.")
+    else:
 
-    @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Tangents of the arguments to tangents of the results."""
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
-        )
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+            """Fills ctx after forward."""
+            raise NotImplementedError("setup_context is not implemented.")
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            """Gradients of the results to gradients of the arguments."""
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom "
+                "autograd.Function to use it with backward mode AD."
+            )
+
+        @staticmethod
+        def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+            """Another name for backward."""
+            raise NotImplementedError("vjp is not implemented.")
+
+        @staticmethod
+        def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+            """Tangents of the arguments to tangents of the results."""
+            raise NotImplementedError(
+                "You must implement the jvp function for custom autograd.Function to use it with "
+                "forward mode AD."
+            )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
@@ -218,7 +233,7 @@ class _NoSecondDerivative(Function):
         )
 
 
-def once_differentiable(fn: Callable) -> Callable:
+def once_differentiable(fn: _F) -> _F:
     """Marks a backward that cannot be differentiated itself: doing so raises instead of being "
     "wrong."""
 
@@ -237,4 +252,4 @@ def once_differentiable(fn: Callable) -> Callable:
         marked = _NoSecondDerivative.apply(marker, *(outputs if many else (outputs,)))
         return marked if many else marked[0]
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from taeda import _C
 from taeda._C import (
@@ -17,6 +17,8 @@ from taeda._C import (
     is_inference_mode_enabled,
 )
 from taeda.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "no_grad",
@@ -69,7 +71,7 @@ class set_grad_enabled(_DecoratorContextManager):
         self.mode = mode
         _set_grad_enabled(mode)
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _F) -> _F:
         _set_grad_enabled(self.prev)
         return super().__call__(function)
 
@@ -92,12 +94,14 @@ class inference_mode(_DecoratorContextManager):
     They have no version counter and may not be changed outside or saved for backward.
     """
 
-    def __new__(cls, mode: Any = True) -> Any:
-        context = super().__new__(cls)
-        if isinstance(mode, bool):
-            return context
-        context.mode = True
-        return context(mode)
+    if not TYPE_CHECKING:
+
+        def __new__(cls, mode: Any = True) -> Any:
+            context = super().__new__(cls)
+            if isinstance(mode, bool):
+                return context
+            context.mode = True
+            return context(mode)
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode

@@ -9,7 +9,7 @@ from the system and cuts blocks from them; blocks that threads keep for reuse co
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _C
 
@@ -211,11 +211,15 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     return "\n".join(rows)
 
 
-def __getattr__(name: str) -> Any:
-    """``torch.cpu.amp`` without an import of its own."""
-    if name != "amp":
-        raise AttributeError(f"module 'taeda.cpu' has no attribute '{name}'")
-    import taeda.cpu.amp as found
+if TYPE_CHECKING:
+    from taeda.cpu import amp as amp
+else:
 
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> Any:
+        """``torch.cpu.amp`` without an import of its own."""
+        if name != "amp":
+            raise AttributeError(f"module 'taeda.cpu' has no attribute '{name}'")
+        import taeda.cpu.amp as found
+
+        globals()[name] = found
+        return found

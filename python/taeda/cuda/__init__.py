@@ -9,11 +9,11 @@ RuntimeError.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taeda import _C
-from taeda._C import AcceleratorError, OutOfMemoryError  # noqa: F401
-from taeda.cuda._devices import (  # noqa: F401
+from taeda._C import AcceleratorError, OutOfMemoryError
+from taeda.cuda._devices import (
     can_device_access_peer,
     current_device,
     device,
@@ -34,7 +34,7 @@ from taeda.cuda._devices import (  # noqa: F401
 )
 from taeda.cuda._devices import device_index as _get_device_index  # noqa: F401
 from taeda.cuda._devices import init as _lazy_init  # noqa: F401
-from taeda.cuda.memory import (  # noqa: F401
+from taeda.cuda.memory import (
     caching_allocator_alloc,
     caching_allocator_delete,
     empty_cache,
@@ -60,7 +60,7 @@ from taeda.cuda.memory import (  # noqa: F401
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )
-from taeda.cuda.random import (  # noqa: F401
+from taeda.cuda.random import (
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -71,7 +71,7 @@ from taeda.cuda.random import (  # noqa: F401
     set_rng_state,
     set_rng_state_all,
 )
-from taeda.cuda.streams import (  # noqa: F401
+from taeda.cuda.streams import (
     Event,
     ExternalStream,
     Stream,
@@ -82,6 +82,83 @@ from taeda.cuda.streams import (  # noqa: F401
     set_stream,
     stream,
 )
+
+__all__ = [
+    "AcceleratorError",
+    "CUDAGraph",
+    "CUDAPluggableAllocator",
+    "DeferredCudaCallError",
+    "Event",
+    "ExternalStream",
+    "GreenContext",
+    "MemPool",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "amp",
+    "caching_allocator_alloc",
+    "caching_allocator_delete",
+    "can_device_access_peer",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "empty_cache",
+    "get_allocator_backend",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_gencode_flags",
+    "get_per_process_memory_fraction",
+    "get_rng_state",
+    "get_rng_state_all",
+    "get_stream_from_external",
+    "graph",
+    "host_memory_stats",
+    "host_memory_stats_as_nested_dict",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "is_tf32_supported",
+    "list_gpu_processes",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_cached",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory",
+    "memory_allocated",
+    "memory_cached",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "memory_summary",
+    "nvtx",
+    "random",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_max_memory_cached",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "streams",
+    "synchronize",
+]
 
 has_half = True
 has_magma = False
@@ -180,27 +257,47 @@ class GreenContext(_NeedsDevice):
 _SUBMODULES = frozenset("amp memory nvtx random streams".split())
 
 
-def __getattr__(name: str) -> Any:
-    """``torch.cuda.amp`` without an import of its own, and ``torch.cuda.FloatTensor``."""
-    found: Any
-    if name in _SUBMODULES:
-        import importlib
+if TYPE_CHECKING:
+    from taeda import BFloat16Tensor as BFloat16Tensor
+    from taeda import BoolTensor as BoolTensor
+    from taeda import ByteTensor as ByteTensor
+    from taeda import CharTensor as CharTensor
+    from taeda import DoubleTensor as DoubleTensor
+    from taeda import FloatTensor as FloatTensor
+    from taeda import HalfTensor as HalfTensor
+    from taeda import IntTensor as IntTensor
+    from taeda import LongTensor as LongTensor
+    from taeda import ShortTensor as ShortTensor
+    from taeda.cuda import amp as amp
+    from taeda.cuda import memory as memory
+    from taeda.cuda import nvtx as nvtx
+    from taeda.cuda import random as random
+    from taeda.cuda import streams as streams
 
-        found = importlib.import_module(f"taeda.cuda.{name}")
-    elif name == "default_generators":
-        from taeda.cuda.random import _generators as found
+    default_generators: tuple[Any, ...]
+else:
 
-        return found()
-    elif name == "_initialized":
-        return is_initialized()
-    else:
-        from taeda._dtypes import CUDA_TENSOR_TYPES
+    def __getattr__(name: str) -> Any:
+        """``torch.cuda.amp`` without an import of its own, and ``torch.cuda.FloatTensor``."""
+        found: Any
+        if name in _SUBMODULES:
+            import importlib
 
-        if name not in CUDA_TENSOR_TYPES:
-            raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
-        found = CUDA_TENSOR_TYPES[name]
-    globals()[name] = found
-    return found
+            found = importlib.import_module(f"taeda.cuda.{name}")
+        elif name == "default_generators":
+            from taeda.cuda.random import _generators as found
+
+            return found()
+        elif name == "_initialized":
+            return is_initialized()
+        else:
+            from taeda._dtypes import CUDA_TENSOR_TYPES
+
+            if name not in CUDA_TENSOR_TYPES:
+                raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+            found = CUDA_TENSOR_TYPES[name]
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

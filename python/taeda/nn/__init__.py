@@ -3,40 +3,57 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import functional, init, modules, parameter
+from . import functional as functional
+from . import init as init
+from . import modules as modules
+from . import parameter as parameter
 from .modules import *  # noqa: F403
-from .modules import __all__ as _modules
-from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-
-__all__ = [
-    *_modules,
-    "Buffer",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "functional",
-    "init",
-    "modules",
-    "parameter",
-    "utils",  # noqa: F405
-]
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter
 
 _SUBMODULES = ("utils", "attention", "parallel", "common_types", "grad")
 _QUANTIZED = ("intrinsic", "qat", "quantizable", "quantized")  # modules whose names raise
 
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import common_types as common_types
+    from . import grad as grad
+    from . import parallel as parallel
+    from . import utils as utils
+    from .modules.linear_cross_entropy_options import (
+        LinearCrossEntropyOptions as LinearCrossEntropyOptions,
+    )
+    from .parallel import DataParallel as DataParallel
+else:
+    __all__ = [
+        *modules.__all__,
+        "Buffer",
+        "Parameter",
+        "UninitializedBuffer",
+        "UninitializedParameter",
+        "functional",
+        "init",
+        "modules",
+        "parameter",
+        "utils",
+    ]
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES or name in _QUANTIZED:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name == "DataParallel":
-        from .parallel import DataParallel
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES or name in _QUANTIZED:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name == "DataParallel":
+            from .parallel import DataParallel
 
-        return DataParallel
-    if name == "LinearCrossEntropyOptions":
-        return modules.LinearCrossEntropyOptions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return DataParallel
+        if name == "LinearCrossEntropyOptions":
+            return modules.LinearCrossEntropyOptions
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    del TYPE_CHECKING
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taeda import _missing
 
@@ -47,7 +47,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":
-        return importlib.import_module(f"{__name__}.swa_utils")
-    return _missing.attribute(__name__, name)
+if TYPE_CHECKING:
+    from taeda.optim import swa_utils as swa_utils
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "swa_utils":
+            return importlib.import_module(f"{__name__}.swa_utils")
+        return _missing.attribute(__name__, name)
+
+    del TYPE_CHECKING

@@ -21,8 +21,30 @@ from taeda.utils.serialization import config
 
 from . import _pickle_writer
 from ._legacy import check_bools, load_legacy, write_legacy
-from ._more import *  # noqa: F403
-from ._more import default_byteorder, map_file, restore_by_packages, skips_data
+from ._more import (
+    MAP_LOCATION,
+    LoadEndianness,
+    SourceChangeWarning,
+    check_module_version_greater_or_equal,
+    default_byteorder,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    get_unsafe_globals_in_checkpoint,
+    location_tag,
+    map_file,
+    mkdtemp,
+    normalize_storage_type,
+    register_package,
+    restore_by_packages,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+    skips_data,
+    storage_to_tensor_type,
+    validate_cuda_device,
+)
 from ._names import StorageType, check_storage_id, named_storage
 from ._safe_pickle import NotAllowed, load_safely
 from ._safe_pickle import _layout as _get_layout  # noqa: F401
@@ -32,12 +54,31 @@ from ._zip_writer import ZipWriter
 
 __all__ = [
     "add_safe_globals",
+    "check_module_version_greater_or_equal",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
+    "LoadEndianness",
+    "location_tag",
+    "MAP_LOCATION",
+    "mkdtemp",
+    "normalize_storage_type",
+    "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+    "SourceChangeWarning",
+    "storage_to_tensor_type",
+    "StorageType",
+    "validate_cuda_device",
 ]
 
 DEFAULT_PROTOCOL = 2

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from pickletools import genops
 from tempfile import mkdtemp
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import taeda
 from taeda.utils.serialization import config
@@ -41,7 +41,7 @@ __all__ = [
     "validate_cuda_device",
 ]
 
-MAP_LOCATION = Callable[[Any, str], Any] | taeda.device | str | dict[str, str] | None
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | taeda.device | str | dict[str, str] | None
 
 
 class SourceChangeWarning(Warning):

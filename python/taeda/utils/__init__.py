@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["set_module", "swap_tensors"]
 
@@ -40,7 +40,32 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         t.grad = grads[other]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from taeda.utils import _cxx_pytree as _cxx_pytree
+    from taeda.utils import _device as _device
+    from taeda.utils import _foreach_utils as _foreach_utils
+    from taeda.utils import _python_dispatch as _python_dispatch
+    from taeda.utils import _pytree as _pytree
+    from taeda.utils import _traceback as _traceback
+    from taeda.utils import benchmark as benchmark
+    from taeda.utils import checkpoint as checkpoint
+    from taeda.utils import collect_env as collect_env
+    from taeda.utils import data as data
+    from taeda.utils import deterministic as deterministic
+    from taeda.utils import dlpack as dlpack
+    from taeda.utils import file_baton as file_baton
+    from taeda.utils import flop_counter as flop_counter
+    from taeda.utils import hooks as hooks
+    from taeda.utils import mkldnn as mkldnn
+    from taeda.utils import mobile_optimizer as mobile_optimizer
+    from taeda.utils import model_zoo as model_zoo
+    from taeda.utils import module_tracker as module_tracker
+    from taeda.utils import serialization as serialization
+    from taeda.utils import tensorboard as tensorboard
+    from taeda.utils import weak as weak
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

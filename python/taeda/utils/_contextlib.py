@@ -10,7 +10,9 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _wrap_generator(context: Callable, function: Callable) -> Callable:
@@ -42,8 +44,8 @@ def _wrap_generator(context: Callable, function: Callable) -> Callable:
 
 
 def context_decorator(
-    context: AbstractContextManager | Callable[[], AbstractContextManager], function: Callable
-) -> Callable:
+    context: AbstractContextManager | Callable[[], AbstractContextManager], function: _F
+) -> _F:
     """`function`, each call of which runs inside `context`, or inside what `context()` makes."""
     if callable(context) and hasattr(type(context), "__enter__"):
         raise ValueError(
@@ -57,14 +59,14 @@ def context_decorator(
         )
     enter: Callable = context if callable(context) else lambda: context
     if inspect.isgeneratorfunction(function):
-        return _wrap_generator(enter, function)
+        return _wrap_generator(enter, function)  # type: ignore[return-value]
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with enter():
             return function(*args, **kwargs)
 
-    return wrapped
+    return wrapped  # type: ignore[return-value]
 
 
 class _DecoratorContextManager:
@@ -80,13 +82,23 @@ class _DecoratorContextManager:
     def __exit__(self, *exc_info: Any) -> None:
         raise NotImplementedError
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _F) -> _F:
         return context_decorator(self.clone, function)
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """One without arguments: the class decorates as its objects do, ``@no_grad``."""
 
-    def __new__(cls, function: Callable | None = None) -> Any:
-        context = super().__new__(cls)
-        return context if function is None else context(function)
+    if TYPE_CHECKING:
+
+        @overload
+        def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+        @overload
+        def __new__(cls, function: None = None) -> Self: ...
+        def __new__(cls, function: Any = None) -> Any: ...
+
+    else:
+
+        def __new__(cls, function: Callable | None = None) -> Any:
+            context = super().__new__(cls)
+            return context if function is None else context(function)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import _C
@@ -405,9 +405,27 @@ _SELECTIVE = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _SELECTIVE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from taeda.utils import _selective_checkpoint
+if TYPE_CHECKING:
+    from taeda.utils._selective_checkpoint import SAC_IGNORED_OPS as SAC_IGNORED_OPS
+    from taeda.utils._selective_checkpoint import CheckpointPolicy as CheckpointPolicy
+    from taeda.utils._selective_checkpoint import GraphExecGroup as GraphExecGroup
+    from taeda.utils._selective_checkpoint import (
+        SelectiveCheckpointContext as SelectiveCheckpointContext,
+    )
+    from taeda.utils._selective_checkpoint import (
+        _CachedTorchDispatchMode as _CachedTorchDispatchMode,
+    )
+    from taeda.utils._selective_checkpoint import (
+        _CachingTorchDispatchMode as _CachingTorchDispatchMode,
+    )
+    from taeda.utils._selective_checkpoint import (
+        create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
+    )
+else:
 
-    return getattr(_selective_checkpoint, name)
+    def __getattr__(name: str) -> Any:
+        if name not in _SELECTIVE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from taeda.utils import _selective_checkpoint
+
+        return getattr(_selective_checkpoint, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import Tensor
@@ -24,7 +24,54 @@ __all__ = [
 ]
 
 
-def _max_pool(n: int) -> tuple[Any, Any]:
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class _MaxPool(Protocol):
+        def __call__(
+            self,
+            input: Tensor,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            dilation: int | Sequence[int] = 1,
+            ceil_mode: bool = False,
+            return_indices: bool = False,
+        ) -> Any: ...
+
+    class _AdaptiveMaxPool(Protocol):
+        def __call__(
+            self,
+            input: Tensor,
+            output_size: int | Sequence[int | None] | None,
+            return_indices: bool = False,
+        ) -> Any: ...
+
+    class _FractionalMaxPool(Protocol):
+        def __call__(
+            self,
+            input: Tensor,
+            kernel_size: int | Sequence[int],
+            output_size: int | Sequence[int] | None = None,
+            output_ratio: float | Sequence[float] | None = None,
+            return_indices: bool = False,
+            _random_samples: Tensor | None = None,
+        ) -> Any: ...
+
+    class _MaxUnpool(Protocol):
+        def __call__(
+            self,
+            input: Tensor,
+            indices: Tensor,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] | None = None,
+            padding: int | Sequence[int] = 0,
+            output_size: Sequence[int] | None = None,
+        ) -> Tensor: ...
+
+
+def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     values_only = raw(f"max_pool{n}d")
     values_and_indices = raw(f"max_pool{n}d_with_indices")
 
@@ -94,7 +141,7 @@ adaptive_avg_pool2d = _adaptive_avg_pool(2)
 adaptive_avg_pool3d = _adaptive_avg_pool(3)
 
 
-def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
+def _adaptive_max_pool(n: int) -> tuple[_AdaptiveMaxPool, _AdaptiveMaxPool]:
     function = raw(f"adaptive_max_pool{n}d")
 
     def with_indices(
@@ -198,7 +245,7 @@ def _unpool_size(
     return output_size
 
 
-def _max_unpool(n: int) -> Any:
+def _max_unpool(n: int) -> _MaxUnpool:
     name = f"max_unpool{n}d"
 
     def unpool(
@@ -241,7 +288,7 @@ max_unpool2d = _max_unpool(2)
 max_unpool3d = _max_unpool(3)
 
 
-def _fractional_max_pool(n: int) -> tuple[Any, Any]:
+def _fractional_max_pool(n: int) -> tuple[_FractionalMaxPool, _FractionalMaxPool]:
     name = f"fractional_max_pool{n}d"
 
     def with_indices(

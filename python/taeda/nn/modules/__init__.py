@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import (
     activation,
@@ -48,37 +48,40 @@ from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
 
+if TYPE_CHECKING:
+    from .linear_cross_entropy_options import (
+        LinearCrossEntropyOptions as LinearCrossEntropyOptions,
+    )
+else:  # type checkers read no computed list, and export what * imports
+    __all__ = sorted(
+        {
+            "Module",
+            *activation.__all__,
+            *adaptive.__all__,
+            *batchnorm.__all__,
+            *container.__all__,
+            *conv.__all__,
+            *distance.__all__,
+            *dropout.__all__,
+            *flatten.__all__,
+            *fold.__all__,
+            *instancenorm.__all__,
+            *linear.__all__,
+            *loss.__all__,
+            *normalization.__all__,
+            *padding.__all__,
+            *pixelshuffle.__all__,
+            *pooling.__all__,
+            *rnn.__all__,
+            *sparse.__all__,
+            *transformer.__all__,
+            *upsampling.__all__,
+        }
+    )
 
-def __getattr__(name: str) -> Any:  # a dataclass, which takes ten modules to define
-    if name == "LinearCrossEntropyOptions":
-        from .linear_cross_entropy_options import LinearCrossEntropyOptions
+    def __getattr__(name: str) -> Any:  # a dataclass, which takes ten modules to define
+        if name == "LinearCrossEntropyOptions":
+            from .linear_cross_entropy_options import LinearCrossEntropyOptions
 
-        return LinearCrossEntropyOptions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-__all__ = sorted(
-    {
-        "Module",
-        *activation.__all__,
-        *adaptive.__all__,
-        *batchnorm.__all__,
-        *container.__all__,
-        *conv.__all__,
-        *distance.__all__,
-        *dropout.__all__,
-        *flatten.__all__,
-        *fold.__all__,
-        *instancenorm.__all__,
-        *linear.__all__,
-        *loss.__all__,
-        *normalization.__all__,
-        *padding.__all__,
-        *pixelshuffle.__all__,
-        *pooling.__all__,
-        *rnn.__all__,
-        *sparse.__all__,
-        *transformer.__all__,
-        *upsampling.__all__,
-    }
-)
+            return LinearCrossEntropyOptions
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any
 
 import taeda
@@ -29,7 +30,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self,
         in_features: int,
         n_classes: int,
-        cutoffs: Any,
+        cutoffs: Sequence[int],
         div_value: float = 4.0,
         head_bias: bool = False,
         device: Any = None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Container as _ContainerABC
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Self, overload
 
 from taeda import Tensor
 from taeda.nn.parameter import Parameter
@@ -57,6 +57,10 @@ class Sequential(Module):
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules = {str(i): module for i, module in enumerate(modules)}
 
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
     def __getitem__(self, idx: slice | int) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
@@ -166,6 +170,10 @@ class ModuleList(Module):
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules = {str(i): module for i, module in enumerate(modules)}
 
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
@@ -310,13 +318,13 @@ class ModuleDict(Module):
         del self[key]
         return module
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         return self._modules.keys()
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Module]:
         return self._modules.items()
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Module]:
         return self._modules.values()
 
     def update(self, modules: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from taeda import Tensor
@@ -33,7 +34,7 @@ class Unflatten(Module):
 
     __constants__ = ["dim", "unflattened_size"]
 
-    def __init__(self, dim: Any, unflattened_size: Any) -> None:
+    def __init__(self, dim: int | str, unflattened_size: Sequence[Any]) -> None:
         super().__init__()
         if isinstance(dim, str):
             raise NotImplementedError("Unflatten: named dimensions are not supported")

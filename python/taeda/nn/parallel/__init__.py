@@ -1,5 +1,6 @@
 """Several devices. Without GPUs DataParallel is the module itself, as in PyTorch."""
 
+from . import comm as comm
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
 from .parallel_apply import parallel_apply

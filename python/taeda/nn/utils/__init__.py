@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import rnn
 from .clip_grad import (
@@ -61,11 +61,29 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module_name, attribute = _LAZY[name]
-    module = importlib.import_module(f"{__name__}.{module_name}")
-    value = module if attribute is None else getattr(module, attribute)
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:
+    from . import fusion as fusion
+    from . import parametrizations as parametrizations
+    from . import parametrize as parametrize
+    from . import prune as prune
+    from . import stateless as stateless
+    from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
+    from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
+    from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
+    from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
+    from .memory_format import (
+        convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
+    )
+    from .memory_format import (
+        convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module_name, attribute = _LAZY[name]
+        module = importlib.import_module(f"{__name__}.{module_name}")
+        value = module if attribute is None else getattr(module, attribute)
+        globals()[name] = value
+        return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (
@@ -55,11 +55,20 @@ __all__ = [
 _PIPES = ("IterDataPipe", "MapDataPipe", "functional_datapipe")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PIPES:
-        return getattr(importlib.import_module(f"{__name__}.datapipes.datapipe"), name)
-    if name == "SharedList":
-        return importlib.import_module(f"{__name__}.shared_list").SharedList
-    if name in ("datapipes", "graph_settings"):
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from taeda.utils.data import datapipes as datapipes
+    from taeda.utils.data import graph_settings as graph_settings
+    from taeda.utils.data.datapipes.datapipe import IterDataPipe as IterDataPipe
+    from taeda.utils.data.datapipes.datapipe import MapDataPipe as MapDataPipe
+    from taeda.utils.data.datapipes.datapipe import functional_datapipe as functional_datapipe
+    from taeda.utils.data.shared_list import SharedList as SharedList
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _PIPES:
+            return getattr(importlib.import_module(f"{__name__}.datapipes.datapipe"), name)
+        if name == "SharedList":
+            return importlib.import_module(f"{__name__}.shared_list").SharedList
+        if name in ("datapipes", "graph_settings"):
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

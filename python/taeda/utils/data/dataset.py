@@ -191,15 +191,16 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(
-    dataset: Any, lengths: Sequence[int | float], generator: Any = None
+    dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T_co]]:
     """Random disjoint subsets of the given lengths, or fractions that sum to 1."""
+    count = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         for i, fraction in enumerate(lengths):
             if fraction < 0 or fraction > 1:
                 raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-        sizes = [math.floor(len(dataset) * fraction) for fraction in lengths]
-        for i in range(len(dataset) - sum(sizes)):  # what is left goes round
+        sizes = [math.floor(count * fraction) for fraction in lengths]
+        for i in range(count - sum(sizes)):  # what is left goes round
             sizes[i % len(sizes)] += 1
         lengths = sizes
         for i, length in enumerate(lengths):
@@ -208,7 +209,7 @@ def random_split(
                     f"Length of split at index {i} is 0. This might result in an empty dataset.",
                     stacklevel=2,
                 )
-    if sum(lengths) != len(dataset):
+    if sum(lengths) != count:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = taeda.randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)

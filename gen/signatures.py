@@ -1,0 +1,116 @@
+"""What Python shows of a function: its docstring, which begins with its signatures."""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING
+
+from .op import Op
+from .schema import Argument
+
+if TYPE_CHECKING:
+    from .python import Call
+
+RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
+
+
+def shown(calls: list[Call]) -> list[Call]:
+    """The overloads that users are told of."""
+    return [call for call in calls if not call.op.hidden]
+
+
+def docstring(owner: str, name: str, calls: list[Call]) -> str:
+    """Signatures, then the text of the first entry that has one; taeda._foreach has none."""
+    if owner == "foreach":
+        return ""
+    lines = [signature_text(name, call) for call in shown(calls)]
+    doc = next((c.op.doc.strip() for c in calls if c.op.doc), "")
+    if calls[0].inplace:
+        doc = f"In-place version of {name[:-1]}."
+    text = "\n".join(lines) + ("\n\n" + doc if doc else "")
+    return f"{name}({parameters(owner, calls)})\n--\n\n{text}"
+
+
+def parameters(owner: str, calls: list[Call]) -> str:
+    """What inspect.signature reads from the start of a docstring, which Python takes off again: of
+    several overloads the one that has most parameters, with what the others have besides."""
+    rows = [_read_by_inspect(call, owner) for call in shown(calls)]
+    common = set.intersection(*({a.name for a in row} for row in rows))
+    chosen = max(rows, key=len)
+    others = {a.name: a for row in rows for a in row if a.name not in {b.name for b in chosen}}
+    parts: list[str] = []
+    wanted = True  # no parameter before has a default
+    for a in chosen:
+        default = a.default
+        if default is None and (a.name not in common or not (wanted or a.keyword_only)):
+            default = "None"
+        wanted = wanted and default is None
+        parts.append(python_name(a) + ("" if default is None else f"={default}"))
+    own = [a for a in chosen if not a.keyword_only][owner == "Tensor" :]
+    if len(own) == 1 and is_spread(own[0]):
+        parts[chosen.index(own[0])] = f"*{own[0].name}"
+    else:
+        parts = starred(parts, chosen)
+    if others and "*" not in parts and not any(part.startswith("*") for part in parts):
+        parts.append("*")
+    parts += [f"{python_name(a)}={a.default or 'None'}" for a in others.values()]
+    if owner == "Tensor":
+        parts[0] = "$self"
+    return ", ".join(parts)
+
+
+def _read_by_inspect(call: Call, owner: str) -> list[Argument]:
+    """The parameters; PyTorch's nn.functional is written in Python and has no `out`."""
+    return call.op.sig.args if owner == "nn.functional" else call.arguments
+
+
+def is_spread(a: Argument) -> bool:
+    """Whether the sizes may be arguments of their own: view(2, 3) for view((2, 3))."""
+    return a.base.name in ("int[]", "dims")
+
+
+def python_name(a: Argument) -> str:
+    """random_(from, to): nobody can write that name in a call."""
+    return shown_name(a) + ("_" if keyword.iskeyword(a.name) else "")
+
+
+def starred(parts: list[str], args: list[Argument]) -> list[str]:
+    """Parameters with the `*` in front of the first that is taken by its name only."""
+    first = next((i for i, a in enumerate(args) if a.keyword_only), None)
+    return parts if first is None else [*parts[:first], "*", *parts[first:]]
+
+
+def shown_name(a: Argument) -> str:
+    return "input" if a.name == "self" else a.name
+
+
+def signature_text(name: str, call: Call, method: bool = False) -> str:
+    """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
+    args = call.arguments
+    parts = [_parameter(call.op, a) for a in args]
+    if method:
+        parts[0] = "self"
+    own = [a for a in args if not a.keyword_only][method:]
+    if len(own) == 1 and is_spread(own[0]):
+        parts[args.index(own[0])] = f"*{own[0].name}: int | Sequence[int]"
+    else:
+        parts = starred(parts, args)
+    return f"{name}({', '.join(parts)}) -> {returned(call)}"
+
+
+def returned(call: Call) -> str:
+    """The type of the result, a tuple of several."""
+    returns = call.op.sig.returns
+    result = ", ".join(RETURNS.get(r.type, r.base.python) for r in returns)
+    return f"tuple[{result}]" if len(returns) > 1 else result
+
+
+def _parameter(op: Op, a: Argument) -> str:
+    kind = a.base.python
+    if op.accepts_number(a):
+        kind += " | Number"
+    if a.repeat and a.type.startswith("int[]"):
+        kind = "int | " + kind
+    if a.optional and a.default != "False":  # None would be False
+        kind += " | None"
+    return f"{python_name(a)}: {kind}" + ("" if a.default is None else f" = {a.default}")
