@@ -25,7 +25,6 @@ HEAD = Path(__file__).with_name("stub_head.pyi.in")
 METHOD_FILES = ("_tensor.py", "_sparse_methods.py", "_functions/methods.py")
 HANDWRITTEN = ("functional.py", "_unique.py")  # whose functions take the place of operators
 MODULES = ("linalg", "fft", "special")
-FUNCTIONAL_PARTS = "activation attention dropout grouped loss pool vision".split()
 
 IMPORTS = """\
 # Generated from the operator table.
@@ -155,16 +154,16 @@ def _extension(names: Names) -> str:
 
 def _nn_functional(names: Names) -> str:
     """taeda.nn.functional: the table's functions, those with Python of their own, some of torch's."""
+    tree = ast.parse((PACKAGE / "nn" / "functional.py").read_text())
     from_python: set[str] = set()
     lines = []
-    for part in FUNCTIONAL_PARTS:
+    for part in _parts(tree):
         path = PACKAGE / "nn" / "_functional" / f"{part}.py"
         made = (n for n in _made(path) if ("nn.functional", n) not in names)
         found = [*_functions(path), *made]
         from_python.update(found)
         listed = ", ".join(f"{n} as {n}" for n in found)
         lines.append(f"from taeda.nn._functional.{part} import {listed}")
-    tree = ast.parse((PACKAGE / "nn" / "functional.py").read_text())
     shared = [n for n in _assigned(tree, "_SHARED") if ("torch", n) in names]
     listed = ", ".join(f"{n} as {n}" for n in shared)
     lines.append(f"from taeda._operators import {listed}")
@@ -233,6 +232,12 @@ def _functions(path: Path) -> dict[str, ast.FunctionDef]:
     tree = ast.parse(path.read_text())
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return {node.name: node for node in found if not node.name.startswith("_")}
+
+
+def _parts(tree: ast.Module) -> list[str]:
+    """The files of _functional that nn.functional takes its functions from."""
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+    return [a.name for node in imports if node.module == "_functional" for a in node.names]
 
 
 def _made(path: Path) -> list[str]:

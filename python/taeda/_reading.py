@@ -33,8 +33,8 @@ _LIBRARIES = tuple(
 # What PyTorch's Tensor has and this one lacks; other attributes of tensors are a program's own.
 _TENSOR_LACKS = frozenset(
     "int_repr ipu q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-    "q_zero_point qscheme resize_as_sparse_ slice_inverse to_mkldnn to_padded_tensor volatile "
-    "grad_dtype index _nested_tensor_size _nested_tensor_strides".split()
+    "q_zero_point qscheme resize_as_sparse_ slice_inverse to_mkldnn to_padded_tensor "
+    "index _nested_tensor_size _nested_tensor_strides".split()
 )
 
 
