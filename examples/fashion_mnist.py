@@ -82,7 +82,10 @@ def augment(images):
 
 
 class Progress:
-    """One line on a terminal, rewritten as training goes; elsewhere a line at each epoch's end."""
+    """One line on a terminal, rewritten as training goes; elsewhere a line at each epoch's end.
+    It takes 80 columns at most: the bar has what the figures leave."""
+
+    COLUMNS = 80
 
     def __init__(self, epochs, images):
         self.epochs, self.images = epochs, images
@@ -93,13 +96,14 @@ class Progress:
         if not last and (not self.live or time.perf_counter() - self.shown < 0.1):
             return
         self.shown = time.perf_counter()
-        width = 24
-        full = done * width // self.images
-        line = (
-            f"epoch {epoch}/{self.epochs} {'━' * full}{'─' * (width - full)} "
+        name = f"epoch {epoch}/{self.epochs}"
+        figures = (
             f"{done * 100 // self.images:3d}%  loss {loss:.4f}  accuracy {accuracy:.4f}  "
             f"{rate:,.0f} images/s  {int(left) // 60}:{int(left) % 60:02d} left"
         )
+        width = max(0, self.COLUMNS - len(name) - len(figures) - 2)
+        full = done * width // self.images
+        line = f"{name} {'━' * full}{'─' * (width - full)} {figures}"
         print(f"\r\033[K{line}" if self.live else line, end="", flush=True)
         if last or not self.live:
             print(flush=True)
@@ -114,7 +118,9 @@ def train(model, train_set, test_set, mirror, folder, epochs):
     loss_function = nn.CrossEntropyLoss(label_smoothing=0.05)
     history = {"steps": [], "epochs": [], "seconds": 0.0, "images": 0}
     checkpoint = os.path.join(folder, "checkpoint.pt")
-    if args.resume and os.path.exists(checkpoint):
+    if args.resume and not os.path.exists(checkpoint):
+        print(f"--resume: there is no {checkpoint}; training from the start")
+    elif args.resume:
         state = torch.load(checkpoint)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])

@@ -81,6 +81,38 @@ def test_demo_stops_and_goes_on(tmp_path):
     assert 2 <= first <= 5 and epochs == list(range(first, 6))
 
 
+def test_demo_fits_80_columns_in_a_terminal(tmp_path):
+    pty = pytest.importorskip("pty")
+    command = [sys.executable, str(EXAMPLES / "fashion_mnist.py"), "--limit", "1280"]
+    command += ["--epochs", "1", "--out", str(tmp_path / "run")]
+    shown = bytearray()
+
+    def read(fd):
+        data = os.read(fd, 4096)
+        shown.extend(data)
+        return data
+
+    assert os.waitstatus_to_exitcode(pty.spawn(command, read)) == 0
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[K", "", shown.decode()))
+    progress = [line for line in lines if line.startswith("epoch ")]
+    assert len(progress) > 1 and max(map(len, progress)) <= 80
+
+
+def test_demo_says_that_there_is_nothing_to_resume(tmp_path):
+    command = [EXAMPLES / "fashion_mnist.py", "--limit", 640, "--epochs", 1, "--out", tmp_path]
+    lines = run(*command, "--resume")
+    assert f"--resume: there is no {tmp_path}/checkpoint.pt; training from the start" in lines
+
+
+def test_the_comparison_page_shows_the_same_training_under_both(tmp_path):
+    pytest.importorskip("torch")
+    lines = run(EXAMPLES / "compare.py", "--images", 2560, "--out", tmp_path)
+    page = Path(lines[-1].removeprefix("comparison with PyTorch: ")).read_text()
+    assert page.count("<svg") == 3 and "http" not in page
+    difference = float(re.search(r"<b>([\d.e+-]+)</b><span>relative difference", page)[1])
+    assert difference < 1e-3
+
+
 def test_demo_runs_on_torch(tmp_path):
     pytest.importorskip("torch")
     common = [EXAMPLES / "fashion_mnist.py", "--limit", 1280, "--epochs", 1]
