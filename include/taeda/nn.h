@@ -100,6 +100,7 @@ class Module {
 
  private:
   struct State;
+  friend class Layer;  // whose errors say where in the tree they were thrown
   void add_child(std::string_view name, const Module& child);
   std::shared_ptr<State> state_;
 };
@@ -120,7 +121,20 @@ class Module {
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
-  Tensor operator()(const Tensor& x) const { return forward(x); }
+  // forward(x); an Error that it throws says where in the model it came from, after its own text:
+  //
+  //   nn::Sequential model{nn::Linear(4, 8), nn::Linear(9, 2)};
+  //   std::string text;
+  //   try {
+  //     model(ones({3, 4}));
+  //   } catch (const Error& error) {
+  //     text = error.what();
+  //   }
+  //   assert(text.ends_with("In module '1' of Sequential: Linear, called with [3, 8] float32"));
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  [[noreturn]] void fail(const Error& error, const Tensor& x) const;
 };
 
 // Layers applied one after the other, named "0", "1", ... In braces, Sequential{Linear(4, 8),

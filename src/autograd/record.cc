@@ -161,7 +161,9 @@ void check_inplace(std::string_view op, const Tensor& self, bool needs) {
           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     TD_CHECK(!requires_grad(self) || grad_fn(self),
-             "a leaf Variable that requires grad is being used in an in-place operation.");
+             "a leaf Variable that requires grad is being used in an in-place operation. {}() of a "
+             "parameter belongs under torch.no_grad().",
+             op);
   }
   if (anomaly_enabled.load(std::memory_order_relaxed)) [[unlikely]]
     note_mutation(op, self);

@@ -10,7 +10,10 @@ Tensor implicit_gradient(const Root& root) {
   const ResultMetadata& output = root.output;
   int64_t count = 1;
   for (int64_t n : output.sizes) count *= n;
-  TD_CHECK(count == 1, "grad can be implicitly created only for scalar outputs");
+  TD_CHECK(count == 1,
+           "grad can be implicitly created only for scalar outputs: backward of an output of shape "
+           "{} needs its gradient, or reduce it by sum() or mean() first",
+           IntSpan(output.sizes));
   TD_CHECK(is_floating(output.dtype),
            "grad can be implicitly created only for real scalar outputs but got torch.{}",
            output.dtype);

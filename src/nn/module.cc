@@ -1,4 +1,9 @@
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
 
 #include "taeda/autograd.h"
 #include "taeda/nn.h"
@@ -159,9 +164,65 @@ void Module::add_child(std::string_view name, const Module& child) {
   state_->children.emplace_back(name, child.state_);
 }
 
+namespace {
+
+// An error on its way out through the layers that call each other, with the path between the one
+// where it was thrown and the outermost so far.
+class InModule final : public Error {
+ public:
+  InModule(ErrorKind kind, const std::string& text, std::string leaf, std::string path,
+           const std::string& outermost, const void* state)
+      : Error(kind, path.empty()
+                        ? format("{}\nIn module {}", text, leaf)
+                        : format("{}\nIn module '{}' of {}: {}", text, path, outermost, leaf)),
+        text(text),
+        leaf(std::move(leaf)),
+        path(std::move(path)),
+        state(state) {}
+  std::string text, leaf, path;
+  const void* state;  // of the outermost module
+};
+
+// The name of a class without its namespaces.
+std::string class_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  const std::string_view name = text ? text.get() : type.name();
+  return std::string(name.substr(name.rfind(':') + 1));
+}
+
+}  // namespace
+
+Tensor Layer::operator()(const Tensor& x) const {
+  try {
+    return forward(x);
+  } catch (const Error& error) {
+    fail(error, x);
+  }
+}
+
+void Layer::fail(const Error& error, const Tensor& x) const {
+  const std::string name = class_name(typeid(*this));
+  const auto* inner = dynamic_cast<const InModule*>(&error);
+  if (!inner) {
+    if (typeid(error) != typeid(Error)) throw;  // a device's errors are of classes of their own
+    const std::string given = x.defined() ? format("{} {}", x.sizes(), x.dtype()) : "no tensor";
+    throw InModule(error.kind(), error.what(), name + ", called with " + given, "", name,
+                   state_.get());
+  }
+  if (inner->state == state_.get()) throw;
+  std::string path = inner->path;
+  state_->walk([&](const std::string& prefix, const State& state) {
+    if (&state != inner->state || prefix.empty()) return;
+    path = prefix.substr(0, prefix.size() - 1) + (inner->path.empty() ? "" : "." + inner->path);
+  });
+  throw InModule(inner->kind(), inner->text, inner->leaf, path, name, state_.get());
+}
+
 Tensor Sequential::forward(const Tensor& x) const {
   Tensor y = x;
-  for (const auto& layer : *layers_) y = layer->forward(y);
+  for (const auto& layer : *layers_) y = (*layer)(y);
   return y;
 }
 

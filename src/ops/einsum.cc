@@ -58,6 +58,18 @@ Labels parse(std::string_view text, std::string_view what) {
   return labels;
 }
 
+// The subscripts as a program writes them.
+std::string spelled(const Labels& labels) {
+  std::string text;
+  for (const int label : labels) {
+    if (label == kEllipsis)
+      text += "...";
+    else
+      text += static_cast<char>(label < 26 ? 'A' + label : 'a' + label - 26);
+  }
+  return text;
+}
+
 // "..." of `count` dimensions becomes the last `count` of the ellipsis labels.
 Labels expand_ellipsis(const Labels& labels, int64_t count, int64_t widest) {
   Labels out;
@@ -242,9 +254,9 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
     TD_CHECK(ellipsis ? named <= tensors[i].dim() : named == tensors[i].dim(),
              "einsum(): the number of subscripts in the equation ({}) does not match the number of "
              "dimensions ({}) for "
-             "operand {}{}",
+             "operand {}{}: '{}' is to name the dimensions of a tensor of sizes {}",
              named, tensors[i].dim(), static_cast<int64_t>(i),
-             ellipsis ? "" : " and no ellipsis was given");
+             ellipsis ? "" : " and no ellipsis was given", spelled(labels), tensors[i].sizes());
     hidden[i] = ellipsis ? tensors[i].dim() - named : 0;
     widest = std::max(widest, hidden[i]);
     any_ellipsis = any_ellipsis || ellipsis;

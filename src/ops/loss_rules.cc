@@ -60,8 +60,11 @@ bool check_class_target(const Tensor& input, const Tensor& target, int64_t ignor
            "expected target dtype to be Long or Byte, but got {}",
            scalar_type_name(target.dtype()));
   int64_t bad = 0;
-  TD_CHECK_INDEX(!outside(target, input.size(ndim == 1 ? 0 : 1), ignore_index, &bad),
-                 "Target {} is out of bounds.", bad);
+  const int64_t classes = input.size(ndim == 1 ? 0 : 1);
+  TD_CHECK_INDEX(!outside(target, classes, ignore_index, &bad),
+                 "Target {} is out of bounds. A target is the index of one of the input's {} "
+                 "classes, from 0 to {}, or ignore_index, {}.",
+                 bad, classes, classes - 1, ignore_index);
   return true;
 }
 

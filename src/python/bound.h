@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "python/binding_support.h"
+#include "python/call_note.h"
 
 namespace taeda::python {
 // Unnamed: what only one file calls, and once, is compiled into its caller.
@@ -188,12 +189,14 @@ template <auto function, class... Fallback>
                                             HIDDEN};                             \
   PyObject* py_##IDENT(PyObject* self, PyObject* const* args, Py_ssize_t nargs,  \
                        PyObject* kwnames) {                                      \
-    TD_PYTHON_TRY                                                                \
-    Arguments a(function_##IDENT, self, args, nargs, kwnames);                   \
-    if (a.overridden()) [[unlikely]]                                             \
-      return a.call_override();                                                  \
-    return SCOPE::call(a);                                                       \
-    TD_PYTHON_CATCH(nullptr)                                                     \
+    try {                                                                        \
+      Arguments a(function_##IDENT, self, args, nargs, kwnames);                 \
+      if (a.overridden()) [[unlikely]]                                           \
+        return a.call_override();                                                \
+      return SCOPE::call(a);                                                     \
+    } catch (...) {                                                              \
+      return fail_call(function_##IDENT, self, args, nargs, kwnames);            \
+    }                                                                            \
   }
 
 }  // namespace

@@ -132,7 +132,10 @@ TD_METHOD(is_set_to, {"tensor", Kind::kTensor}) {
 
 TD_METHOD(item) {
   const Tensor& x = a.tensor(0);
-  TD_CHECK(x.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", x.numel());
+  TD_CHECK(x.numel() == 1,
+           "a Tensor with {} elements cannot be converted to Scalar: item() takes the only one, "
+           "tolist() all of them",
+           x.numel());
   leaves_trace("a Python number");
   return wrap(x.item_scalar());
 }

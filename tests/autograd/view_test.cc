@@ -73,8 +73,10 @@ TEST(Views, ResultSavedByAnInplaceOperatorOnAView) {
 
 TEST(Views, LeafErrors) {
   Tensor x = leaf({1, 2});
-  EXPECT_EQ(message_of([&] { add_(x, x); }),
-            "a leaf Variable that requires grad is being used in an in-place operation.");
+  EXPECT_EQ(
+      message_of([&] { add_(x, x); }),
+      "a leaf Variable that requires grad is being used in an in-place operation. add_() of a "
+      "parameter belongs under torch.no_grad().");
   EXPECT_EQ(message_of([&] { add_(slice(x, 0, 1), vec({1})); }),
             "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   const NoGrad guard;

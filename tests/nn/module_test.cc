@@ -123,6 +123,32 @@ TEST(Module, ToKeepsTheTensorObjects) {
   EXPECT_EQ(net(zeros({2, 4}, DType::kFloat64)).dtype(), DType::kFloat64);
 }
 
+TEST(Module, ErrorsNameTheModule) {
+  struct Block : nn::Layer {
+    nn::Sequential body = add("body", nn::Sequential{nn::Linear(4, 8), nn::Linear(9, 2)});
+    Tensor forward(const Tensor& x) const override { return body(x); }
+  };
+  struct Net : nn::Layer {
+    Block first = add("first", Block());
+    Tensor forward(const Tensor& x) const override { return first(x); }
+  };
+  const auto text_of = [](const nn::Layer& layer, const Tensor& x) -> std::string {
+    try {
+      layer(x);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(text_of(Net(), ones({3, 4})),
+            "mat1 and mat2 shapes cannot be multiplied (3x8 and 9x2)\n"
+            "In module 'first.body.1' of Net: Linear, called with [3, 8] float32");
+  EXPECT_EQ(text_of(nn::Linear(2, 2), ones({3, 4})),
+            "mat1 and mat2 shapes cannot be multiplied (3x4 and 2x2)\n"
+            "In module Linear, called with [3, 4] float32");
+}
+
 TEST(Module, RejectsBadNames) {
   struct Bad : nn::Module {
     explicit Bad(const char* a, const char* b) {

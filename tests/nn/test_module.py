@@ -335,8 +335,10 @@ def test_an_error_in_forward_names_the_module():
     with pytest.raises(RuntimeError) as info:
         net(taeda.ones(4, 3))
     assert info.value.__notes__ == [
+        "In torch.nn.functional.linear(input=[4, 2] float32, weight=[1, 5] float32, "
+        "bias=[1] float32)",
         "In module 'encoder.1' of Sequential: Linear(in_features=5, out_features=1, bias=True), "
-        "called with ([4, 2] float32)"
+        "called with ([4, 2] float32)",
     ]
 
 

@@ -25,7 +25,10 @@ constexpr int64_t kWork = 1 << 14;
 // The class of row i, checked where it is used: another thread may have written it since.
 int64_t class_at(const int64_t* target, int64_t i, int64_t classes, int64_t ignore_index) {
   const int64_t k = static_cast<const volatile int64_t*>(target)[i];  // read once
-  TD_CHECK_INDEX(k == ignore_index || (k >= 0 && k < classes), "Target {} is out of bounds.", k);
+  TD_CHECK_INDEX(k == ignore_index || (k >= 0 && k < classes),
+                 "Target {} is out of bounds. A target is the index of one of the input's {} "
+                 "classes, from 0 to {}, or ignore_index, {}.",
+                 k, classes, classes - 1, ignore_index);
   return k;
 }
 

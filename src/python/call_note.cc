@@ -1,0 +1,114 @@
+// An operator's exception gets a note of the call.
+//
+// It is a note (PEP 678), not part of the text: programs compare and match PyTorch's texts. Tensors
+// are told by sizes and dtype, other arguments by their repr where that runs no code of the
+// program.
+#include "python/call_note.h"
+
+#include <algorithm>
+#include <string>
+
+#include "python/autograd_support.h"
+#include "python/gil.h"
+
+namespace taeda::python {
+namespace {
+
+constexpr Py_ssize_t kShown = 4;  // items of a list
+constexpr size_t kLongest = 40;   // characters of a number or string
+
+// Whether the exception is an operator's own: what Python code raised has a traceback.
+bool is_own() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    return false;
+  } catch (const PythonException&) {
+    return false;
+  } catch (const Error& error) {
+    return error.kind() != ErrorKind::kType;  // those of the parser name function and argument
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string repr(PyObject* value) {
+  const PyRef text = PyRef::check(PyObject_Repr(value));
+  std::string shown(utf8(text.get()));
+  return shown.size() > kLongest ? std::string(Py_TYPE(value)->tp_name) : shown;
+}
+
+std::string described(PyObject* value) {
+  if (is_tensor(value)) {
+    const Tensor& x = tensor_of(value);
+    return x.defined() ? format("{} {}", x.sizes(), x.dtype()) : "undefined";
+  }
+  if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) {
+    const PyRef items = PyRef::check(PySequence_Fast(value, ""));
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
+    std::string text = "[";
+    for (Py_ssize_t i = 0; i < std::min(count, kShown); i++)
+      text += (i ? ", " : "") + described(PySequence_Fast_GET_ITEM(items.get(), i));
+    return text + (count > kShown ? ", ...]" : "]");
+  }
+  const bool plain = value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
+                     PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
+  return plain ? repr(value) : std::string(Py_TYPE(value)->tp_name);
+}
+
+// The parameters' names as the first overload that takes so many by position has them.
+const char* name_of(const Function& function, Py_ssize_t i, Py_ssize_t given) {
+  for (int s = 0; s < function.count; s++) {
+    const Signature& signature = function.signatures[s];
+    if (signature.positional < given) continue;
+    const char* name = signature.params[i].name;
+    return i == 0 && std::string_view(name) == "self" ? "input" : name;
+  }
+  return nullptr;
+}
+
+std::string call_text(const Function& function, PyObject* self, PyObject* const* args,
+                      Py_ssize_t nargs, PyObject* kwnames) {
+  const std::string_view qualified = function.qualified;
+  std::string text = "In ";
+  if (!qualified.starts_with("torch")) text += "torch.";
+  text += std::string(qualified) + "(";
+  const Py_ssize_t before = function.method ? 1 : 0, given = nargs + before;
+  const auto add = [&](const char* name, PyObject* value) {
+    if (text.back() != '(') text += ", ";
+    if (name) text += std::string(name) + "=";
+    text += described(value);
+  };
+  for (Py_ssize_t i = 0; i < given; i++)
+    add(name_of(function, i, given), i < before ? self : args[i - before]);
+  const Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t i = 0; i < named; i++)
+    add(std::string(utf8(PyTuple_GET_ITEM(kwnames, i))).c_str(), args[nargs + i]);
+  return text + ")";
+}
+
+}  // namespace
+
+PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
+                    Py_ssize_t nargs, PyObject* kwnames) noexcept {
+  park_if_ended();
+  const bool own = is_own();
+  set_python_error();
+  if (!own) return nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  try {
+    const std::string text = call_text(function, self, args, nargs, kwnames);
+    const PyRef name = PyRef::check(PyUnicode_InternFromString("add_note"));
+    const PyRef note = PyRef::check(
+        PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+    PyRef::check(PyObject_CallMethodOneArg(value, name.get(), note.get()));
+  } catch (...) {  // an exception without a note is better than another exception
+  }
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return nullptr;
+}
+
+}  // namespace taeda::python

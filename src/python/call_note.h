@@ -1,0 +1,14 @@
+// The note of an operator's exception: which function, called with what.
+#pragma once
+
+#include "python/arguments.h"
+
+namespace taeda::python {
+
+// In place of TD_PYTHON_CATCH: sets the Python exception of the C++ one that is being handled, with
+// a note that names the function and its arguments, "In torch.add(input=[2, 3] float32, ...)".
+// Returns null. Costs nothing until something fails.
+PyObject* fail_call(const Function& function, PyObject* self, PyObject* const* args,
+                    Py_ssize_t nargs, PyObject* kwnames) noexcept;
+
+}  // namespace taeda::python
