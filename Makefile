@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan tsan wheel docs clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan tsan wheel wheels docs docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -32,6 +32,7 @@ test: build ## run all tests; the last line reads "N passed, N failed"
 
 demo: build ## train a convolutional network on Fashion-MNIST and write a report page
 	@$(PY) examples/fashion_mnist.py
+	@$(PY) examples/compare.py
 
 lint: build ## formatting, types, layering, the operator table
 	@$(PY) tools/lint.py --build $(BUILD)
@@ -75,11 +76,22 @@ suites: build ## run libraries' own test suites beside PyTorch; writes docs/suit
 wheel: $(READY) ## build dist/taeda-*.whl and try it in an empty virtual environment
 	@$(PY) tools/make_wheel.py
 
-docs: build ## API reference in docs/api, coverage and benchmark tables
+.venv-docs/.ready: docs/requirements.txt | $(READY)
+	@$(PY) -m venv .venv-docs
+	@.venv-docs/bin/pip --disable-pip-version-check -q install -r docs/requirements.txt
+	@touch $@
+
+wheels: $(READY) ## the same for each CPython 3.11 to 3.14 that is installed
+	@$(PY) tools/make_wheel.py --all
+
+docs: build .venv-docs/.ready ## the documentation as a site in build/site, with search
 	@$(PY) tools/make_docs.py
 
+docs-errors: build ## docs/errors.md: what typical mistakes say, beside PyTorch's words
+	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.errors
+
 clean: ## remove everything that was built (.venv stays)
-	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) dist docs/api runs
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_TSAN) dist runs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile

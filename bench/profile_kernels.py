@@ -1,8 +1,7 @@
 """Where the time of kernels that miss their target goes: `python bench/profile_kernels.py`.
 
-Runs, under Linux's perf, each case of the suite `kernels` that misses its target in
-docs/benchmarks.json, and writes the functions that take the most into
-docs/notes/kernel-profiles.md.
+Runs, under Linux's perf, each case that missed its target in the last run of bench/run.py's suite
+`kernels`, and writes the functions that take the most into docs/notes/kernel-profiles.md.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import kernel_cases
 import perf
 import table
 from process import ROOT, Worker
-from run import machine
+from run import RAW, machine
 from worker import TARGET
 
 PAGE = ROOT / "docs" / "notes" / "kernel-profiles.md"
@@ -82,7 +81,10 @@ def main() -> int:
     perf.require()
     lines = []
     workers: dict[int, Worker] = {}
-    results = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    raw = RAW / "benchmarks.json"
+    if not raw.exists():
+        parser.error("first run bench/run.py --suite kernels: it finds what misses")
+    results = json.loads(raw.read_text())
     for name, threads in missing(results["kernels"]["rows"]):
         if args.cases and not re.search(args.cases, name):
             continue

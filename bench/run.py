@@ -5,8 +5,9 @@
 
 Each measurement of one framework is followed by one of the other, in separate processes that wait
 while the other works; a row shows the medians and their ratio, so that a busy machine slows both.
-The results go to docs/benchmarks.json (suites that were not run keep their older results, with
-their date; a part of a suite goes to another folder) and from there to docs/benchmarks.md.
+Every row goes to build/bench/benchmarks.json, and one row an idea to docs/benchmarks.md, which
+keeps the rows of suites that were not run, with their date (a part of a suite goes to another
+folder).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ SUITES = [
     "import", "tiny", "kernels", "transforms", "processes", "demo", "models", "bf16", "contention",
     "threads", "memory", "loading", "size", "build",
 ]  # fmt: skip
+RAW = ROOT / "build" / "bench"
 CONTENTION = ["convnet", "gpt"]  # the models trained while another process computes
 SAME_BITS, STEPS = ["resnet18", "gpt"], 20  # those trained with one and with two threads
 PROCESSES = {"resnet50": 5}  # that train a model, 3 for others: PyTorch's differ most by this one
@@ -388,7 +390,8 @@ def main() -> int:
         sys.exit("both taeda and PyTorch must be installed in .venv for a comparison")
 
     args.out.mkdir(exist_ok=True)
-    path = args.out / "benchmarks.json"
+    path = (RAW if args.out == ROOT / "docs" else args.out) / "benchmarks.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     results = json.loads(path.read_text()) if path.exists() else {}
     results = {suite: results[suite] for suite in SUITES if suite in results}
 
@@ -423,9 +426,9 @@ def main() -> int:
             "rows": rows,
         } | ({"isa": isa} if (isa := os.environ.get("ONEDNN_MAX_CPU_ISA")) else {})
         path.write_text(json.dumps(results, indent=1) + "\n")
-        (args.out / "benchmarks.md").write_text(table.page(results))
-    if args.out == ROOT / "docs":  # the README shows these results, not those of a trial
-        table.update_readme(ROOT / "README.md", results)
+        page = table.write(args.out, {suite: results[suite]})
+        if args.out == ROOT / "docs":  # the README shows these results, not those of a trial
+            table.update_readme(ROOT / "README.md", page)
     return 0
 
 

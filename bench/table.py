@@ -1,39 +1,27 @@
-"""The benchmark tables, in Markdown, made from docs/benchmarks.json."""
+"""docs/benchmarks.md and the README's table: one row an idea, made from what bench/run.py measured.
+
+The page keeps the rows of suites that a run did not measure, each with its own date, so the raw
+measurements (build/bench/benchmarks.json) need not be kept.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import kernel_cases
-import notes
+from families import FAMILIES, family
 
 Row = dict[str, Any]
-TITLES = {
-    "import": "Importing",
-    "tiny": "Tiny tensors (2 x 2): what a call costs",
-    "kernels": "Kernels against the machine's limit",
-    "transforms": "Transforms: samples of a small MLP",
-    "processes": "Tensors sent to another process, and an answer back",
-    "demo": "Training the demo's network",
-    "models": "Models in training: throughput",
-    "bf16": "Models in training in bf16: throughput",
-    "contention": "Training while another process keeps one core busy",
-    "threads": "The same bits with one and with two threads",
-    "memory": "Memory",
-    "loading": "Loading data",
-    "size": "Size",
-    "build": "Building",
-}
-PROFILES = "[Where the time of these rows goes](notes/kernel-profiles.md), function by function."
-MOST_FAULTS = 100  # pages that a step of a model may bring in
 UNSTEADY = 0.2  # the spread of a row's measurements from which on it is shown
 LIMIT = 0.8  # the share of the machine's limit that a kernel must reach
-# The largest ratio that this project accepts; a row above it is marked.
+MOST_FAULTS = 100  # pages that a step of a model may bring in
+# The largest ratio of times that this project accepts; a row above it is marked.
 TARGETS = {
     "import: time": 0.15,
     "tiny": 0.35,
@@ -45,7 +33,6 @@ TARGETS = {
     "demo": 1.0,
     "contention": 1.0,
 }
-
 # PyTorch's throughput times this is what the project asks of itself for each model.
 MODEL_TARGETS = {
     "alexnet": 1.3, "vgg19": 1.15, "resnet18": 1.4, "resnet50": 1.4, "mobilenet_v1": 1.8,
@@ -53,28 +40,69 @@ MODEL_TARGETS = {
     "resnet50_bf16": 1.0, "gpt_bf16": 1.0, "bert_bf16": 1.0, "lstm_bf16": 1.0,
     "gpt2_decode": 1.1, "gpt2_decode_bf16": 1.5,
 }  # fmt: skip
+MODELS = ("models", "bf16")  # suites whose ratio is one of throughputs
 
-MEAN_TARGETS = {"models": 1.4, "bf16": 1.0}  # of all models of a suite
-# Millions of floating-point operations of the products and convolutions that an image, a token or a
-# sample takes, as PyTorch's FlopCounterMode counts them; in MobileNets three times forward's.
-MFLOP = {
-    "alexnet": 4144, "vgg19": 117_600, "resnet18": 10_650, "resnet50": 24_300,
-    "mobilenet_v1": 3412, "mobilenet_v2": 1805, "convnet": 33.8, "vit_tiny": 7464, "gpt": 70.9,
-    "gnmt": 82.7, "ncf": 0.64,
-}  # fmt: skip
-WEIGHTS = {"gpt2_decode": 498, "gpt2_decode_bf16": 249}  # megabytes that a token reads
-# What stands above the rows of a suite of models.
-MODELS = {
-    "models": """Steps of forward, loss, backward and optimizer in f32; the decoders only read.
-Programs and sizes are those of bench/models. Here a throughput above 1 means that taeda does more,
-and a memory ratio below 1 that its process needs less at its peak. The gain is what two threads
-give over one, the faults are pages that a step had the system bring in, and the share is that of
-the peak, multiply-adds in registers, as if no algorithm saved any: each in taeda and in PyTorch. A
-decoder's is that of the bytes a second that a copy moves: it reads its weights once a token. Each
-repetition has a process of its own.""",
-    "bf16": """As above, with products and convolutions in bf16: ResNet-50 and BERT under autocast,
-the GPT and the LSTM with parameters in bf16. The peak is that of f32, so there is no share of
-it.""",
+INTRODUCTION = """# taeda against PyTorch
+
+Made by `make bench` (bench/run.py). Both frameworks run on the same machine in one interleaved run:
+a measurement of one, then one of the other, in processes of their own on the same cores. The
+figures are medians. A ratio in bold misses what the project asks of itself, or NumPy takes less;
+where the middle half of a row's measurements is more than 20 % from their median, the spread stands
+behind. Absolute figures are those of one thread where both were measured. The raw measurements of
+the last run, every case of every suite, are in `build/bench/benchmarks.json`.
+"""
+# Title -> the suites whose rows stand there, the columns, and what they mean.
+SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "Importing, size, building": (
+        ("import", "size", "build"),
+        ("taeda", "PyTorch", "ratio", "measured"),
+        "A ratio below 1 means that taeda takes less.",
+    ),
+    "What a call costs": (
+        ("tiny",),
+        ("taeda", "PyTorch", "ratio", "2 threads", "measured"),
+        "Tensors of 2 x 2, from Python. A ratio below 1 means that taeda takes less.",
+    ),
+    "Kernels": (
+        ("kernels",),
+        ("cases", "ratio", "2 threads", "closest to PyTorch or slower", "measured"),
+        "Geometric means of a family's ratios of times (below 1: taeda takes less), and its case\n"
+        "with the largest ratio.",
+    ),
+    "Training": (
+        ("models", "bf16"),
+        ("taeda", "PyTorch", "throughput", "2 threads", "memory", "measured"),
+        "Steps of forward, loss, backward and optimizer of bench/models; the decoders only read.\n"
+        "A throughput above 1 means that taeda does more, a memory ratio below 1 that its process\n"
+        "needs less at its peak.",
+    ),
+    "Other programs": (
+        ("demo", "transforms", "contention"),
+        ("taeda", "PyTorch", "ratio", "2 threads", "measured"),
+        "Times; the rows with an image or a token of a model ran while another process kept one "
+        "core busy.",
+    ),
+    "Loading data, tensors between processes": (
+        ("loading", "processes"),
+        ("taeda", "PyTorch", "ratio", "2 threads", "wanted", "measured"),
+        "Workers of a DataLoader; tensors sent to another process, and an answer back.",
+    ),
+    "Memory, and the same bits with one thread and with two": (
+        ("memory", "threads"),
+        ("taeda", "PyTorch", "wanted", "measured"),
+        "",
+    ),
+}
+# What the README shows: a suite's row and its words for it.
+README_ROWS = {
+    ("import", "import: time"): "`import`",
+    ("import", "import: memory"): "memory after `import`",
+    ("tiny", "a + b"): "`a + b` on 2 x 2",
+    ("tiny", "MLP training step, Adam"): "training step of a small MLP, Adam",
+    ("demo", "Fashion-MNIST training, an image"): "training on Fashion-MNIST, an image",
+    ("models", "resnet50"): "training ResNet-50",
+    ("models", "gpt"): "training a GPT",
+    ("size", "installed"): "installed size",
 }
 
 
@@ -94,6 +122,7 @@ def bold(text: str, wanted: bool) -> str:
 
 
 def line(row: Row) -> str:
+    """A row as the terminal shows it while the suite runs."""
     threads = f" ({row['threads']} threads)" if row.get("threads", 1) > 1 else ""
     ratio = f"{row['ratio']:.2f}" if "ratio" in row else ""
     share = f", {row['limit']:.0%} of the limit" if "limit" in row else ""
@@ -102,8 +131,16 @@ def line(row: Row) -> str:
     return f"{row['name']}{threads}: taeda {ours}, torch {theirs}, ratio {ratio}{numpy}{share}"
 
 
-def target_of(suite: str, row: Row) -> float | None:
-    return TARGETS.get(row["name"], TARGETS.get(suite))
+def model_line(row: Row) -> str:
+    if "error" in row:
+        return f"{row['name']} ({row['threads']} threads): {row['error']}"
+    return (
+        f"{row['name']} ({row['threads']} threads): taeda {row['taeda']:.1f}, torch "
+        f"{row['torch']:.1f} {row['unit']}, {row['ratio']:.2f} x; memory {row['memory_ratio']:.2f}"
+    )
+
+
+# --- what misses its target ----------------------------------------------------------------------
 
 
 def too_slow(suite: str, row: Row) -> bool:
@@ -114,16 +151,12 @@ def too_slow(suite: str, row: Row) -> bool:
         return False
     if suite in MODELS:
         return bool(round(row["ratio"], 2) < MODEL_TARGETS[row["name"]])
-    target = target_of(suite, row)
+    target = TARGETS.get(row["name"], TARGETS.get(suite))
     return target is not None and bool(round(row["ratio"], 2) > target)
 
 
 def takes_more_memory(row: Row) -> bool:
     return bool(round(row.get("memory_ratio", 0), 2) > 1)
-
-
-def faults_pages_in(row: Row) -> bool:
-    return bool(row.get("faults", {}).get("taeda", 0) > MOST_FAULTS)
 
 
 def bound_by_arithmetic(row: Row) -> bool:
@@ -143,214 +176,153 @@ def below_limit(row: Row) -> bool:
 def misses(suite: str, row: Row) -> bool:
     if "most" in row or "least" in row:
         return not row.get("least", -math.inf) <= row["taeda"] <= row.get("most", math.inf)
-    if suite in MODELS and (takes_more_memory(row) or faults_pages_in(row)):
+    faults = row.get("faults", {}).get("taeda", 0)
+    if suite in MODELS and (takes_more_memory(row) or faults > MOST_FAULTS):
         return True
     return too_slow(suite, row) or below_limit(row)
 
 
-def spread_text(row: Row) -> str:
-    return f" ± {row['spread']:.0%}" if row.get("spread", 0) >= UNSTEADY else ""
+# --- rows ----------------------------------------------------------------------------------------
 
 
-def mark(suite: str, row: Row) -> str:
-    """The ratio, bold if it misses; a row with bounds of its own shows those."""
-    bounds = [f"at {word} {row[word]:g}" for word in ("most", "least") if word in row]
-    if bounds:
-        return bold(bounds[0], misses(suite, row))
-    if "ratio" not in row:
+def ratio_cell(suite: str, row: Row | None) -> str:
+    """A ratio, bold if it misses its target, with its spread if it is unsteady."""
+    if row is None or "ratio" not in row:
         return ""
-    spread = spread_text(row)
-    if not too_slow(suite, row):
-        return f"{row['ratio']:.2f}{spread}"
-    if row["taeda"] > row.get("numpy", math.inf):
-        return f"{row['ratio']:.2f}{spread} (**NumPy**)"
-    return f"**{row['ratio']:.2f}**{spread} (target {target_of(suite, row):g})"
+    spread = f" ± {row['spread']:.0%}" if row.get("spread", 0) >= UNSTEADY else ""
+    return bold(f"{row['ratio']:.2f}", too_slow(suite, row)) + spread
 
 
-def markdown(suite: str, rows: list[Row]) -> str:
-    threads = any("threads" in row for row in rows)
-    limits = suite == "kernels"
-    more = " NumPy | of the limit | arithmetic |" if limits else ""
-    lines = [
-        f"| |{' threads |' if threads else ''} taeda | PyTorch | ratio |{more}",
-        f"|---|{'---:|' if threads else ''}---:|---:|---:|{'---:|' * 3 * limits}",
-    ]
+def by_threads(rows: Iterable[Row]) -> dict[str, dict[int, Row]]:
+    found: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in rows:
-        count = f" {row['threads']} |" if threads else ""
-        name = f"`{row['name']}`" if suite == "tiny" and "step" not in row["name"] else row["name"]
-        if "error" in row:
-            why = "; ".join(f"{who}: {what}" for who, what in row["error"].items())
-            lines.append(f"| {name} |{count} | | {why.replace('|', '/')} |{' |' * 3 * limits}")
-            continue
-        ours = amount(row["taeda"], row["unit"])
-        theirs = amount(row.get("torch"), row["unit"])
-        ratio = mark(suite, row)
-        numpy = f" {amount(row.get('numpy'), row['unit'])} |" if limits else ""
-        limit = " | |" * limits
-        if "limit" in row:
-            share = bold(f"{row['limit']:.0%}", below_limit(row))
-            arithmetic = f"{row['arithmetic']:.0%}" if "arithmetic" in row else ""
-            limit = f" {share} | {arithmetic} |"
-        lines.append(f"| {name} |{count} {ours} | {theirs} | {ratio} |{numpy}{limit}")
-    return "\n".join(lines)
+        found[row["name"]][row.get("threads", 1)] = row
+    return found
 
 
-def model_line(row: Row) -> str:
-    if "error" in row:
-        return f"{row['name']} ({row['threads']} threads): {row['error']}"
-    return (
-        f"{row['name']} ({row['threads']} threads): taeda {row['taeda']:.1f}, torch "
-        f"{row['torch']:.1f} {row['unit']}, {row['ratio']:.2f} x; memory {row['memory_ratio']:.2f}"
-    )
+def timed(suite: str, row: Row, two: Row | None, when: str) -> dict[str, str]:
+    wanted = [f"at {word} {row[word]:g}" for word in ("most", "least") if word in row]
+    memory = f"{row['memory_ratio']:.2f}" if "memory_ratio" in row else ""
+    return {
+        "taeda": amount(row["taeda"], row["unit"]),
+        "PyTorch": amount(row.get("torch"), row["unit"]),
+        "ratio": ratio_cell(suite, row),
+        "throughput": ratio_cell(suite, row),
+        "2 threads": ratio_cell(suite, two),
+        "memory": bold(memory, takes_more_memory(row)),
+        "wanted": bold("".join(wanted), misses(suite, row)),
+        "measured": when,
+    }
 
 
-def peak(results: dict[str, Any], threads: int, half: bool = False) -> float:
-    """Operations a second of multiply-adds in registers, the median of those that were measured
-    beside products, or 0."""
-    rows = results.get("kernels", {}).get("rows", [])
-    rates = [
-        r["best"]
-        for r in rows
-        if r["name"] in kernel_cases.FLOPS and r["threads"] == threads and "best" in r
-        if ("bf16" in r["name"]) == half
-    ]
-    return statistics.median(rates or [0.0])
+def timed_rows(suite: str, rows: list[Row], when: str) -> dict[str, dict[str, str]]:
+    """Name -> cells, those of one thread and of two in one row."""
+    cells = {}
+    for name, found in by_threads(rows).items():
+        first = found[min(found)]
+        wrong = next((row["error"] for row in found.values() if "error" in row), None)
+        if wrong:
+            why = "; ".join(f"{who}: {what}" for who, what in wrong.items())
+            cells[name] = {"taeda": why.replace("|", "/"), "measured": when}
+        else:
+            cells[name] = timed(suite, first, found.get(2) if first.get("threads") == 1 else None,
+                                when)  # fmt: skip
+    return cells
 
 
-def copy_rate(results: dict[str, Any], threads: int) -> float:
-    """Bytes a second that the largest copy moves in the better framework, or 0."""
-    most = max(kernel_cases.COPIES)
-    rates = [
-        most / min(r["taeda"], r["torch"]) * 1e6
-        for r in results.get("kernels", {}).get("rows", [])
-        if r["name"] == kernel_cases.COPIES[most] and r["threads"] == threads and "error" not in r
-    ]
-    return max(rates, default=0.0)
+def mean_cell(rows: list[Row]) -> str:
+    ratios = [row["ratio"] for row in rows]
+    if not ratios:
+        return ""
+    mean = statistics.geometric_mean(ratios)
+    return bold(f"{mean:.2f}", round(mean, 2) > TARGETS["kernels"])
 
 
-def models_markdown(results: dict[str, Any], suite: str) -> str:
-    rows = results[suite]["rows"]
-    lines = [
-        MODELS[suite],
-        "",
-        "| | threads | taeda | PyTorch | throughput | target | memory | gain | faults | share |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    alone = {row["name"]: row for row in rows if row["threads"] == 1 and "error" not in row}
+def family_rows(suite: str, rows: list[Row], when: str) -> dict[str, dict[str, str]]:
+    """Family -> cells: geometric means of its cases' ratios and the case with the largest."""
+    measured: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        name = row["name"]
-        if "error" in row:
-            lines.append(f"| {name} | {row['threads']} | | | {row['error']} | | | | | |")
+        if "ratio" in row:
+            measured[family(row["name"])].append(row)
+    cells = {}
+    for title in [*FAMILIES, "others"]:
+        found = measured.get(title)
+        if not found:
             continue
-        target = MODEL_TARGETS[name]
-        ratio = bold(f"{row['ratio']:.2f}", too_slow(suite, row)) + spread_text(row)
-        memory = bold(f"{row['memory_ratio']:.2f}", takes_more_memory(row))
-        gain = ""
-        if row["threads"] > 1 and name in alone:
-            gain = ", ".join(f"{row[f] / alone[name][f]:.2f}" for f in ("taeda", "torch"))
-        share, unit, most = "", MFLOP.get(name, 0.0) * 1e6, peak(results, row["threads"])
-        if name in WEIGHTS:
-            unit, most = WEIGHTS[name] * 1e6, copy_rate(results, row["threads"])
-        if most and unit:
-            share = ", ".join(f"{row[f] * unit / most:.0%}" for f in ("taeda", "torch"))
-        faults = ", ".join(f"{count:,.0f}" for count in row.get("faults", {}).values())
-        faults = bold(faults, faults_pages_in(row))
-        lines.append(
-            f"| {name} | {row['threads']} | {row['taeda']:,.1f} {row['unit']} | "
-            f"{row['torch']:,.1f} {row['unit']} | {ratio}"
-            f" | {target:g} | {memory} | {gain} | {faults} | {share} |"
-        )
-    for threads in sorted({row["threads"] for row in rows}):
-        ratios = [r["ratio"] for r in rows if r["threads"] == threads and "error" not in r]
-        if not ratios:
+        worst = max(found, key=lambda row: float(row["ratio"]))
+        cells[title] = {
+            "cases": str(len({row["name"] for row in found})),
+            "ratio": mean_cell([row for row in found if row["threads"] == 1]),
+            "2 threads": mean_cell([row for row in found if row["threads"] == 2]),
+            "closest to PyTorch or slower": f"{worst['name']}: {ratio_cell(suite, worst)}",
+            "measured": when,
+        }
+    return cells
+
+
+ROWS: dict[str, Callable[[str, list[Row], str], dict[str, dict[str, str]]]] = {
+    "kernels": family_rows
+}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def read_rows(text: str) -> dict[str, dict[str, dict[str, str]]]:
+    """Title -> name -> cells of the tables of an earlier page."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for part in text.split("\n## ")[1:]:
+        title = part.split("\n", 1)[0]
+        table = [row.strip("| ") for row in part.split("\n") if row.startswith("|")]
+        if len(table) < 2:
             continue
-        mean = statistics.geometric_mean(ratios)
-        target = MEAN_TARGETS[suite]
-        shown = bold(f"{mean:.2f}", round(mean, 2) < target)
-        lines.append(f"| geometric mean | {threads} | | | {shown} | {target:g} | | | | |")
-    return "\n".join(lines)
+        columns = [cell.strip() for cell in table[0].split("|")]
+        found[title] = {}
+        for row in table[2:]:
+            name, *cells = (cell.strip() for cell in f"{row} ".split(" |"))
+            found[title][name] = dict(zip(columns, cells))
+    return found
 
 
-def limits(results: dict[str, Any]) -> str:
-    """What stands under "of the limit" and "arithmetic"."""
-    peaks = [
-        f"{threads} thread{'s'[: threads - 1]} {peak(results, threads) / 1e9:.0f} (f32) and "
-        f"{peak(results, threads, half=True) / 1e9:.0f} (bf16)"
-        for threads in (1, 2)
-    ]
-    text = f"""A kernel's share of the limit is its rate over that of the better framework's copy of
-about as many bytes, or over the peak, multiply-adds in registers (bench/peak.cc), timed between the
-kernel's own repetitions. The peak was, in GFLOP/s, on {", on ".join(peaks)}. What works in place,
-or on results that are still in the cache, may exceed a copy. Under arithmetic stands which part of
-its time a kernel takes where memory does not matter: for a sixteenth of the data, in the caches, on
-one thread, as often as it goes into the whole. At 80 % and more it is bound by arithmetic, and its
-target is PyTorch's figure instead of 80 % of the limit. Where this part takes less than 20 us, or
-the case has none, the cell is empty. Kernels that order, search, count, draw random numbers or
-index in any order have no limit here: what they move or compute depends on the data. Their target
-is PyTorch's figure."""
-    return textwrap.fill(" ".join(text.split()), 100)
+def shown_name(suite: str, name: str) -> str:
+    return f"`{name}`" if suite == "tiny" and "step" not in name else name
 
 
-def page(results: dict[str, Any]) -> str:
-    text = """# taeda against PyTorch
-
-Made by `make bench` (bench/run.py). Both frameworks run on the same machine in one interleaved run:
-a measurement of one, then one of the other, in processes of their own on the same cores. The
-figures are medians; a ratio below 1 means that taeda takes less. A ratio above what the project
-asks of itself is set in bold, with the target. The load is that of the minute before the suite, by
-other work; where it is not given, or above a few tenths, PyTorch's two-thread rows suffer most (its
-OpenMP threads wait for each other) and the one-thread rows are the ones to believe.
-
-Before each measurement there is a pause, so that threads of the process before (PyTorch's look for
-work for milliseconds) do not disturb it.
-
-Where the middle half of either's measurements (of fewer than four, all) is more than 20 % from
-their median, the ratio has its spread behind it.
-"""
-    for suite, title in TITLES.items():
-        if suite not in results:
+def page(results: dict[str, Any], earlier: str = "") -> str:
+    """The page: rows of `results`, and those of an earlier page whose suite was not measured."""
+    kept = read_rows(earlier)
+    text = INTRODUCTION
+    for title, (suites, columns, meaning) in SECTIONS.items():
+        rows = dict(kept.get(title, {}))
+        for suite in suites:
+            if suite not in results:
+                continue
+            result = results[suite]
+            when = f"{result['date']}, {result['machine'].split(',')[0]}"
+            new = ROWS.get(suite, timed_rows)(suite, result["rows"], when)
+            rows |= {shown_name(suite, name): cells for name, cells in new.items()}
+        if not rows:
             continue
-        result = results[suite]
-        names = result["versions"]
-        rows = result["rows"]
-        load = f", load {result['load']:.1f}" if "load" in result else ""
-        if "isa" in result:
-            load += f", oneDNN of both limited to {result['isa']}"
-        body = models_markdown(results, suite) if suite in MODELS else markdown(suite, rows)
-        if suite == "kernels":
-            body = f"{limits(results)}\n\n{body}"
-        why = notes.below([r["name"] for r in rows if misses(suite, r)])
-        text += (
-            f"\n## {title}\n\n{result['date']}, {result['machine']}, taeda {names['taeda']}, "
-            f"PyTorch {names['torch']}{load}.\n\n{body}\n"
-        ) + why
-        if why and suite == "kernels":
-            text += f"\n{PROFILES}\n"
+        text += f"\n## {title}\n\n" + (f"{meaning}\n\n" if meaning else "")
+        text += f"| | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}\n"
+        for name, cells in rows.items():
+            text += f"| {name} | {' | '.join(cells.get(column, '') for column in columns)} |\n"
     return text
 
 
-def summary(results: dict[str, Any]) -> str:
-    """The rows that the README shows."""
-    rows: list[str] = ["| | taeda | PyTorch | ratio |", "|---|---:|---:|---:|"]
-    shown = [suite for suite in ("import", "tiny", "demo", "size", "build") if suite in results]
-    for suite in shown:
-        for row in results[suite]["rows"]:
-            if "error" in row or row["name"] == "import: modules":
-                continue
-            if suite == "tiny" and row["threads"] != 1:
-                continue
-            threads = (
-                f", {row['threads']} thread{'s'[: row['threads'] - 1]}" if suite == "demo" else ""
-            )
-            ratio = mark(suite, row)
-            ours = amount(row["taeda"], row["unit"])
-            theirs = amount(row.get("torch"), row["unit"])
-            rows.append(f"| {row['name']}{threads} | {ours} | {theirs} | {ratio} |")
-    if not shown:
-        return "Nothing was measured yet."
-    last = results[max(shown, key=lambda suite: results[suite]["date"])]
-    where = f"Measured {last['date']} on {last['machine']}"
-    return f"{where}, against PyTorch {last['versions']['torch']}.\n\n" + "\n".join(rows)
+def summary(page_text: str) -> str:
+    """The README's table: eight rows of the page."""
+    rows = read_rows(page_text)
+    title_of = {suite: title for title, (suites, *_) in SECTIONS.items() for suite in suites}
+    lines = ["| | taeda | PyTorch | |", "|---|---:|---:|---|"]
+    for (suite, name), words in README_ROWS.items():
+        cells = rows.get(title_of[suite], {}).get(shown_name(suite, name))
+        if cells is None:
+            continue
+        ratio = cells["throughput" if suite in MODELS else "ratio"].replace("*", "")
+        ratio += " times as fast" if suite in MODELS else " of PyTorch's"
+        lines.append(f"| {words} | {cells['taeda']} | {cells['PyTorch']} | {ratio} |")
+    return "\n".join(lines)
 
 
 def replace_between(text: str, name: str, new: str) -> str:
@@ -359,5 +331,13 @@ def replace_between(text: str, name: str, new: str) -> str:
     return re.sub(pattern, lambda match: f"{match[1]}{new}\n{match[2]}", text, flags=re.S)
 
 
-def update_readme(path: Path, results: dict[str, Any]) -> None:
-    path.write_text(replace_between(path.read_text(), "benchmarks", summary(results)))
+def write(folder: Path, results: dict[str, Any]) -> str:
+    """Writes the page into a folder, on top of the one that is there."""
+    path = folder / "benchmarks.md"
+    text = page(results, path.read_text() if path.exists() else "")
+    path.write_text(text)
+    return text
+
+
+def update_readme(path: Path, page_text: str) -> None:
+    path.write_text(replace_between(path.read_text(), "benchmarks", summary(page_text)))

@@ -25,6 +25,7 @@ SUFFIXES = {*CXX, *PYTHON, ".in", ".json", ".txt", ".cmake", ""}
 # That many different names with hardly anything else between them are a list.
 SHORTEST = 8
 ALLOWED = {
+    "bench/families.py": "words of benchmark cases' names; a test finds cases without a family",
     "gen/expr.py": "the operators that Python's signs mean",
     "src/python/operators.cc": "the slots of Python's number protocol, in its order",
     "src/kernels/cpu/simd/lane.h": "functions of numbers that functors call, no operators",

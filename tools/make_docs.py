@@ -1,220 +1,105 @@
-"""The API reference in docs/api, made from the docstrings of the built package: `make docs`.
+"""The documentation as a site in build/site: `make docs`.
 
-One page a module, with a list that filters as one types; plain HTML and no other tools. Docstrings
-of operators come from the operator table, so the pages cannot disagree with it. Also refreshes
-docs/coverage.md and the tables of the README.
+Stages pages in build/site-pages (the texts of docs, the reference from the built package's
+docstrings, the public C++ headers), writes the navigation, and runs mkdocs on them. Docstrings of
+operators come from the operator table, so the pages cannot disagree with it. Also refreshes
+docs/coverage.md and what the README says of both. `--stage` leaves mkdocs out.
 """
 
 from __future__ import annotations
 
-import html
-import importlib
-import inspect
-import json
-import re
+import argparse
+import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import coverage
+from site_pages import api, cxx, names, texts
 
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "docs" / "api"
+PAGES = ROOT / "build" / "site-pages"
+MKDOCS = ROOT / ".venv-docs" / "bin" / "mkdocs"
 sys.path.insert(0, str(ROOT / "bench"))
 import table  # noqa: E402
 
-# Page -> what it documents; a page whose module does not exist is left out.
-MODULES = {
-    "taeda": "Functions, dtypes and settings",
-    "taeda.Tensor": "Methods and attributes of a tensor",
-    "taeda.nn": "Layers and the Module they derive from",
-    "taeda.nn.functional": "Layers as functions",
-    "taeda.nn.init": "Initial values of weights",
-    "taeda.nn.utils": "Helpers for parameters and gradients",
-    "taeda.optim": "Optimizers",
-    "taeda.optim.lr_scheduler": "Schedules of the learning rate",
-    "taeda.utils.data": "Data sets, samplers and loaders",
-    "taeda.utils.checkpoint": "Trading computation for memory",
-    "taeda.autograd": "Gradients",
-    "taeda.autograd.forward_ad": "Forward-mode derivatives",
-    "taeda.linalg": "Linear algebra",
-    "taeda.fft": "Fourier transforms",
-    "taeda.special": "Special functions",
-    "taeda.random": "Random numbers",
-    "taeda.testing": "Comparing tensors in tests",
-}
-SIGNATURE = re.compile(r"\w+\(.*\) -> .*")
-STYLE = """
-:root { color-scheme: light dark; --page: #fdfdfb; --ink: #23262b; --soft: #6b7078;
-  --line: #e2e0d9; --code: #f3f2ee; --accent: #2f6f4f; }
-@media (prefers-color-scheme: dark) { :root { --page: #15181b; --ink: #e8e6e1; --soft: #9aa0a8;
-  --line: #31363c; --code: #1f2428; --accent: #6fc096; } }
-body { margin: 0; background: var(--page); color: var(--ink);
-  font: 15px/1.55 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-.frame { display: grid; grid-template-columns: 270px minmax(0, 1fr); max-width: 1180px;
-  margin: auto; }
-nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 24px 16px 24px 24px;
-  border-right: 1px solid var(--line); box-sizing: border-box; font-size: 13.5px; }
-nav a { display: block; color: inherit; text-decoration: none; padding: 1px 0; }
-nav a:hover, main a { color: var(--accent); }
-nav .here { font-weight: 650; }
-nav input { width: 100%; margin: 14px 0 8px; padding: 6px 9px; box-sizing: border-box;
-  font: inherit;
-  color: inherit; background: var(--code); border: 1px solid var(--line); border-radius: 6px; }
-main { padding: 24px 40px 80px; }
-h1 { font-size: 28px; letter-spacing: -.02em; margin: 4px 0 2px; }
-h1 + p { color: var(--soft); margin-top: 0; }
-section { border-top: 1px solid var(--line); padding: 14px 0 4px; }
-h2 { font: 600 14.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0 0 4px; }
-h2 span { font-weight: 400; color: var(--soft); overflow-wrap: anywhere; }
-h3 { font: 600 13.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; margin: 12px 0 2px; }
-h3 span { font-weight: 400; color: var(--soft); }
-pre { background: var(--code); border-radius: 8px; padding: 10px 14px; overflow-x: auto;
-  font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
-.members { margin-left: 18px; }
-.none { color: var(--soft); }
-@media (max-width: 760px) { .frame { display: block; } nav { position: static; height: auto; } }
-"""
-SCRIPT = """
-const box = document.querySelector('nav input'), links = document.querySelectorAll('nav .item');
-box.addEventListener('input', () => links.forEach(a =>
-  a.style.display = a.textContent.toLowerCase().includes(box.value.toLowerCase()) ? '' : 'none'));
-"""
+GUIDE = ["install.md", "quickstart.md", "coming-from-pytorch.md", "errors.md", "environment.md"]
+TUTORIALS = ["training", "data", "autograd", "custom-operator", "cpp"]
+RESULTS = ["benchmarks.md", "coverage.md", "programs.md", "suites.md", "reliability.md"]
 
 
-def resolve(path: str) -> Any:
-    found: Any = importlib.import_module("taeda")
-    for part in path.split(".")[1:]:
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            found = importlib.import_module(f"{found.__name__}.{part}")
-    return found
+def navigation(pages: dict[str, str], reference: api.Reference) -> list[Any]:
+    def listed(paths: list[str]) -> list[Any]:
+        return [{texts.title(pages[path]): path} for path in paths if path in pages]
+
+    modules: list[Any] = ["api/index.md"]
+    for path, files in reference.modules.items():
+        name = path.replace("taeda", "torch", 1)
+        if len(files) == 1:
+            modules.append({name: files[0]})
+        else:
+            shown = [{reference.titles[f].partition(": ")[2]: f} for f in files]
+            modules.append({name: shown})
+    headers = [path for path in pages if path.startswith("cpp/") and path != "cpp/index.md"]
+    notes = sorted(path for path in pages if path.startswith("notes/"))
+    project = sorted(path for path in pages if path.startswith("project/"))
+    return [
+        {"taeda": ["index.md", *listed(GUIDE)]},
+        {"Tutorials": listed([f"tutorials/{name}.md" for name in TUTORIALS])},
+        {"Reference": modules},
+        {"C++": ["cpp/index.md", *listed(headers)]},
+        {"Results": listed(RESULTS)},
+        {"Inside": listed(["project/architecture.md", "adding-an-operator.md", *notes])},
+        {"Project": listed([p for p in project if p != "project/architecture.md"])},
+    ]
 
 
-def members(owner: Any) -> Iterator[tuple[str, Any]]:
-    """Public names and values: what `__all__` or `dir` tells, less modules."""
-    names = getattr(owner, "__all__", None) or dir(owner)
-    for name in sorted(set(names), key=lambda name: (name.lower(), name)):
-        if name.startswith("_"):
-            continue
-        try:
-            value = inspect.getattr_static(owner, name, None)
-            value = getattr(owner, name) if value is None or not isinstance(owner, type) else value
-        except Exception:
-            continue
-        if inspect.ismodule(value) or value is owner:
-            continue
-        if not isinstance(owner, type) and not (callable(value) or value.__doc__):
-            continue
-        home = str(getattr(value, "__module__", None) or "")
-        if not isinstance(owner, type) and home and not home.startswith(("taeda", "builtins")):
-            continue
-        yield name, value
+def stage(folder: Path) -> tuple[int, list[str]]:
+    """Writes all pages and mkdocs.yml; the number of pages and the names without a description."""
+    reference = api.Reference()
+    pages = texts.pages() | reference.pages() | cxx.pages()
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, text in pages.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    shutil.copytree(ROOT / "docs" / "images", folder / "images")
+    (folder / "assets").mkdir()
+    for name in ("extra.css", "iframe-worker.js"):
+        shutil.copy(ROOT / "docs" / "site" / name, folder / "assets" / name)
+    import yaml
 
-
-def signature(value: Any) -> str:
-    """The argument list; docstrings of operators open with theirs, which `document` shows."""
-    try:
-        text = str(inspect.signature(value))
-    except (TypeError, ValueError):
-        return ""
-    text = re.sub(r"<(class|function|object) ?'?([\w.]+)?.*?>", r"\2", text)
-    # Annotations are strings; a constructor's result needs no mention.
-    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text).removesuffix(" -> None")
-
-
-def described(value: Any) -> bool:
-    """Whether there is a docstring that is the value's own and says more than signatures."""
-    doc = inspect.getdoc(value) or ""
-    if isinstance(value, type) and doc == inspect.getdoc(object):
-        return False
-    return any(line and not SIGNATURE.fullmatch(line) for line in doc.split("\n"))
-
-
-def document(value: Any) -> str:
-    """A docstring as HTML: paragraphs, and everything indented or after >>> as code."""
-    doc = inspect.getdoc(value) or ""
-    if not described(value):
-        return '<p class="none">No description.</p>'
-    parts: list[str] = []
-    for block in re.split(r"\n\s*\n", doc):
-        lines = block.split("\n")
-        text: list[str] = []
-        code: list[str] = []
-        for line in lines:
-            if code or line.startswith((">>>", "    ")):
-                code.append(line)
-            else:
-                text.append(line)
-        if text:
-            joined = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", html.escape("\n".join(text)))
-            parts.append(f"<p>{joined}</p>")
-        if code:
-            parts.append(f"<pre>{html.escape(chr(10).join(code))}</pre>")
-    return "\n".join(parts)
-
-
-def section(name: str, value: Any) -> str:
-    inner = ""
-    if isinstance(value, type) and str(value.__module__).startswith("taeda"):
-        for method, function in vars(value).items():
-            if method.startswith("_") or not inspect.getdoc(function):
-                continue
-            arguments = html.escape(signature(function)) if callable(function) else ""
-            inner += f"<h3>{method}<span>{arguments}</span></h3>{document(function)}"
-    arguments = html.escape(signature(value)) if callable(value) else ""
-    return (
-        f'<section id="{html.escape(name)}"><h2>{html.escape(name)}<span>{arguments}</span></h2>'
-        f"{document(value)}{f'<div class=members>{inner}</div>' if inner else ''}</section>"
-    )
-
-
-def page(path: str, title: str, pages: list[str], body: str, names: list[str]) -> str:
-    modules = "".join(
-        f'<a{" class=here" if name == path else ""} href="{name}.html">{name}</a>' for name in pages
-    )
-    items = "".join(f'<a class="item" href="#{name}">{name}</a>' for name in names)
-    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{path}</title>
-<style>{STYLE}</style></head><body><div class="frame"><nav>{modules}
-<input placeholder="filter" aria-label="filter the names">{items}</nav>
-<main><h1>{path}</h1><p>{title}</p>{body}</main></div><script>{SCRIPT}</script></body></html>
-"""
+    settings = (ROOT / "docs" / "site" / "mkdocs.yml").read_text()
+    settings = settings.replace("../../build/site-pages", str(folder))
+    settings = settings.replace("../../build/site", str(folder.parent / "site"))
+    nav = yaml.safe_dump({"nav": navigation(pages, reference)}, sort_keys=False, allow_unicode=True)
+    (folder.parent / "mkdocs.yml").write_text(settings + nav)
+    undocumented = [
+        f"{path}.{name}"
+        for entries in reference.entries.values()
+        for path, name, value in entries
+        if not names.described(value)
+    ]
+    return len(pages), undocumented
 
 
 def main() -> int:
-    found: dict[str, Any] = {}
-    for path in MODULES:
-        try:
-            found[path] = resolve(path)
-        except (ImportError, AttributeError):
-            print(f"no page for {path}: it does not exist")
-    OUT.mkdir(parents=True, exist_ok=True)
-    for old in OUT.glob("*.html"):
-        old.unlink()
-    total = 0
-    undocumented: list[str] = []
-    for path, owner in found.items():
-        listed = list(members(owner))
-        total += len(listed)
-        undocumented += [f"{path}.{name}" for name, value in listed if not described(value)]
-        body = "".join(section(name, value) for name, value in listed)
-        names = [html.escape(name) for name, _ in listed]
-        text = page(path, MODULES[path], list(found), body, names)
-        (OUT / f"{path}.html").write_text(text)
-    (OUT / "index.html").write_text((OUT / "taeda.html").read_text())
-    print(f"{total} entries on {len(found)} pages in docs/api")
-    coverage.write(found["taeda"])
-    results = ROOT / "docs" / "benchmarks.json"
-    if results.exists():
-        numbers = json.loads(results.read_text())
-        (ROOT / "docs" / "benchmarks.md").write_text(table.page(numbers))
-        table.update_readme(ROOT / "README.md", numbers)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--stage", action="store_true", help="only write the pages, in Markdown")
+    args = parser.parse_args()
+    coverage.write(names.resolve("taeda"))
+    table.update_readme(ROOT / "README.md", (ROOT / "docs" / "benchmarks.md").read_text())
+    count, undocumented = stage(PAGES)
+    print(f"{count} pages in build/site-pages")
     for name in undocumented:
         print(f"no description: {name}")
-    return 1 if undocumented else 0
+    if undocumented or args.stage:
+        return 1 if undocumented else 0
+    command = [str(MKDOCS), "build", "--strict", "--quiet", "-f", str(PAGES.parent / "mkdocs.yml")]
+    status = subprocess.run(command, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}).returncode
+    print(f"open {ROOT / 'build' / 'site' / 'index.html'}")
+    return status
 
 
 if __name__ == "__main__":

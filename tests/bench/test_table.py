@@ -1,9 +1,7 @@
-"""The benchmark page marks what misses its target, and says why."""
+"""The benchmark page: one row an idea, marked where it misses its target."""
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"
 sys.path.insert(0, str(BENCH))
 
-import cases  # noqa: E402
+import families as families_of  # noqa: E402
 import kernel_cases  # noqa: E402
-import notes  # noqa: E402
 import numpy_cases  # noqa: E402
 import profile_kernels  # noqa: E402
 import run  # noqa: E402
@@ -50,45 +47,61 @@ def test_rows_miss_by_their_ratio_or_by_their_share_of_the_limit() -> None:
     assert table.misses("threads", {"taeda": 20, "least": 21})
 
 
-def test_a_page_marks_and_explains_what_misses(monkeypatch: Any) -> None:
-    monkeypatch.setattr(notes, "NOTES", {"co.*": "the reason."})
-    versions = {"taeda": "1", "torch": "2"}
-    head = {"date": "2000-01-01", "machine": "m", "versions": versions}
-    kernels = [row(COPY, 0.5, limit=0.5, threads=1), row("relu", 1.5, limit=1.0, threads=1)]
-    gpt = row("gpt", 1.2, threads=1, memory_ratio=0.5, faults={"taeda": 0, "torch": 9})
-    ncf = row("ncf", 1.2, threads=1, memory_ratio=0.5)
-    page = table.page({"kernels": head | {"rows": kernels}, "models": head | {"rows": [gpt, ncf]}})
-    assert f"- {COPY}: the reason." in page and "- relu; ncf" not in page
-    assert "| **50%** |" in page and "**1.50** (target 1)" in page and "| 0, 9 |" in page
-    assert "- ncf: not explained yet." in page and "- gpt" not in page
-    assert "| geometric mean | 1 | | | **1.20** | 1.4 |" in page
+HEAD = {"date": "2000-01-01", "machine": "m, 2 cores", "versions": {"taeda": "1", "torch": "2"}}
 
 
-def test_every_model_has_its_facts_and_every_note_speaks_of_a_row() -> None:
-    assert set(run.MODELS) == set(table.MFLOP) | set(table.WEIGHTS)
+def result(*rows: table.Row) -> dict[str, Any]:
+    return HEAD | {"rows": list(rows)}
+
+
+def test_a_page_marks_what_misses() -> None:
+    gpt = row("gpt", 1.2, threads=1, memory_ratio=1.5)
+    alexnet = row("alexnet", 1.2, threads=1, memory_ratio=0.5)
+    page = table.page({"models": result(gpt, alexnet)})
+    assert "| gpt | 1.20 us | 1.00 us | 1.20 |  | **1.50** | 2000-01-01, m |" in page
+    assert "| alexnet | 1.20 us | 1.00 us | **1.20** |  | 0.50 | 2000-01-01, m |" in page
+
+
+def test_one_thread_and_two_share_a_row() -> None:
+    page = table.page({"tiny": result(row("a + b", 0.1, threads=1), row("a + b", 0.4, threads=2))})
+    assert "| `a + b` | 100 ns | 1.00 us | 0.10 | **0.40** | 2000-01-01, m |" in page
+
+
+def test_kernels_of_a_family_share_a_row_with_the_largest_ratio() -> None:
+    rows = [row("relu", r, threads=1) for r in (0.25,)] + [row("gelu", 1.0, threads=1)]
+    page = table.page({"kernels": result(*rows, row("gelu", 1.5, threads=2))})
+    title = "activations: relu, gelu, dropout"
+    assert f"| {title} | 2 | 0.50 | **1.50** | gelu: **1.50** | 2000-01-01, m |" in page
+
+
+def test_a_page_keeps_the_rows_of_suites_that_were_not_measured() -> None:
+    first = table.page(
+        {"import": result(row("import: time", 0.1)), "size": result(row("wheel", 2))}
+    )
+    again = table.page({"size": result(row("wheel", 3.0)) | {"date": "2001-01-01"}}, first)
+    assert table.page({}, first) == first
+    assert "| import: time | 100 ns | 1.00 us | 0.10 | 2000-01-01, m |" in again
+    assert "| wheel | 3.00 us | 1.00 us | 3.00 | 2001-01-01, m |" in again
+    assert again.count("| wheel |") == 1
+
+
+def test_the_readme_shows_eight_rows_of_the_page_and_the_page_is_short() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert len(page.splitlines()) <= 150
+    assert len(table.summary(page).splitlines()) == 2 + 8
+    assert table.summary(page) in (ROOT / "README.md").read_text()
+    assert table.page({}, page) == page
+
+
+def test_every_case_has_a_family_and_every_model_a_target() -> None:
     assert set(run.MODELS + run.BF16_TRAINING) == set(table.MODEL_TARGETS)
     for first, second, _ in kernel_cases.PAIRS.values():
         assert first in kernel_cases.KERNELS and second in kernel_cases.KERNELS
     assert set(numpy_cases.CASES) <= set(kernel_cases.KERNELS)
-    assert set(run.SUITES) == set(table.TITLES)
-    rows = [
-        *run.MODELS,
-        *run.BF16_TRAINING,
-        *kernel_cases.PAIRS,
-        *(name for suite in cases.CASES.values() for name in suite),
-    ]
-    for pattern in notes.NOTES:
-        assert any(re.fullmatch(pattern, name) for name in rows), pattern
-
-
-def test_every_recorded_row_that_misses_is_explained() -> None:
-    results = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
-    for suite, result in results.items():
-        missed = {r["name"] for r in result["rows"] if "error" in r or table.misses(suite, r)}
-        assert [n for n in missed if notes.note(n) == "not explained yet."] == [], suite
-    profiles = (ROOT / "docs" / "notes" / "kernel-profiles.md").read_text()
-    missed = profile_kernels.missing(results["kernels"]["rows"])
-    assert [row for row in missed if f"| {row[0]} | {row[1]} |" not in profiles] == []
+    shown = [suite for suites, *_ in table.SECTIONS.values() for suite in suites]
+    assert sorted(shown) == sorted(run.SUITES)
+    families = {families_of.family(name) for name in kernel_cases.KERNELS}
+    assert families == set(families_of.FAMILIES)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
-"""The API reference: every public name has a description."""
+"""The API reference: every public name has a description, classes one of each argument."""
 
+import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -8,28 +10,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def make_docs(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    import make_docs
+sys.path.insert(0, str(ROOT / "tools"))
 
-    yield make_docs
-    for name in ("make_docs", "coverage", "table"):
-        sys.modules.pop(name, None)
+from site_pages import names  # noqa: E402
 
 
-def test_every_entry_is_described(make_docs):
+def test_every_entry_is_described():
     missing = [
         f"{path}.{name}"
-        for path in make_docs.MODULES
-        for name, value in make_docs.members(make_docs.resolve(path))
-        if not make_docs.described(value)
+        for path in names.MODULES
+        for name, value in names.members(names.resolve(path))
+        if not names.described(value)
     ]
     assert missing == []
 
 
-def test_a_signature_alone_is_no_description(make_docs):
+def test_a_signature_alone_is_no_description():
     def bare(x):
         pass
 
@@ -37,8 +33,35 @@ def test_a_signature_alone_is_no_description(make_docs):
         pass
 
     for value in (bare, Bare):
-        assert not make_docs.described(value)
+        assert not names.described(value)
     bare.__doc__ = "bare(x: Tensor) -> Tensor\nbare(x: Tensor, y: Tensor) -> Tensor"
-    assert not make_docs.described(bare)
+    assert not names.described(bare)
     bare.__doc__ += "\n\nWhat it does."
-    assert make_docs.described(bare)
+    assert names.described(bare)
+
+
+OTHERS = ("DataLoader", "functional_datapipe", "MapDataPipe", "IterDataPipe")
+
+
+def classes():
+    for path in ("taeda.nn", "taeda.optim", "taeda.optim.lr_scheduler", "taeda.utils.data"):
+        for name, value in names.members(names.resolve(path)):
+            written = isinstance(value, type) and value.__module__.startswith(path)
+            if written and name not in OTHERS:
+                yield pytest.param(value, id=f"{path}.{name}")
+
+
+def parameters(cls):
+    """The names that a constructor takes, but for private ones and those of a base's."""
+    found = inspect.signature(cls).parameters.values()
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {p.name for p in found if p.kind not in kinds and not p.name.startswith("_")}
+
+
+@pytest.mark.parametrize("cls", classes())
+def test_classes_describe_their_arguments_and_have_an_example(cls):
+    doc = inspect.getdoc(cls)
+    section = re.search(r"^Args:\n((?:    .*\n?)*)", doc, re.M)
+    described = set(re.findall(r"\w+", section[1])) if section else set()
+    assert parameters(cls) - described == set()
+    assert ">>> " in doc or "deprecated" in doc

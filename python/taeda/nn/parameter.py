@@ -39,6 +39,14 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     Args:
         data: the values; the parameter shares their memory. Default: an empty tensor.
         requires_grad: whether gradients are recorded, also inside ``no_grad``. Default: True.
+
+    A model's optimizer changes it in place, under ``no_grad``. Results of operators on parameters
+    are plain tensors.
+
+    >>> layer = nn.Module()
+    >>> layer.scale = nn.Parameter(torch.ones(3))
+    >>> [name for name, _ in layer.named_parameters()], type(layer.scale * 2).__name__
+    (['scale'], 'Tensor')
     """
 
     # Results of operators on parameters are plain tensors.
@@ -93,9 +101,17 @@ class _BufferMeta(_TensorType):
 class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that is model state without being trained: assigned to a Module, it is a buffer.
 
+    Buffers move with ``to()`` and are saved by ``state_dict()``; optimizers do not see them. The
+    running statistics of `BatchNorm1d` are buffers.
+
     Args:
         data: the values; default: an empty tensor.
         persistent: whether it is part of ``state_dict``.
+
+    >>> layer = nn.Module()
+    >>> layer.count = nn.Buffer(torch.zeros(()))
+    >>> list(layer.state_dict()), len(list(layer.parameters()))
+    (['count'], 0)
     """
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
@@ -174,7 +190,20 @@ def is_lazy(param: Any) -> bool:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter of unknown shape, made by lazy modules."""
+    """A parameter of a lazy layer before its shape is known.
+
+    It has a dtype and a device and no values; ``materialize(shape)`` makes it an ordinary
+    `Parameter`. Most operations on it raise and say so.
+
+    Args:
+        requires_grad: whether gradients are recorded.
+        device, dtype: of the values to come.
+
+    >>> weight = nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape, type(weight).__name__
+    (torch.Size([2, 3]), 'Parameter')
+    """
 
     cls_to_become = Parameter
 
@@ -193,7 +222,21 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer of unknown shape, made by lazy modules."""
+    """A buffer of a lazy layer before its shape is known.
+
+    It has a dtype and a device and no values; ``materialize(shape)`` gives it a shape. Most
+    operations on it raise and say so.
+
+    Args:
+        requires_grad: whether gradients are recorded; not for buffers of layers.
+        persistent: whether it is part of ``state_dict``.
+        device, dtype: of the values to come.
+
+    >>> mean = nn.UninitializedBuffer()
+    >>> mean.materialize((4,))
+    >>> mean.shape
+    torch.Size([4])
+    """
 
     cls_to_become = Tensor
 

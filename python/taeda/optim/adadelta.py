@@ -12,7 +12,33 @@ __all__ = ["Adadelta"]
 
 
 class Adadelta(ElementwiseOptimizer):
-    """``p = p - lr d``, ``d = sqrt(u + eps) / sqrt(v + eps) g``; u, v running means of d^2, g^2."""
+    """Steps in the units of the parameters, without a rate to choose. arXiv 1212.5701
+
+        v = rho v + (1 - rho) g^2
+        d = sqrt(u + eps) / sqrt(v + eps) * g
+        u = rho u + (1 - rho) d^2
+        p = p - lr d
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 1 unless given; a number or a tensor of one element.
+        rho: how much of the mean squares stays.
+        eps: added inside of the roots; larger ones begin faster.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adadelta([w])
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.9903], requires_grad=True)
+    """
 
     _tensor_state = ("square_avg", "acc_delta")
 

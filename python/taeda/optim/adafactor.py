@@ -13,10 +13,30 @@ __all__ = ["Adafactor"]
 
 
 class Adafactor(ElementwiseOptimizer):
-    """RMSprop with a mean square of rank one, ``R C / mean(R)``, and steps that are clipped.
+    """RMSprop with a mean square of rank one, and steps that are clipped. arXiv 1804.04235
 
-    The step is ``max(eps[1], rms(p)) * min(lr, 1 / sqrt(t))``, divided by how far the update's root
-    mean square exceeds d; the averages decay by ``1 - t^beta2_decay``.
+        rho = min(lr, 1 / sqrt(t));  step = max(eps[1], rms(p)) rho
+        R, C = running means of g^2 over columns and over rows, with 1 - t^beta2_decay
+        u = g / sqrt(R C / mean(R));  p = p - step u / max(1, rms(u) / d)
+
+    A matrix of n by m needs n + m numbers of state instead of n m; vectors keep all.
+
+    Args:
+        params: tensors, or dicts that each make a group with options of its own.
+        lr: the largest relative step.
+        beta2_decay: the power by which the means forget less and less.
+        eps: the smallest mean square (None: machine epsilon) and the smallest rms of p.
+        d: the largest root mean square of an update.
+        weight_decay: shrinks p directly.
+        foreach: changes no results.
+        maximize: goes up instead of down.
+
+    >>> layer = nn.Linear(4, 3)
+    >>> optimizer = torch.optim.Adafactor(layer.parameters())
+    >>> layer(torch.ones(2, 4)).sum().backward()
+    >>> optimizer.step()
+    >>> sorted(optimizer.state[layer.weight])
+    ['col_var', 'row_var', 'step']
     """
 
     def __init__(

@@ -25,7 +25,34 @@ def _filled_like(p: Tensor, start: float) -> Tensor:
 
 
 class Adagrad(ElementwiseOptimizer):
-    """``p = p - lr_t g / (sqrt(sum of g^2) + eps)``, ``lr_t = lr / (1 + (t - 1) lr_decay)``."""
+    """Steps divided by the root of the sum of all squares so far (Duchi et al. 2011).
+
+        s = s + g^2
+        p = p - lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)
+
+    Rare features keep large steps; all steps shrink. Takes sparse gradients.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.01 unless given; a number or a tensor of one element.
+        lr_decay: how fast the rate falls besides.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        initial_accumulator_value: what s begins with.
+        eps: added to the root.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.7805], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -26,11 +26,35 @@ _add_one_ = _fused.fused("_add_one_")
 
 
 class Adam(ElementwiseOptimizer):
-    """``p = p - lr m_hat / (sqrt(v_hat) + eps)``, with running means m of g and v of g^2.
+    """Steps of about ``lr`` whatever the gradient's scale. arXiv 1412.6980
 
-    ``m_hat = m / (1 - beta1^t)`` and ``v_hat = v / (1 - beta2^t)`` undo the zero start.
-    ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` shrinks p
-    directly (AdamW). ``amsgrad`` uses the largest v so far.
+        m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+        m_hat = m / (1 - beta1^t);  v_hat = v / (1 - beta2^t)
+        p = p - lr m_hat / (sqrt(v_hat) + eps)
+
+    The divisions by ``1 - beta^t`` undo that the means begin at zero.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.001 unless given; a number or a tensor of one element.
+        betas: how much of the means of g and of g^2 stays.
+        eps: added to the root.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        amsgrad: whether the largest v so far is used. arXiv 1904.09237
+        decoupled_weight_decay: shrinks p directly instead, as `AdamW` does.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adam([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.7016], requires_grad=True)
     """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")

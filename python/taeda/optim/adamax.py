@@ -19,7 +19,31 @@ __all__ = ["Adamax"]
 
 
 class Adamax(ElementwiseOptimizer):
-    """Adam with the largest decayed ``|g| + eps`` in place of the root of the mean square."""
+    """`Adam` with a decayed maximum in place of the root of the mean square. arXiv 1412.6980
+
+        m = beta1 m + (1 - beta1) g;  u = max(beta2 u, |g| + eps)
+        p = p - lr / (1 - beta1^t) * m / u
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.002 unless given; a number or a tensor of one element.
+        betas: how much of the mean and of the maximum stays.
+        eps: added to the gradient's size.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Adamax([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.7155], requires_grad=True)
+    """
 
     _tensor_state = ("exp_avg", "exp_inf")
 

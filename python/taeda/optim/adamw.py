@@ -13,7 +13,37 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters directly: ``p = p (1 - lr weight_decay)``."""
+    """`Adam` whose weight decay shrinks the parameters directly. arXiv 1711.05101
+
+        p = p (1 - lr weight_decay)
+        m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+        m_hat = m / (1 - beta1^t);  v_hat = v / (1 - beta2^t)
+        p = p - lr m_hat / (sqrt(v_hat) + eps)
+
+    In Adam a decay that is added to the gradient is divided by the root as well, and acts least
+    where gradients are large; here it acts alike on all.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.001 unless given; a number or a tensor of one element.
+        betas: how much of the means of g and of g^2 stays.
+        eps: added to the root.
+        weight_decay: 0.01 unless given; biases and norms are often put into a group with 0.
+        amsgrad: whether the largest v so far is used.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.AdamW([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.6989], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -13,7 +13,35 @@ __all__ = ["ASGD"]
 
 
 class ASGD(ElementwiseOptimizer):
-    """SGD with steps ``eta_t = lr / (1 + lambd lr t)^alpha``; ``ax`` averages p from ``t0`` on."""
+    """SGD, and the average of the parameters it visits (Polyak and Juditsky 1992).
+
+        eta_t = lr / (1 + lambd lr t)^alpha
+        p = p (1 - lambd eta) - eta g
+        ax = ax + mu (p - ax),  mu = 1 / max(1, t - t0)
+
+    The average is ``optimizer.state[p]["ax"]``.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.01 unless given; a number or a tensor of one element.
+        lambd: the decay of parameters and rate.
+        alpha: the power by which the rate falls.
+        t0: the step at which averaging begins.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.5120], requires_grad=True)
+    """
 
     def __init__(
         self,

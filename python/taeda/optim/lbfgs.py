@@ -114,9 +114,32 @@ def _strong_wolfe(
 
 
 class LBFGS(Optimizer):
-    """Quasi-Newton steps from the last ``history_size`` gradient changes; needs a closure.
+    """Quasi-Newton steps from the last gradient changes, for full batches.
 
-    ``line_search_fn``: None takes steps of ``lr``, "strong_wolfe" searches the step length.
+    The direction is ``-H g``, H an approximation of the inverse Hessian that is made of the last
+    ``history_size`` pairs of steps and gradient changes (Nocedal 1980). ``step`` needs a closure
+    that clears the gradients, computes the loss, calls backward and returns the loss; it is called
+    several times a step. One group only.
+
+    Args:
+        params: tensors.
+        lr: the length of steps, 1 unless given.
+        max_iter: iterations in a call of ``step``.
+        max_eval: evaluations in a call; None: ``max_iter * 5 / 4``.
+        tolerance_grad, tolerance_change: ends below these largest gradients and changes.
+        history_size: pairs that are kept, each as large as the parameters.
+        line_search_fn: None takes steps of ``lr``; "strong_wolfe" searches their length.
+
+    >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 3) ** 4).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> first = optimizer.step(closure)
+    >>> closure().item() < 1e-6 * first.item()
+    True
     """
 
     def __init__(

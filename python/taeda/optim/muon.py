@@ -48,9 +48,28 @@ def _adjust_lr(lr: float, adjust_lr_fn: str | None, param_shape: Any) -> float:
 class Muon(ElementwiseOptimizer):
     """Steps along the nearest orthogonal matrix to the momentum; for matrices only.
 
-    `adjust_lr_fn` says how the rate grows with the matrix's sizes: "original" (Jordan),
-    ``sqrt(max(1, rows / columns))``, or "match_rms_adamw" (Moonshot), ``0.2 sqrt(max(rows,
-    columns))``.
+        v = momentum v + (1 - momentum) g
+        p = p (1 - lr weight_decay) - lr' orthogonalized(v)
+
+    The orthogonal factor comes from a few Newton-Schulz iterations in bfloat16. Use it for the
+    weight matrices of hidden layers, and AdamW for the rest.
+
+    Args:
+        params: matrices, or dicts that each make a group with options of its own.
+        lr: the step size.
+        weight_decay: shrinks p directly.
+        momentum, nesterov: as in `SGD`.
+        ns_coefficients, ns_steps: of the iteration's polynomial, and how many.
+        eps: the smallest norm that the momentum is divided by.
+        adjust_lr_fn: how the rate grows with the sizes: "original" (Jordan), ``sqrt(max(1, rows /
+            columns))``, or "match_rms_adamw" (Moonshot), ``0.2 sqrt(max(rows, columns))``.
+
+    >>> w = torch.eye(2).requires_grad_()
+    >>> optimizer = torch.optim.Muon([w], lr=0.1, weight_decay=0.0)
+    >>> (w * torch.tensor([[2.0, 0.0], [0.0, 1.0]])).sum().backward()
+    >>> optimizer.step()
+    >>> bool(w[0, 0] < 1) and bool(w[1, 1] < 1)
+    True
     """
 
     _tensor_state = ("momentum_buffer",)

@@ -20,7 +20,34 @@ __all__ = ["NAdam"]
 
 
 class NAdam(ElementwiseOptimizer):
-    """Adam that steps along the coming mean: ``mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2)``."""
+    """`Adam` that looks ahead, as Nesterov's momentum does (Dozat 2016).
+
+        mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2)
+        m_hat = mu_(t+1) m / (1 - prod of mu up to t + 1) + (1 - mu_t) g / (1 - prod of mu up to t)
+        p = p - lr m_hat / (sqrt(v_hat) + eps)
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.002 unless given; a number or a tensor of one element.
+        betas: how much of the means of g and of g^2 stays.
+        eps: added to the root.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        momentum_decay: how fast mu grows to beta1.
+        decoupled_weight_decay: shrinks p directly instead, as `AdamW` does.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.7527], requires_grad=True)
+    """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
 

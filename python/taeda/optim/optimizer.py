@@ -95,8 +95,19 @@ class Optimizer:
             options of its own.
         defaults: the options of groups that do not say otherwise.
 
-    ``param_groups`` is a list of dicts with "params" and the options; ``state`` maps each
-    parameter to what the algorithm remembers of it.
+    Attributes:
+        param_groups: a list of dicts with "params" and the options, which schedules change.
+        state: maps each parameter to what the algorithm remembers of it.
+
+    ``step`` changes the parameters by their ``.grad``; those without one are left out.
+    ``state_dict`` and ``load_state_dict`` save and restore options and state, parameters by their
+    position.
+
+    >>> layer = nn.Linear(2, 1)
+    >>> groups = [{"params": [layer.weight]}, {"params": [layer.bias], "lr": 1.0}]
+    >>> optimizer = torch.optim.SGD(groups, lr=0.1)
+    >>> [group["lr"] for group in optimizer.param_groups]
+    [0.1, 1.0]
     """
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:

@@ -19,7 +19,35 @@ __all__ = ["RAdam"]
 
 
 class RAdam(ElementwiseOptimizer):
-    """Adam that trusts the second moment only once its variance is bounded (``rho_t > 5``)."""
+    """`Adam` that trusts the second moment only once its variance is bounded. arXiv 1908.03265
+
+        rho_t = rho - 2 t beta2^t / (1 - beta2^t),  rho = 2 / (1 - beta2) - 1
+        p = p - lr m_hat r_t / sqrt(v_hat) where rho_t > 5, else p - lr m_hat
+
+    The factor r_t corrects the variance of the adaptive rate; early steps are those of momentum, so
+    that no warm-up is needed.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.001 unless given; a number or a tensor of one element.
+        betas: how much of the means of g and of g^2 stays.
+        eps: added to the root.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        decoupled_weight_decay: shrinks p directly instead, as `AdamW` does.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.RAdam([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.4623], requires_grad=True)
+    """
 
     _tensor_state = ("exp_avg", "exp_avg_sq")
 

@@ -17,9 +17,32 @@ _add_one_ = _fused.fused("_add_one_")
 
 
 class RMSprop(ElementwiseOptimizer):
-    """``p = p - lr g / (sqrt(v) + eps)``, with v a running mean of g^2.
+    """Steps divided by the root of a running mean square (Tieleman and Hinton 2012).
 
-    ``centered`` subtracts the square of the mean gradient from v; ``momentum`` accumulates steps.
+        v = alpha v + (1 - alpha) g^2
+        p = p - lr g / (sqrt(v) + eps)
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.01 unless given; a number or a tensor of one element.
+        alpha: how much of the mean square stays.
+        eps: added to the root.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        momentum: how much of the last step stays.
+        centered: subtracts the square of the mean gradient from v, a variance. arXiv 1308.0850
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.7800], requires_grad=True)
     """
 
     _tensor_state = ("square_avg",)

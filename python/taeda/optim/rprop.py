@@ -13,7 +13,30 @@ __all__ = ["Rprop"]
 
 
 class Rprop(ElementwiseOptimizer):
-    """Steps by the sign of g; each step size grows or shrinks as the sign stays or changes."""
+    """Steps by the sign of the gradient, for full batches (Riedmiller and Braun 1993).
+
+        size = size eta+ where the sign is the last one's, size eta- where it changed
+        p = p - size sign(g)      (no step where it changed)
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the first size, 0.01 unless given.
+        etas: the factors (eta-, eta+).
+        step_sizes: the smallest and the largest size.
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.Rprop([w], lr=0.1)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.6360], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -16,9 +16,34 @@ _fused_sgd_ = _fused.fused("_fused_sgd_")
 
 
 class SGD(ElementwiseOptimizer):
-    """``v = momentum v + (1 - dampening) g;  p = p - lr v``, with g including ``weight_decay p``.
+    """Stochastic gradient descent, with momentum.
 
-    The first v is g itself. ``nesterov`` uses ``g + momentum v`` in place of v.
+        g = g + weight_decay p
+        v = momentum v + (1 - dampening) g
+        p = p - lr v            (nesterov: p - lr (g + momentum v))
+
+    The first v is g itself. ``lr`` is outside of v, so that changing it acts at once.
+
+    Args:
+        params: tensors, pairs of names and tensors, or dicts that each make a group with options of
+            its own.
+        lr: the step size, 0.001 unless given; a number or a tensor of one element.
+        momentum: how much of the last direction stays.
+        dampening: how much of the gradient is left out of the direction.
+        weight_decay: how much of the parameter is added to its gradient (L2).
+        nesterov: looks ahead along the direction (needs momentum and no dampening).
+        maximize: goes up instead of down.
+        foreach, capturable, differentiable, fused: how it is computed; ``differentiable`` records
+            gradients through the step, the others change no results.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (w**2).sum().backward()
+    ...     optimizer.step()
+    >>> w
+    tensor([0.0620], requires_grad=True)
     """
 
     _counts_steps = False

@@ -13,7 +13,10 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(GroupwiseOptimizer):
-    """Adam whose moments and parameters change only where a sparse gradient has values.
+    """`Adam` whose moments and parameters change only where a sparse gradient has values.
+
+    For large tables of which a step reads a few rows (`Embedding` with ``sparse=True``): the rows
+    that it did not read keep their moments, which in Adam decay.
 
     Args:
         params: dense parameters, whose gradients are torch.sparse_coo tensors.
@@ -21,6 +24,14 @@ class SparseAdam(GroupwiseOptimizer):
         betas: how fast the averages of gradients and of their squares forget.
         eps: added to the square root.
         maximize: goes up instead of down.
+
+    >>> table = nn.Embedding(4, 2, sparse=True)
+    >>> before = table.weight.detach().clone()
+    >>> optimizer = torch.optim.SparseAdam(table.parameters())
+    >>> table(torch.tensor([1, 3])).sum().backward()
+    >>> optimizer.step()
+    >>> (table.weight != before).any(1)
+    tensor([False,  True, False,  True])
     """
 
     def __init__(

@@ -62,7 +62,22 @@ class _InplaceActivation(Module):
 
 
 class Threshold(Module):
-    """``x`` where ``x > threshold``, else ``value``."""
+    """Replaces what is not above a threshold.
+
+        y = x for x > threshold, else value
+
+    Args:
+        threshold: the bound.
+        value: what stands in place of smaller numbers.
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Threshold(1.0, -1.0)(torch.tensor([-2., 0., 3.]))
+    tensor([-1., -1.,  3.])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -81,14 +96,43 @@ class Threshold(Module):
 
 
 class ReLU(_InplaceActivation):
-    """``max(0, x)``."""
+    """The positive part.
+
+        y = max(0, x)
+
+    Args:
+        inplace: whether the input itself is written.
+
+    The derivative at 0 is 0. NaN stays.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.ReLU()(torch.tensor([-2., 0., 3.]))
+    tensor([0., 0., 3.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
 
 
 class RReLU(Module):
-    """Leaky ReLU with a slope drawn from ``[lower, upper]`` in training, its mean otherwise."""
+    """LeakyReLU with a random slope for each element in training. arXiv 1505.00853
+
+        y = x for x >= 0, else a x,  a uniform in [lower, upper]; (lower + upper) / 2 in evaluation
+
+    Args:
+        lower, upper: the bounds of the slopes.
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.RReLU().eval()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.4583,  0.0000,  3.0000])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -109,7 +153,24 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """``min(max(x, min_val), max_val)``."""
+    """Cuts off at two bounds.
+
+        y = min(max(x, min_val), max_val)
+
+    Args:
+        min_val, max_val: the bounds.
+        inplace: whether the input itself is written.
+        min_value, max_value: older names of the bounds.
+
+    The derivative at a bound is 0.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Hardtanh()(torch.tensor([-2., 0., 3.]))
+    tensor([-1.,  0.,  1.])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -151,7 +212,22 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """``min(max(x, 0), 6)``."""
+    """The positive part, cut off at 6.
+
+        y = min(max(0, x), 6)
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Bounded, for networks that are computed in few bits (MobileNets).
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.ReLU6()(torch.tensor([-2., 3., 8.]))
+    tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -161,14 +237,39 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """The logistic function: any number to a probability.
+
+        y = 1 / (1 + exp(-x))
+
+    Where it ends a classifier, `BCEWithLogitsLoss` on the numbers before it is more exact.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Sigmoid()(torch.tensor([-2., 0., 3.]))
+    tensor([0.1192, 0.5000, 0.9526])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return taeda.sigmoid(input)
 
 
 class Hardsigmoid(_InplaceActivation):
-    """``min(max(x / 6 + 1/2, 0), 1)``."""
+    """A line for the logistic function, without exponentials.
+
+        y = 0 for x <= -3, 1 for x >= 3, else x / 6 + 1 / 2
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Hardsigmoid()(torch.tensor([-2., 0., 3.]))
+    tensor([0.1667, 0.5000, 1.0000])
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -178,28 +279,77 @@ class Hardsigmoid(_InplaceActivation):
 
 
 class Tanh(Module):
-    """``tanh(x)``."""
+    """The hyperbolic tangent: any number to one between -1 and 1.
+
+        y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Tanh()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.9640,  0.0000,  0.9951])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return taeda.tanh(input)
 
 
 class SiLU(_InplaceActivation):
-    """``x * sigmoid(x)``."""
+    """The input times its logistic function, also called swish. arXiv 1702.03118
+
+        y = x / (1 + exp(-x))
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.SiLU()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.2384,  0.0000,  2.8577])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_InplaceActivation):
-    """``x * tanh(softplus(x))``."""
+    """The input times the tanh of its softplus. arXiv 1908.08681
+
+        y = x tanh(log(1 + exp(x)))
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Mish()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.2525,  0.0000,  2.9865])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardswish(_InplaceActivation):
-    """``x * min(max(x + 3, 0), 6) / 6``."""
+    """A piecewise polynomial for SiLU, without exponentials. arXiv 1905.02244
+
+        y = x min(max(x + 3, 0), 6) / 6
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Hardswish()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.3333,  0.0000,  3.0000])
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -209,7 +359,21 @@ class Hardswish(_InplaceActivation):
 
 
 class ELU(Module):
-    """``x`` where ``x > 0``, else ``alpha (exp(x) - 1)``."""
+    """Exponential linear unit. arXiv 1511.07289
+
+        y = x for x > 0, else alpha (exp(x) - 1)
+
+    Args:
+        alpha: minus the limit for small x.
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.ELU()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.8647,  0.0000,  3.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -226,21 +390,64 @@ class ELU(Module):
 
 
 class CELU(ELU):
-    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    """Exponential linear unit with a continuous derivative. arXiv 1704.07483
+
+        y = max(0, x) + min(0, alpha (exp(x / alpha) - 1))
+
+    Args:
+        alpha: minus the limit for small x.
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.CELU()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.8647,  0.0000,  3.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InplaceActivation):
-    """ELU scaled to keep mean 0 and variance 1. https://arxiv.org/abs/1706.02515"""
+    """Scaled exponential linear unit, which drives layers to mean 0 and variance 1. arXiv
+    1706.02515
+
+        y = 1.0507 x for x > 0, else 1.0507 * 1.6733 (exp(x) - 1)
+
+    Args:
+        inplace: whether the input itself is written.
+
+    Use it with `AlphaDropout` and ``init.kaiming_normal_(weight, nonlinearity="linear")``.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.SELU()(torch.tensor([-2., 0., 3.]))
+    tensor([-1.5202,  0.0000,  3.1521])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GLU(Module):
-    """``a * sigmoid(b)``, with a and b the halves of the input along ``dim``."""
+    """Gated linear unit: one half of a dimension lets the other through. arXiv 1612.08083
+
+        y = a sigmoid(b),  a and b the halves of x along dim
+
+    Args:
+        dim: the dimension that is halved, of even size.
+
+    Shape:
+        input: ``(*, 2 n, *)``.
+        output: ``(*, n, *)``.
+
+    >>> nn.GLU()(torch.tensor([1., 2., 0., 100.]))
+    tensor([0.5000, 2.0000])
+    """
 
     __constants__ = ["dim"]
 
@@ -256,7 +463,21 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """``x * Phi(x)``; ``approximate="tanh"`` uses the tanh formula."""
+    """The input times the probability that a normal number is less. arXiv 1606.08415
+
+        y = x Phi(x),  Phi(x) = (1 + erf(x / sqrt(2))) / 2
+
+    Args:
+        approximate: "none" computes this; "tanh" computes
+            ``x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2``, as GPT-2 does.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.GELU()(torch.tensor([-1., 0., 1.]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
 
     __constants__ = ["approximate"]
 
@@ -272,7 +493,20 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """``x`` where ``|x| > lambd``, else 0."""
+    """Sets small numbers to zero.
+
+        y = x where |x| > lambd, else 0
+
+    Args:
+        lambd: the bound, not negative.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Hardshrink()(torch.tensor([-2., 0.3, 3.]))
+    tensor([-2.,  0.,  3.])
+    """
 
     __constants__ = ["lambd"]
 
@@ -288,7 +522,21 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """``x`` where ``x > 0``, else ``negative_slope * x``."""
+    """The positive part, and a little of the negative.
+
+        y = x for x >= 0, else negative_slope x
+
+    Args:
+        negative_slope: the slope for negative x.
+        inplace: whether the input itself is written.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.LeakyReLU()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.0200,  0.0000,  3.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -306,14 +554,38 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """``log(1 / (1 + exp(-x)))``."""
+    """The logarithm of the logistic function, exact far from 0.
+
+        y = -log(1 + exp(-x))
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.LogSigmoid()(torch.tensor([-2., 0., 3.]))
+    tensor([-2.1269, -0.6931, -0.0486])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta x)) / beta``; ``x`` itself where ``beta x > threshold``."""
+    """A smooth positive part.
+
+        y = log(1 + exp(beta x)) / beta
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: where ``beta x`` exceeds it, y is x.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Softplus()(torch.tensor([-2., 0., 3.]))
+    tensor([0.1269, 0.6931, 3.0486])
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -330,7 +602,20 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """``x - lambd`` above lambd, ``x + lambd`` below -lambd, else 0."""
+    """Moves numbers towards zero, small ones to it.
+
+        y = sign(x) max(|x| - lambd, 0)
+
+    Args:
+        lambd: by how much, not negative.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Softshrink()(torch.tensor([-2., 0.3, 3.]))
+    tensor([-1.5000,  0.0000,  2.5000])
+    """
 
     __constants__ = ["lambd"]
 
@@ -346,7 +631,24 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """Leaky ReLU with a learnt slope, one for all channels or one each."""
+    """LeakyReLU whose slope is learnt. arXiv 1502.01852
+
+        y = x for x >= 0, else weight x
+
+    Args:
+        num_parameters: 1 slope for all, or one for each channel (dimension 1).
+        init: the slopes' first value.
+        device, dtype: of the slopes.
+
+    Weight decay pulls the slopes to 0; leave them out of it.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.PReLU()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.5000,  0.0000,  3.0000], grad_fn=<PreluKernelBackward0>)
+    """
 
     __constants__ = ["num_parameters"]
 
@@ -371,14 +673,34 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """The input over one more than its size: between -1 and 1.
+
+        y = x / (1 + |x|)
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Softsign()(torch.tensor([-2., 0., 3.]))
+    tensor([-0.6667,  0.0000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """What tanh takes away.
+
+        y = x - tanh(x)
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Tanhshrink()(torch.tensor([-2., 0., 3.]))
+    tensor([-1.0360,  0.0000,  2.0049])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -400,21 +722,63 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """``exp(-x) / sum(exp(-x))`` along ``dim``."""
+    """`Softmax` of the negated input: the smallest gets most.
+
+        y_i = exp(-x_i) / sum_j exp(-x_j)
+
+    Args:
+        dim: the dimension that adds up to one; give it: None chooses by the number of dimensions
+            and warns.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Softmin(dim=0)(torch.tensor([1., 3.]))
+    tensor([0.8808, 0.1192])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_AlongDim):
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    """Numbers along a dimension to probabilities.
+
+        y_i = exp(x_i) / sum_j exp(x_j)
+
+    The largest is subtracted first, so nothing overflows; a row of minus infinities is NaN. Before
+    a loss use `CrossEntropyLoss` on the numbers themselves, or `LogSoftmax`.
+
+    Args:
+        dim: the dimension that adds up to one; give it: None chooses by the number of dimensions
+            and warns.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.Softmax(dim=1)(torch.tensor([[0., 0.], [1., 3.]]))
+    tensor([[0.5000, 0.5000],
+            [0.1192, 0.8808]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of ``(n, c, h, w)`` or ``(c, h, w)``."""
+    """`Softmax` over the channels of images, at each pixel.
+
+        y[n, c, h, w] = exp(x[n, c, h, w]) / sum over c of the same
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: the same.
+
+    >>> nn.Softmax2d()(torch.zeros(1, 4, 1, 2)).flatten()[:3]
+    tensor([0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -425,18 +789,59 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of Softmax."""
+    """The logarithm of `Softmax`, exact where the probabilities underflow.
+
+        y_i = x_i - log(sum_j exp(x_j))
+
+    With `NLLLoss` it is `CrossEntropyLoss` in two parts.
+
+    Args:
+        dim: the dimension that adds up to one; give it: None chooses by the number of dimensions
+            and warns.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same.
+
+    >>> nn.LogSoftmax(dim=0)(torch.tensor([0., 1000.]))
+    tensor([-1000.,     0.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads side by side, with projections in and out.
+    """Attention of several heads side by side, with projections in and out. arXiv 1706.03762
 
-    Shapes: query ``(l, n, e)``, key ``(s, n, kdim)``, value ``(s, n, vdim)``, or with the batch
-    first, or without a batch. Returns the output and, if asked for, the attention weights.
-    https://arxiv.org/abs/1706.03762
+        head_i = softmax(Q W_i^Q (K W_i^K)^T / sqrt(embed_dim / num_heads)) V W_i^V
+        output = concat(head_1, ..., head_h) W^O
+
+    Args:
+        embed_dim: E, the size of a token.
+        num_heads: h; must divide ``embed_dim``.
+        dropout: the probability that a weight is dropped in training.
+        bias: whether the projections have biases.
+        add_bias_kv: adds a learnt key and value to each sequence.
+        add_zero_attn: adds a key and value of zeros.
+        kdim, vdim: sizes of keys and values; None: ``embed_dim``.
+        batch_first: whether the batch is the first dimension instead of the second.
+        device, dtype: of the parameters.
+
+    Shape:
+        query: ``(L, N, E)``, key: ``(S, N, kdim)``, value: ``(S, N, vdim)``; ``(N, L, E)`` and so
+            on with ``batch_first``; without N for one sequence.
+        key_padding_mask: ``(N, S)``, true where a key is padding.
+        attn_mask: ``(L, S)`` or ``(N h, L, S)``, true where it must not be looked at, or numbers
+            that are added to the scores.
+        output: the query's shape, and the weights ``(N, L, S)``, averaged over the heads; None with
+            ``need_weights=False``, which is faster.
+
+    >>> attention = nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+    >>> x = torch.rand(3, 5, 8)
+    >>> output, weights = attention(x, x, x)
+    >>> output.shape, weights.shape
+    (torch.Size([3, 5, 8]), torch.Size([3, 5, 5]))
     """
 
     __constants__ = ["batch_first"]

@@ -20,10 +20,28 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Softmax over many classes, with smaller layers for rarer ones.
+    """Softmax over many classes, with smaller layers for rarer ones. arXiv 1609.04309
 
-    Classes are sorted from frequent to rare; ``cutoffs`` say where clusters begin.
-    https://arxiv.org/abs/1609.04309
+    Classes are sorted from frequent to rare and cut into clusters. The head has the frequent
+    classes and one entry for each cluster; a cluster's layer is only computed for its own samples.
+
+    Args:
+        in_features: size of the input.
+        n_classes: how many.
+        cutoffs: the classes at which clusters begin, ascending.
+        div_value: each cluster's projection is so many times smaller than the one before.
+        head_bias: whether the head has a bias.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_features)`` or ``(in_features,)``; target: ``(N)`` or ``()``.
+        output: a pair: ``output (N)``, log-probabilities of the targets, and ``loss``, minus their
+            mean. ``log_prob(x)`` gives all classes, ``predict(x)`` the most likely one.
+
+    >>> softmax = nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
+    >>> output, loss = softmax(torch.rand(4, 8), torch.tensor([0, 6, 19, 3]))
+    >>> output.shape, softmax.log_prob(torch.rand(4, 8)).exp().sum(1)
+    (torch.Size([4]), tensor([1.0000, 1.0000, 1.0000, 1.0000], grad_fn=<SumBackward0>))
     """
 
     def __init__(

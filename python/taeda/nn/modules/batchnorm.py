@@ -178,11 +178,36 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalizes each channel of ``(n, c)`` or ``(n, c, l)`` over the batch.
+    """Normalizes each channel over the batch. arXiv 1502.03167
 
-    ``y = (x - mean) / sqrt(var + eps) * weight + bias``. In training the statistics are the
-    batch's and the running ones follow with ``momentum`` (None: a cumulative average); in
-    evaluation the running ones are used. https://arxiv.org/abs/1502.03167
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    In training mean and variance (divided by the count) are those of the batch, and the running
+    ones follow: ``running = (1 - momentum) running + momentum batch``, with the variance divided
+    by the count less one. In evaluation the running ones are used.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far the running statistics move to the batch's at each step of training;
+            None: they are the mean of all batches so far.
+        affine: whether ``weight`` and ``bias`` are there; they start at 1 and 0.
+        track_running_stats: whether running statistics are kept; without them the batch's are used
+            in evaluation too.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C)`` or ``(N, C, L)``.
+        output: the same.
+
+    Attributes:
+        weight, bias: ``(C,)``; running_mean, running_var: ``(C,)``, buffers that
+            ``state_dict`` has; num_batches_tracked: a count.
+
+    >>> nn.BatchNorm1d(2)(torch.tensor([[0., 10.], [2., 30.]]))
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]], grad_fn=<NativeBatchNormBackward0>)
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -191,7 +216,37 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Normalizes each channel of ``(n, c, h, w)`` over the batch; see BatchNorm1d."""
+    """Normalizes each channel over the batch and the image. arXiv 1502.03167
+
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    In training mean and variance (divided by the count) are those of the batch, and the running
+    ones follow: ``running = (1 - momentum) running + momentum batch``, with the variance divided
+    by the count less one. In evaluation the running ones are used.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far the running statistics move to the batch's at each step of training;
+            None: they are the mean of all batches so far.
+        affine: whether ``weight`` and ``bias`` are there; they start at 1 and 0.
+        track_running_stats: whether running statistics are kept; without them the batch's are used
+            in evaluation too.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, H, W)``.
+        output: the same.
+
+    Attributes:
+        weight, bias: ``(C,)``; running_mean, running_var: ``(C,)``, buffers that
+            ``state_dict`` has; num_batches_tracked: a count.
+
+    >>> y = nn.BatchNorm2d(2)(torch.rand(8, 2, 5, 5))
+    >>> y.shape, y.mean().abs().item() < 1e-6
+    (torch.Size([8, 2, 5, 5]), True)
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 4:
@@ -199,7 +254,37 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalizes each channel of ``(n, c, d, h, w)`` over the batch; see BatchNorm1d."""
+    """Normalizes each channel over the batch and the volume. arXiv 1502.03167
+
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    In training mean and variance (divided by the count) are those of the batch, and the running
+    ones follow: ``running = (1 - momentum) running + momentum batch``, with the variance divided
+    by the count less one. In evaluation the running ones are used.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far the running statistics move to the batch's at each step of training;
+            None: they are the mean of all batches so far.
+        affine: whether ``weight`` and ``bias`` are there; they start at 1 and 0.
+        track_running_stats: whether running statistics are kept; without them the batch's are used
+            in evaluation too.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, D, H, W)``.
+        output: the same.
+
+    Attributes:
+        weight, bias: ``(C,)``; running_mean, running_var: ``(C,)``, buffers that
+            ``state_dict`` has; num_batches_tracked: a count.
+
+    >>> y = nn.BatchNorm3d(2)(torch.rand(4, 2, 3, 3, 3))
+    >>> y.shape, y.mean().abs().item() < 1e-6
+    (torch.Size([4, 2, 3, 3, 3]), True)
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:
@@ -207,29 +292,87 @@ class BatchNorm3d(_BatchNorm):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm1d that takes ``num_features`` from its first input."""
+    """A `BatchNorm1d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `BatchNorm1d`.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C)`` or ``(N, C, L)``; C becomes ``num_features``.
+        output: the same.
+
+    Its parameters have no shape before the first call, so call the model once before making the
+    optimizer.
+
+    >>> layer = nn.LazyBatchNorm1d()
+    >>> layer(torch.tensor([[0., 10.], [2., 30.]])).shape, layer.num_features
+    (torch.Size([2, 2]), 2)
+    """
 
     cls_to_become = BatchNorm1d
     _check_input_dim = BatchNorm1d._check_input_dim
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm2d that takes ``num_features`` from its first input."""
+    """A `BatchNorm2d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `BatchNorm2d`.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, H, W)``; C becomes ``num_features``.
+        output: the same.
+
+    Its parameters have no shape before the first call, so call the model once before making the
+    optimizer.
+
+    >>> layer = nn.LazyBatchNorm2d()
+    >>> layer(torch.rand(8, 2, 5, 5)).shape, layer.num_features
+    (torch.Size([8, 2, 5, 5]), 2)
+    """
 
     cls_to_become = BatchNorm2d
     _check_input_dim = BatchNorm2d._check_input_dim
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm3d that takes ``num_features`` from its first input."""
+    """A `BatchNorm3d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `BatchNorm3d`.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, D, H, W)``; C becomes ``num_features``.
+        output: the same.
+
+    Its parameters have no shape before the first call, so call the model once before making the
+    optimizer.
+
+    >>> layer = nn.LazyBatchNorm3d()
+    >>> layer(torch.rand(4, 2, 3, 3, 3)).shape, layer.num_features
+    (torch.Size([4, 2, 3, 3, 3]), 2)
+    """
 
     cls_to_become = BatchNorm3d
     _check_input_dim = BatchNorm3d._check_input_dim
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of all processes of a group, of inputs of two or more
-    dimensions. There is one process, over whose batch it normalizes as BatchNorm1d does.
+    """Batch normalization over the batches of all processes of a group.
+
+    There is one process, over whose batch it normalizes as `BatchNorm1d` does.
+
+    Args:
+        num_features, eps, momentum, affine, track_running_stats, bias: those of `BatchNorm1d`.
+        process_group: None.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, *)``, of two or more dimensions.
+        output: the same.
 
     >>> torch.nn.SyncBatchNorm(2)(torch.tensor([[0., 2.], [2., 0.]]))
     tensor([[-1.0000,  1.0000],

@@ -36,8 +36,18 @@ class Container(Module):
 class Sequential(Module):
     """Modules called one after the other, each on the result of the one before.
 
+    Args:
+        args: modules, or one ``OrderedDict`` of modules by name.
+
+    Children are named "0", "1", ... or by the dict; ``model[0]``, slices, ``append``, ``insert``,
+    ``extend``, ``pop`` and ``del`` work as for a list.
+
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-    >>> model = nn.Sequential(OrderedDict([("fc", nn.Linear(4, 8)), ("act", nn.ReLU())]))
+    >>> model(torch.rand(3, 4)).shape
+    torch.Size([3, 1])
+    >>> named = nn.Sequential(OrderedDict([("fc", nn.Linear(4, 8)), ("act", nn.ReLU())]))
+    >>> named.fc is named[0], len(model[:2])
+    (True, 2)
     """
 
     _modules: dict[str, Module]
@@ -155,7 +165,23 @@ def _check_times(other: Any) -> None:
 
 
 class ModuleList(Module):
-    """A list of modules whose parameters belong to the module that holds it."""
+    """A list of modules that are registered as children.
+
+    A Python list would hide them from ``parameters()``. It has no ``forward``: say in your own what
+    is to be called.
+
+    Args:
+        modules: any iterable of modules; None: empty.
+
+    Indices, slices, ``append``, ``insert``, ``extend``, ``pop``, ``+`` and iteration work as for a
+    list; children are named "0", "1", ...
+
+    >>> layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+    >>> layers.append(nn.ReLU())[-1]
+    ReLU()
+    >>> len(list(layers.parameters()))
+    6
+    """
 
     _modules: dict[str, Module]
 
@@ -281,7 +307,20 @@ def _pairs(kind: str, entry: str, items: Any) -> Iterator[tuple[str, Any]]:
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, in insertion order."""
+    """A dict of modules that are registered as children, in the order of insertion.
+
+    It has no ``forward``: say in your own which is to be called.
+
+    Args:
+        modules: a dict, or pairs of names and modules; None: empty.
+
+    Names are strings without dots. ``keys``, ``values``, ``items``, ``update``, ``pop`` and ``in``
+    work as for a dict.
+
+    >>> heads = nn.ModuleDict({"depth": nn.Linear(8, 1), "label": nn.Linear(8, 10)})
+    >>> heads["label"](torch.rand(2, 8)).shape
+    torch.Size([2, 10])
+    """
 
     _modules: dict[str, Module]
 
@@ -334,7 +373,17 @@ class ModuleDict(Module):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put into it become parameters, other values stay."""
+    """A list whose tensors are registered as parameters.
+
+    Args:
+        values: any iterable; tensors become Parameters, other values stay as they are.
+
+    Indices, ``append``, ``extend`` and iteration work as for a list; parameters are named "0", ...
+
+    >>> weights = nn.ParameterList([torch.zeros(2, 2), torch.zeros(3)])
+    >>> [name for name, _ in weights.named_parameters()]
+    ['0', '1']
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -406,7 +455,18 @@ def _describe_entry(value: Any, type_name: Any = lambda t: t.dtype) -> str:
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters; tensors put into it become parameters, other values stay."""
+    """A dict whose tensors are registered as parameters, in the order of insertion.
+
+    Args:
+        parameters: a dict, or pairs of names and values; tensors become Parameters.
+
+    ``keys``, ``values``, ``items``, ``update``, ``pop``, ``get``, ``setdefault`` and ``in`` work as
+    for a dict.
+
+    >>> scales = nn.ParameterDict({"left": torch.ones(2), "right": torch.ones(3)})
+    >>> scales["right"].requires_grad, len(scales)
+    (True, 2)
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

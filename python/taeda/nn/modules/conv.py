@@ -182,10 +182,43 @@ def _conv_init(self: _ConvNd, ntuple: Any, args: tuple) -> None:
 
 
 class Conv1d(_ConvNd):
-    """1-D cross-correlation of ``(n, c, l)`` or ``(c, l)`` with ``out_channels`` learnt kernels.
+    """Cross-correlation of sequences with learnt kernels, 1-D.
 
-    ``padding`` is a number, or "same" / "valid"; ``padding_mode`` one of zeros, reflect, replicate,
-    circular. Weight: ``(out_channels, in_channels / groups, kernel_size)``.
+    Each output channel is a bias plus the sum, over the input channels of its group and the
+    window, of input times weight:
+
+        y[n, k, p] = bias[k] + sum_c sum_t weight[k, c, t] * x[n, c, stride * p + dilation * t -
+            padding]
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output, one kernel each.
+        kernel_size: the window's size.
+        stride: the step of the window.
+        padding: zeros added at both ends; "same" keeps the size (with stride 1),
+            "valid" adds none.
+        dilation: the distance of the window's elements.
+        groups: input and output channels are cut into so many parts, each of which sees its own
+            part only; ``groups == in_channels`` is a depthwise convolution.
+        bias: whether a number is added to each output channel.
+        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, L)`` or, of one sample, ``(in_channels, L)``.
+        output: ``(N, out_channels, ...)``, each size
+            ``(size + 2 padding - dilation (kernel - 1) - 1) // stride + 1``.
+
+    Attributes:
+        weight: ``(out_channels, in_channels / groups, kernel sizes)``, at first uniform in
+            ``+-1 / sqrt(fan_in)``, fan_in being the elements of one kernel.
+        bias: ``(out_channels,)``, at first from the same range; None without one.
+
+    >>> layer = nn.Conv1d(4, 6, kernel_size=3, stride=2, padding=1)
+    >>> layer(torch.ones(8, 4, 10)).shape
+    torch.Size([8, 6, 5])
+    >>> nn.Conv1d(4, 8, 3, padding="same", groups=4).weight.shape
+    torch.Size([8, 1, 3])
     """
 
     def __init__(
@@ -215,7 +248,44 @@ class Conv1d(_ConvNd):
 
 
 class Conv2d(_ConvNd):
-    """2-D cross-correlation of ``(n, c, h, w)`` or ``(c, h, w)``; see Conv1d for the arguments."""
+    """Cross-correlation of images with learnt kernels, 2-D.
+
+    Each output channel is a bias plus the sum, over the input channels of its group and the
+    window, of input times weight:
+
+        y[n, k, p] = bias[k] + sum_c sum_t weight[k, c, t] * x[n, c, stride * p + dilation * t -
+            padding]
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output, one kernel each.
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window, a number or one for each dimension.
+        padding: zeros added at both ends, a number or one for each dimension; "same" keeps the size
+            (with stride 1), "valid" adds none.
+        dilation: the distance of the window's elements, a number or one for each dimension.
+        groups: input and output channels are cut into so many parts, each of which sees its own
+            part only; ``groups == in_channels`` is a depthwise convolution.
+        bias: whether a number is added to each output channel.
+        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, H, W)`` or, of one sample, ``(in_channels, H, W)``.
+        output: ``(N, out_channels, ...)``, each size
+            ``(size + 2 padding - dilation (kernel - 1) - 1) // stride + 1``.
+
+    Attributes:
+        weight: ``(out_channels, in_channels / groups, kernel sizes)``, at first uniform in
+            ``+-1 / sqrt(fan_in)``, fan_in being the elements of one kernel.
+        bias: ``(out_channels,)``, at first from the same range; None without one.
+
+    >>> layer = nn.Conv2d(4, 6, kernel_size=3, stride=2, padding=1)
+    >>> layer(torch.ones(8, 4, 10, 10)).shape
+    torch.Size([8, 6, 5, 5])
+    >>> nn.Conv2d(4, 8, 3, padding="same", groups=4).weight.shape
+    torch.Size([8, 1, 3, 3])
+    """
 
     def __init__(
         self,
@@ -244,7 +314,44 @@ class Conv2d(_ConvNd):
 
 
 class Conv3d(_ConvNd):
-    """3-D cross-correlation of ``(n, c, d, h, w)`` or ``(c, d, h, w)``; see Conv1d."""
+    """Cross-correlation of volumes with learnt kernels, 3-D.
+
+    Each output channel is a bias plus the sum, over the input channels of its group and the
+    window, of input times weight:
+
+        y[n, k, p] = bias[k] + sum_c sum_t weight[k, c, t] * x[n, c, stride * p + dilation * t -
+            padding]
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output, one kernel each.
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window, a number or one for each dimension.
+        padding: zeros added at both ends, a number or one for each dimension; "same" keeps the size
+            (with stride 1), "valid" adds none.
+        dilation: the distance of the window's elements, a number or one for each dimension.
+        groups: input and output channels are cut into so many parts, each of which sees its own
+            part only; ``groups == in_channels`` is a depthwise convolution.
+        bias: whether a number is added to each output channel.
+        padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, D, H, W)`` or, of one sample, ``(in_channels, D, H, W)``.
+        output: ``(N, out_channels, ...)``, each size
+            ``(size + 2 padding - dilation (kernel - 1) - 1) // stride + 1``.
+
+    Attributes:
+        weight: ``(out_channels, in_channels / groups, kernel sizes)``, at first uniform in
+            ``+-1 / sqrt(fan_in)``, fan_in being the elements of one kernel.
+        bias: ``(out_channels,)``, at first from the same range; None without one.
+
+    >>> layer = nn.Conv3d(4, 6, kernel_size=3, stride=2, padding=1)
+    >>> layer(torch.ones(2, 4, 6, 6, 6)).shape
+    torch.Size([2, 6, 3, 3, 3])
+    >>> nn.Conv3d(4, 8, 3, padding="same", groups=4).weight.shape
+    torch.Size([8, 1, 3, 3, 3])
+    """
 
     def __init__(
         self,
@@ -354,10 +461,33 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The gradient of Conv1d with respect to its input, as a layer.
+    """The transpose of a convolution, 1-D: the gradient of `Conv1d` by its input, as a layer.
 
-    Weight: ``(in_channels, out_channels / groups, kernel_size)``. ``output_size`` in the call picks
-    one of the sizes that a strided convolution maps to the same input size.
+    It spreads each input element over a window, and so enlarges by the stride: the usual way up
+    in decoders and generators.
+
+    Args:
+        in_channels, out_channels: channels of the input and of the output.
+        kernel_size, stride, dilation: those of the convolution that is transposed.
+        padding: cut off from both ends of the result.
+        output_padding: added at one end, since several sizes map to one under a stride.
+        groups: parts of the channels that do not mix.
+        bias: whether a number is added to each output channel.
+        padding_mode: "zeros" only.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, L)`` or ``(in_channels, L)``.
+        output: each size ``(size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding +
+            1``; ``output_size`` in the call picks the output padding.
+
+    Attributes:
+        weight: ``(in_channels, out_channels / groups, kernel sizes)``.
+        bias: ``(out_channels,)``.
+
+    >>> layer = nn.ConvTranspose1d(4, 2, kernel_size=4, stride=2, padding=1)
+    >>> layer(torch.ones(8, 4, 10)).shape
+    torch.Size([8, 2, 20])
     """
 
     _ndim = 1
@@ -367,7 +497,36 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d with respect to its input, as a layer; see ConvTranspose1d."""
+    """The transpose of a convolution, 2-D: the gradient of `Conv2d` by its input, as a layer.
+
+    It spreads each input element over a window, and so enlarges by the stride: the usual way up
+    in decoders and generators.
+
+    Args:
+        in_channels, out_channels: channels of the input and of the output.
+        kernel_size, stride, dilation: those of the convolution that is transposed, a number or one
+            for each dimension.
+        padding: cut off from both ends of the result, a number or one for each dimension.
+        output_padding: added at one end, a number or one for each dimension, since several sizes
+            map to one under a stride.
+        groups: parts of the channels that do not mix.
+        bias: whether a number is added to each output channel.
+        padding_mode: "zeros" only.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, H, W)`` or ``(in_channels, H, W)``.
+        output: each size ``(size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding +
+            1``; ``output_size`` in the call picks the output padding.
+
+    Attributes:
+        weight: ``(in_channels, out_channels / groups, kernel sizes)``.
+        bias: ``(out_channels,)``.
+
+    >>> layer = nn.ConvTranspose2d(4, 2, kernel_size=4, stride=2, padding=1)
+    >>> layer(torch.ones(8, 4, 10, 10)).shape
+    torch.Size([8, 2, 20, 20])
+    """
 
     _ndim = 2
 
@@ -376,7 +535,36 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d with respect to its input, as a layer; see ConvTranspose1d."""
+    """The transpose of a convolution, 3-D: the gradient of `Conv3d` by its input, as a layer.
+
+    It spreads each input element over a window, and so enlarges by the stride: the usual way up
+    in decoders and generators.
+
+    Args:
+        in_channels, out_channels: channels of the input and of the output.
+        kernel_size, stride, dilation: those of the convolution that is transposed, a number or one
+            for each dimension.
+        padding: cut off from both ends of the result, a number or one for each dimension.
+        output_padding: added at one end, a number or one for each dimension, since several sizes
+            map to one under a stride.
+        groups: parts of the channels that do not mix.
+        bias: whether a number is added to each output channel.
+        padding_mode: "zeros" only.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, in_channels, D, H, W)`` or ``(in_channels, D, H, W)``.
+        output: each size ``(size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding +
+            1``; ``output_size`` in the call picks the output padding.
+
+    Attributes:
+        weight: ``(in_channels, out_channels / groups, kernel sizes)``.
+        bias: ``(out_channels,)``.
+
+    >>> layer = nn.ConvTranspose3d(4, 2, kernel_size=4, stride=2, padding=1)
+    >>> layer(torch.ones(2, 4, 6, 6, 6)).shape
+    torch.Size([2, 2, 12, 12, 12])
+    """
 
     _ndim = 3
 
@@ -449,36 +637,135 @@ class _LazyConvTranspose(_LazyConvMixin):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that takes ``in_channels`` from its first input."""
+    """A `Conv1d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size.
+        args, kwargs: the other arguments of `Conv1d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `Conv1d`; the parameters have no shape before the first call, so call the model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConv1d(6, kernel_size=3)
+    >>> layer(torch.ones(8, 4, 10)).shape[:2], layer.in_channels
+    (torch.Size([8, 6]), 4)
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that takes ``in_channels`` from its first input."""
+    """A `Conv2d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size, a number or one for each dimension.
+        args, kwargs: the other arguments of `Conv2d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `Conv2d`; the parameters have no shape before the first call, so call the model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConv2d(6, kernel_size=3)
+    >>> layer(torch.ones(8, 4, 10, 10)).shape[:2], layer.in_channels
+    (torch.Size([8, 6]), 4)
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that takes ``in_channels`` from its first input."""
+    """A `Conv3d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size, a number or one for each dimension.
+        args, kwargs: the other arguments of `Conv3d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `Conv3d`; the parameters have no shape before the first call, so call the model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConv3d(6, kernel_size=3)
+    >>> layer(torch.ones(2, 4, 6, 6, 6)).shape[:2], layer.in_channels
+    (torch.Size([2, 6]), 4)
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that takes ``in_channels`` from its first input."""
+    """A `ConvTranspose1d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size.
+        args, kwargs: the other arguments of `ConvTranspose1d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `ConvTranspose1d`; the parameters have no shape before the first call, so call the
+            model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConvTranspose1d(6, kernel_size=3)
+    >>> layer(torch.ones(8, 4, 10)).shape[:2], layer.in_channels
+    (torch.Size([8, 6]), 4)
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that takes ``in_channels`` from its first input."""
+    """A `ConvTranspose2d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size, a number or one for each dimension.
+        args, kwargs: the other arguments of `ConvTranspose2d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `ConvTranspose2d`; the parameters have no shape before the first call, so call the
+            model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConvTranspose2d(6, kernel_size=3)
+    >>> layer(torch.ones(8, 4, 10, 10)).shape[:2], layer.in_channels
+    (torch.Size([8, 6]), 4)
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that takes ``in_channels`` from its first input."""
+    """A `ConvTranspose3d` that learns ``in_channels`` from the first input it sees.
+
+    Args:
+        out_channels: channels of the output.
+        kernel_size: the window's size, a number or one for each dimension.
+        args, kwargs: the other arguments of `ConvTranspose3d`.
+        bias: whether a number is added to each output channel.
+        device, dtype: of the parameters.
+
+    Shape:
+        As for `ConvTranspose3d`; the parameters have no shape before the first call, so call the
+            model
+        once before making the optimizer.
+
+    >>> layer = nn.LazyConvTranspose3d(6, kernel_size=3)
+    >>> layer(torch.ones(2, 4, 6, 6, 6)).shape[:2], layer.in_channels
+    (torch.Size([2, 6]), 4)
+    """
 
     cls_to_become = ConvTranspose3d

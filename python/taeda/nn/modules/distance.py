@@ -11,7 +11,22 @@ __all__ = ["PairwiseDistance", "CosineSimilarity"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of ``x1 - x2 + eps`` over the last dimension."""
+    """The p-norm of the differences of two batches of vectors.
+
+        y = ||x1 - x2 + eps||_p
+
+    Args:
+        p: the order of the norm.
+        eps: keeps the derivative at equal vectors finite.
+        keepdim: whether the vectors' dimension stays, with size 1.
+
+    Shape:
+        x1, x2: ``(N, D)`` or ``(D,)``, broadcast with each other.
+        output: ``(N)``, or ``(N, 1)`` with ``keepdim``.
+
+    >>> nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3., 4.]]))
+    tensor([5.0000])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -26,7 +41,21 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """``x1 . x2 / max(|x1| |x2|, eps)`` along ``dim``."""
+    """The cosine of the angle between two tensors along a dimension.
+
+        y = (x1 . x2) / (max(||x1||, eps) max(||x2||, eps))
+
+    Args:
+        dim: the dimension of the vectors.
+        eps: the smallest norm.
+
+    Shape:
+        x1, x2: ``(*, D, *)``, broadcast with each other.
+        output: without the dimension.
+
+    >>> nn.CosineSimilarity()(torch.tensor([[1., 0.]]), torch.tensor([[1., 1.]]))
+    tensor([0.7071])
+    """
 
     __constants__ = ["dim", "eps"]
 

@@ -13,7 +13,18 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Merges the dimensions from ``start_dim`` to ``end_dim`` into one."""
+    """Joins neighbouring dimensions into one; a view where that is possible.
+
+    Args:
+        start_dim, end_dim: the first and the last that are joined; all but the batch by default.
+
+    Shape:
+        input: ``(N, *)``.
+        output: ``(N, product of the others)``.
+
+    >>> nn.Flatten()(torch.rand(2, 3, 4, 5)).shape
+    torch.Size([2, 60])
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -30,7 +41,19 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension ``dim`` into ``unflattened_size``; one size may be -1."""
+    """Cuts one dimension into several; the inverse of `Flatten`.
+
+    Args:
+        dim: the dimension, a number (or a name).
+        unflattened_size: the sizes in its place; one of them may be -1.
+
+    Shape:
+        input: ``(*, n, *)``.
+        output: ``(*, unflattened sizes, *)``, whose product is n.
+
+    >>> nn.Unflatten(1, (3, -1))(torch.rand(2, 12)).shape
+    torch.Size([2, 3, 4])
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

@@ -13,7 +13,24 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Sums windows ``(n, c * prod(kernel_size), windows)`` into images of ``output_size``."""
+    """Adds columns up into images (col2im), the adjoint of `Unfold`.
+
+    Elements that several windows contain are sums: folding what was unfolded multiplies each
+    element by the number of windows it is in.
+
+    Args:
+        output_size: height and width of the images.
+        kernel_size, dilation, padding, stride: of the windows, as for `Conv2d`.
+
+    Shape:
+        input: ``(N, C kernel_h kernel_w, windows)`` or without N.
+        output: ``(N, C, H, W)``.
+
+    >>> nn.Fold((3, 3), 2)(torch.ones(1, 4, 4))
+    tensor([[[[1., 2., 1.],
+              [2., 4., 2.],
+              [1., 2., 1.]]]])
+    """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
@@ -45,7 +62,23 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Extracts windows of images as columns ``(n, c * prod(kernel_size), windows)``."""
+    """The windows of images as columns (im2col).
+
+    Args:
+        kernel_size, dilation, padding, stride: of the windows, as for `Conv2d`.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: ``(N, C kernel_h kernel_w, windows)``.
+
+    A convolution is a product with them: ``weight.flatten(1) @ unfold(x)``.
+
+    >>> nn.Unfold(2)(torch.arange(9.).view(1, 1, 3, 3))
+    tensor([[[0., 1., 3., 4.],
+             [1., 2., 4., 5.],
+             [3., 4., 6., 7.],
+             [4., 5., 7., 8.]]])
+    """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

@@ -116,21 +116,89 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalizes each channel of each sample of ``(n, c, l)`` or ``(c, l)``."""
+    """Normalizes each channel of each sample by itself. arXiv 1607.08022
+
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    Mean and variance (divided by the count) are over the last dimension of each sample and
+    channel, in training and in evaluation.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far running statistics move at each step, where they are kept.
+        affine: whether ``weight`` and ``bias`` are there; not by default.
+        track_running_stats: whether running statistics are kept and used in evaluation.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``, of more than one element a channel.
+        output: the same.
+
+    >>> nn.InstanceNorm1d(1)(torch.tensor([[[0., 1., 2.]]]))
+    tensor([[[-1.2247,  0.0000,  1.2247]]])
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 2
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Normalizes each channel of each sample of ``(n, c, h, w)`` or ``(c, h, w)``."""
+    """Normalizes each channel of each sample by itself. arXiv 1607.08022
+
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    Mean and variance (divided by the count) are over the last two dimensions of each sample and
+    channel, in training and in evaluation.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far running statistics move at each step, where they are kept.
+        affine: whether ``weight`` and ``bias`` are there; not by default.
+        track_running_stats: whether running statistics are kept and used in evaluation.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``, of more than one element a channel.
+        output: the same.
+
+    >>> y = nn.InstanceNorm2d(2)(torch.rand(3, 2, 5, 5))
+    >>> y.shape, y.mean((2, 3)).abs().max().item() < 1e-6
+    (torch.Size([3, 2, 5, 5]), True)
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalizes each channel of each sample of ``(n, c, d, h, w)`` or ``(c, d, h, w)``."""
+    """Normalizes each channel of each sample by itself. arXiv 1607.08022
+
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    Mean and variance (divided by the count) are over the last three dimensions of each sample and
+    channel, in training and in evaluation.
+
+    Args:
+        num_features: C, the number of channels.
+        eps: added to the variance.
+        momentum: how far running statistics move at each step, where they are kept.
+        affine: whether ``weight`` and ``bias`` are there; not by default.
+        track_running_stats: whether running statistics are kept and used in evaluation.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``, of more than one element a channel.
+        output: the same.
+
+    >>> y = nn.InstanceNorm3d(2)(torch.rand(2, 2, 3, 3, 3))
+    >>> y.shape, y.mean((2, 3, 4)).abs().max().item() < 1e-6
+    (torch.Size([2, 2, 3, 3, 3]), True)
+    """
 
     def _get_no_batch_dim(self) -> int:
         return 4
@@ -145,21 +213,63 @@ class _LazyInstanceNorm(_LazyNormBase):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, _InstanceNorm):
-    """An InstanceNorm1d that takes ``num_features`` from its first input."""
+    """An `InstanceNorm1d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `InstanceNorm1d`; affine and
+            track_running_stats are True unless given.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``; C becomes ``num_features``.
+        output: the same.
+
+    >>> layer = nn.LazyInstanceNorm1d()
+    >>> layer(torch.tensor([[[0., 1., 2.]]])).shape, layer.num_features
+    (torch.Size([1, 1, 3]), 1)
+    """
 
     cls_to_become = InstanceNorm1d
     _get_no_batch_dim = InstanceNorm1d._get_no_batch_dim
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, _InstanceNorm):
-    """An InstanceNorm2d that takes ``num_features`` from its first input."""
+    """An `InstanceNorm2d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `InstanceNorm2d`; affine and
+            track_running_stats are True unless given.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``; C becomes ``num_features``.
+        output: the same.
+
+    >>> layer = nn.LazyInstanceNorm2d()
+    >>> layer(torch.rand(3, 2, 5, 5)).shape, layer.num_features
+    (torch.Size([3, 2, 5, 5]), 2)
+    """
 
     cls_to_become = InstanceNorm2d
     _get_no_batch_dim = InstanceNorm2d._get_no_batch_dim
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, _InstanceNorm):
-    """An InstanceNorm3d that takes ``num_features`` from its first input."""
+    """An `InstanceNorm3d` that learns ``num_features`` from the first input it sees.
+
+    Args:
+        eps, momentum, affine, track_running_stats, bias: those of `InstanceNorm3d`; affine and
+            track_running_stats are True unless given.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``; C becomes ``num_features``.
+        output: the same.
+
+    >>> layer = nn.LazyInstanceNorm3d()
+    >>> layer(torch.rand(2, 2, 3, 3, 3)).shape, layer.num_features
+    (torch.Size([2, 2, 3, 3, 3]), 2)
+    """
 
     cls_to_become = InstanceNorm3d
     _get_no_batch_dim = InstanceNorm3d._get_no_batch_dim

@@ -18,7 +18,23 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input; takes and ignores any arguments when made."""
+    """Returns its input unchanged; takes and ignores any arguments when made.
+
+    Useful where a model has a place for a layer and no layer is wanted: a removed head, a
+    residual branch without projection.
+
+    Args:
+        args, kwargs: ignored.
+
+    Shape:
+        input: ``(*)``, any.
+        output: the same tensor.
+
+    >>> head = nn.Identity(54, unused=True)
+    >>> x = torch.ones(2, 3)
+    >>> head(x) is x
+    True
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -28,10 +44,27 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """``y = x @ weight.T + bias``.
+    """An affine map of the last dimension: ``y = x @ weight.T + bias``.
 
-    Shapes: input ``(*, in_features)``, output ``(*, out_features)``, weight
-    ``(out_features, in_features)``. Weight and bias start uniform in ``+-1/sqrt(in_features)``.
+    Args:
+        in_features: size of the input's last dimension.
+        out_features: size of the output's last dimension.
+        bias: whether a bias is added.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(*, in_features)`` with any leading dimensions, none included.
+        output: ``(*, out_features)``.
+
+    Attributes:
+        weight: ``(out_features, in_features)``, at first uniform in ``+-1 / sqrt(in_features)``.
+        bias: ``(out_features,)``, at first from the same range; None without one.
+
+    >>> layer = nn.Linear(4, 2)
+    >>> layer(torch.ones(3, 4)).shape
+    torch.Size([3, 2])
+    >>> [tuple(p.shape) for p in layer.parameters()]
+    [(2, 4), (2,)]
     """
 
     __constants__ = ["in_features", "out_features"]
@@ -83,7 +116,27 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``y = x1^T A x2 + b``, with A of shape (out_features, in1_features, in2_features)."""
+    """A form that is linear in each of two inputs: ``y_k = x1^T A_k x2 + b_k``.
+
+    Args:
+        in1_features, in2_features: sizes of the inputs' last dimensions.
+        out_features: size of the output's last dimension.
+        bias: whether ``b`` is there.
+        device, dtype: of the parameters.
+
+    Shape:
+        input1: ``(*, in1_features)``; input2: ``(*, in2_features)`` with the same leading sizes.
+        output: ``(*, out_features)``.
+
+    Attributes:
+        weight: ``(out_features, in1_features, in2_features)``, at first uniform in
+            ``+-1 / sqrt(in1_features)``.
+        bias: ``(out_features,)``.
+
+    >>> layer = nn.Bilinear(3, 4, 2)
+    >>> layer(torch.ones(5, 3), torch.ones(5, 4)).shape
+    torch.Size([5, 2])
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
@@ -129,7 +182,24 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that takes ``in_features`` from the last size of its first input."""
+    """A `Linear` that learns ``in_features`` from the first input it sees.
+
+    Until then its parameters are uninitialized: they have no shape and cannot be optimized, so
+    call the model once before making the optimizer.
+
+    Args:
+        out_features: size of the output's last dimension.
+        bias: whether a bias is added.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(*, n)``; n becomes ``in_features``.
+        output: ``(*, out_features)``.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer(torch.ones(3, 7)).shape, layer.weight.shape
+    (torch.Size([3, 2]), torch.Size([2, 7]))
+    """
 
     cls_to_become = Linear
     weight: UninitializedParameter

@@ -72,7 +72,23 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|x - y|``."""
+    """The mean absolute error.
+
+        loss = |x - y|
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    Its derivative is the sign, 0 where x is y.
+
+    >>> nn.L1Loss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(1.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -81,7 +97,28 @@ class L1Loss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """``-weight[y] x[y]`` for log-probabilities ``(n, c, ...)`` and class indices ``(n, ...)``."""
+    """The negative logarithm of a probability, of log-probabilities.
+
+        loss = -weight[y] x[y]
+
+    Args:
+        weight: ``(C,)``, a factor for each class.
+        ignore_index: a target that does not count.
+        reduction: "mean" (over targets that count, weighted), "sum", or "none".
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: log-probabilities ``(N, C)``, ``(N, C, d1, ...)`` with a class for each pixel, or
+            ``(C,)``.
+        target: class indices ``(N)``, ``(N, d1, ...)`` or ``()``, int64, from 0 to C - 1.
+        output: a number, or the target's shape with reduction "none".
+
+    With `LogSoftmax` before it, it is `CrossEntropyLoss`.
+
+    >>> x = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).log()
+    >>> nn.NLLLoss(reduction="none")(x, torch.tensor([0, 1]))
+    tensor([0.6931, 0.2877])
+    """
 
     __constants__ = ["ignore_index", "reduction"]
 
@@ -107,11 +144,37 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """NLLLoss under its old name for images."""
+    """`NLLLoss` under its old name for images; deprecated.
+
+    Args:
+        weight, ignore_index, reduction, size_average, reduce: those of `NLLLoss`.
+
+    Shape:
+        input: ``(N, C, H, W)``, log-probabilities.
+        target: ``(N, H, W)``, class indices.
+        output: a number, or ``(N, H, W)`` with reduction "none".
+    """
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(x) - y x`` (``x - y log(x + eps)`` unless ``log_input``), plus Stirling if ``full``."""
+    """The negative log-likelihood of counts.
+
+        loss = exp(x) - y x, or x - y log(x + eps)
+
+    Args:
+        log_input: whether x is the logarithm of the rate (the first form) or the rate.
+        full: whether Stirling's approximation of ``log(y!)`` is added where y > 1.
+        eps: added to a rate before its logarithm.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    >>> nn.PoissonNLLLoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(0.5537)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -141,7 +204,23 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (x - y)^2 / var) / 2``, with the variance clamped at ``eps``."""
+    """The negative log-likelihood of a normal distribution with a predicted variance.
+
+        loss = (log(max(var, eps)) + (x - y)^2 / max(var, eps)) / 2
+
+    Args:
+        full: whether ``log(2 pi) / 2`` is added.
+        eps: the smallest variance.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+
+    Shape:
+        input, target: ``(*)``; var: the same, or broadcast from 1 in the last dimension, not
+            negative.
+        output: a number, or ``(*)`` with reduction "none".
+
+    >>> nn.GaussianNLLLoss()(torch.tensor([1.]), torch.tensor([2.]), torch.tensor([1.]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -157,7 +236,26 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``y (log y - x)``, for x a log-probability; reduction "batchmean" is the divergence."""
+    """The Kullback-Leibler divergence of x from the target y.
+
+        loss = y (log(y) - x),  x a log-probability
+
+    Args:
+        reduction: "batchmean" divides the sum by the batch, which is the divergence; "mean" divides
+            by all elements; "sum"; or "none".
+        log_target: whether y is a log-probability too: ``exp(y) (y - x)``.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    Elements with y = 0 add 0.
+
+    >>> x, y = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+    >>> nn.KLDivLoss(reduction="batchmean")(x.log(), y)
+    tensor(0.1308)
+    """
 
     __constants__ = ["reduction"]
 
@@ -176,7 +274,23 @@ class KLDivLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """``(x - y)^2``."""
+    """The mean squared error.
+
+        loss = (x - y)^2
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    Shapes that differ broadcast, with a warning: ``(n, 1)`` and ``(n,)`` give ``(n, n)``.
+
+    >>> nn.MSELoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(2.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -185,7 +299,24 @@ class MSELoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """``-(y log x + (1 - y) log(1 - x))``, for x a probability."""
+    """Binary cross entropy of probabilities.
+
+        loss = -weight (y log(x) + (1 - y) log(1 - x))
+
+    Args:
+        weight: a factor for each element, broadcast.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: ``(*)``, from 0 to 1; target: the same shape, usually 0 or 1.
+        output: a number, or ``(*)`` with reduction "none".
+
+    Logarithms are cut off at -100. On logits use `BCEWithLogitsLoss`, which is more exact.
+
+    >>> nn.BCELoss(reduction="none")(torch.tensor([0.5, 0.9]), torch.tensor([1., 1.]))
+    tensor([0.6931, 0.1054])
+    """
 
     __constants__ = ["reduction"]
 
@@ -194,7 +325,25 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """BCELoss of ``sigmoid(x)``, computed without overflow; ``pos_weight`` weighs positives."""
+    """Binary cross entropy of logits, without overflow.
+
+        loss = -weight (pos_weight y log(sigmoid(x)) + (1 - y) log(1 - sigmoid(x)))
+
+    Args:
+        weight: a factor for each element, broadcast.
+        pos_weight: a factor for positives, ``(C,)``: negatives over positives balances a class.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: logits ``(*)``; target: the same shape, from 0 to 1, floating point.
+        output: a number, or ``(*)`` with reduction "none".
+
+    For classes that do not exclude each other, and for yes or no.
+
+    >>> nn.BCEWithLogitsLoss()(torch.tensor([0., 100.]), torch.tensor([1., 1.]))
+    tensor(0.3466)
+    """
 
     def __init__(
         self,
@@ -217,7 +366,22 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """``x`` where ``y == 1``, ``max(0, margin - x)`` where ``y == -1``."""
+    """Small distances for similar pairs, large ones for others.
+
+        loss = x where y = 1, max(0, margin - x) where y = -1
+
+    Args:
+        margin: from which distance on a dissimilar pair costs nothing.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, x a distance, y 1 or -1.
+        output: a number, or ``(*)`` with reduction "none".
+
+    >>> nn.HingeEmbeddingLoss()(torch.tensor([0.2, 0.4]), torch.tensor([1., -1.]))
+    tensor(0.4000)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -236,7 +400,23 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Hinge loss between every target class and every other one."""
+    """A margin between every class of a sample and every other one.
+
+        loss = sum over targets j and others i of max(0, 1 - (x_j - x_i)) / C
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: ``(N, C)`` or ``(C,)``.
+        target: the same shape, int64: class indices, ended by the first -1.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> x = torch.tensor([[0.1, 0.2, 0.4, 0.8]])
+    >>> nn.MultiLabelMarginLoss()(x, torch.tensor([[3, 0, -1, 1]]))
+    tensor(0.8500)
+    """
 
     __constants__ = ["reduction"]
 
@@ -245,7 +425,24 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """``(x - y)^2 / (2 beta)`` where ``|x - y| < beta``, else ``|x - y| - beta / 2``."""
+    """Squares near zero, absolute values elsewhere. arXiv 1504.08083
+
+        loss = (x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+        beta: where the one becomes the other; 0 gives `L1Loss`.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    `HuberLoss` with delta = beta is beta times this.
+
+    >>> nn.SmoothL1Loss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     __constants__ = ["reduction"]
 
@@ -264,7 +461,21 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``(x - y)^2 / 2`` where ``|x - y| <= delta``, else ``delta (|x - y| - delta / 2)``."""
+    """Squares near zero, a line elsewhere.
+
+        loss = (x - y)^2 / 2 where |x - y| <= delta, else delta (|x - y| - delta / 2)
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        delta: where the one becomes the other, positive.
+
+    Shape:
+        input, target: ``(*)``, of the same shape.
+        output: a number, or ``(*)`` with reduction "none".
+
+    >>> nn.HuberLoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+    tensor(0.7500)
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -277,7 +488,21 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-y x))``, for y in {1, -1}."""
+    """Logistic loss of two classes.
+
+        loss = log(1 + exp(-y x))
+
+    Args:
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input, target: ``(*)``, y 1 or -1.
+        output: a number, or ``(*)`` with reduction "none".
+
+    >>> nn.SoftMarginLoss()(torch.tensor([2., -1.]), torch.tensor([1., 1.]))
+    tensor(0.7201)
+    """
 
     __constants__ = ["reduction"]
 
@@ -286,7 +511,34 @@ class SoftMarginLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """``-log softmax(x)[y]`` for logits ``(n, c, ...)`` and class indices or probabilities."""
+    """The loss of classifiers: the negative logarithm of the right class's probability.
+
+        loss = -weight[y] log(softmax(x)[y])
+
+    Args:
+        weight: ``(C,)``, a factor for each class.
+        ignore_index: a target that does not count.
+        reduction: "mean" (over targets that count, weighted), "sum", or "none".
+        label_smoothing: from 0 to 1, how much of the target is spread evenly over the classes.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: logits ``(N, C)``, ``(N, C, d1, ...)`` with a class for each pixel, or ``(C,)``.
+        target: class indices ``(N)``, ``(N, d1, ...)`` or ``()``, int64, from 0 to C - 1;
+            or probabilities of the input's shape.
+        output: a number, or the target's shape with reduction "none".
+
+    x are logits: there is no softmax before this loss. With probabilities y as target the loss is
+    ``-sum_c weight[c] y[c] log(softmax(x)[c])``.
+
+    >>> x = torch.tensor([[2., 0., 0.], [0., 0., 0.]], requires_grad=True)
+    >>> loss = nn.CrossEntropyLoss()(x, torch.tensor([0, 2]))
+    >>> loss
+    tensor(0.6691, grad_fn=<NllLossBackward0>)
+    >>> loss.backward()
+    >>> x.grad[1]
+    tensor([ 0.1667,  0.1667, -0.3333])
+    """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -315,7 +567,22 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of BCEWithLogitsLoss."""
+    """`BCEWithLogitsLoss` of each class, averaged over the classes.
+
+        loss = -mean over c of weight_c (y_c log(sigmoid(x_c)) + (1 - y_c) log(sigmoid(-x_c)))
+
+    Args:
+        weight: ``(C,)``, a factor for each class.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: logits ``(N, C)``; target: the same shape, 0 or 1.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> nn.MultiLabelSoftMarginLoss()(torch.tensor([[2., -1.]]), torch.tensor([[1., 0.]]))
+    tensor(0.2201)
+    """
 
     __constants__ = ["reduction"]
 
@@ -326,7 +593,23 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """``1 - cos(x1, x2)`` where ``y == 1``, ``max(0, cos(x1, x2) - margin)`` where ``y == -1``."""
+    """The angle of pairs: small for similar ones.
+
+        loss = 1 - cos(x1, x2) where y = 1, max(0, cos(x1, x2) - margin) where y = -1
+
+    Args:
+        margin: the cosine up to which a dissimilar pair costs nothing, from -1 to 1.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input1, input2: ``(N, D)`` or ``(D,)``; target: ``(N)`` or ``()``, 1 or -1.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> a, b = torch.tensor([[1., 0.]]), torch.tensor([[1., 1.]])
+    >>> nn.CosineEmbeddingLoss()(a, b, torch.tensor([1.]))
+    tensor(0.2929)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -347,7 +630,22 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """``max(0, -y (x1 - x2) + margin)``."""
+    """Whether x1 ranks above x2 (y = 1) or below (y = -1).
+
+        loss = max(0, -y (x1 - x2) + margin)
+
+    Args:
+        margin: by how much it is to rank.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input1, input2, target: ``(N)`` or ``()``.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> nn.MarginRankingLoss()(torch.tensor([1.]), torch.tensor([3.]), torch.tensor([1.]))
+    tensor(2.)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -368,7 +666,25 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """``sum_i max(0, margin - x[y] + x[i])^p / c`` over the other classes i."""
+    """A margin between the right class and every other one.
+
+        loss = sum over i != y of weight[y] max(0, margin - x[y] + x[i])^p / C
+
+    Args:
+        p: 1 or 2.
+        margin: by how much the right class is to win.
+        weight: ``(C,)``, a factor for each class.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        input: ``(N, C)`` or ``(C,)``.
+        target: ``(N)`` or ``()``, int64.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> nn.MultiMarginLoss()(torch.tensor([[0.1, 0.2, 0.8]]), torch.tensor([2]))
+    tensor(0.2333)
+    """
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -404,7 +720,27 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, d the p-norm distance."""
+    """An anchor is to be nearer to a positive than to a negative.
+
+        loss = max(0, d(a, p) - d(a, n) + margin),  d(x, y) = ||x - y + eps||_p
+
+    Args:
+        margin: by how much.
+        p: the order of the norm.
+        eps: keeps the distance's derivative finite.
+        swap: also takes the distance from positive to negative, if that is less (Balntas et al.
+            2016).
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+        size_average, reduce: deprecated; use ``reduction``.
+
+    Shape:
+        anchor, positive, negative: ``(N, D)`` or ``(D,)``.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> a, p, n = torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([[3., 4.]])
+    >>> nn.TripletMarginLoss(margin=5.0)(a, p, n)
+    tensor(1.4142)
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -442,7 +778,25 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss with any distance function."""
+    """`TripletMarginLoss` with any distance.
+
+        loss = max(0, d(a, p) - d(a, n) + margin)
+
+    Args:
+        distance_function: d, of two tensors; None: `PairwiseDistance`.
+        margin: by how much.
+        swap: also takes the distance from positive to negative, if that is less.
+        reduction: "mean" of all elements, "sum", or "none": the loss of each.
+
+    Shape:
+        anchor, positive, negative: ``(N, *)``, whatever the distance takes.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> a, p, n = torch.zeros(1, 2), torch.ones(1, 2), torch.tensor([[3., 4.]])
+    >>> distance = lambda x, y: (x - y).abs().sum(1)
+    >>> nn.TripletMarginWithDistanceLoss(distance_function=distance)(a, p, n)
+    tensor(0.)
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 
@@ -479,7 +833,26 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification. https://www.cs.toronto.edu/~graves/icml_2006.pdf"""
+    """Connectionist temporal classification: labels without an alignment (Graves et al. 2006).
+
+    The negative logarithm of the probability that the sequence, with blanks and repetitions taken
+    out, is the target: a sum over all alignments, by dynamic programming.
+
+    Args:
+        blank: the class that stands for nothing.
+        reduction: "mean" (each divided by its target's length, then averaged), "sum" or "none".
+        zero_infinity: whether losses of targets that cannot be aligned count 0 instead of infinity.
+
+    Shape:
+        log_probs: ``(T, N, C)`` or ``(T, C)``, of log_softmax.
+        targets: ``(N, S)`` padded, or all one after the other; int64 without blanks.
+        input_lengths, target_lengths: ``(N)``.
+        output: a number, or ``(N)`` with reduction "none".
+
+    >>> log_probs = torch.full((3, 1, 2), 0.5).log()
+    >>> nn.CTCLoss(reduction="sum")(log_probs, torch.tensor([[1]]), (3,), (1,)).exp()
+    tensor(1.3333)
+    """
 
     __constants__ = ["blank", "reduction"]
 

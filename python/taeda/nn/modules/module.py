@@ -140,9 +140,15 @@ def _shares_kind(old: Tensor, new: Tensor) -> bool:
 class Module:
     """Base class of all layers and models: a tree of modules that own parameters and buffers.
 
-    Attributes that are Parameters, Buffers or Modules are registered by assignment, in order.
-    Subclasses call ``super().__init__()`` first and define ``forward``; calling the module runs
-    ``forward`` and the hooks.
+    Attributes that are Parameters, Buffers or Modules are registered by assignment, in order, and
+    found by ``parameters()``, ``state_dict()``, ``to()``, ``train()`` and ``apply()`` of every
+    module above. Subclasses call ``super().__init__()`` first and define ``forward``; calling the
+    module runs ``forward`` and the hooks around it. An error inside of a module names the path to
+    it.
+
+    Attributes:
+        training: True after ``train()``, False after ``eval()``; layers such as `Dropout` and
+            `BatchNorm1d` look at it.
 
     >>> class Net(torch.nn.Module):
     ...     def __init__(self):
@@ -152,6 +158,8 @@ class Module:
     ...         return self.fc(x).relu()
     >>> [name for name, _ in Net().named_parameters()]
     ['fc.weight', 'fc.bias']
+    >>> Net()(torch.rand(3, 4)).shape
+    torch.Size([3, 2])
     """
 
     dump_patches: bool = False

@@ -18,7 +18,21 @@ __all__ = ["LocalResponseNorm", "CrossMapLRN2d", "LayerNorm", "GroupNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """``y_c = x_c (k + alpha / size * sum of x^2 over neighbouring channels)^-beta``."""
+    """Divides each element by a power of the squares of neighbouring channels (AlexNet).
+
+        y_c = x_c / (k + alpha / size * sum over the size channels around c of x^2)^beta
+
+    Args:
+        size: the number of channels in the sum, c in the middle.
+        alpha, beta, k: the constants of the formula.
+
+    Shape:
+        input: ``(N, C, *)``.
+        output: the same.
+
+    >>> nn.LocalResponseNorm(2)(torch.ones(1, 3, 1)).flatten()
+    tensor([1.0000, 0.9999, 0.9999])
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -37,7 +51,21 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """LocalResponseNorm for images, under its old name."""
+    """`LocalResponseNorm` of images under its older name, with channels beyond the edge left out.
+
+        y_c = x_c / (k + alpha / size * sum over the size channels around c of x^2)^beta
+
+    Args:
+        size: the number of channels in the sum.
+        alpha, beta, k: the constants of the formula.
+
+    Shape:
+        input: ``(N, C, H, W)``.
+        output: the same.
+
+    >>> nn.CrossMapLRN2d(3, alpha=3.0)(torch.ones(1, 1, 1, 1)).flatten()
+    tensor([0.5946])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -60,9 +88,27 @@ def _shape(normalized_shape: Any) -> tuple[Any, ...]:
 
 
 class LayerNorm(Module):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions.
+    """Normalizes each sample over its last dimensions. arXiv 1607.06450
 
-    ``normalized_shape``: the sizes of those dimensions. https://arxiv.org/abs/1607.06450
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    Mean and variance (divided by the count) are those of the normalized dimensions; nothing depends
+    on the batch, and training and evaluation are the same.
+
+    Args:
+        normalized_shape: the sizes of the dimensions, an int for the last one alone.
+        eps: added to the variance.
+        elementwise_affine: whether ``weight`` (at first 1) is there, an element a place.
+        bias: whether ``bias`` (at first 0) is there, with ``elementwise_affine`` only.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(*, normalized_shape)``.
+        output: the same.
+
+    >>> nn.LayerNorm(3)(torch.tensor([[0., 1., 2.], [0., 10., 20.]]))
+    tensor([[-1.2247,  0.0000,  1.2247],
+            [-1.2247,  0.0000,  1.2247]], grad_fn=<NativeLayerNormBackward0>)
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
@@ -109,9 +155,28 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalizes ``num_groups`` groups of channels of each sample; affine per channel.
+    """Normalizes groups of channels of each sample. arXiv 1803.08494
 
-    https://arxiv.org/abs/1803.08494
+        y = (x - mean) / sqrt(var + eps) * weight + bias
+
+    Mean and variance are over a group's channels and all their elements; weight and bias belong to
+    channels. One group normalizes the whole sample, as many groups as channels each channel.
+
+    Args:
+        num_groups: into how many the channels are cut; must divide their number.
+        num_channels: C.
+        eps: added to the variance.
+        affine: whether ``weight`` (at first 1) and ``bias`` (at first 0) are there.
+        device, dtype: of the parameters.
+        bias: whether ``bias`` is there, with ``affine`` only.
+
+    Shape:
+        input: ``(N, C, *)``.
+        output: the same.
+
+    >>> nn.GroupNorm(2, 4)(torch.tensor([[0., 2., 10., 30.]]))
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]],
+           grad_fn=<NativeGroupNormBackward0>)
     """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
@@ -165,9 +230,22 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """``x / sqrt(mean(x^2) + eps) * weight`` over the last dimensions.
+    """Divides by the root of the mean square over the last dimensions. arXiv 1910.07467
 
-    ``eps`` None means the dtype's machine epsilon. https://arxiv.org/abs/1910.07467
+        y = x / sqrt(mean(x^2) + eps) * weight
+
+    Args:
+        normalized_shape: the sizes of the dimensions, an int for the last one alone.
+        eps: added to the mean square; None: the machine epsilon of the input's dtype.
+        elementwise_affine: whether ``weight`` (at first 1) is there.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(*, normalized_shape)``.
+        output: the same.
+
+    >>> nn.RMSNorm(2)(torch.tensor([[3., 4.]]))
+    tensor([[0.8485, 1.1314]], grad_fn=<MulBackward0>)
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]

@@ -62,25 +62,80 @@ class _ConstantPadNd(_Pad):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Pads the last dimension with ``value``."""
+    """Adds elements of one value at the ends of the last dimension.
+
+    Args:
+        padding: how many at every end, or 2 numbers (left, right); negative ones cut off.
+        value: of the new elements.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ConstantPad1d(1, 9.0)(torch.arange(4.).view(1, 1, 4))[0, 0]
+    tensor([9., 0., 1., 2., 3., 9.])
+    """
 
     _ndim = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Pads the last two dimensions with ``value``."""
+    """Adds elements of one value at the ends of the last two dimensions.
+
+    Args:
+        padding: how many at every end, or 4 numbers (left, right, top, bottom); negative ones cut
+            off.
+        value: of the new elements.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ConstantPad2d(1, 9.0)(torch.arange(4.).view(1, 1, 2, 2))[0, 0]
+    tensor([[9., 9., 9., 9.],
+            [9., 0., 1., 9.],
+            [9., 2., 3., 9.],
+            [9., 9., 9., 9.]])
+    """
 
     _ndim = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Pads the last three dimensions with ``value``."""
+    """Adds elements of one value at the ends of the last three dimensions.
+
+    Args:
+        padding: how many at every end, or 6 numbers (left, right, top, bottom, front, back);
+            negative ones cut off.
+        value: of the new elements.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ConstantPad3d(1, 9.0)(torch.arange(8.).view(1, 1, 2, 2, 2))[0, 0, 0]
+    tensor([[9., 9., 9., 9.],
+            [9., 9., 9., 9.],
+            [9., 9., 9., 9.],
+            [9., 9., 9., 9.]])
+    """
 
     _ndim = 3
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Pads the last dimension with zeros."""
+    """Adds zeros at the ends of the last dimension.
+
+    Args:
+        padding: how many at every end, or 2 numbers (left, right); negative ones cut off.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ZeroPad1d(1)(torch.arange(4.).view(1, 1, 4))[0, 0]
+    tensor([0., 0., 1., 2., 3., 0.])
+    """
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
@@ -90,7 +145,22 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Pads the last two dimensions with zeros."""
+    """Adds zeros at the ends of the last two dimensions.
+
+    Args:
+        padding: how many at every end, or 4 numbers (left, right, top, bottom); negative ones cut
+            off.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ZeroPad2d(1)(torch.arange(4.).view(1, 1, 2, 2))[0, 0]
+    tensor([[0., 0., 0., 0.],
+            [0., 0., 1., 0.],
+            [0., 2., 3., 0.],
+            [0., 0., 0., 0.]])
+    """
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
@@ -100,7 +170,22 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Pads the last three dimensions with zeros."""
+    """Adds zeros at the ends of the last three dimensions.
+
+    Args:
+        padding: how many at every end, or 6 numbers (left, right, top, bottom, front, back);
+            negative ones cut off.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ZeroPad3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2))[0, 0, 0]
+    tensor([[0., 0., 0., 0.],
+            [0., 0., 0., 0.],
+            [0., 0., 0., 0.],
+            [0., 0., 0., 0.]])
+    """
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
@@ -114,19 +199,66 @@ class _ReflectionPadNd(_Pad):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Pads the last dimension with its mirror image; the border itself is not repeated."""
+    """Adds the mirror image at the ends of the last dimension, the edge itself not repeated.
+
+    Args:
+        padding: how many at every end, or 2 numbers (left, right); negative ones cut off.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must be less than the size; bool tensors are refused.
+
+    >>> nn.ReflectionPad1d(1)(torch.arange(4.).view(1, 1, 4))[0, 0]
+    tensor([1., 0., 1., 2., 3., 2.])
+    """
 
     _ndim = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Pads the last two dimensions with their mirror image."""
+    """Adds the mirror image at the ends of the last two dimensions, the edge itself not repeated.
+
+    Args:
+        padding: how many at every end, or 4 numbers (left, right, top, bottom); negative ones cut
+            off.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must be less than the size; bool tensors are refused.
+
+    >>> nn.ReflectionPad2d(1)(torch.arange(4.).view(1, 1, 2, 2))[0, 0]
+    tensor([[3., 2., 3., 2.],
+            [1., 0., 1., 0.],
+            [3., 2., 3., 2.],
+            [1., 0., 1., 0.]])
+    """
 
     _ndim = 2
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Pads the last three dimensions with their mirror image."""
+    """Adds the mirror image at the ends of the last three dimensions, the edge itself not repeated.
+
+    Args:
+        padding: how many at every end, or 6 numbers (left, right, top, bottom, front, back);
+            negative ones cut off.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must be less than the size; bool tensors are refused.
+
+    >>> nn.ReflectionPad3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2))[0, 0, 0]
+    tensor([[7., 6., 7., 6.],
+            [5., 4., 5., 4.],
+            [7., 6., 7., 6.],
+            [5., 4., 5., 4.]])
+    """
 
     _ndim = 3
 
@@ -136,19 +268,60 @@ class _ReplicationPadNd(_Pad):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Pads the last dimension with its border value."""
+    """Repeats the edge at the ends of the last dimension.
+
+    Args:
+        padding: how many at every end, or 2 numbers (left, right); negative ones cut off.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ReplicationPad1d(1)(torch.arange(4.).view(1, 1, 4))[0, 0]
+    tensor([0., 0., 1., 2., 3., 3.])
+    """
 
     _ndim = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Pads the last two dimensions with their border values."""
+    """Repeats the edge at the ends of the last two dimensions.
+
+    Args:
+        padding: how many at every end, or 4 numbers (left, right, top, bottom); negative ones cut
+            off.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ReplicationPad2d(1)(torch.arange(4.).view(1, 1, 2, 2))[0, 0]
+    tensor([[0., 0., 1., 1.],
+            [0., 0., 1., 1.],
+            [2., 2., 3., 3.],
+            [2., 2., 3., 3.]])
+    """
 
     _ndim = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Pads the last three dimensions with their border values."""
+    """Repeats the edge at the ends of the last three dimensions.
+
+    Args:
+        padding: how many at every end, or 6 numbers (left, right, top, bottom, front, back);
+            negative ones cut off.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    >>> nn.ReplicationPad3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2))[0, 0, 0]
+    tensor([[0., 0., 1., 1.],
+            [0., 0., 1., 1.],
+            [2., 2., 3., 3.],
+            [2., 2., 3., 3.]])
+    """
 
     _ndim = 3
 
@@ -164,18 +337,65 @@ class _CircularPadNd(_Pad):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Pads the last dimension with the other end."""
+    """Goes on at the other end: the last dimension is taken for periodic.
+
+    Args:
+        padding: how many at every end, or 2 numbers (left, right); negative ones cut off.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must not exceed the size.
+
+    >>> nn.CircularPad1d(1)(torch.arange(4.).view(1, 1, 4))[0, 0]
+    tensor([3., 0., 1., 2., 3., 0.])
+    """
 
     _ndim = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Pads the last two dimensions with the other ends."""
+    """Goes on at the other end: the last two dimensions are taken for periodic.
+
+    Args:
+        padding: how many at every end, or 4 numbers (left, right, top, bottom); negative ones cut
+            off.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must not exceed the size.
+
+    >>> nn.CircularPad2d(1)(torch.arange(4.).view(1, 1, 2, 2))[0, 0]
+    tensor([[3., 2., 3., 2.],
+            [1., 0., 1., 0.],
+            [3., 2., 3., 2.],
+            [1., 0., 1., 0.]])
+    """
 
     _ndim = 2
 
 
 class CircularPad3d(_CircularPadNd):
-    """Pads the last three dimensions with the other ends."""
+    """Goes on at the other end: the last three dimensions are taken for periodic.
+
+    Args:
+        padding: how many at every end, or 6 numbers (left, right, top, bottom, front, back);
+            negative ones cut off.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each of the last sizes grows by its two paddings.
+
+    The padding must not exceed the size.
+
+    >>> nn.CircularPad3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2))[0, 0, 0]
+    tensor([[7., 6., 7., 6.],
+            [5., 4., 5., 4.],
+            [7., 6., 7., 6.],
+            [5., 4., 5., 4.]])
+    """
 
     _ndim = 3

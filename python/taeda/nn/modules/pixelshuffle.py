@@ -11,7 +11,21 @@ __all__ = ["PixelShuffle", "PixelUnshuffle", "ChannelShuffle"]
 
 
 class PixelShuffle(Module):
-    """``(*, c r^2, h, w)`` to ``(*, c, h r, w r)``. https://arxiv.org/abs/1609.05158"""
+    """Channels to resolution: ``(C r^2, H, W)`` to ``(C, H r, W r)``. arXiv 1609.05158
+
+        y[c, h r + i, w r + j] = x[c r^2 + i r + j, h, w]
+
+    Args:
+        upscale_factor: r.
+
+    Shape:
+        input: ``(*, C r^2, H, W)``.
+        output: ``(*, C, H r, W r)``.
+
+    >>> nn.PixelShuffle(2)(torch.arange(4.).view(1, 4, 1, 1))
+    tensor([[[[0., 1.],
+              [2., 3.]]]])
+    """
 
     __constants__ = ["upscale_factor"]
 
@@ -27,7 +41,18 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """``(*, c, h r, w r)`` to ``(*, c r^2, h, w)``: PixelShuffle undone."""
+    """Resolution to channels: the inverse of `PixelShuffle`.
+
+    Args:
+        downscale_factor: r, which divides height and width.
+
+    Shape:
+        input: ``(*, C, H r, W r)``.
+        output: ``(*, C r^2, H, W)``.
+
+    >>> nn.PixelUnshuffle(2)(torch.arange(4.).view(1, 1, 2, 2)).flatten()
+    tensor([0., 1., 2., 3.])
+    """
 
     __constants__ = ["downscale_factor"]
 
@@ -43,7 +68,20 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Interleaves the channels of ``groups`` groups. https://arxiv.org/abs/1707.01083"""
+    """Reorders channels so that groups mix. arXiv 1707.01083
+
+    Channels, seen as a matrix of groups by channels of a group, are transposed.
+
+    Args:
+        groups: the number of groups, which divides the channels.
+
+    Shape:
+        input: ``(N, C, *)``.
+        output: the same.
+
+    >>> nn.ChannelShuffle(2)(torch.arange(4.).view(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     __constants__ = ["groups"]
 

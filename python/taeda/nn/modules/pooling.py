@@ -81,21 +81,81 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The maximum of each window of the last dimension; ``stride`` defaults to the window."""
+    """The largest element of each window, 1-D.
+
+    Args:
+        kernel_size: the window's size.
+        stride: the step of the window; None: its size, so that windows do not overlap.
+        padding: minus infinity added at both ends, at most half of the window.
+        dilation: the distance of the window's elements.
+        return_indices: whether the call also gives the indices of the maxima in each plane, which
+            `MaxUnpool1d` takes.
+        ceil_mode: whether sizes are rounded up, so that a last window may reach over the end.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each size ``(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1``, rounded
+            down.
+
+    The gradient goes to the first of several equal maxima. NaN counts as largest.
+
+    >>> nn.MaxPool1d(2)(torch.arange(6.).view(1, 1, 6)).flatten()
+    tensor([1., 3., 5.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool1d, input)
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The maximum of each window of the last two dimensions."""
+    """The largest element of each window, 2-D.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size, so that windows do not overlap.
+        padding: minus infinity added at both ends, at most half of the window.
+        dilation: the distance of the window's elements.
+        return_indices: whether the call also gives the indices of the maxima in each plane, which
+            `MaxUnpool2d` takes.
+        ceil_mode: whether sizes are rounded up, so that a last window may reach over the end.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each size ``(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1``, rounded
+            down.
+
+    The gradient goes to the first of several equal maxima. NaN counts as largest.
+
+    >>> nn.MaxPool2d(2)(torch.arange(16.).view(1, 1, 4, 4)).flatten()
+    tensor([ 5.,  7., 13., 15.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool2d, input)
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The maximum of each window of the last three dimensions."""
+    """The largest element of each window, 3-D.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size, so that windows do not overlap.
+        padding: minus infinity added at both ends, at most half of the window.
+        dilation: the distance of the window's elements.
+        return_indices: whether the call also gives the indices of the maxima in each plane, which
+            `MaxUnpool3d` takes.
+        ceil_mode: whether sizes are rounded up, so that a last window may reach over the end.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each size ``(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1``, rounded
+            down.
+
+    The gradient goes to the first of several equal maxima. NaN counts as largest.
+
+    >>> nn.MaxPool3d(2)(torch.arange(8.).view(1, 1, 2, 2, 2)).flatten()
+    tensor([7.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.max_pool3d, input)
@@ -121,7 +181,23 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool1d found them; zeros elsewhere."""
+    """Puts values back where `MaxPool1d` found them; zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling that is undone.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``, with the indices that
+            ``MaxPool1d(..., return_indices=True)`` gave.
+        output: each size ``(size - 1) stride - 2 padding + kernel``, or ``output_size`` of the
+            call, since pooling maps several sizes to one.
+
+    Where an index occurs several times, the last value stays.
+
+    >>> pool, unpool = nn.MaxPool1d(2, return_indices=True), nn.MaxUnpool1d(2)
+    >>> unpool(*pool(torch.arange(6.).view(1, 1, 6))).flatten()
+    tensor([0., 1., 0., 3., 0., 5.])
+    """
 
     _ntuple = staticmethod(_single)
 
@@ -134,7 +210,25 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool2d found them; zeros elsewhere."""
+    """Puts values back where `MaxPool2d` found them; zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling that is undone, a number or one for each
+            dimension.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``, with the indices that
+            ``MaxPool2d(..., return_indices=True)`` gave.
+        output: each size ``(size - 1) stride - 2 padding + kernel``, or ``output_size`` of the
+            call, since pooling maps several sizes to one.
+
+    Where an index occurs several times, the last value stays.
+
+    >>> pool, unpool = nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)
+    >>> unpool(*pool(torch.arange(16.).view(1, 1, 4, 4))).flatten()
+    tensor([ 0.,  0.,  0.,  0.,  0.,  5.,  0.,  7.,  0.,  0.,  0.,  0.,  0., 13.,
+             0., 15.])
+    """
 
     _ntuple = staticmethod(_pair)
 
@@ -147,7 +241,24 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool3d found them; zeros elsewhere."""
+    """Puts values back where `MaxPool3d` found them; zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling that is undone, a number or one for each
+            dimension.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``, with the indices that
+            ``MaxPool3d(..., return_indices=True)`` gave.
+        output: each size ``(size - 1) stride - 2 padding + kernel``, or ``output_size`` of the
+            call, since pooling maps several sizes to one.
+
+    Where an index occurs several times, the last value stays.
+
+    >>> pool, unpool = nn.MaxPool3d(2, return_indices=True), nn.MaxUnpool3d(2)
+    >>> unpool(*pool(torch.arange(8.).view(1, 1, 2, 2, 2))).flatten()
+    tensor([0., 0., 0., 0., 0., 0., 0., 7.])
+    """
 
     _ntuple = staticmethod(_triple)
 
@@ -167,7 +278,22 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window of the last dimension."""
+    """The mean of each window, 1-D.
+
+    Args:
+        kernel_size: the window's size.
+        stride: the step of the window; None: its size.
+        padding: zeros added at both ends, at most half of the window.
+        ceil_mode: whether sizes are rounded up.
+        count_include_pad: whether the added zeros count as elements of the mean.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each size ``(size + 2 padding - kernel) / stride + 1``, rounded down.
+
+    >>> nn.AvgPool1d(2)(torch.arange(6.).view(1, 1, 6)).flatten()
+    tensor([0.5000, 2.5000, 4.5000])
+    """
 
     def __init__(
         self,
@@ -228,14 +354,46 @@ class _AvgPoolDivisor(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolDivisor):
-    """The mean of each window of the last two dimensions."""
+    """The mean of each window, 2-D.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size.
+        padding: zeros added at both ends, at most half of the window.
+        ceil_mode: whether sizes are rounded up.
+        count_include_pad: whether the added zeros count as elements of the mean.
+        divisor_override: what the sums are divided by instead of the window's elements.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each size ``(size + 2 padding - kernel) / stride + 1``, rounded down.
+
+    >>> nn.AvgPool2d(2)(torch.arange(16.).view(1, 1, 4, 4)).flatten()
+    tensor([ 2.5000,  4.5000, 10.5000, 12.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool2d, input)
 
 
 class AvgPool3d(_AvgPoolDivisor):
-    """The mean of each window of the last three dimensions."""
+    """The mean of each window, 3-D.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size.
+        padding: zeros added at both ends, at most half of the window.
+        ceil_mode: whether sizes are rounded up.
+        count_include_pad: whether the added zeros count as elements of the mean.
+        divisor_override: what the sums are divided by instead of the window's elements.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each size ``(size + 2 padding - kernel) / stride + 1``, rounded down.
+
+    >>> nn.AvgPool3d(2)(torch.arange(8.).view(1, 1, 2, 2, 2)).flatten()
+    tensor([3.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return self._pool(F.avg_pool3d, input)
@@ -282,7 +440,25 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Max pooling with window positions drawn at random. https://arxiv.org/abs/1412.6071"""
+    """Maxima of windows at random places, which reduce by any factor. arXiv 1412.6071
+
+    The windows' steps are a random sequence of the two whole numbers around ``in / out``, drawn
+    anew at each call.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        output_size: the sizes of the output; or
+        output_ratio: those sizes as parts of the input's, between 0 and 1.
+        return_indices: whether the call also gives the indices of the maxima.
+        _random_samples: ``(N, C, 2)`` numbers in [0, 1) in place of random ones.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.FractionalMaxPool2d(2, output_ratio=0.5)(torch.rand(1, 2, 10, 10)).shape
+    torch.Size([1, 2, 5, 5])
+    """
 
     _ntuple = staticmethod(_pair)
 
@@ -291,7 +467,25 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """FractionalMaxPool2d in three dimensions."""
+    """Maxima of windows at random places, which reduce by any factor. arXiv 1412.6071
+
+    The windows' steps are a random sequence of the two whole numbers around ``in / out``, drawn
+    anew at each call.
+
+    Args:
+        kernel_size: the window's size, a number or one for each dimension.
+        output_size: the sizes of the output; or
+        output_ratio: those sizes as parts of the input's, between 0 and 1.
+        return_indices: whether the call also gives the indices of the maxima.
+        _random_samples: ``(N, C, 3)`` numbers in [0, 1) in place of random ones.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.FractionalMaxPool3d(2, output_ratio=0.5)(torch.rand(1, 2, 8, 8, 8)).shape
+    torch.Size([1, 2, 4, 4, 4])
+    """
 
     _ntuple = staticmethod(_triple)
 
@@ -323,7 +517,23 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window of the last dimension."""
+    """The p-norm of each window, 1-D: ``(sum of x^p)^(1/p)``, of the elements as they are.
+
+    ``p = 1`` gives sums, a large p approaches the maximum. The gradient at windows of zeros is 0.
+
+    Args:
+        norm_type: p.
+        kernel_size: the window's size.
+        stride: the step of the window; None: its size.
+        ceil_mode: whether sizes are rounded up.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``.
+        output: each size ``(size - kernel) / stride + 1``, rounded down.
+
+    >>> nn.LPPool1d(2, 2)(torch.arange(6.).view(1, 1, 6)).flatten()
+    tensor([1.0000, 3.6056, 6.4031])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         norm = float(self.norm_type)
@@ -331,7 +541,23 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """The p-norm of each window of the last two dimensions."""
+    """The p-norm of each window, 2-D: ``(sum of x^p)^(1/p)``, of the elements as they are.
+
+    ``p = 1`` gives sums, a large p approaches the maximum. The gradient at windows of zeros is 0.
+
+    Args:
+        norm_type: p.
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size.
+        ceil_mode: whether sizes are rounded up.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``.
+        output: each size ``(size - kernel) / stride + 1``, rounded down.
+
+    >>> nn.LPPool2d(2, 2)(torch.arange(16.).view(1, 1, 4, 4)).flatten()
+    tensor([ 6.4807,  9.8995, 21.4009, 25.3377])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         norm = float(self.norm_type)
@@ -339,7 +565,23 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """The p-norm of each window of the last three dimensions."""
+    """The p-norm of each window, 3-D: ``(sum of x^p)^(1/p)``, of the elements as they are.
+
+    ``p = 1`` gives sums, a large p approaches the maximum. The gradient at windows of zeros is 0.
+
+    Args:
+        norm_type: p.
+        kernel_size: the window's size, a number or one for each dimension.
+        stride: the step of the window; None: its size.
+        ceil_mode: whether sizes are rounded up.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``.
+        output: each size ``(size - kernel) / stride + 1``, rounded down.
+
+    >>> nn.LPPool3d(2, 2)(torch.arange(8.).view(1, 1, 2, 2, 2)).flatten()
+    tensor([11.8322])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         norm = float(self.norm_type)
@@ -361,21 +603,65 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Max pooling to ``output_size``, whatever the input's size."""
+    """Maxima over windows that are chosen so that the output has a given size, 1-D.
+
+    The windows are those of `AdaptiveAvgPool1d`.
+
+    Args:
+        output_size: the sizes of the output; None keeps the input's.
+        return_indices: whether the call also gives the indices of the maxima.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveMaxPool1d(1)(torch.arange(6.).view(1, 1, 6)).flatten()
+    tensor([5.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Max pooling to ``output_size``; None keeps the input's size."""
+    """Maxima over windows that are chosen so that the output has a given size, 2-D.
+
+    The windows are those of `AdaptiveAvgPool2d`.
+
+    Args:
+        output_size: the sizes of the output, a number or one for each dimension; None keeps the
+            input's.
+        return_indices: whether the call also gives the indices of the maxima.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveMaxPool2d(1)(torch.arange(16.).view(1, 1, 4, 4)).flatten()
+    tensor([15.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Max pooling to ``output_size``; None keeps the input's size."""
+    """Maxima over windows that are chosen so that the output has a given size, 3-D.
+
+    The windows are those of `AdaptiveAvgPool3d`.
+
+    Args:
+        output_size: the sizes of the output, a number or one for each dimension; None keeps the
+            input's.
+        return_indices: whether the call also gives the indices of the maxima.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveMaxPool3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2)).flatten()
+    tensor([7.])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -393,21 +679,65 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Average pooling to ``output_size``, whatever the input's size."""
+    """Means over windows that are chosen so that the output has a given size, 1-D.
+
+    Output element i is the mean of the input elements from ``floor(i in / out)`` to
+    ``ceil((i + 1) in / out)``; an output of size 1 is the mean of all.
+
+    Args:
+        output_size: the sizes of the output; None keeps the input's.
+
+    Shape:
+        input: ``(N, C, L)`` or ``(C, L)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveAvgPool1d(1)(torch.arange(6.).view(1, 1, 6)).flatten()
+    tensor([2.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Average pooling to ``output_size``; None keeps the input's size."""
+    """Means over windows that are chosen so that the output has a given size, 2-D.
+
+    Output element i is the mean of the input elements from ``floor(i in / out)`` to
+    ``ceil((i + 1) in / out)``; an output of size 1 is the mean of all.
+
+    Args:
+        output_size: the sizes of the output, a number or one for each dimension; None keeps the
+            input's.
+
+    Shape:
+        input: ``(N, C, H, W)`` or ``(C, H, W)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveAvgPool2d(1)(torch.arange(16.).view(1, 1, 4, 4)).flatten()
+    tensor([7.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Average pooling to ``output_size``; None keeps the input's size."""
+    """Means over windows that are chosen so that the output has a given size, 3-D.
+
+    Output element i is the mean of the input elements from ``floor(i in / out)`` to
+    ``ceil((i + 1) in / out)``; an output of size 1 is the mean of all.
+
+    Args:
+        output_size: the sizes of the output, a number or one for each dimension; None keeps the
+            input's.
+
+    Shape:
+        input: ``(N, C, D, H, W)`` or ``(C, D, H, W)``, of any size.
+        output: ``(N, C, output sizes)``.
+
+    >>> nn.AdaptiveAvgPool3d(1)(torch.arange(8.).view(1, 1, 2, 2, 2)).flatten()
+    tensor([3.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

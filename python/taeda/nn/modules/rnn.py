@@ -28,7 +28,17 @@ def _permute(tensor: Tensor, permutation: Tensor | None, dim: int = 1) -> Tensor
 
 
 class RNNBase(Module):
-    """Parameters, checks and the loop over layers and directions that all kinds share."""
+    """What `RNN`, `LSTM` and `GRU` share: parameters, their names, packed sequences.
+
+    Args:
+        mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU".
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size:
+            as for `LSTM`.
+        device, dtype: of the parameters.
+
+    >>> nn.RNNBase("GRU", 4, 3).weight_ih_l0.shape
+    torch.Size([9, 4])
+    """
 
     __constants__ = [
         "mode",
@@ -300,10 +310,37 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """``h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh)``, in layers; relu by ``nonlinearity``.
+    """A recurrent network of Elman's kind.
 
-    Shapes: input ``(l, n, input_size)``, state ``(layers * directions, n, hidden_size)``, output
-    ``(l, n, directions * hidden_size)``; ``batch_first`` swaps l and n; packed sequences too.
+        h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh)
+
+    Args:
+        input_size: features of an element of the sequence.
+        hidden_size: H, features of the state.
+        num_layers: layers, each reading the states of the one below.
+        nonlinearity: "tanh" or "relu".
+        bias: whether there are biases ``b_ih`` and ``b_hh``.
+        batch_first: whether the batch is the first dimension instead of the second.
+        dropout: the probability that a feature between two layers is dropped in training.
+        bidirectional: adds layers that read the sequence backwards; states are side by side.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(L, N, input_size)``, ``(N, L, input_size)`` with ``batch_first``, ``(L,
+            input_size)`` without a batch, or a `PackedSequence` of sequences of different lengths.
+        h_0: ``(D num_layers, N, H)``; zeros if it is not given.
+        output: the last layer's states ``(L, N, D H)``, D being 2 if bidirectional, else 1; and the
+            last state.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0: ``(H, input_size)``, ``(H, H)``,
+            ``(H,)`` of the first layer, and so on; ``_reverse`` for the other direction. At first
+            uniform in ``+-1 / sqrt(H)``.
+
+    >>> rnn = nn.RNN(4, 3, num_layers=2)
+    >>> output, last = rnn(torch.rand(5, 2, 4))
+    >>> output.shape, last.shape
+    (torch.Size([5, 2, 3]), torch.Size([2, 2, 3]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -331,9 +368,43 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: gates i, f, g, o; ``c = f c + i g``, ``h = o tanh(c)``.
+    """Long short-term memory (Hochreiter and Schmidhuber 1997).
 
-    Shapes as for RNN; the state is the pair (h, c). ``proj_size`` projects h.
+        i = sigmoid(W_ii x_t + b_ii + W_hi h + b_hi)      what is let in
+        f = sigmoid(W_if x_t + b_if + W_hf h + b_hf)      what is kept
+        g = tanh(W_ig x_t + b_ig + W_hg h + b_hg)         what is new
+        o = sigmoid(W_io x_t + b_io + W_ho h + b_ho)      what is shown
+        c = f c + i g;  h = o tanh(c)
+
+    Args:
+        input_size: features of an element of the sequence.
+        hidden_size: H, features of the state.
+        num_layers: layers, each reading the states of the one below.
+        bias: whether there are biases ``b_ih`` and ``b_hh``.
+        batch_first: whether the batch is the first dimension instead of the second.
+        dropout: the probability that a feature between two layers is dropped in training.
+        bidirectional: adds layers that read the sequence backwards; states are side by side.
+        proj_size: where not 0, h is projected to this size before it is used (arXiv 1402.1128).
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(L, N, input_size)``, ``(N, L, input_size)`` with ``batch_first``, ``(L,
+            input_size)`` without a batch, or a `PackedSequence` of sequences of different lengths.
+        (h_0, c_0): each ``(D num_layers, N, H)`` (h of ``proj_size``); zeros if not given.
+        output: the last layer's states ``(L, N, D H)``, D being 2 if bidirectional, else 1; and the
+            last state.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0: ``(4 H, input_size)``, ``(4 H, H)``,
+            ``(4 H,)`` of the first layer, and so on; ``_reverse`` for the other direction. At first
+            uniform in ``+-1 / sqrt(H)``.
+
+    The rows of the weights are those of i, f, g and o, in this order.
+
+    >>> lstm = nn.LSTM(4, 3, batch_first=True, bidirectional=True)
+    >>> output, (h, c) = lstm(torch.rand(2, 5, 4))
+    >>> output.shape, h.shape, c.shape
+    (torch.Size([2, 5, 6]), torch.Size([2, 2, 3]), torch.Size([2, 2, 3]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -374,7 +445,43 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit: gates r, z, n; ``h' = (1 - z) n + z h``. Shapes as for RNN."""
+    """Gated recurrent unit. arXiv 1406.1078
+
+        r = sigmoid(W_ir x_t + b_ir + W_hr h + b_hr)          what of the state is read
+        z = sigmoid(W_iz x_t + b_iz + W_hz h + b_hz)          what of the state is kept
+        n = tanh(W_in x_t + b_in + r (W_hn h + b_hn))         what is new
+        h = (1 - z) n + z h
+
+    Args:
+        input_size: features of an element of the sequence.
+        hidden_size: H, features of the state.
+        num_layers: layers, each reading the states of the one below.
+        bias: whether there are biases ``b_ih`` and ``b_hh``.
+        batch_first: whether the batch is the first dimension instead of the second.
+        dropout: the probability that a feature between two layers is dropped in training.
+        bidirectional: adds layers that read the sequence backwards; states are side by side.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(L, N, input_size)``, ``(N, L, input_size)`` with ``batch_first``, ``(L,
+            input_size)`` without a batch, or a `PackedSequence` of sequences of different lengths.
+        h_0: ``(D num_layers, N, H)``; zeros if it is not given.
+        output: the last layer's states ``(L, N, D H)``, D being 2 if bidirectional, else 1; and the
+            last state.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0: ``(3 H, input_size)``, ``(3 H, H)``,
+            ``(3 H,)`` of the first layer, and so on; ``_reverse`` for the other direction. At first
+            uniform in ``+-1 / sqrt(H)``.
+
+    The rows of the weights are those of r, z and n, in this order. r is applied after the product,
+    as in cuDNN, not before as in the paper.
+
+    >>> gru = nn.GRU(4, 3)
+    >>> output, last = gru(torch.rand(5, 2, 4))
+    >>> output.shape, last.shape
+    (torch.Size([5, 2, 3]), torch.Size([1, 2, 3]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -390,7 +497,16 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """Parameters and checks of the single-step cells."""
+    """What `RNNCell`, `LSTMCell` and `GRUCell` share: the parameters of one step.
+
+    Args:
+        input_size, hidden_size, bias: those of the cells.
+        num_chunks: the number of gates, and so of blocks of rows of the weights.
+        device, dtype: of the parameters.
+
+    >>> nn.RNNCellBase(4, 3, True, num_chunks=2).weight_ih.shape
+    torch.Size([6, 4])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -477,7 +593,25 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu by ``nonlinearity``."""
+    """One step of an `RNN`: ``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: H, features of the state.
+        bias: whether there are biases.
+        nonlinearity: "tanh" or "relu".
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, input_size)`` or ``(input_size,)``.
+        h: ``(N, H)`` or ``(H,)``, zeros if not given; the output alike.
+
+    >>> cell, h = nn.RNNCell(4, 3), torch.zeros(2, 3)
+    >>> for x in torch.rand(5, 2, 4):
+    ...     h = cell(x, h)
+    >>> h.shape
+    torch.Size([2, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -506,7 +640,26 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM: (h, c) to (h', c')."""
+    """One step of an `LSTM`: ``c' = f c + i g``, ``h' = o tanh(c')``.
+
+    The gates i, f, g, o are those of `LSTM`, and so are the parameters.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: H, features of the state.
+        bias: whether there are biases.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, input_size)`` or ``(input_size,)``.
+        (h, c): each ``(N, H)`` or ``(H,)``, zeros if not given; the output alike.
+
+    >>> cell, state = nn.LSTMCell(4, 3), None
+    >>> for x in torch.rand(5, 2, 4):
+    ...     state = cell(x, state)
+    >>> state[0].shape, state[1].shape
+    (torch.Size([2, 3]), torch.Size([2, 3]))
+    """
 
     def __init__(
         self,
@@ -527,7 +680,23 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of GRU."""
+    """One step of a `GRU`: ``h' = (1 - z) n + z h``.
+
+    The gates r, z and n are those of `GRU`, and so are the parameters.
+
+    Args:
+        input_size: features of the input.
+        hidden_size: H, features of the state.
+        bias: whether there are biases.
+        device, dtype: of the parameters.
+
+    Shape:
+        input: ``(N, input_size)`` or ``(input_size,)``.
+        h: ``(N, H)`` or ``(H,)``, zeros if not given; the output alike.
+
+    >>> nn.GRUCell(4, 3)(torch.rand(2, 4)).shape
+    torch.Size([2, 3])
+    """
 
     def __init__(
         self,

@@ -29,10 +29,32 @@ def _check_padding_idx(padding_idx: int | None, num_embeddings: int, name: str) 
 
 
 class Embedding(Module):
-    """A table of ``num_embeddings`` vectors looked up by integer indices.
+    """A table of vectors, looked up by integers: ``y = weight[index]``.
 
-    Shapes: indices ``(*)`` to ``(*, embedding_dim)``. The row ``padding_idx`` starts at zero and
-    gets no gradient. Rows longer than ``max_norm`` are shortened in place when they are read.
+    Args:
+        num_embeddings: rows of the table; indices are less.
+        embedding_dim: size of a row.
+        padding_idx: a row that starts at zero and gets no gradient.
+        max_norm: rows whose norm is larger are scaled to it, in place, when they are read.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: divides a row's gradient by how often it occurs in the batch.
+        sparse: whether the gradient is a sparse tensor (for `SparseAdam`, SGD, Adagrad).
+        device, dtype: of the table.
+
+    Shape:
+        input: ``(*)`` of int32 or int64.
+        output: ``(*, embedding_dim)``.
+
+    Attributes:
+        weight: ``(num_embeddings, embedding_dim)``, at first standard normal.
+
+    IndexError for an index outside of the table.
+
+    >>> table = nn.Embedding(10, 3, padding_idx=0)
+    >>> table(torch.tensor([[1, 2], [0, 1]])).shape
+    torch.Size([2, 2, 3])
+    >>> table(torch.tensor(0))
+    tensor([0., 0., 0.], grad_fn=<EmbeddingBackward0>)
     """
 
     __constants__ = [
@@ -142,9 +164,27 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of the table rows of each bag of indices.
+    """Sums, means or maxima of the rows of a table, a bag of indices at a time.
 
-    Input ``(bags, n)``, or ``(total,)`` with ``offsets`` that say where each bag begins.
+    As `Embedding` followed by a reduction, without the rows in between.
+
+    Args:
+        num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, sparse: those of
+            `Embedding`.
+        mode: "sum", "mean" or "max".
+        include_last_offset: whether ``offsets`` ends with the number of indices.
+        padding_idx: indices that do not count.
+        device, dtype: of the table.
+
+    Shape:
+        input: ``(B, n)``, bags of n indices; or ``(total,)`` with ``offsets (B,)``, where each
+            begins.
+        per_sample_weights: a factor for each index, with mode "sum".
+        output: ``(B, embedding_dim)``; zeros for an empty bag.
+
+    >>> bags = nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bags(torch.tensor([1, 2, 4, 5]), offsets=torch.tensor([0, 3])).shape
+    torch.Size([2, 3])
     """
 
     __constants__ = [

@@ -69,10 +69,35 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
 
 
 class Transformer(Module):
-    """An encoder and a decoder.
+    """An encoder and a decoder, as in "Attention is all you need". arXiv 1706.03762
 
-    Shapes: src ``(s, n, e)``, tgt ``(t, n, e)`` (``(n, ., e)`` with ``batch_first``); output like
-    tgt. Masks: boolean (true: not attended to) or added to the scores.
+    Embeddings, positions and the layer that predicts words are the caller's.
+
+    Args:
+        num_encoder_layers, num_decoder_layers: layers of each.
+        custom_encoder, custom_decoder: modules in their place, or None.
+        d_model: E, the size of a token.
+        nhead: the number of heads; must divide ``d_model``.
+        dim_feedforward: the width of the feed-forward network.
+        dropout: the probability of a zero in training, after each part.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: added to the variance in norms.
+        batch_first: whether the batch is the first dimension instead of the second.
+        norm_first: norms before each part instead of after, which trains more steadily.
+        bias: whether linear layers and norms have biases.
+        device, dtype: of the parameters.
+
+    Shape:
+        src: ``(S, N, E)``, tgt: ``(T, N, E)``; ``(N, ., E)`` with ``batch_first``.
+        src_mask, tgt_mask, memory_mask: ``(S, S)``, ``(T, T)``, ``(T, S)``: true where it must not
+            be looked at, or numbers that are added to the scores;
+            ``generate_square_subsequent_mask(T)`` hides what comes later.
+        output: the shape of tgt.
+
+    >>> model = nn.Transformer(8, 2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=16)
+    >>> mask = nn.Transformer.generate_square_subsequent_mask(4)
+    >>> model(torch.rand(5, 3, 8), torch.rand(4, 3, 8), tgt_mask=mask).shape
+    torch.Size([4, 3, 8])
     """
 
     def __init__(
@@ -166,7 +191,24 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of an encoder layer, and a norm at the end if given."""
+    """A stack of copies of an encoder layer.
+
+    Args:
+        encoder_layer: a `TransformerEncoderLayer`, copied ``num_layers`` times with its weights, so
+            that all begin alike.
+        num_layers: how many.
+        norm: a module applied at the end, or None.
+        enable_nested_tensor, mask_check: taken for PyTorch's sake; results do not depend on them.
+
+    Shape:
+        src, mask, src_key_padding_mask: as for the layer (its ``src_mask`` is ``mask``).
+        output: the shape of src.
+
+    >>> layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> encoder = nn.TransformerEncoder(layer, num_layers=2)
+    >>> encoder(torch.rand(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -208,7 +250,22 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a decoder layer, and a norm at the end if given."""
+    """A stack of copies of a decoder layer.
+
+    Args:
+        decoder_layer: a `TransformerDecoderLayer`, copied ``num_layers`` times.
+        num_layers: how many.
+        norm: a module applied at the end, or None.
+
+    Shape:
+        tgt, memory and their masks: as for the layer.
+        output: the shape of tgt.
+
+    >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> decoder = nn.TransformerDecoder(layer, num_layers=2, norm=nn.LayerNorm(8))
+    >>> decoder(torch.rand(3, 4, 8), torch.rand(3, 5, 8)).shape
+    torch.Size([3, 4, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -271,7 +328,32 @@ class _TransformerLayer(Module):
 class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and a feed-forward network, each with a residual and a norm.
 
-    ``norm_first`` puts the norms before the blocks.
+        x = norm1(x + attention(x, x, x))
+        x = norm2(x + linear2(dropout(activation(linear1(x)))))
+
+    With ``norm_first`` each part is ``x + part(norm(x))``.
+
+    Args:
+        d_model: E, the size of a token.
+        nhead: the number of heads; must divide ``d_model``.
+        dim_feedforward: the width of the feed-forward network.
+        dropout: the probability of a zero in training, after each part.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: added to the variance in norms.
+        batch_first: whether the batch is the first dimension instead of the second.
+        norm_first: norms before each part instead of after, which trains more steadily.
+        bias: whether linear layers and norms have biases.
+        device, dtype: of the parameters.
+
+    Shape:
+        src: ``(S, N, E)``; ``(N, S, E)`` with ``batch_first``; ``(S, E)`` without a batch.
+        src_mask: ``(S, S)``, src_key_padding_mask: ``(N, S)``: true where it must not be looked at,
+            or numbers that are added to the scores.
+        output: the shape of src.
+
+    >>> layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer(torch.rand(3, 5, 8)).shape
+    torch.Size([3, 5, 8])
     """
 
     __constants__ = ["norm_first"]
@@ -337,7 +419,33 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+    """Self-attention, attention to an encoder's output, and a feed-forward network.
+
+        x = norm1(x + attention(x, x, x))
+        x = norm2(x + attention(x, memory, memory))
+        x = norm3(x + linear2(dropout(activation(linear1(x)))))
+
+    Args:
+        d_model: E, the size of a token.
+        nhead: the number of heads; must divide ``d_model``.
+        dim_feedforward: the width of the feed-forward network.
+        dropout: the probability of a zero in training, after each part.
+        activation: "relu", "gelu" or a function.
+        layer_norm_eps: added to the variance in norms.
+        batch_first: whether the batch is the first dimension instead of the second.
+        norm_first: norms before each part instead of after, which trains more steadily.
+        bias: whether linear layers and norms have biases.
+        device, dtype: of the parameters.
+
+    Shape:
+        tgt: ``(T, N, E)``, memory: ``(S, N, E)``; the batch first with ``batch_first``.
+        tgt_mask: ``(T, T)``, memory_mask: ``(T, S)``, and masks of padding ``(N, T)``, ``(N, S)``.
+        output: the shape of tgt.
+
+    >>> layer = nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer(torch.rand(3, 4, 8), torch.rand(3, 5, 8)).shape
+    torch.Size([3, 4, 8])
+    """
 
     __constants__ = ["norm_first"]
 

@@ -14,9 +14,25 @@ __all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
 
 
 class Upsample(Module):
-    """Resizes ``(n, c, ...)`` to ``size`` or by ``scale_factor``.
+    """Resizes sequences, images or volumes.
 
-    ``mode``: nearest, linear (3-D input), bilinear and bicubic (4-D), trilinear (5-D).
+    Args:
+        size: the new sizes; or
+        scale_factor: by what to multiply the old ones. One of the two.
+        mode: "nearest" or "area"; "linear" (of 3-D input), "bilinear" or "bicubic" (4-D),
+            "trilinear" (5-D).
+        align_corners: whether corner elements keep their places; the others then depend on the
+            size.
+        recompute_scale_factor: whether the factor is worked out from the rounded size.
+
+    Shape:
+        input: ``(N, C, L)``, ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        output: the new sizes, ``floor(size scale_factor)``.
+
+    >>> nn.Upsample(scale_factor=2)(torch.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    >>> nn.Upsample(4, mode="linear")(torch.tensor([[[1., 2.]]]))
+    tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
 
     __constants__ = [
@@ -69,7 +85,20 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Upsample with mode nearest."""
+    """`Upsample` of images with mode "nearest": each new pixel is a copy of an old one.
+
+    Args:
+        size: the new height and width; or
+        scale_factor: by what to multiply the old ones.
+
+    Shape:
+        input: ``(N, C, H, W)``.
+        output: ``(N, C, new H, new W)``.
+
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1., 2.]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(
         self,
@@ -80,7 +109,19 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Upsample with mode bilinear and aligned corners."""
+    """`Upsample` of images with mode "bilinear" and ``align_corners=True``.
+
+    Args:
+        size: the new height and width; or
+        scale_factor: by what to multiply the old ones.
+
+    Shape:
+        input: ``(N, C, H, W)``.
+        output: ``(N, C, new H, new W)``.
+
+    >>> nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1., 2.]]]]))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(
         self,

@@ -61,8 +61,23 @@ def _without(scheduler: Any, *names: str) -> dict[str, Any]:
 class LRScheduler:
     """Base class: counts steps and writes the values of ``get_lr`` to the optimizer's groups.
 
-    ``last_epoch`` is the number of steps taken; give it to go on with a run whose groups still
-    have their "initial_lr".
+    Subclasses define ``get_lr``, which gives a rate for each group from ``self.last_epoch`` (the
+    number of steps) and ``self.base_lrs`` (the groups' first rates). Call ``step`` after the
+    optimizer's, once an epoch or once a batch as the schedule is meant.
+
+    Args:
+        optimizer: whose rates are changed.
+        last_epoch: the number of steps taken; give it to go on with a run whose groups still have
+            their "initial_lr".
+
+    >>> class Halving(torch.optim.lr_scheduler.LRScheduler):
+    ...     def get_lr(self):
+    ...         return [base / 2**self.last_epoch for base in self.base_lrs]
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = Halving(optimizer)
+    >>> optimizer.step(); schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
     """
 
     _get_lr_called_within_step: bool = False

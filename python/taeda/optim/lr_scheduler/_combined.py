@@ -48,7 +48,32 @@ class _Combined(LRScheduler):
 
 
 class SequentialLR(_Combined):
-    """One schedule after the other, changing at ``milestones``."""
+    """One schedule after the other.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        schedulers: schedules of this optimizer.
+        milestones: the steps at which the next one takes over, one fewer than schedules; each
+            begins at its own step 0.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.SequentialLR(
+    ...     optimizer,
+    ...     [schedules.ConstantLR(optimizer, 0.1, 2),
+    ...      schedules.ExponentialLR(optimizer, 0.5)],
+    ...     milestones=[2],
+    ... )
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.1, 1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self,
@@ -101,7 +126,26 @@ class SequentialLR(_Combined):
 
 
 class ChainedScheduler(_Combined):
-    """Several schedules at once: each changes what the one before left."""
+    """Several schedules at once: each changes what the one before left.
+
+    Args:
+        schedulers: schedules of one optimizer.
+        optimizer: that optimizer; None: the schedules'.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.ChainedScheduler(
+    ...     [schedules.ConstantLR(optimizer, 0.1, 2),
+    ...      schedules.ExponentialLR(optimizer, 0.5)]
+    ... )
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.05, 0.25, 0.125]
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None

@@ -10,9 +10,27 @@ from ._base import LRScheduler
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial value to ``eta_min`` in ``T_max`` steps, and back again.
+    """Half a cosine from the first rate to the least one, and back again. arXiv 1608.03983
 
-    https://arxiv.org/abs/1608.03983, without its restarts.
+        lr = eta_min + (initial_lr - eta_min) (1 + cos(pi step / T_max)) / 2
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        T_max: the steps of the fall.
+        eta_min: the least rate.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.CosineAnnealingLR(optimizer, T_max=4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.8536, 0.5, 0.1464, 0.0]
     """
 
     def __init__(
@@ -46,7 +64,32 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half cosines that start again: the i-th lasts ``T_0 T_mult^i`` steps. arXiv 1608.03983"""
+    """Half cosines that start again and again. arXiv 1608.03983
+
+        lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T_i)) / 2,  t steps after the last
+            restart
+
+    The i-th period lasts ``T_0 * T_mult^i`` steps.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        T_0: the steps of the first period.
+        T_mult: by how much each is longer than the one before.
+        eta_min: the least rate.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+    >>> rates = []
+    >>> for _ in range(7):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 1.0, 0.8536, 0.5, 0.1464, 1.0]
+    """
 
     def __init__(
         self,

@@ -39,10 +39,32 @@ def _set_momentum(scheduler: Any, group: dict[str, Any], momentum: float) -> Non
 
 
 class CyclicLR(LRScheduler):
-    """Up and down between ``base_lr`` and ``max_lr``. https://arxiv.org/abs/1506.01186
+    """Up and down between two rates. arXiv 1506.01186
 
-    ``mode``: "triangular", "triangular2" (the height halves each cycle), "exp_range" (it decays by
-    ``gamma`` each step); or ``scale_fn`` of the cycle or, by ``scale_mode``, of the step.
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        base_lr, max_lr: the bounds, or one for each group.
+        step_size_up, step_size_down: the steps of a rise and of a fall (None: as many).
+        mode: "triangular"; "triangular2" halves the height each cycle; "exp_range" multiplies it by
+            ``gamma`` each step.
+        gamma: of "exp_range".
+        scale_fn: a function in place of the modes, of the cycle or the step by
+        scale_mode: "cycle" or "iterations".
+        cycle_momentum: whether momentum moves the other way round between
+        base_momentum, max_momentum: its bounds.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.CyclicLR(optimizer, 0.1, 1.0, step_size_up=2, cycle_momentum=False)
+    >>> rates = []
+    >>> for _ in range(6):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.1, 0.55, 1.0, 0.55, 0.1, 0.55]
     """
 
     def __init__(
@@ -135,10 +157,37 @@ def _anneal_linear(start: float, end: float, pct: float) -> float:
 
 
 class OneCycleLR(LRScheduler):
-    """One rise to ``max_lr`` and one long fall, momentum moving the other way. arXiv 1708.07120
+    """One rise and one long fall of the rate, momentum the other way round. arXiv 1708.07120
 
-    Starts at ``max_lr / div_factor`` and ends at that over ``final_div_factor``, in
-    ``total_steps`` (or ``epochs * steps_per_epoch``) steps.
+    Starts at ``max_lr / div_factor``, rises to ``max_lr`` in the first ``pct_start`` of the steps,
+    and ends at the start over ``final_div_factor``. Call ``step`` after each batch.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        max_lr: the largest rate, or one for each group.
+        total_steps: how many; or
+        epochs, steps_per_epoch: their product.
+        pct_start: the part of the steps that rise.
+        anneal_strategy: "cos" or "linear".
+        cycle_momentum: whether momentum (or beta1) falls from ``max_momentum`` to ``base_momentum``
+            as the rate rises, and back.
+        base_momentum, max_momentum: its bounds.
+        div_factor, final_div_factor: the start and the end, as parts of ``max_lr`` and of the
+            start.
+        three_phase: whether a fall as long as the rise comes before the last one.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.OneCycleLR(optimizer, 1.0, total_steps=5, cycle_momentum=False)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.04, 0.9505, 0.6113, 0.1883]
     """
 
     def __init__(

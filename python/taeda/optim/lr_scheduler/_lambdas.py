@@ -52,7 +52,25 @@ class _WithLambdas(LRScheduler):
 
 
 class LambdaLR(_WithLambdas):
-    """``lr = initial_lr * lr_lambda(step)``."""
+    """The first rate times a function of the step: ``lr = initial_lr * lr_lambda(step)``.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        lr_lambda: the function, or one for each group.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / 4))
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.25, 0.5, 0.75, 1.0, 1.0]
+    """
 
     def get_lr(self) -> list:
         self._warn_outside_step()
@@ -61,7 +79,25 @@ class LambdaLR(_WithLambdas):
 
 
 class MultiplicativeLR(_WithLambdas):
-    """``lr = lr * lr_lambda(step)``."""
+    """The last rate times a function of the step: ``lr = lr * lr_lambda(step)``.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        lr_lambda: the function, or one for each group.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.MultiplicativeLR(optimizer, lambda step: 0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def _check_lambdas(self) -> None:
         for fn in self.lr_lambdas:

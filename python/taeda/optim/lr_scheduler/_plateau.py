@@ -12,7 +12,28 @@ from ._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _se
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies by ``factor`` when a metric has not improved for ``patience`` steps."""
+    """Multiplies the rate by ``factor`` when a metric has stopped getting better.
+
+    ``step(metric)`` takes the metric, such as the loss on the validation set.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        mode: "min" if less is better, "max" if more.
+        factor: by what the rate is multiplied, less than 1.
+        patience: how many steps without improvement are allowed.
+        threshold: what counts as an improvement,
+        threshold_mode: as a part of the best ("rel") or as a number ("abs").
+        cooldown: steps to wait after a reduction.
+        min_lr: the least rate, or one for each group.
+        eps: reductions by less are not made.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in [1.0, 0.9, 0.9, 0.9]:
+    ...     schedule.step(loss)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
 
     def __init__(
         self,

@@ -12,7 +12,28 @@ from ._base import LRScheduler
 
 
 class StepLR(LRScheduler):
-    """Multiplies by ``gamma`` every ``step_size`` steps."""
+    """Multiplies the rate by ``gamma`` every ``step_size`` steps.
+
+        lr = initial_lr * gamma^(step // step_size)
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        step_size: the steps between.
+        gamma: the factor.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.StepLR(optimizer, step_size=2, gamma=0.1)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -33,7 +54,28 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies by ``gamma`` at each of ``milestones``."""
+    """Multiplies the rate by ``gamma`` at each milestone.
+
+        lr = initial_lr * gamma^(milestones that are passed)
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        milestones: steps, ascending; one that occurs twice counts twice.
+        gamma: the factor.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.1)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.1, 0.1, 0.01, 0.01]
+    """
 
     def __init__(
         self,
@@ -58,7 +100,26 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """``factor`` times the initial value for ``total_iters`` steps, then the value itself."""
+    """``factor`` times the first rate for some steps, then the rate itself.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        factor: at the beginning, from 0 to 1.
+        total_iters: the steps that it lasts.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 1.0, 1.0]
+    """
 
     def __init__(
         self,
@@ -87,7 +148,28 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From ``start_factor`` to ``end_factor`` times the initial value in ``total_iters`` steps."""
+    """From one part of the first rate to another along a line: a warm-up.
+
+        lr = initial_lr * (start + (end - start) min(step, total_iters) / total_iters)
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        start_factor, end_factor: the parts; the first is not 0.
+        total_iters: the steps that it takes.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [0.25, 0.5, 0.75, 1.0, 1.0]
+    """
 
     def __init__(
         self,
@@ -126,7 +208,25 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies by ``gamma`` at every step."""
+    """Multiplies the rate by ``gamma`` at every step: ``lr = initial_lr * gamma^step``.
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        gamma: the factor.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.ExponentialLR(optimizer, gamma=0.5)
+    >>> rates = []
+    >>> for _ in range(4):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -141,7 +241,28 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """``initial_lr (1 - step / total_iters)^power``."""
+    """Falls to zero as a power of what is left.
+
+        lr = initial_lr * (1 - min(step, total_iters) / total_iters)^power
+
+    Args:
+        optimizer: whose rates are changed, those of every group.
+        total_iters: the steps that it takes.
+        power: 1 is a line.
+        last_epoch: the number of steps taken before, -1 at the start; a resumed run rather loads
+            ``state_dict``.
+
+    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    >>> schedules = torch.optim.lr_scheduler
+    >>> schedule = schedules.PolynomialLR(optimizer, total_iters=4)
+    >>> rates = []
+    >>> for _ in range(5):
+    ...     rates.append(round(schedule.get_last_lr()[0], 4))
+    ...     optimizer.step()
+    ...     schedule.step()
+    >>> rates
+    [1.0, 0.75, 0.5, 0.25, 0.0]
+    """
 
     def __init__(
         self,

@@ -29,7 +29,16 @@ T_co = TypeVar("T_co", covariant=True)
 class Dataset(Generic[T_co]):
     """Samples by index: subclasses define ``__getitem__`` and, for most samplers, ``__len__``.
 
-    ``__getitems__(indices)`` may be defined to fetch a whole batch at once.
+    ``__getitems__(indices)`` may be defined to fetch a whole batch at once. Anything with these
+    methods will do for a DataLoader, a list too; ``a + b`` is a `ConcatDataset`.
+
+    >>> class Squares(torch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, index):
+    ...         return index, index**2
+    >>> Squares()[3], len(Squares() + Squares())
+    ((3, 9), 8)
     """
 
     def __getitem__(self, index: Any) -> T_co:
@@ -40,7 +49,17 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Samples in the order of iteration: subclasses define ``__iter__``."""
+    """Samples in the order of iteration: subclasses define ``__iter__``.
+
+    For streams that have no indices: files that are read line by line, generators, sockets. A
+    DataLoader takes them as they come; it neither shuffles nor takes a sampler.
+
+    >>> class Countdown(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter([3, 2, 1])
+    >>> [batch.tolist() for batch in torch.utils.data.DataLoader(Countdown(), batch_size=2)]
+    [[3, 2], [1]]
+    """
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -50,7 +69,15 @@ class IterableDataset(Dataset[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Sample i is the tuple of the i-th rows of the tensors."""
+    """Rows of tensors: sample i is the tuple of the i-th rows.
+
+    Args:
+        tensors: of the same first size; the samples are views of them.
+
+    >>> data = torch.utils.data.TensorDataset(torch.arange(6).view(3, 2), torch.tensor([7, 8, 9]))
+    >>> data[1], len(data)
+    ((tensor([2, 3]), tensor(8)), 3)
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
@@ -65,7 +92,17 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset):
-    """Sample i is the tuple, or with keywords the dict, of the i-th samples of the datasets."""
+    """Datasets side by side: sample i is the tuple, or with keywords the dict, of their i-th
+    samples.
+
+    Args:
+        args: datasets of the same length; or
+        kwargs: the same by name.
+
+    >>> data = torch.utils.data.StackDataset(image=["a", "b"], label=[0, 1])
+    >>> data[1], len(data)
+    ({'image': 'b', 'label': 1}, 2)
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
@@ -108,7 +145,15 @@ def _fetch_all(dataset: Any, indices: list) -> list:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Several indexed datasets one after the other."""
+    """Datasets one after the other, by index.
+
+    Args:
+        datasets: with lengths; not iterable ones.
+
+    >>> data = torch.utils.data.ConcatDataset([["a", "b"], ["c"]])
+    >>> data[2], len(data)
+    ('c', 3)
+    """
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -145,7 +190,19 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Several iterable datasets one after the other."""
+    """Iterable datasets one after the other; each is opened when the one before has ended.
+
+    Args:
+        datasets: `IterableDataset` objects.
+
+    >>> class Upto(torch.utils.data.IterableDataset):
+    ...     def __init__(self, n):
+    ...         self.n = n
+    ...     def __iter__(self):
+    ...         return iter(range(self.n))
+    >>> list(torch.utils.data.ChainDataset([Upto(2), Upto(3)]))
+    [0, 1, 0, 1, 2]
+    """
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         super().__init__()
@@ -166,7 +223,18 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of ``dataset`` at ``indices``."""
+    """Some samples of a dataset, in an order of its own.
+
+    Args:
+        dataset: by index.
+        indices: of the samples in it.
+
+    ``random_split`` makes such parts at random.
+
+    >>> data = torch.utils.data.Subset(["a", "b", "c"], [2, 0])
+    >>> data[0], len(data)
+    ('c', 2)
+    """
 
     dataset: Any
     indices: Sequence[int]

@@ -14,10 +14,22 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """Every ``num_replicas``-th sample, starting at ``rank``.
+    """A process's share of a dataset: every ``num_replicas``-th sample, starting at ``rank``.
 
-    All processes shuffle alike, by ``seed + epoch``: call ``set_epoch`` before each epoch. The
-    list is filled up with samples from its start, or with ``drop_last`` cut, to equal shares.
+    All processes shuffle alike, by ``seed + epoch``: call ``set_epoch`` before each epoch. The list
+    is filled up with samples from its start, or with ``drop_last`` cut, to equal shares.
+
+    Args:
+        dataset: with a length.
+        num_replicas: the number of processes.
+        rank: which of them this is, from 0.
+        shuffle: whether the order is random.
+        seed: the same in all processes.
+        drop_last: cuts instead of filling up.
+
+    >>> DistributedSampler = torch.utils.data.DistributedSampler
+    >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
+    [[0, 2, 4], [1, 3, 0]]
     """
 
     def __init__(

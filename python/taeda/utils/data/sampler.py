@@ -21,7 +21,22 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """Base class: subclasses define ``__iter__``, which gives indices (or lists of them)."""
+    """Base class: subclasses define ``__iter__``, which gives indices (or lists of them).
+
+    ``__len__`` is wanted where ``len(loader)`` is. A sampler that gives lists is a batch sampler.
+
+    Args:
+        data_source: ignored.
+
+    >>> class Backwards(torch.utils.data.Sampler):
+    ...     def __init__(self, n):
+    ...         self.n = n
+    ...     def __iter__(self):
+    ...         return iter(range(self.n - 1, -1, -1))
+    >>> loader = torch.utils.data.DataLoader(["a", "b", "c"], sampler=Backwards(3), batch_size=None)
+    >>> list(loader)
+    ['c', 'b', 'a']
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         pass
@@ -31,7 +46,14 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """The indices of a dataset in order: 0, 1, 2, ...
+
+    Args:
+        data_source: the dataset, for its length.
+
+    >>> list(torch.utils.data.SequentialSampler("abc"))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -52,7 +74,19 @@ def _new_generator() -> Any:
 
 
 class RandomSampler(Sampler[int]):
-    """Random order; with ``replacement``, ``num_samples`` independent draws."""
+    """The indices of a dataset in random order, anew at each iteration.
+
+    Args:
+        data_source: the dataset, for its length.
+        replacement: whether each is drawn from all, so that some come twice.
+        num_samples: how many; None: as many as there are.
+        generator: of the random numbers; None: one that is seeded from the default generator.
+
+    >>> sorted(torch.utils.data.RandomSampler(range(4)))
+    [0, 1, 2, 3]
+    >>> len(list(torch.utils.data.RandomSampler(range(4), replacement=True, num_samples=10)))
+    10
+    """
 
     def __init__(
         self,
@@ -99,7 +133,15 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order, anew at each iteration.
+
+    Args:
+        indices: of the samples.
+        generator: of the random numbers; None: the default one.
+
+    >>> sorted(torch.utils.data.SubsetRandomSampler([7, 3, 5]))
+    [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
         self.indices = indices
@@ -114,7 +156,19 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """``num_samples`` indices drawn with probabilities proportional to ``weights``."""
+    """Indices drawn with probabilities proportional to weights.
+
+    Args:
+        weights: one for each sample, not negative; their sum need not be 1.
+        num_samples: how many are drawn.
+        replacement: whether one may be drawn several times; otherwise at most as many as have
+            weight.
+        generator: of the random numbers; None: the default one.
+
+    >>> order = list(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 3.0], 1000))
+    >>> 0 in order, 600 < order.count(2) < 900
+    (False, True)
+    """
 
     def __init__(
         self,
@@ -153,7 +207,16 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of ``batch_size`` indices of another sampler; the last may be shorter or dropped."""
+    """Lists of indices of another sampler.
+
+    Args:
+        sampler: gives single indices.
+        batch_size: how many a list has.
+        drop_last: whether a shorter list at the end is left out.
+
+    >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

@@ -1,0 +1,41 @@
+"""The kernels of the suite `kernels` by family: docs/benchmarks.md has one row for each."""
+
+from __future__ import annotations
+
+import re
+
+# The first expression that finds something in a case's name is its family.
+FAMILIES = {
+    "copies": r"^copy,",
+    "matrix products in bf16": r"in bf16,",
+    "matrix products, Linear": r"^(x @ |bmm|linear)",
+    "attention": r"^(causal )?attention",
+    "LSTM, GRU": r"^(LSTM|GRU)",
+    "depthwise convolutions": r"^depthwise",
+    "convolutions": r"^\dx\d",
+    "normalization": r"^(batch|layer)_norm",
+    "max pooling": r"^max_pool",
+    "softmax, cross entropy, logsumexp": r"softmax|cross_entropy|logsumexp",
+    "activations: relu, gelu, dropout": r"^(relu|gelu|dropout)",
+    "exp, powers, special functions": r"^(exp|tanh|erf|lgamma|digamma|x \*\* )",
+    "integer division": r"^x (//|%) ",
+    "conversions, comparisons, where": r"^(float to|x > |where$|masked_fill|clamp)",
+    "transposed and strided operands": r"contiguous|::2|\.t\(\)|flip",
+    "elements: add, broadcasting": r"^(x \+|x\.add|add\()",
+    "joining and repeating": r"^(cat|stack|repeat|roll|tril)",
+    "sums, means, norms": r"^(sum|mean|var|norm|cumsum|count_nonzero|any)",
+    "max, argmax": r"^(max|argmax)",
+    "sorting and selecting": r"sort|topk|median|kthvalue|unique",
+    "searching and counting": r"search|bincount|isin|histc|nonzero|where\(",
+    "indexing, gather, scatter": r"gather|scatter|index|\[mask\]|\[i, j\]",
+    "embeddings": r"^embedding",
+    "resizing, grid_sample": r"^(interpolate|grid_sample)",
+    "random numbers": r"^(rand|bernoulli)",
+    "filling": r"^(arange|zeros)",
+    "optimizer steps": r" step,",
+}
+
+
+def family(name: str) -> str:
+    found = (title for title, pattern in FAMILIES.items() if re.search(pattern, name))
+    return next(found, "others")

@@ -1,0 +1,97 @@
+"""The pages of the site: all names, links that lead somewhere, nothing from elsewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
+
+import make_docs  # noqa: E402
+from site_pages import cxx, markdown  # noqa: E402
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    make_docs.stage(folder)
+    return folder
+
+
+def anchors(page):
+    text = page.read_text()
+    slugs = re.findall(r"^#+ (.+)$", text, re.M)
+    plain = {re.sub(r"[^\w\s-]", "", s).strip().lower().replace(" ", "-") for s in slugs}
+    return set(re.findall(r"\{ #(\S+) \}", text)) | plain
+
+
+def test_links_lead_to_pages_and_names_of_the_site(site):
+    broken = []
+    known = {}
+    for page in site.rglob("*.md"):
+        for target in LINK.findall(FENCED.sub("", page.read_text())):
+            if re.match(r"\w+:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            other = (page.parent / path).resolve() if path else page
+            if anchor and other not in known and other.exists():
+                known[other] = anchors(other)
+            if not other.exists() or (anchor and anchor not in known[other]):
+                broken.append(f"{page.relative_to(site)}: {target}")
+    assert broken == []
+
+
+def test_every_page_is_in_the_navigation(site):
+    shown = (site.parent / "mkdocs.yml").read_text()
+    missing = [p for p in site.rglob("*.md") if str(p.relative_to(site)) not in shown]
+    assert missing == []
+
+
+def test_the_reference_has_signatures_and_links_names(site):
+    page = (site / "api" / "nn-linear.md").read_text()
+    assert "class Linear(in_features: int, out_features: int, bias: bool = True" in page
+    functions = (site / "api" / "torch-elementwise.md").read_text()
+    assert "{ #taeda.add }" in functions and "add(input: Tensor | Number" in functions
+
+
+def test_docstrings_become_markdown():
+    text = "A * b_c `Linear`.\n\nArgs:\n    x, y: two *s\n        more\n\n>>> 1 < 2\nTrue"
+    found = markdown.body(text, {"Linear": "nn.md#Linear"}.get)
+    assert "A \\* b\\_c [`Linear`](nn.md#Linear)." in found
+    assert "- `x, y`: two \\*s more" in found
+    assert "```pycon\n>>> 1 < 2\nTrue\n```" in found
+
+
+def test_headers_become_prose_and_declarations():
+    head = "// A box.\n//\n//   Box b;\n//\n// Cheap.\n#pragma once\n"
+    text = head + "class Box {\n public:\n  // Opens.\n  void open();\n};"
+    kinds = [kind for kind, _ in cxx.blocks(text)]
+    assert kinds == ["comment", "code", "comment", "code"]
+    prose = cxx.prose(cxx.blocks(text)[0][1])
+    assert prose.split("\n") == ["A box.", "", "", "```cpp", "Box b;", "", "```", "", "Cheap."]
+    for header in cxx.headers():
+        assert len(cxx.page(header)) > 300, header
+
+
+def test_the_built_site_asks_nothing_of_the_network(site):
+    mkdocs = make_docs.MKDOCS
+    if not mkdocs.exists():
+        pytest.skip("make docs installs mkdocs")
+    config = str(site.parent / "mkdocs.yml")
+    built = site.parent / "site"
+    subprocess.run([mkdocs, "build", "-q", "--strict", "-f", config, "-d", str(built)], check=True,
+                   env={"NO_MKDOCS_2_WARNING": "1"})  # fmt: skip
+    loaded = set()
+    for page in built.rglob("*.html"):
+        tags = re.findall(
+            r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"?([^\" >]+)", page.read_text()
+        )
+        loaded |= {tag for tag in tags if re.match(r"(https?:)?//", tag)}
+    assert loaded == set()
+    assert "taeda.nn.Linear" in (built / "search" / "search_index.js").read_text()

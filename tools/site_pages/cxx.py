@@ -1,0 +1,112 @@
+"""The C++ pages: each public header as a text, comments as prose and declarations as code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = re.compile(r"\s*(#|namespace\b|\}  // namespace|public:|private:|// clang-format)")
+ORDER = ["taeda", "tensor", "nn", "optim", "data", "autograd", "indexing", "dtype", "serialize"]
+
+
+def headers() -> list[Path]:
+    """The public headers, those that a program begins with first."""
+    found = sorted((ROOT / "include" / "taeda").glob("*.h"))
+    rank = {name: i for i, name in enumerate(ORDER)}
+    return sorted(found, key=lambda path: (rank.get(path.stem, len(rank)), path.stem))
+
+
+def blocks(text: str) -> list[tuple[str, list[str]]]:
+    """("comment" | "code", lines) in their order; blank lines and guards separate and are gone."""
+    found: list[tuple[str, list[str]]] = []
+    last, depth = "", 0
+    for line in text.split("\n"):
+        if re.match(r"\s*//", line) and not re.match(r"\s*// namespace", line):
+            kind, line = "comment", re.sub(r"^\s*// ?", "", line)
+        elif not line.strip() or LEFT_OUT.match(line):
+            last = ""
+            continue
+        else:
+            kind = "code"
+            depth += line.count("{") - line.count("}")
+            if depth < 0:  # the end of a namespace
+                depth = 0
+                continue
+        if kind != last:
+            found.append((kind, []))
+        found[-1][1].append(line)
+        last = kind
+    return found
+
+
+def prose(lines: list[str]) -> str:
+    """A comment as Markdown: what is indented by two more is an example."""
+    out: list[str] = []
+    example = False
+    for line in lines:
+        if line.startswith("  ") != example and (line.strip() or example):
+            if not line.strip() and example:
+                out.append("")
+                continue
+            out += ["```", ""] if example else ["", "```cpp"]
+            example = not example
+        text = line.rstrip()
+        out.append(text[2:] if example else re.sub(r"([*_<\[\]])(?![^`]*`)", r"\\\1", text))
+    return "\n".join([*out, *(["```"] if example else [])])
+
+
+def dedent(lines: list[str]) -> list[str]:
+    least = min(len(line) - len(line.lstrip()) for line in lines)
+    return [line[least:] for line in lines]
+
+
+def heading(code: list[str]) -> str | None:
+    """A class or struct that begins here."""
+    match = re.match(
+        r"\s*(?:template <[^>]*>\s*)?(?:class|struct)\s+(?:TD_\w+\s+)?(\w+)[^;]*$", code[0]
+    )
+    return match[1] if match else None
+
+
+def page(header: Path) -> str:
+    out = [f"# taeda/{header.name}", ""]
+    waiting: str | None = None
+    for kind, lines in blocks(header.read_text()):
+        if kind == "comment":
+            if waiting is not None:
+                out += [waiting, ""]
+            waiting = prose(lines)
+            continue
+        if name := heading(lines):
+            out += [f"## {name}", ""]
+        if waiting is not None:
+            out += [waiting, ""]
+            waiting = None
+        out += ["```cpp", *dedent(lines), "```", ""]
+    if waiting is not None:
+        out += [waiting, ""]
+    return "\n".join(out)
+
+
+def summary(header: Path) -> str:
+    """The first sentence of a header's opening paragraph."""
+    first = next((lines for kind, lines in blocks(header.read_text()) if kind == "comment"), [])
+    text = " ".join(line.strip() for line in first if not line.startswith("  "))
+    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(":")
+
+
+def pages() -> dict[str, str]:
+    found = {f"cpp/{path.stem}.md": page(path) for path in headers()}
+    index = [
+        "# C++ headers",
+        "",
+        "The comments of `include/taeda`, whose examples run as tests. The",
+        "[tutorial](../tutorials/cpp.md) builds a program with them.",
+        "",
+        "| | |",
+        "|---|---|",
+    ]
+    for path in headers():
+        index.append(f"| [taeda/{path.name}]({path.stem}.md) | {summary(path)} |")
+    return {"cpp/index.md": "\n".join(index) + "\n"} | found

@@ -1,0 +1,171 @@
+"""What the reference documents: modules, their public names, and the page each belongs to."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+# What has pages; a module that does not exist is left out.
+MODULES = {
+    "taeda": "Functions, dtypes and settings",
+    "taeda.Tensor": "Methods and attributes of a tensor",
+    "taeda.nn": "Layers and the Module they derive from",
+    "taeda.nn.functional": "Layers as functions",
+    "taeda.nn.init": "Initial values of weights",
+    "taeda.nn.utils": "Helpers for parameters and gradients",
+    "taeda.optim": "Optimizers",
+    "taeda.optim.lr_scheduler": "Schedules of the learning rate",
+    "taeda.utils.data": "Data sets, samplers and loaders",
+    "taeda.utils.checkpoint": "Trading computation for memory",
+    "taeda.autograd": "Gradients",
+    "taeda.autograd.forward_ad": "Forward-mode derivatives",
+    "taeda.linalg": "Linear algebra",
+    "taeda.fft": "Fourier transforms",
+    "taeda.special": "Special functions",
+    "taeda.random": "Random numbers",
+    "taeda.testing": "Comparing tensors in tests",
+    "taeda.func": "Derivatives and vectorization of functions",
+    "taeda.autograd.functional": "Jacobians and Hessians",
+    "taeda.nn.utils.rnn": "Sequences of different lengths",
+    "taeda.nn.utils.parametrize": "Parameters that are computed from others",
+    "taeda.nn.utils.parametrizations": "Weight norm, spectral norm, orthogonal matrices",
+    "taeda.nn.utils.prune": "Setting weights to zero",
+    "taeda.nn.attention": "Choosing how attention is computed",
+    "taeda.nn.attention.flex_attention": "Attention with scores and masks of one's own",
+    "taeda.optim.swa_utils": "Averages of weights",
+    "taeda.distributions": "Probability distributions",
+    "taeda.amp": "Lower precision, automatically",
+    "taeda.sparse": "Sparse tensors",
+    "taeda.nested": "Tensors of rows of different lengths",
+    "taeda.masked": "Tensors with masks",
+    "taeda.signal.windows": "Windows of signal processing",
+    "taeda.quasirandom": "Quasi-random numbers",
+    "taeda.library": "Operators of one's own",
+    "taeda.fx": "Programs as graphs",
+    "taeda.profiler": "Where the time goes",
+    "taeda.utils.benchmark": "Timing a few lines",
+    "taeda.utils.tensorboard": "Records for TensorBoard",
+    "taeda.serialization": "Options of saving and loading",
+    "taeda.safetensors": "Files of tensors alone",
+    "taeda.hub": "Models of folders and repositories",
+    "taeda.cuda": "CUDA devices",
+    "taeda.multiprocessing": "Tensors in several processes",
+    "taeda.jit": "TorchScript's interface, run eagerly",
+    "taeda.compiler": "torch.compile's interface, run eagerly",
+}
+SIGNATURE = re.compile(r"\w+\(.*\) -> .*")
+# Files of the operator table -> the page of functions and methods that they fill.
+FAMILIES = {
+    "factory": "creation", "random": "creation", "fft": "signals", "image": "layers",
+    "shape": "shapes", "view_copy": "shapes", "pointwise": "elementwise", "reduce": "reductions",
+    "sort": "reductions", "index": "indexing", "linalg": "products", "lapack": "products",
+    "algebra": "products", "sparse": "others", "optim": "others", "norm": "layers",
+    "conv": "layers", "pool": "layers", "loss": "layers", "recurrent": "layers",
+    "attention": "layers",
+}  # fmt: skip
+TITLES = {
+    "creation": "making tensors, random numbers",
+    "shapes": "shapes and views",
+    "elementwise": "element by element",
+    "reductions": "sums, extremes, sorting",
+    "indexing": "indexing, gathering, searching",
+    "products": "products and linear algebra",
+    "layers": "layers",
+    "signals": "signals",
+    "others": "settings, types and what else there is",
+}
+# Modules of nn -> the page of their classes.
+LAYERS = {
+    "activation": "activations", "adaptive": "losses", "batchnorm": "normalization",
+    "channelshuffle": "images", "container": "containers", "conv": "convolutions",
+    "distance": "losses", "dropout": "dropout", "flatten": "shapes", "fold": "images",
+    "instancenorm": "normalization", "linear": "linear", "loss": "losses", "module": "containers",
+    "normalization": "normalization", "padding": "images", "pixelshuffle": "images",
+    "pooling": "pooling", "rnn": "recurrent", "sparse": "linear", "transformer": "transformers",
+    "upsampling": "images", "parameter": "containers",
+}  # fmt: skip
+LAYER_TITLES = {
+    "containers": "Module, Parameter and containers",
+    "linear": "linear layers and embeddings",
+    "convolutions": "convolutions",
+    "pooling": "pooling",
+    "activations": "activations and attention",
+    "normalization": "normalization",
+    "dropout": "dropout",
+    "recurrent": "recurrent layers",
+    "transformers": "transformers",
+    "losses": "losses and distances",
+    "images": "padding, resizing, rearranging images",
+    "shapes": "changing shapes",
+    "others": "what else there is",
+}
+
+
+def resolve(path: str) -> Any:
+    found: Any = importlib.import_module("taeda")
+    for part in path.split(".")[1:]:
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            found = importlib.import_module(f"{found.__name__}.{part}")
+    return found
+
+
+def members(owner: Any) -> Iterator[tuple[str, Any]]:
+    """Public names and values: what `__all__` or `dir` tells, less modules."""
+    names = getattr(owner, "__all__", None) or dir(owner)
+    for name in sorted(set(names), key=lambda name: (name.lower(), name)):
+        if name.startswith("_"):
+            continue
+        try:
+            value = inspect.getattr_static(owner, name, None)
+            value = getattr(owner, name) if value is None or not isinstance(owner, type) else value
+        except Exception:
+            continue
+        if inspect.ismodule(value) or value is owner:
+            continue
+        if not isinstance(owner, type) and not (callable(value) or value.__doc__):
+            continue
+        home = str(getattr(value, "__module__", None) or "")
+        if not isinstance(owner, type) and home and not home.startswith(("taeda", "builtins")):
+            continue
+        yield name, value
+
+
+def described(value: Any) -> bool:
+    """Whether there is a docstring that is the value's own and says more than signatures."""
+    doc = inspect.getdoc(value) or ""
+    if isinstance(value, type) and doc == inspect.getdoc(object):
+        return False
+    return any(line and not SIGNATURE.fullmatch(line) for line in doc.split("\n"))
+
+
+@cache
+def families() -> dict[str, str]:
+    """Operator -> page, by the file of the table that its entry is in."""
+    sys.path.insert(0, str(ROOT))
+    from gen import table
+
+    found: dict[str, str] = {}
+    for op in table.load(ROOT / "ops"):
+        first = re.split(r"[/.]", op.file)[0]
+        for name in (op.sig.name, *(python.rpartition(".")[2] for python in op.python)):
+            found.setdefault(name, FAMILIES.get(first, "others"))
+    return found
+
+
+def group(path: str, name: str, value: Any) -> str:
+    """The page of a module's member, "" for modules of one page."""
+    if path in ("taeda", "taeda.Tensor"):
+        return families().get(name, families().get(name.removesuffix("_"), "others"))
+    if path == "taeda.nn":
+        module = str(getattr(value, "__module__", "")).rpartition(".")[2]
+        return LAYERS.get(module, "others")
+    return ""
