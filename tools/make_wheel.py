@@ -1,8 +1,13 @@
-"""Builds dist/taeda-*.whl and tries it in an empty virtual environment: `make wheel`.
+"""Builds dist/taeda-*.whl, tries it in an empty environment: `make wheel`, `make wheels`.
 
 The wheel's platform tag names the oldest C library that has every symbol its libraries ask for
 (manylinux, PEP 600). The trial environment has nothing but the wheel: no NumPy, no compilers on its
-PATH, and the build folder out of reach. A wheel above a size limit, packed or on disk, is an error.
+PATH, and the build folder out of reach. Where QEMU's user mode is installed, the wheel also trains
+on an emulated processor of 2006, which has no AVX. A wheel above a size limit, packed or on disk,
+is an error, and so is metadata that `twine check` refuses, where twine is installed.
+
+`--all` makes one for each CPython from 3.11 to 3.14 that is found on the PATH or under pyenv and
+has its headers; each builds in an environment of its own in .cache/wheels.
 """
 
 from __future__ import annotations
@@ -15,13 +20,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_MB = 25.0
 DISK_LIMIT_MB = 80.0
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+OLD_CPU = "core2duo"
+TWINE = "twine==7.0.0"
 # Runs in the trial environment: an import, a training step, the folders for C++.
 TRIAL = """
 import sys
@@ -55,20 +62,70 @@ SHIM_TRIAL = [
 ]
 
 
-def build(build_dir: str) -> Path:
+HEADERS = """
+import os, sys, sysconfig
+header = os.path.join(sysconfig.get_path("include"), "Python.h")
+right = sys.implementation.name == "cpython" and os.path.exists(header)
+print("%d.%d" % sys.version_info[:2] if right else "", sys.executable)
+"""
+
+
+def interpreters() -> dict[str, str]:
+    """Version -> a CPython of it that has its headers, for the versions that wheels are for."""
+    found: dict[str, str] = {}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for version in VERSIONS:
+        candidates = [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python3"))]
+        if on_path := shutil.which(f"python{version}"):
+            candidates.append(on_path)
+        for python in candidates:
+            result = subprocess.run([python, "-c", HEADERS], capture_output=True, text=True)
+            named, _, path = result.stdout.strip().partition(" ")
+            if named == version:  # what was found may be a launcher; this is the interpreter
+                found[version] = path
+    return found
+
+
+def build_environment(version: str, python: str) -> str:
+    """The interpreter of an environment with what building needs (tools/requirements.txt)."""
+    folder = ROOT / ".cache" / "wheels" / version
+    inside = folder / "bin" / "python"
+    wanted = (ROOT / "tools" / "requirements.txt").read_text().partition("# test")[0]
+    if not inside.exists() or (folder / "requirements.txt").read_text() != wanted:
+        subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
+        (folder / "requirements.txt").write_text(wanted)
+        pip = [str(inside), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+        subprocess.run([*pip, "-r", str(folder / "requirements.txt")], check=True)
+    return str(inside)
+
+
+def install_twine() -> None:
+    folder = ROOT / ".cache" / "wheels" / "twine"
+    if not (folder / "bin" / "twine").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        pip = [str(folder / "bin" / "pip"), "--disable-pip-version-check", "-q", "install"]
+        subprocess.run([*pip, TWINE], check=True)
+
+
+def build(build_dir: str, python: str = sys.executable) -> Path:
     dist = ROOT / "dist"
-    for old in dist.glob("taeda-*.whl"):
+    tag = subprocess.check_output(
+        [python, "-c", "import sys; print('cp%d%d' % sys.version_info[:2])"], text=True
+    ).strip()
+    for old in dist.glob(f"taeda-*-{tag}-*.whl"):
         old.unlink()
-    env = dict(os.environ, CMAKE_GENERATOR="Ninja")
-    command = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation"]
+    # Programs of the environment (ninja) come first.
+    path = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
+    env = dict(os.environ, CMAKE_GENERATOR="Ninja", PATH=path)
+    command = [python, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation"]
     command += ["--disable-pip-version-check", "-q", "-w", "dist"]
     command += ["--config-settings", f"build-dir={build_dir}"]  # -C is newer than Debian 12's pip
     subprocess.run(command, cwd=ROOT, env=env, check=True)
-    (wheel,) = dist.glob("taeda-*.whl")
-    retag = [sys.executable, "-m", "wheel", "tags", "--remove"]
+    (wheel,) = dist.glob(f"taeda-*-{tag}-*.whl")
+    retag = [python, "-m", "wheel", "tags", "--remove"]
     retag += ["--platform-tag", platform_tag(wheel), str(wheel)]
     subprocess.run(retag, check=True, stdout=subprocess.DEVNULL)
-    (wheel,) = dist.glob("taeda-*.whl")
+    (wheel,) = dist.glob(f"taeda-*-{tag}-*.whl")
     return wheel
 
 
@@ -107,9 +164,31 @@ def check_names(wheel: Path) -> None:
         sys.exit(f"the wheel holds the simulated driver: {', '.join(simulated)}")
 
 
-def try_it(wheel: Path) -> None:
+def check_metadata(wheel: Path) -> None:
+    """What an index would refuse: `twine check`, where twine is installed."""
+    program = ROOT / ".cache" / "wheels" / "twine" / "bin" / "twine"
+    if not program.exists():
+        print("its metadata is not checked: `make wheels` installs twine")
+        return
+    subprocess.run([str(program), "check", "--strict", str(wheel)], check=True)
+
+
+def try_old_cpu(python: str, env: dict[str, str], folder: str) -> None:
+    """The trial on an emulated processor without AVX."""
+    emulator = shutil.which("qemu-x86_64")
+    if emulator is None or platform.machine() != "x86_64":
+        return
+    # Under the emulator the launcher of an environment is the interpreter that it links to.
+    real = os.path.realpath(python)
+    site = next(Path(folder).glob("lib/python*/site-packages"))
+    command = [emulator, "-cpu", OLD_CPU, "-E", f"PYTHONPATH={site}", real, "-c", TRIAL]
+    subprocess.run(command, env=env, cwd=folder, check=True)
+    print(f"the same on an emulated {OLD_CPU}")
+
+
+def try_it(wheel: Path, interpreter: str = sys.executable) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=True)
+        subprocess.run([interpreter, "-m", "venv", folder], check=True)
         bin_dir = Path(folder) / "bin"
         # Neither compilers nor this project's environment may be what makes it work.
         env = {"PATH": str(bin_dir), "HOME": folder}
@@ -117,6 +196,7 @@ def try_it(wheel: Path) -> None:
         install = [python, "-m", "pip", "install", "-q", "--no-index", str(wheel)]
         subprocess.run(install, env=env, cwd=folder, check=True)
         subprocess.run([python, "-c", TRIAL], env=env, cwd=folder, check=True)
+        try_old_cpu(python, env, folder)
         for step in SHIM_TRIAL:
             subprocess.run([python, *step], env=env, cwd=folder, check=True)
         cmake_dir = subprocess.check_output(
@@ -154,22 +234,41 @@ def within_limits(packed: float, on_disk: float) -> bool:
     return not too_large
 
 
+def make(build_dir: str, python: str, trial: bool) -> bool:
+    """Builds a wheel and tries it; whether it is as small as promised."""
+    wheel = build(build_dir, python)
+    total = 0
+    for name, (packed, plain) in sorted(contents(wheel).items(), key=lambda item: -item[1][0]):
+        print(f"{packed / 1e6:8.2f} MB packed {plain / 1e6:8.2f} MB on disk  {name}")
+        total += plain
+    size = wheel.stat().st_size / 1e6
+    print(f"{size:8.2f} MB packed {total / 1e6:8.2f} MB on disk  {wheel.relative_to(ROOT)}")
+    check_names(wheel)
+    check_metadata(wheel)
+    if trial:
+        try_it(wheel, python)
+    return within_limits(size, total / 1e6)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build-dir", default="build-wheel")
     parser.add_argument("--no-trial", action="store_true", help="only build")
+    parser.add_argument("--all", action="store_true", help="for every CPython that is found")
     args = parser.parse_args()
-    wheel = build(args.build_dir)
-    total_packed = total_plain = 0
-    for name, (packed, plain) in sorted(contents(wheel).items(), key=lambda item: -item[1][0]):
-        print(f"{packed / 1e6:8.2f} MB packed {plain / 1e6:8.2f} MB on disk  {name}")
-        total_packed, total_plain = total_packed + packed, total_plain + plain
-    size = wheel.stat().st_size / 1e6
-    print(f"{size:8.2f} MB packed {total_plain / 1e6:8.2f} MB on disk  {wheel.relative_to(ROOT)}")
-    check_names(wheel)
-    if not args.no_trial:
-        try_it(wheel)
-    return 0 if within_limits(size, total_plain / 1e6) else 1
+    if not args.all:
+        return 0 if make(args.build_dir, sys.executable, not args.no_trial) else 1
+    found = interpreters()
+    missing = [version for version in VERSIONS if version not in found]
+    if missing:
+        print(f"no CPython {', '.join(missing)} with headers here: no wheel for it")
+    install_twine()
+    small = True
+    for version, python in found.items():
+        print(f"CPython {version}: {python}", flush=True)
+        inside = build_environment(version, python)
+        small = make(f"{args.build_dir}-{version}", inside, not args.no_trial) and small
+    return 0 if small and found else 1
 
 
 if __name__ == "__main__":

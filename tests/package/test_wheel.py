@@ -8,12 +8,11 @@ import pytest
 DIST = Path(__file__).resolve().parents[2] / "dist"
 
 
-@pytest.fixture(scope="module")
-def wheel():
-    found = list(DIST.glob("taeda-*.whl"))
-    if not found:
+@pytest.fixture(scope="module", params=sorted(DIST.glob("taeda-*.whl")) or [None], ids=str)
+def wheel(request):
+    if request.param is None:
         pytest.skip("no wheel in dist/ (make wheel)")
-    return found[0]
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +56,19 @@ def test_python_and_cpp_interfaces(names):
 def test_licences_of_what_is_inside(names):
     for expected in ("oneDNN.txt", "OpenBLAS.txt", "THIRD_PARTY.md"):
         assert f"taeda/licenses/{expected}" in names
+
+
+def test_metadata_says_who_and_under_which_licence(wheel, names):
+    (path,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+    with zipfile.ZipFile(wheel) as archive:
+        lines = archive.read(path).decode().split("\n\n")[0].split("\n")
+    for expected in (
+        "Name: taeda",
+        "Author: the taeda authors",
+        "License-Expression: Apache-2.0",
+        "License-File: LICENSE",
+        "Requires-Python: >=3.11",
+        "Description-Content-Type: text/markdown",
+    ):
+        assert expected in lines
+    assert "Classifier: Programming Language :: Python :: 3.14" in lines
