@@ -110,11 +110,15 @@ void PickleWriter::integer(PyObject* value) {
     const PyRef digits = PyRef::check(PyObject_Repr(value));
     return line('L', std::string(utf8(digits.get())) + "L");
   }
-  std::string raw(_PyLong_NumBits(value) / 8 + 1, '\0');
-  check_status(_PyLong_AsByteArray(reinterpret_cast<PyLongObject*>(value),
-                                   reinterpret_cast<unsigned char*>(raw.data()), raw.size(),
-                                   /*little_endian=*/1, /*is_signed=*/1));
-  long_integer(raw);
+  // int's own methods: a subclass may have others, and the C functions differ between versions.
+  PyObject* const type = reinterpret_cast<PyObject*>(&PyLong_Type);
+  const PyRef bits = PyRef::check(PyObject_CallMethod(type, "bit_length", "O", value));
+  const Py_ssize_t size = PyLong_AsSsize_t(bits.get()) / 8 + 1;
+  const PyRef method = PyRef::check(PyObject_GetAttrString(type, "to_bytes"));
+  const PyRef args = PyRef::check(Py_BuildValue("(Ons)", value, size, "little"));
+  const PyRef keywords = PyRef::check(Py_BuildValue("{s:O}", "signed", Py_True));
+  const PyRef raw = PyRef::check(PyObject_Call(method.get(), args.get(), keywords.get()));
+  long_integer(std::string(PyBytes_AS_STRING(raw.get()), static_cast<size_t>(size)));
 }
 
 void PickleWriter::real(double value) {
