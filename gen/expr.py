@@ -53,11 +53,9 @@ CPP_NAMES = {name: f"std::{name}" for name in NUMBER_FUNCTIONS.split()} | {
     "int": "static_cast<int64_t>",
     "float": "static_cast<double>",
 }
-# constants of C++ (ops/expr.h)
-CONSTANTS = _by_type(
-    F="inf nan pi",
-    D="bool8 uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128",
-)
+# constants of C++ (ops/expr.h), dtypes by the form of their names
+CONSTANTS = {"inf": "F", "nan": "F", "pi": "F"}
+DTYPE = re.compile(r"(bool|u?int|b?float|complex)\d+")
 # The operators that signs are; of numbers and lists the C++ function of that name (ops/expr.h).
 BINARY_OPS = {
     ast.Add: "add",
@@ -129,8 +127,8 @@ class Translator(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> Value:
         if node.id in self.env:
             return self.env[node.id]
-        if node.id in CONSTANTS:
-            return Value(f"expr::{node.id}", CONSTANTS[node.id])
+        if kind := CONSTANTS.get(node.id, "D" if DTYPE.fullmatch(node.id) else ""):
+            return Value(f"expr::{node.id}", kind)
         raise self.fail(f"unknown name '{node.id}'")
 
     def visit_Constant(self, node: ast.Constant) -> Value:

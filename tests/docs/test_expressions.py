@@ -32,11 +32,14 @@ def test_examples_are_translated(translate, text):
 
 
 def test_every_name_is_listed():
-    numbers = [name for name, kind in CONSTANTS.items() if kind == "F"]
-    listed = [*TENSOR_METADATA, *SCALAR_METHODS, *BUILTINS, *numbers, "bool8"]
-    assert "bool8" in CONSTANTS
+    listed = [*TENSOR_METADATA, *SCALAR_METHODS, *BUILTINS, *CONSTANTS, "bool8"]
     unlisted = [n for n in listed if not re.search(rf"\b{n}\b", PAGE)]
     assert not unlisted
+
+
+@pytest.mark.parametrize("name", ["bool8", "uint8", "int64", "bfloat16", "float32", "complex128"])
+def test_names_of_dtypes_are_known_by_their_form(translate, name):
+    assert translate(name) == Value(f"expr::{name}", "D")
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,7 @@ class _Methods(ast.NodeTransformer):
 
 CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi, "len": len, "int": int}
 CONSTANTS |= {"float": float}
-DTYPES = (
-    "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
-)
-CONSTANTS |= {"bool8": taeda.bool, **{name: getattr(taeda, name) for name in DTYPES}}
+CONSTANTS |= {"bool8": taeda.bool}
 REAL = {taeda.complex64: taeda.float32, taeda.complex128: taeda.float64}
 
 
@@ -108,6 +105,8 @@ def _known(name: str) -> Any:
         return Rules
     if name in CONSTANTS:
         return CONSTANTS[name]
+    if isinstance(dtype := getattr(taeda, name, None), taeda.dtype):
+        return dtype
     return functools.partial(call, name)
 
 
