@@ -121,7 +121,7 @@ def _part(name: str, kind: str, layouts: tuple, plain: bool) -> None:
         return _C._functions["torch"]["_sparse_compressed"](self, plain)
 
     method.__name__ = method.__qualname__ = name
-    what = "The places in the lines" if plain else "Where each line begins"
+    what = "The indices in the lines" if plain else "Where each line begins"
     method.__doc__ = f"{what} of a {kind} tensor, without a copy; RuntimeError for others."
     _method(method)
 

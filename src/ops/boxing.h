@@ -18,7 +18,7 @@ void box(const OperatorRecord& record, const void* const* args, Stack& stack);
 class Unboxed {
  public:
   Unboxed(const OperatorRecord& record, const Stack& stack);
-  // Pointers to the arguments; two places before them are free for keys and `into`.
+  // Pointers to the arguments; two pointers before them are free for keys and `into`.
   const void** args() { return pointers_ + kBefore; }
 
  private:

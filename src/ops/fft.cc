@@ -309,12 +309,12 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop_length, OptInt win_le
   const Tensor weights = whole_window(window, real, n_fft, f.window);
   const int64_t last[] = {2}, by = normalized ? 1 : 2;
   x = op::transpose(x, 1, 2);
-  Tensor pieces =
+  Tensor chunks =
       half ? op::_fft_c2r(x, {last, 1}, by, n_fft) : op::_fft_c2c(x, {last, 1}, by, false);
-  if (!half && !return_complex) pieces = op::real(pieces);
-  pieces = op::mul(pieces, weights);
+  if (!half && !return_complex) chunks = op::real(chunks);
+  chunks = op::mul(chunks, weights);
   const int64_t whole = n_fft + f.hop * (frames - 1), sizes[] = {x.size(0), whole};
-  Tensor y = op::unfold_backward(pieces, {sizes, 2}, 1, n_fft, f.hop);
+  Tensor y = op::unfold_backward(chunks, {sizes, 2}, 1, n_fft, f.hop);
   const int64_t repeated[] = {1, frames, n_fft}, one[] = {1, whole};
   Tensor envelope = op::unfold_backward(op::expand(op::mul(weights, weights), {repeated, 3}, false),
                                         {one, 2}, 1, n_fft, f.hop);

@@ -104,7 +104,7 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntSpan sizes) {
 }
 
 namespace {
-// Empty pieces cost memory too: no machine has room for more of them.
+// Empty chunks cost memory too: no machine has enough for more of them.
 constexpr int64_t kMaxEmptyParts = int64_t{1} << 26;
 
 void check_parts(std::string_view op, int64_t size, int64_t parts) {
@@ -114,7 +114,7 @@ void check_parts(std::string_view op, int64_t size, int64_t parts) {
 
 constexpr int64_t kViewWork = 16;  // what a view takes, in elements
 
-// The pieces of a tensor, which may be millions.
+// The chunks of a tensor, which may be millions.
 class Parts {
  public:
   Parts() = default;

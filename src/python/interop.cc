@@ -364,7 +364,7 @@ PyObject* tensor_from_array(PyObject* array) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// The functions of NumPy's C interface that are used here, by their places in its table, which
+// The functions of NumPy's C interface that are used here, by their indices in its table, which
 // NumPy keeps from version to version; so its headers are not needed, nor NumPy before this call.
 struct NumPyApi {
   PyObject* array_type;

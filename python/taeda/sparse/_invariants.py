@@ -98,10 +98,10 @@ def _check_coordinates(indices: Any, size: tuple, is_coalesced: bool) -> None:
                 f"index {high}"
             )
     if is_coalesced:
-        places = indices[0]
+        linear = indices[0]
         for row, length in zip(indices[1:], size[1:], strict=False):
-            places = places * length + row
-        if not bool((places[1:] > places[:-1]).all()):
+            linear = linear * length + row
+        if not bool((linear[1:] > linear[:-1]).all()):
             raise RuntimeError(
                 "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
             )
@@ -159,14 +159,14 @@ def _check_lines(names: tuple, compressed: Any, plain: Any, nnz: int, others: in
     inside = bool(((plain >= 0) & (plain < others)).all())
     _expect(inside, f"`0 <= {second} < {count}` is not satisfied.")
     starts = compressed.reshape(-1, compressed.shape[-1]).to(taeda.int64)
-    places = plain.reshape(-1, nnz).to(taeda.int64)
+    plain = plain.reshape(-1, nnz).to(taeda.int64)
     counts = starts.diff()
-    # Within a line places rise; they may fall where the next one begins.
-    begins = places.new_zeros(places.size(0), nnz + 1, dtype=taeda.bool)
+    # Within a line the indices rise; they may fall where the next one begins.
+    begins = plain.new_zeros(plain.size(0), nnz + 1, dtype=taeda.bool)
     ordered = bool(((counts >= 0) & (counts <= others)).all())
     if ordered:
         begins.scatter_(1, starts, True)
-        ordered = bool(((places[:, 1:] > places[:, :-1]) | begins[:, 1:-1]).all())
+        ordered = bool(((plain[:, 1:] > plain[:, :-1]) | begins[:, 1:-1]).all())
     _expect(
         ordered,
         f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {lines} "

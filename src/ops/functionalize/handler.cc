@@ -32,15 +32,15 @@ Tensor detached(const Tensor& t, Context& c) {
   return out;
 }
 
-// Pieces of split and unbind are known as the slices that they are.
-void add_piece(Memory& memory, const Tensor& piece, int parent, const Stack& arguments, bool slices,
+// Chunks of split and unbind are known as the slices that they are.
+void add_chunk(Memory& memory, const Tensor& chunk, int parent, const Stack& arguments, bool slices,
                int64_t k, int64_t& start) {
   static const Operator* const slice = find_operator("aten::slice", "Tensor");
   static const Operator* const select = find_operator("aten::select", "int");
   const int64_t dim = arguments.back().integer();
-  if (!slices) return memory.add(piece, parent, *select, {Value(), dim, k});
-  const int64_t end = start + piece.size(dim);
-  memory.add(piece, parent, *slice, {Value(), dim, start, end, 1});
+  if (!slices) return memory.add(chunk, parent, *select, {Value(), dim, k});
+  const int64_t end = start + chunk.size(dim);
+  memory.add(chunk, parent, *slice, {Value(), dim, start, end, 1});
   start = end;
 }
 
@@ -59,9 +59,9 @@ void make_view(const Operator& op, Stack& stack) {
     stack[0] = detached(self, c);
   } else if (stack[0].is_tensors()) {
     int64_t k = 0, start = 0;
-    for (const Tensor& piece : stack[0].tensors()) {
-      piece.impl()->keys = piece.impl()->keys | Key::kFunctionalize;
-      add_piece(*c.memory, piece, parent, arguments, op.name() != "aten::unbind", k++, start);
+    for (const Tensor& chunk : stack[0].tensors()) {
+      chunk.impl()->keys = chunk.impl()->keys | Key::kFunctionalize;
+      add_chunk(*c.memory, chunk, parent, arguments, op.name() != "aten::unbind", k++, start);
     }
   } else {
     const Tensor& view = stack[0].tensor();

@@ -150,10 +150,10 @@ Tensor product_of_coo(const Tensor& x, const Tensor& y) {
   if (nnz(b) == 0)
     return with_values(make_empty_coo(a.sizes(), sparse_dim(a), a.dtype(), a.device()),
                        op::mul(op::slice(p.values, 0, 0, 0, 1), q.values));
-  const Tensor places = linear_indices(p.indices, sizes), others = linear_indices(q.indices, sizes);
-  const Tensor found = op::searchsorted(others, places, false, false, std::nullopt, Tensor());
+  const Tensor ours = linear_indices(p.indices, sizes), theirs = linear_indices(q.indices, sizes);
+  const Tensor found = op::searchsorted(theirs, ours, false, false, std::nullopt, Tensor());
   const Tensor nearest = op::clamp_max(found, Tensor(nnz(b) - 1));
-  const Tensor both = op::reshape(op::nonzero(op::eq(take(others, nearest), places)), {-1});
+  const Tensor both = op::reshape(op::nonzero(op::eq(take(theirs, nearest), ours)), {-1});
   const Tensor values = op::mul(take(p.values, both), take(q.values, take(nearest, both)));
   return make_coo(op::index_select(p.indices, 1, both), values, a.sizes(), true);
 }

@@ -82,10 +82,10 @@ Tensor coalesced(const Tensor& t) {
   const DimVector sizes = slice(t.sizes(), 0, sparse_dim(t));
   const auto [sorted, order] =
       op::sort_stable(linear_indices(parts.indices, sizes), true, 0, false);
-  const auto [places, number, counts] = op::_unique_consecutive(sorted, true, false, std::nullopt);
+  const auto [linear, number, counts] = op::_unique_consecutive(sorted, true, false, std::nullopt);
   Tensor values = take(parts.values, order);
-  if (places.numel() != n) values = sum_rows(values, number, places.numel());
-  return make_coo(unravel(places, sizes), values, t.sizes(), true);
+  if (linear.numel() != n) values = sum_rows(values, number, linear.numel());
+  return make_coo(unravel(linear, sizes), values, t.sizes(), true);
 }
 
 Tensor as_dense(const Tensor& t) {
@@ -144,32 +144,32 @@ Tensor exchanged(const Tensor& coo, int64_t first) {
   return make_coo(indices, parts.values, sizes, false);
 }
 
-// Elements as blocks: coordinates of blocks, and their elements as dense dimensions.
+// Elements as blocks: coordinates in the grid of blocks, and their elements as dense dimensions.
 Tensor in_blocks(const Tensor& coo, int64_t height, int64_t width) {
   const SparseParts& parts = sparse_parts(coo);
   const int64_t k = parts.indices.size(0), n = parts.indices.size(1);
-  DimVector places(slice(coo.sizes(), 0, k));
+  DimVector grid(slice(coo.sizes(), 0, k));
   const size_t row = static_cast<size_t>(k - 2);
-  TD_CHECK(places[row] % height == 0 && places[row + 1] % width == 0,
+  TD_CHECK(grid[row] % height == 0 && grid[row + 1] % width == 0,
            "tensor sparse size {} must be divisible by the given blocksize {}",
-           IntSpan({places[row], places[row + 1]}), IntSpan({height, width}));
-  places[row] /= height;
-  places[row + 1] /= width;
+           IntSpan({grid[row], grid[row + 1]}), IntSpan({height, width}));
+  grid[row] /= height;
+  grid[row + 1] /= width;
   const Tensor r = op::reshape(rows_between(parts.indices, k - 2, k - 1), {n}),
                c = op::reshape(rows_between(parts.indices, k - 1, k), {n});
   const Tensor br = divided(r, height), bc = divided(c, width);
   const Tensor blocks = op::cat(TensorList{rows_between(parts.indices, 0, k - 2),
                                            op::reshape(br, {1, n}), op::reshape(bc, {1, n})},
                                 0);
-  const auto [sorted, order] = op::sort_stable(linear_indices(blocks, places), true, 0, false);
+  const auto [sorted, order] = op::sort_stable(linear_indices(blocks, grid), true, 0, false);
   const auto [found, number, counts] = op::_unique_consecutive(sorted, true, false, std::nullopt);
   const Tensor inside = add(mul(sub(r, mul(br, height)), width), sub(c, mul(bc, width)));
   const int64_t size = height * width;
   const Tensor place = add(mul(number, size), take(inside, order));
   const Tensor values = sum_rows(take(parts.values, order), place, found.numel() * size);
   const DimVector dense = slice(parts.values.sizes(), 1, parts.values.dim());
-  DimVector sizes = join(places, {height, width});
-  return make_coo(unravel(found, places),
+  DimVector sizes = join(grid, {height, width});
+  return make_coo(unravel(found, grid),
                   op::reshape(values, join({found.numel(), height, width}, dense)),
                   join(sizes, dense), true);
 }

@@ -71,7 +71,7 @@ void unbind(Call& call) {
 
 namespace {
 
-// For each number in `wanted`, the places of all coordinates that equal it; and which it was.
+// For each number in `wanted`, the indices of all coordinates that equal it; and which it was.
 std::pair<Tensor, Tensor> matches(const Tensor& row, const Tensor& wanted, int64_t n) {
   const Tensor begins = offsets_of(row, n);
   const Tensor first = take(begins, wanted),

@@ -52,11 +52,11 @@ Tensor values_at(const Tensor& self, const Tensor& mask) {
   const DimVector sizes = slice(self.sizes(), 0, sparse_dim(self));
   const int64_t n = nnz(from);
   if (n == 0) return with_values(mask, zeros(want.values.sizes(), self.dtype(), self.device()));
-  const Tensor places = linear_indices(have.indices, sizes),
+  const Tensor known = linear_indices(have.indices, sizes),
                wanted = linear_indices(want.indices, sizes);
-  const Tensor found = op::searchsorted(places, wanted, false, false, std::nullopt, Tensor());
+  const Tensor found = op::searchsorted(known, wanted, false, false, std::nullopt, Tensor());
   const Tensor nearest = op::clamp_max(found, Tensor(n - 1));
-  const Tensor there = as_column(op::eq(take(places, nearest), wanted), have.values);
+  const Tensor there = as_column(op::eq(take(known, nearest), wanted), have.values);
   const Tensor none = zeros({}, self.dtype(), self.device());
   return with_values(mask, op::where(there, take(have.values, nearest), none));
 }
@@ -93,7 +93,7 @@ Tensor in_layout_of(const Tensor& t, const Tensor& like) {
   return is_coo(like) ? as_coo(t) : as_compressed(as_coo(t), like.layout(), block_of(like));
 }
 
-// The places of a dense tensor's rows (behind `k` dimensions) with an element that is not 0.
+// The indices of a dense tensor's rows (behind `k` dimensions) with an element that is not 0.
 Tensor nonzero_places(const Tensor& dense, int64_t k) {
   Tensor filled = op::ne(dense, Tensor(int64_t{0}));
   if (k < dense.dim()) {

@@ -46,16 +46,16 @@ constexpr int64_t kRangeKeys = 128;     // at least so many keys make a task of 
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 int64_t rounded_up(int64_t n, int64_t to) { return blocks_of(n, to) * to; }
 
-// Working memory of one task, handed out piece by piece; each piece starts a line of the cache.
+// Working memory of one task, handed out part by part; each starts a line of the cache.
 // Without memory it only counts.
 class Arena {
  public:
   explicit Arena(int64_t floats = 0) : memory_(floats) {}
   int64_t used() const { return used_; }
   float* allocate(int64_t floats) {
-    float* const piece = memory_.data() ? memory_.data() + used_ : nullptr;
+    float* const chunk = memory_.data() ? memory_.data() + used_ : nullptr;
     used_ += rounded_up(floats, 16);
-    return piece;
+    return chunk;
   }
 
  private:

@@ -402,7 +402,7 @@ struct Direct {
   }
 };
 
-// Calls f(working memory of zeros, unit) for `units` pieces of work of this many multiplications.
+// Calls f(working memory of zeros, unit) for `units` chunks of work of this many multiplications.
 template <class F>
 void for_each_unit(int64_t units, int64_t work, int64_t floats, const F& f) {
   const int64_t grain = std::max(ceil_div(kTaskWork, work), std::min<int64_t>(8, units / 16));

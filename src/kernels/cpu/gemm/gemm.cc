@@ -156,7 +156,7 @@ bool try_gemv(const Typed<T>& c, const Typed<T>& a, const Typed<T>& b, T alpha, 
 }
 
 // Whether small_gemm() computes this product of f32 faster than OpenBLAS, which reads a B whose
-// columns are in one piece element by element.
+// columns are contiguous element by element.
 bool is_small(const Typed<float>& c, const Typed<float>& a, const Typed<float>& b) {
   if (c.col_stride != 1 && c.cols > 1) return false;
   const double work = static_cast<double>(c.rows) * c.cols * a.cols;

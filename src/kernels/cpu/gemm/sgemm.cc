@@ -184,7 +184,7 @@ struct Target {
   int64_t a_row = 0;       // and of A, where it is not packed
 };
 
-// A tile whose rows do not lie in one piece in C and D.
+// A tile whose rows are not contiguous in C and D.
 void store_scattered(const Target& t, const float* tile, int64_t rows) {
   for (int64_t j = 0; j < t.columns; j++) {
     for (int64_t i = 0; i < rows; i++) {

@@ -29,18 +29,18 @@ struct Sgemm {
 // On the calling thread, or on the pool.
 void sgemm(const Sgemm& p, bool parallel);
 
-// Fetches a matrix of `lines` rows into the cache in `pieces` steps, one between any two tiles:
+// Fetches a matrix of `lines` rows into the cache in `chunks` steps, one between any two tiles:
 // packing it afterwards would wait for memory.
 class Prefetch {
  public:
   Prefetch() = default;
-  Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t pieces)
+  Prefetch(const float* data, int64_t lines, int64_t stride, int64_t length, int64_t chunks)
       : line_(data),
         stride_(stride),
         length_(length),
         left_(lines * ((length + kStep - 1) / kStep)) {
-    pieces = std::max<int64_t>(pieces, 1);
-    step_ = (left_ + pieces - 1) / pieces;
+    chunks = std::max<int64_t>(chunks, 1);
+    step_ = (left_ + chunks - 1) / chunks;
   }
   void advance() {
     const int64_t n = std::min(left_, step_);

@@ -78,7 +78,7 @@ namespace taeda::cpu {
 
 HWY_EXPORT(small_gemm_any);
 
-// B [k, n] row after row, from one whose columns are in one piece, `b_col` elements apart.
+// B [k, n] row after row, from one whose columns are contiguous, `b_col` elements apart.
 static void turn(float* to, const float* b, int64_t b_col, int64_t k, int64_t n) {
   constexpr int64_t kItem = sizeof(float), kRows = 64 / kItem;  // of a full tile
   for (int64_t l = 0; l < k; l += kRows) {

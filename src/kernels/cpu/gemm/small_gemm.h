@@ -6,8 +6,8 @@
 
 namespace taeda::cpu {
 
-// C = alpha A B + beta C in f32: C [m, n] with rows in one piece, B [k, n] with rows or columns in
-// one piece, A [m, k] of any strides, which count elements. With beta 0 what C holds is not read.
+// C = alpha A B + beta C in f32: C [m, n] with contiguous rows, B [k, n] with rows or columns
+// contiguous, A [m, k] of any strides, which count elements. With beta 0 what C holds is not read.
 struct SmallProduct {
   int64_t m, n, k;
   float* c;

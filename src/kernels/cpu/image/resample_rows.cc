@@ -21,11 +21,11 @@ TD_FN Floats look_up(Floats table, const int32_t* index) {
   return hn::TableLookupLanes(table.raw, hn::SetTableIndices(Floats::Tag(), index));
 }
 
-TD_FN Floats gather_floats(const RowSums::Piece& piece, const int32_t* index, const float* x) {
-  const float* from = x + piece.base;
-  if (piece.kind == RowSums::Kind::kOneVector) return look_up(load(from), index);
+TD_FN Floats gather_floats(const RowSums::Chunk& chunk, const int32_t* index, const float* x) {
+  const float* from = x + chunk.base;
+  if (chunk.kind == RowSums::Kind::kOneVector) return look_up(load(from), index);
   alignas(64) float lanes[kLanes];
-  if (piece.kind == RowSums::Kind::kTwoVectors) {
+  if (chunk.kind == RowSums::Kind::kTwoVectors) {
     const Floats::Bits ints;
     const auto at = hn::LoadU(ints, index);
     const auto low = hn::And(at, hn::Set(ints, static_cast<int32_t>(kLanes - 1)));
@@ -40,17 +40,17 @@ TD_FN Floats gather_floats(const RowSums::Piece& piece, const int32_t* index, co
 }
 
 void along_row(const RowSums& s, const float* x, float* y) {
-  const RowSums::Piece* piece = s.pieces.data();
+  const RowSums::Chunk* chunk = s.chunks.data();
   const int32_t* index = s.index.data();
   const float* weight = s.weight.data();
   Looks looks;
   for (int64_t o = 0; o < s.out; o += kLanes) {
     looks.after(s.count * kLanes);
     Floats total(0);
-    for (int64_t k = 0; k < s.count; k++, piece++, index += kLanes, weight += kLanes) {
-      if (piece->kind == RowSums::Kind::kNothing) continue;
-      const Floats w = load(weight), sum = fma(gather_floats(*piece, index, x), w, total);
-      total = piece->has_gaps ? select(isnan(w), total, sum) : sum;
+    for (int64_t k = 0; k < s.count; k++, chunk++, index += kLanes, weight += kLanes) {
+      if (chunk->kind == RowSums::Kind::kNothing) continue;
+      const Floats w = load(weight), sum = fma(gather_floats(*chunk, index, x), w, total);
+      total = chunk->has_gaps ? select(isnan(w), total, sum) : sum;
     }
     if (s.out - o >= kLanes)
       store(y + o, total);
@@ -90,28 +90,28 @@ namespace {
 
 // How one summand of a block's results is read: by vectors where the elements lie close together.
 // `index` holds positions, -1 where there is no summand, and becomes relative.
-RowSums::Piece arrange_piece(int64_t in, int32_t* index, int64_t lanes) {
-  RowSums::Piece piece{0, RowSums::Kind::kNothing, false};
+RowSums::Chunk arrange_chunk(int64_t in, int32_t* index, int64_t lanes) {
+  RowSums::Chunk chunk{0, RowSums::Kind::kNothing, false};
   int64_t least = in, most = -1;
   for (int64_t i = 0; i < lanes; i++) {
-    piece.has_gaps |= index[i] < 0;
+    chunk.has_gaps |= index[i] < 0;
     if (index[i] < 0) continue;
     least = std::min<int64_t>(least, index[i]), most = std::max<int64_t>(most, index[i]);
   }
-  if (most < 0) return piece;
+  if (most < 0) return chunk;
   const auto fits = [&](int64_t width) {
-    piece.base = std::min(least, in - width);
-    return piece.base >= 0 && most - piece.base < width;
+    chunk.base = std::min(least, in - width);
+    return chunk.base >= 0 && most - chunk.base < width;
   };
   if (fits(lanes))
-    piece.kind = RowSums::Kind::kOneVector;
+    chunk.kind = RowSums::Kind::kOneVector;
   else if (fits(2 * lanes))
-    piece.kind = RowSums::Kind::kTwoVectors;
+    chunk.kind = RowSums::Kind::kTwoVectors;
   else
-    piece.kind = RowSums::Kind::kFarApart, piece.base = 0;
+    chunk.kind = RowSums::Kind::kFarApart, chunk.base = 0;
   for (int64_t i = 0; i < lanes; i++)
-    index[i] = index[i] < 0 ? 0 : index[i] - static_cast<int32_t>(piece.base);
-  return piece;
+    index[i] = index[i] < 0 ? 0 : index[i] - static_cast<int32_t>(chunk.base);
+  return chunk;
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ RowSums arrange_sums(int64_t in, int64_t out, const std::vector<int64_t>& first,
         s.index.push_back(here ? static_cast<int32_t>(from[at]) : -1);
         s.weight.push_back(here ? weight[at] : std::numeric_limits<float>::quiet_NaN());
       }
-      s.pieces.push_back(arrange_piece(in, s.index.data() + s.index.size() - s.lanes, s.lanes));
+      s.chunks.push_back(arrange_chunk(in, s.index.data() + s.index.size() - s.lanes, s.lanes));
     }
   }
   return s;

@@ -7,16 +7,16 @@
 namespace taeda::cpu {
 
 // Weighted sums along a row, arranged for vectors: the results of a block of `lanes` positions have
-// the same number of summands, of which each is a piece.
+// the same number of summands, of which each is a chunk.
 struct RowSums {
   enum class Kind : uint8_t { kOneVector, kTwoVectors, kFarApart, kNothing };
-  struct Piece {
+  struct Chunk {
     int64_t base;  // the first element that is read; lanes of `index` count from here
     Kind kind;
     bool has_gaps;  // some lanes have no such summand: their weight is NaN
   };
   int64_t in = 0, out = 0, count = 0, lanes = 0;
-  std::vector<Piece> pieces;   // [block][count]
+  std::vector<Chunk> chunks;   // [block][count]
   std::vector<int32_t> index;  // [block][count][lanes]
   std::vector<float> weight;   // [block][count][lanes]
 };

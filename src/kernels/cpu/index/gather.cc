@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/pointwise/transpose.h"
 
-// These loops are nothing but loads and stores: vector code for broadcasting and for dense pieces
+// These loops are nothing but loads and stores: vector code for broadcasting and for dense chunks
 // pays.
 #pragma GCC optimize("O3")
 

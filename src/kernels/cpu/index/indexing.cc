@@ -169,7 +169,7 @@ void write_line(T* to, int64_t step, const T* from, int64_t n, const F& move) {
 constexpr int64_t kLongLine = 2048;  // bytes
 
 // Long lines are written whole, which memory does fastest: a task owns the lines of a range of
-// places, about as many as the others. False where lines are short, few, or cut into runs.
+// indices, about as many as the others. False where lines are short, few, or cut into runs.
 template <class T, class F>
 bool write_long_lines(T* self, const T* src, const Layout& l, Span<const int64_t> offsets,
                       const F& move) {

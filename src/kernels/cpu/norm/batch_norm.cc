@@ -30,7 +30,7 @@ constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 64;  // partial sums
 constexpr int64_t kRow = 1024;        // channels-last rows are grouped up to this length
 constexpr int64_t kRun = 8192;        // elements of neighbouring channels that are read in order
-constexpr int64_t kPiece = 2048;      // elements of a row that stay in the first-level cache
+constexpr int64_t kChunk = 2048;      // elements of a row that stay in the first-level cache
 
 struct Shape {
   int64_t samples, channels, positions;
@@ -57,32 +57,32 @@ void for_each_range(const Shape& s, const F& f) {
 }
 // Part of a row; the next one's start, for what is to be prefetched, or its own where there is
 // none.
-struct Piece {
+struct Chunk {
   size_t channel;  // in the range
   int64_t at, n, next = at;
 };
-// Calls f(piece) for the rows of a range of channels.
+// Calls f(chunk) for the rows of a range of channels.
 template <class F>
-void for_each_piece(const Shape& s, int64_t first, int64_t last, const F& f) {
-  Piece before{0, 0, 0};
+void for_each_chunk(const Shape& s, int64_t first, int64_t last, const F& f) {
+  Chunk before{0, 0, 0};
   Looks looks;
   for (int64_t sample = 0; sample < s.samples; sample++)
     for (int64_t c = first; c < last; c++)
-      for (int64_t i = 0; i < s.positions; i += kPiece) {
-        const Piece piece{static_cast<size_t>(c - first),
+      for (int64_t i = 0; i < s.positions; i += kChunk) {
+        const Chunk chunk{static_cast<size_t>(c - first),
                           (sample * s.channels + c) * s.positions + i,
-                          std::min(kPiece, s.positions - i)};
-        before.next = piece.at;
+                          std::min(kChunk, s.positions - i)};
+        before.next = chunk.at;
         if (before.n > 0) f(before);
-        before = piece;
-        looks.after(piece.n);
+        before = chunk;
+        looks.after(chunk.n);
       }
   if (before.n > 0) f(before);
 }
-// Pieces are streamed where all of a kernel's memory, some tensors like x, asks for it.
+// Chunks are streamed where all of a kernel's memory, some tensors like x, asks for it.
 template <class T>
-bool stream_pieces(const View& x, int64_t tensors, int64_t positions) {
-  return stream_rows<T>(tensors * x.numel * item_size(x.dtype), std::min(positions, kPiece));
+bool stream_chunks(const View& x, int64_t tensors, int64_t positions) {
+  return stream_rows<T>(tensors * x.numel * item_size(x.dtype), std::min(positions, kChunk));
 }
 
 template <class T>
@@ -96,13 +96,13 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
                 const View& weight, const View& bias, double eps) {
   const Shape s = shape_of(x);
   const SmallTensor<T> w(weight, s.channels, T(1)), b(bias, s.channels, T(0));
-  const bool streamed = stream_pieces<T>(x, 2, s.positions);
+  const bool streamed = stream_chunks<T>(x, 2, s.positions);
   for_each_range(s, [&](int64_t first, int64_t last) {
-    RowBuffer<T> xs(x, kPiece), os(out, kPiece, streamed);
+    RowBuffer<T> xs(x, kChunk), os(out, kChunk, streamed);
     std::vector<Moments> moments(static_cast<size_t>(last - first));
-    for_each_piece(s, first, last, [&](const Piece& p) {
+    for_each_chunk(s, first, last, [&](const Chunk& p) {
       if (streamed) xs.prefetch(p.next, p.n);
-      add_piece(moments[p.channel], xs.read(p.at, p.n), p.n);
+      add_chunk(moments[p.channel], xs.read(p.at, p.n), p.n);
     });
     T *const m = mean.as<T>() + first, *const v = var.as<T>() + first;
     for (size_t k = 0; k < moments.size(); k++) {
@@ -110,7 +110,7 @@ void train_rows(const View& out, const View& mean, const View& var, const View& 
       const double variance = moments[k].m2 / moments[k].count;
       v[k] = static_cast<T>(variance < 0 ? 0 : variance);
     }
-    for_each_piece(s, first, last, [&](const Piece& p) {
+    for_each_chunk(s, first, last, [&](const Chunk& p) {
       const size_t k = p.channel;
       const int64_t c = first + static_cast<int64_t>(k);
       const T scale = scale_of(w[c], v[k], eps), *const row = xs.read(p.at, p.n);
@@ -278,11 +278,11 @@ class Gradient {
 
   void rows(const View& gx, int64_t first, int64_t last) {
     const RowTable<T>& t = row_table<T>();
-    const bool streamed = gx.present && stream_pieces<T>(x_, 3, s_.positions);
-    RowBuffer<T> gs(gy_, kPiece), xs(x_, kPiece), os(gx, kPiece, streamed);
+    const bool streamed = gx.present && stream_chunks<T>(x_, 3, s_.positions);
+    RowBuffer<T> gs(gy_, kChunk), xs(x_, kChunk), os(gx, kChunk, streamed);
     const size_t count = static_cast<size_t>(last - first);
     std::vector<double> s1(count), s2(count);
-    for_each_piece(s_, first, last, [&](const Piece& p) {
+    for_each_chunk(s_, first, last, [&](const Chunk& p) {
       const int64_t c = first + static_cast<int64_t>(p.channel);
       if (streamed) {
         gs.prefetch(p.next, p.n);
@@ -296,7 +296,7 @@ class Gradient {
     for (size_t k = 0; k < count; k++)
       by_channel.push_back(slopes(first + static_cast<int64_t>(k), s1[k], s2[k]));
     if (!gx.present) return;
-    for_each_piece(s_, first, last, [&](const Piece& p) {
+    for_each_chunk(s_, first, last, [&](const Chunk& p) {
       const T *x = xs.read(p.at, p.n), *g = gs.read(p.at, p.n);
       const Slopes<T>& f = by_channel[p.channel];
       os.write(p.at, p.n, [&](T* o, int64_t i, int64_t n) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kWork = 1 << 14;    // elements worth a task
 constexpr int64_t kMaxPartials = 32;  // partial sums of weight gradients
-constexpr int64_t kPiece = 2048;      // elements whose sums are taken in T; slices are multiples
+constexpr int64_t kChunk = 2048;      // elements whose sums are taken in T; slices are multiples
 
 template <class T>
 struct Statistics {
@@ -32,7 +32,7 @@ template <class T>
 Statistics<T> statistics(const T* x, int64_t n, double eps) {
   Moments s;
   in_slices(n, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += kPiece) add_piece(s, x + i, std::min(kPiece, end - i));
+    for (int64_t i = begin; i < end; i += kChunk) add_chunk(s, x + i, std::min(kChunk, end - i));
   });
   const double variance = s.m2 / s.count;  // NaN stays NaN below
   return {static_cast<T>(s.mean),
@@ -111,10 +111,10 @@ void layer_norm_gradient(const View& gx, const View& gw, const View& gb, const V
       const T m = get<T>(mean, i), r = get<T>(rstd, i), count = static_cast<T>(n);
       double first = 0, second = 0;
       Looks looks;
-      for (int64_t k = 0; k < n; k += kPiece) {
-        t.norm_sums(grad + k, row + k, m, r, w.data() + k, std::min(kPiece, n - k), part_w + k,
+      for (int64_t k = 0; k < n; k += kChunk) {
+        t.norm_sums(grad + k, row + k, m, r, w.data() + k, std::min(kChunk, n - k), part_w + k,
                     part_b + k, &first, &second);
-        looks.after(kPiece);
+        looks.after(kChunk);
       }
       const T b = -r * r * static_cast<T>(second) / count,
               c = -r * static_cast<T>(first) / count - m * b;

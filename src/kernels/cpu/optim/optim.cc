@@ -186,8 +186,8 @@ void step(const RmspropRule& r, double* p, const double* g, double* const* s, in
   HWY_DYNAMIC_DISPATCH(rmsprop_f64)(r, p, g, s, states, n);
 }
 
-constexpr int64_t kPiece = 16384;          // elements that a thread takes at once
-constexpr int64_t kParallel = 2 * kPiece;  // below this many in all, one thread does it
+constexpr int64_t kChunk = 16384;          // elements that a thread takes at once
+constexpr int64_t kParallel = 2 * kChunk;  // below this many in all, one thread does it
 constexpr int64_t kBlock = 512;
 
 // The tensors of one parameter.
@@ -203,7 +203,7 @@ T* at(const View& v, int64_t begin) {
 }
 
 template <class T, class Rule>
-void step_piece(const Rule& rule, const Entry& e, int states, int64_t begin, int64_t end) {
+void step_chunk(const Rule& rule, const Entry& e, int states, int64_t begin, int64_t end) {
   T* s[kMaxStates] = {};
   for (int k = 0; k < states; k++) s[k] = at<T>(*e.states[k], begin);
   step(rule, at<T>(*e.param, begin), at<T>(*e.grad, begin), s, states, end - begin);
@@ -211,7 +211,7 @@ void step_piece(const Rule& rule, const Entry& e, int states, int64_t begin, int
 
 // 16-bit types: blocks of floats.
 template <class T, class Rule>
-void step_piece_reduced(const Rule& rule, const Entry& e, int states, int64_t begin, int64_t end) {
+void step_chunk_reduced(const Rule& rule, const Entry& e, int states, int64_t begin, int64_t end) {
   float block[kMaxStates + 2][kBlock];
   float* s[kMaxStates] = {block[2], block[3], block[4]};
   for (int64_t i = begin; i < end; i += kBlock) {
@@ -232,13 +232,13 @@ template <class Rule>
 void step_entry(const Rule& rule, const Entry& e, int states, int64_t begin, int64_t end) {
   switch (e.param->dtype) {
     case DType::kFloat32:
-      return step_piece<float>(rule, e, states, begin, end);
+      return step_chunk<float>(rule, e, states, begin, end);
     case DType::kFloat64:
-      return step_piece<double>(rule, e, states, begin, end);
+      return step_chunk<double>(rule, e, states, begin, end);
     case DType::kFloat16:
-      return step_piece_reduced<Half>(rule, e, states, begin, end);
+      return step_chunk_reduced<Half>(rule, e, states, begin, end);
     case DType::kBFloat16:
-      return step_piece_reduced<BFloat16>(rule, e, states, begin, end);
+      return step_chunk_reduced<BFloat16>(rule, e, states, begin, end);
     default:
       fail(ErrorKind::kRuntime, "fused optimizer step: expected floating-point parameters, got {}",
            e.param->dtype);
@@ -267,23 +267,23 @@ void run(Views params, Views grads, std::initializer_list<Views> state_lists,
     }
     return;
   }
-  struct Piece {
+  struct Chunk {
     size_t param;
     int64_t begin, end;
   };
-  std::vector<Piece> pieces;
-  pieces.reserve(params.size() + static_cast<size_t>(total / kPiece));
+  std::vector<Chunk> chunks;
+  chunks.reserve(params.size() + static_cast<size_t>(total / kChunk));
   for (size_t i = 0; i < params.size(); i++) {
-    for (int64_t begin = 0; begin < params[i].numel; begin += kPiece) {
-      pieces.push_back({i, begin, std::min(begin + kPiece, params[i].numel)});
+    for (int64_t begin = 0; begin < params[i].numel; begin += kChunk) {
+      chunks.push_back({i, begin, std::min(begin + kChunk, params[i].numel)});
     }
   }
-  parallel_for(0, static_cast<int64_t>(pieces.size()), 1, [&](int64_t from, int64_t to) {
+  parallel_for(0, static_cast<int64_t>(chunks.size()), 1, [&](int64_t from, int64_t to) {
     for (int64_t k = from; k < to; k++) {
-      const Piece& piece = pieces[static_cast<size_t>(k)];
+      const Chunk& chunk = chunks[static_cast<size_t>(k)];
       int count;
-      const Entry e = entry_of(piece.param, count);
-      step_entry(rule_of(piece.param), e, count, piece.begin, piece.end);
+      const Entry e = entry_of(chunk.param, count);
+      step_entry(rule_of(chunk.param), e, count, chunk.begin, chunk.end);
     }
   });
 }

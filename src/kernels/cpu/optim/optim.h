@@ -3,7 +3,7 @@
 //
 // Every list entry i belongs to parameter i; all of its tensors have the same dtype (floating),
 // sizes and dense strides, which the caller has checked. Arithmetic is in the parameter's dtype,
-// float for the 16-bit types. Work is cut into pieces across tensors, so a list of many small
+// float for the 16-bit types. Work is cut into chunks across tensors, so a list of many small
 // tensors is as fast as one large one.
 #pragma once
 

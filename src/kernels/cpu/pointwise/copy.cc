@@ -77,7 +77,7 @@ void copy(const View& dst, const View& src) {
 
   const int64_t bytes = plan.footprint(0, to) + plan.footprint(1, from);
   const bool streamed = dst_stride == to && dst.data != src.data &&
-                        (tiled ? worth_streaming_pieces(bytes) : worth_streaming(bytes));
+                        (tiled ? worth_streaming_chunks(bytes) : worth_streaming(bytes));
 
   if (!convert && !tiled && !streamed) {
     for_each_run<char>(plan, kLoopGrain, [&](char&, char* const* at, int64_t n, int64_t) {

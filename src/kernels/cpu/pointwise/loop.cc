@@ -142,9 +142,9 @@ void loop_by_runs(const Plan& plan, const Kernel& kernel, int64_t block) {
 }
 
 // Walks operand k over elements [begin, begin + n) of the loop's order, calling visit(pointer,
-// offset, count) for each piece that lies in one run of dimension 0.
+// offset, count) for each chunk that lies in one run of dimension 0.
 template <class Visit>
-void visit_pieces(const Plan& plan, int k, int64_t begin, int64_t n, const Visit& visit) {
+void visit_chunks(const Plan& plan, int k, int64_t begin, int64_t n, const Visit& visit) {
   int64_t index[Plan::kMaxDims];
   char* at = plan.data[k];
   int64_t rest = begin;
@@ -172,7 +172,7 @@ void gather_block(const Plan& plan, int k, int64_t itemsize, int64_t begin, int6
                   char* buffer) {
   const int64_t stride = plan.strides[0][k];
   with_item_type(itemsize, [&](auto t) {
-    visit_pieces(plan, k, begin, n, [&](const char* at, int64_t offset, int64_t count) {
+    visit_chunks(plan, k, begin, n, [&](const char* at, int64_t offset, int64_t count) {
       auto* y = reinterpret_cast<decltype(t)*>(buffer) + offset;
       for (int64_t i = 0; i < count; i++) std::memcpy(y + i, at + i * stride, sizeof t);
     });
@@ -182,7 +182,7 @@ void scatter_block(const Plan& plan, int64_t itemsize, int64_t begin, int64_t n,
                    const char* buffer) {
   const int64_t stride = plan.strides[0][0];
   with_item_type(itemsize, [&](auto t) {
-    visit_pieces(plan, 0, begin, n, [&](char* at, int64_t offset, int64_t count) {
+    visit_chunks(plan, 0, begin, n, [&](char* at, int64_t offset, int64_t count) {
       const auto* x = reinterpret_cast<const decltype(t)*>(buffer) + offset;
       for (int64_t i = 0; i < count; i++) std::memcpy(at + i * stride, x + i, sizeof t);
     });
@@ -317,7 +317,7 @@ void pointwise_loop(DenseFn fn, DType compute, DType fn_out, const View& out, Sp
   }
   kernel.tile_rows = kCacheLine / widest;
   const bool crosses = plan.crosses_memory_order();
-  kernel.streamed = (crosses ? worth_streaming_pieces(bytes) : worth_streaming(bytes)) &&
+  kernel.streamed = (crosses ? worth_streaming_chunks(bytes) : worth_streaming(bytes)) &&
                     !overwrites && kernel.operand[0].stride == kernel.operand[0].itemsize;
   loop_by_runs(plan, kernel,
                crosses           ? kTileLength

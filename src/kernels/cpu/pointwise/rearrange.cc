@@ -68,7 +68,7 @@ void triangle(const View& out, const View& self, const Keep& keep) {
   const int64_t rows = self.sizes[n - 2], columns = self.sizes[n - 1], item = item_size(self.dtype);
   const int64_t step = self.strides[n - 1];
   const bool streamed =
-      worth_streaming_pieces(self.numel * item) && columns * item >= kStreamedPiece;
+      worth_streaming_chunks(self.numel * item) && columns * item >= kStreamedChunk;
   over_rows(self, [&](int64_t row, int64_t offset) {
     char* const to = at(out, row * columns);
     const auto [first, last] = keep(row % rows, columns);

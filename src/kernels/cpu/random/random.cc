@@ -123,7 +123,7 @@ void fill_from_words(const View& out, int64_t each, GeneratorLock& generator,
   for (Runs runs(out); runs.next();) {
     const int64_t stride = runs.run.stride;
     const bool direct = out.dtype == kDTypeOf<Value> && stride == 1;
-    const auto make_piece = [&](const uint32_t* words, int64_t begin, int64_t n) {
+    const auto make_chunk = [&](const uint32_t* words, int64_t begin, int64_t n) {
       const int64_t offset = runs.offset + begin * stride;
       if (direct) return make(words, out.as<Value>() + offset, n);
       alignas(64) Value block[kBlock];
@@ -134,7 +134,7 @@ void fill_from_words(const View& out, int64_t each, GeneratorLock& generator,
                     count);
       }
     };
-    draw_words(generator, runs.run.size, each, make_piece);
+    draw_words(generator, runs.run.size, each, make_chunk);
   }
 }
 

@@ -10,7 +10,7 @@ namespace taeda::cpu {
 namespace {
 
 constexpr int64_t kWordsDrawn = 1 << 14;
-constexpr int64_t kPiecesAtOnce = 1 << 9;  // between two looks for an interrupt
+constexpr int64_t kChunksAtOnce = 1 << 9;  // between two looks for an interrupt
 
 // Locks, without going to sleep for what another thread does in a microsecond.
 void take_turn(std::mutex& turn) {
@@ -25,16 +25,16 @@ void take_turn(std::mutex& turn) {
 
 void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
                 const std::function<void(const uint32_t*, int64_t, int64_t)>& f) {
-  const int64_t piece = kWordsDrawn / each;
+  const int64_t chunk = kWordsDrawn / each;
   std::mutex turn;
   for (int64_t next = 0; next < count;) {
     if (next > 0) generator.look();
-    const int64_t end_of_slab = std::min(count, next + kPiecesAtOnce * piece);
-    parallel_for(0, (end_of_slab - next + piece - 1) / piece, 1, [&](int64_t i, int64_t end) {
+    const int64_t end_of_slab = std::min(count, next + kChunksAtOnce * chunk);
+    parallel_for(0, (end_of_slab - next + chunk - 1) / chunk, 1, [&](int64_t i, int64_t end) {
       alignas(64) uint32_t buffer[Mt19937::buffer_words(kWordsDrawn)];
       for (; i < end; i++) {
         take_turn(turn);
-        const int64_t begin = next, n = std::min(piece, end_of_slab - begin);
+        const int64_t begin = next, n = std::min(chunk, end_of_slab - begin);
         next += n;
         const uint32_t* const words = generator->draw(n * each, buffer);
         turn.unlock();

@@ -1,7 +1,7 @@
 // draw_words: random words for many elements, made into numbers by several threads.
 //
 // The order of the stream is that of the elements, and only one thread at a time can continue it;
-// but that is the smaller part of the work. Each thread takes the next piece of the elements
+// but that is the smaller part of the work. Each thread takes the next chunk of the elements
 // together with its words, which are the same ones whoever takes it, and leaves the generator to
 // the others while it makes numbers of them.
 #pragma once
@@ -41,7 +41,7 @@ class GeneratorLock {
   std::optional<DeferInterrupts> deferred_;
 };
 
-// f(words, begin, n) for pieces that cover 0 .. count: `words`, as Mt19937::draw gives them, has
+// f(words, begin, n) for chunks that cover 0 .. count: `words`, as Mt19937::draw gives them, has
 // `each` for each of the n elements from `begin` on.
 void draw_words(GeneratorLock& generator, int64_t count, int64_t each,
                 const std::function<void(const uint32_t* words, int64_t begin, int64_t n)>& f);

@@ -14,7 +14,7 @@ constexpr int64_t kChunk = 1 << 15;  // elements worth a task
 constexpr int64_t kMaxSplits = 64;   // of one reduction
 constexpr int64_t kMaxResults = 2;
 constexpr int64_t kRowsAtOnce = 64;  // rows of dense columns handed over at once
-// Dense columns go through a piece of each row that is long enough for memory to be fetched ahead.
+// Dense columns go through a part of each row that is long enough for memory to be fetched ahead.
 constexpr int64_t kWideTile = 4096;
 constexpr int64_t kWideSplits = 16;         // of a reduction with more columns than a tile has
 constexpr int64_t kBetweenLooks = 1 << 17;  // elements, for an interrupt

@@ -13,7 +13,7 @@ struct MomentsOf {
     for (int64_t j = 0; j < n; j++) static_cast<Moments*>(states)[j] = {0, 0, 0};
   }
   static void row(void* state, const void* data, int64_t n, int64_t) {
-    add_piece(*static_cast<Moments*>(state), static_cast<const T*>(data), n);
+    add_chunk(*static_cast<Moments*>(state), static_cast<const T*>(data), n);
   }
   static void columns(void* states, const void* data, int64_t n, int64_t rows, int64_t stride,
                       int64_t) {

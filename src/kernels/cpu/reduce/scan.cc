@@ -239,7 +239,7 @@ bool scan_sums(const View& out, const View& x, int64_t dim) {
   const Lanes<2> lanes({&out, &x}, dim);
   const int64_t item = sizeof(T);
   const bool streamed = out.data != x.data && worth_streaming(2 * x.numel * item) &&
-                        (lanes.stride(0) != 1 || lanes.length() * item >= kStreamedPiece);
+                        (lanes.stride(0) != 1 || lanes.length() * item >= kStreamedChunk);
   constexpr int64_t kBlock = kStreamBytes / sizeof(T);
   // f(block, i, n) computes n elements from i on.
   const auto in_blocks = [=](T* y, int64_t n, StreamFence& fence, const auto& f) {

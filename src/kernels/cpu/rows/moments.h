@@ -1,9 +1,9 @@
-// Mean and variance of a row in pieces, combined by Chan's formula (Chan, Golub and LeVeque 1979):
+// Mean and variance of a row in chunks, combined by Chan's formula (Chan, Golub and LeVeque 1979):
 // as exact as two passes over the whole.
 //
-// A piece mostly takes one pass: squares of distances from the mean of its first elements lose
+// A chunk mostly takes one pass: squares of distances from the mean of its first elements lose
 // nothing to speak of to cancellation where these are like the others. Where they are not, a second
-// pass over the piece in the cache takes distances from the mean that the first one found.
+// pass over the chunk in the cache takes distances from the mean that the first one found.
 #pragma once
 
 #include <algorithm>
@@ -48,9 +48,9 @@ void add_wide(Moments& a, const T* x, int64_t n, int64_t stride) {
   combine_moments(a, static_cast<double>(n), mean, m2);
 }
 
-// Takes in a piece of n > 0 elements.
+// Takes in a chunk of n > 0 elements.
 template <class T>
-void add_piece(Moments& a, const T* x, int64_t n) {
+void add_chunk(Moments& a, const T* x, int64_t n) {
   const double count = static_cast<double>(n);
   const int64_t k = std::min<int64_t>(64, n);
   T center = static_cast<T>(row_table<T>().sum(x, k) / static_cast<double>(k));

@@ -45,14 +45,14 @@ class RowBuffer {
       convert_row(at(v_, offset), v_.dtype, 1, buffer_.data(), kDTypeOf<T>, 1, n);
   }
   // Writes n elements from `offset` on, of which fill(to, i, m) gives elements i ... i + m.
-  // Streamed ones leave in pieces, so that the next is computed, and what it calls for prefetched,
+  // Streamed ones leave in chunks, so that the next is computed, and what it calls for prefetched,
   // meanwhile.
   template <class F>
   void write(int64_t offset, int64_t n, const F& fill) {
-    constexpr int64_t kPiece = kStreamBytes / static_cast<int64_t>(sizeof(T));
-    const int64_t piece = streamed_ ? kPiece : std::max<int64_t>(1, n);
-    for (int64_t i = 0; i < n; i += piece) {
-      const int64_t m = std::min(piece, n - i);
+    constexpr int64_t kChunk = kStreamBytes / static_cast<int64_t>(sizeof(T));
+    const int64_t chunk = streamed_ ? kChunk : std::max<int64_t>(1, n);
+    for (int64_t i = 0; i < n; i += chunk) {
+      const int64_t m = std::min(chunk, n - i);
       fill(open(offset + i), i, m);
       close(offset + i, m);
     }
@@ -72,7 +72,7 @@ template <class T>
 bool stream_rows(int64_t bytes, int64_t n) {
   const int64_t row = n * static_cast<int64_t>(sizeof(T));
   // Rows are read more than once: they need the cache sooner than other loops' operands do.
-  return worth_streaming(bytes / 5 * 8) && row >= kStreamedPiece && row <= 1 << 17;
+  return worth_streaming(bytes / 5 * 8) && row >= kStreamedChunk && row <= 1 << 17;
 }
 
 // n zeros.

@@ -15,8 +15,8 @@ namespace taeda::cpu {
 // leaves.
 inline constexpr int64_t kStreamBytes = 2048;
 
-// The shortest piece whose whole lines are worth storing apart from its ends.
-inline constexpr int64_t kStreamedPiece = 512;
+// The shortest chunk whose whole lines are worth storing apart from its ends.
+inline constexpr int64_t kStreamedChunk = 512;
 
 // Whether a loop that touches `bytes` of memory, its result included, should stream the result.
 inline bool worth_streaming(int64_t bytes) {
@@ -25,9 +25,9 @@ inline bool worth_streaming(int64_t bytes) {
   constexpr int64_t kLastCache = int64_t{32} << 20;
   return bytes >= (get_num_threads() == 1 ? kLastCache : kLastCache / 4 * 5);
 }
-// The same where operands are read across memory order: the result is then written in short pieces
+// The same where operands are read across memory order: the result is then written in short chunks
 // that lie far apart, whose lines are not prefetched.
-inline bool worth_streaming_pieces(int64_t bytes) {
+inline bool worth_streaming_chunks(int64_t bytes) {
   constexpr int64_t kMuch = int64_t{8} << 20;
   return bytes >= kMuch;
 }
