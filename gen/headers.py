@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from .cpp import Table
 from .op import Op
+from .schema import Argument
 from .text import INTERNAL, cut, join_lines
 
 
@@ -90,7 +91,7 @@ def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:
 def public_header(table: Table) -> str:
     """taeda/ops.h: one overload set a name, and namespace op with one name an overload."""
     overloads = []
-    for op in _distinct(table.ops, 0):
+    for op in _distinct((op for op in table.ops if not _taken_for_numbers(op, table)), 0):
         params = op.sig.parameters(_defaults_that_stay_unique(op, table))
         overloads.append("// " + op.doc.strip().split("\n")[0])
         overloads += [
@@ -110,6 +111,18 @@ def public_header(table: Table) -> str:
         "}  // namespace taeda",
         '#include "taeda/tensor_operators.h"',
     )
+
+
+def _taken_for_numbers(op: Op, table: Table) -> bool:
+    """Whether numbers, which convert to Tensor as to Scalar, would call `op` as well as an overload
+    for numbers alone."""
+
+    def types(args: list[Argument]) -> list[str]:
+        return [a.cpp_type.replace("Tensor&", "Scalar&") for a in args]
+
+    numbers = (o for o in table.overloads(op.name) if not any(a.is_tensor for a in o.args))
+    mine = op.sig.args
+    return any(a.is_tensor for a in mine) and any(types(mine) == types(o.args) for o in numbers)
 
 
 def _defaults_that_stay_unique(op: Op, table: Table) -> bool:

@@ -437,6 +437,15 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
   return spaced("linspace", start, end, steps, options, Unchanged{});
 }
 
+Tensor linspace_tensor(const Tensor& start, const Tensor& end, int64_t steps,
+                       const TensorOptions& options) {
+  return linspace(start.item_scalar(), end.item_scalar(), steps, options);
+}
+Tensor linspace_end_tensor(const Scalar& start, const Tensor& end, int64_t steps,
+                           const TensorOptions& options) {
+  return linspace(start, end.item_scalar(), steps, options);
+}
+
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& options) {
   if (steps == 1 && !start.is_complex()) {  // a single exponent keeps its fraction, as in PyTorch
@@ -445,6 +454,14 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
   }
   return spaced("logspace", start, end, steps, options,
                 [base](const auto& x) { return std::pow(base, x); });
+}
+Tensor logspace_tensor(const Tensor& start, const Tensor& end, int64_t steps, double base,
+                       const TensorOptions& options) {
+  return logspace(start.item_scalar(), end.item_scalar(), steps, base, options);
+}
+Tensor logspace_end_tensor(const Scalar& start, const Tensor& end, int64_t steps, double base,
+                           const TensorOptions& options) {
+  return logspace(start, end.item_scalar(), steps, base, options);
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {

@@ -1,33 +1,23 @@
 // vmap of what selects by tensors of indices: the number of the sample becomes one more index.
-#include "op/add.h"
-#include "op/arange.h"
 #include "op/copy_.h"
+#include "op/cumsum.h"
 #include "op/expand.h"
 #include "op/index.h"
 #include "op/index_put_.h"
-#include "op/mul.h"
-#include "op/ne.h"
 #include "op/nonzero.h"
 #include "op/permute.h"
+#include "op/relu.h"
 #include "op/reshape.h"
-#include "op/to_dtype.h"
+#include "op/sub.h"
+#include "op/take.h"
 #include "op/unbind.h"
 #include "op/unsqueeze.h"
 #include "op/view.h"
+#include "op/where.h"
 #include "ops/batching/rules.h"
 
 namespace taeda::batching {
 namespace {
-
-// 0, 1, ..., of `ndim` dimensions, the first of which they lie along.
-Tensor sample_numbers(const Call& call, int64_t ndim, Device device) {
-  TensorOptions options(DType::kInt64);
-  options.device = device;
-  const Tensor numbers = op::arange(Scalar(call.size()), options);
-  DimVector sizes(static_cast<size_t>(ndim), 1);
-  sizes[0] = call.size();
-  return op::view(numbers, sizes);
-}
 
 // x[indices] of one sample: where indices lie, and what they make of the dimensions.
 struct Selection {
@@ -163,50 +153,35 @@ void index_put_(Call& call) {
   finish(call, args);
 }
 
-// (weight, indices, padding_idx, scale_grad_by_freq, sparse): tables one below the other; a
-// sample's rows begin at its number times theirs.
-void embedding(Call& call) {
-  const bool plain = call.stack[2].integer() < 0 && !call.stack[3].boolean();
-  if (call.has_batch(0) && !plain) return by_samples(call);  // the gradient looks at each table
-  Stack args = call.stack;
-  {
-    const Outside outside(call.level);
-    if (call.has_batch(0)) {
-      const Tensor tables = call.value(0), rows = call.with_batch(1);
-      const Tensor starts =
-          op::mul(sample_numbers(call, rows.dim(), rows.device()), Tensor(Scalar(tables.size(1))));
-      args[0] = fold(tables);
-      args[1] = op::add(rows, starts, Scalar(int64_t{1}));
-    } else {
-      args[1] = call.value(1);
-    }
-    run(call, args);
-  }
-  finish(call, args);
+// (self, index): elements of all samples by their row-major indices.
+void take(Call& call) {
+  const ExcludeKeys below(kDifferentiationKeys);
+  call.stack = {op::index(op::reshape(call.tensor(0), {-1}), {call.tensor(1)})};
 }
 
-// (gy, indices, num_weights, padding_idx, scale_grad_by_freq): tables as above.
-void embedding_dense_backward(Call& call) {
-  Stack args = call.stack;
-  {
-    const Outside outside(call.level);
-    const int64_t rows = args[2].integer(), padding = args[3].integer();
-    Tensor gy = call.with_batch(0);
-    const Tensor indices = call.with_batch(1);
-    if (padding >= 0)
-      gy = op::mul(gy, op::unsqueeze(op::to_dtype(op::ne(indices, Tensor(Scalar(padding))),
-                                                  gy.dtype(), false, std::nullopt),
-                                     -1));
-    const Tensor starts =
-        op::mul(sample_numbers(call, indices.dim(), indices.device()), Tensor(Scalar(rows)));
-    args[0] = gy;
-    args[1] = op::add(indices, starts, Scalar(int64_t{1}));
-    args[2] = rows * call.size();
-    args[3] = int64_t{-1};
-    run(call, args);
-    args[0] = unfold(args[0].tensor(), call.size());
-  }
-  finish(call, args);
+// (self, index, source, accumulate): x.view(-1)[index] = source, on a copy where there is no such
+// view.
+void put_(Call& call) {
+  const ExcludeKeys below(kDifferentiationKeys);
+  const Tensor self = call.tensor(0), flat = op::reshape(self, {-1});
+  op::index_put_(flat, {op::reshape(call.tensor(1), {-1})}, op::reshape(call.tensor(2), {-1}),
+                 call.stack[3].boolean());
+  if (flat.storage() != self.storage()) op::copy_(self, op::view(flat, self.sizes()), false);
+  call.stack = {self};
+}
+
+// (self, mask, source): what is hit n-th takes the n-th element of the source.
+void masked_scatter_(Call& call) {
+  const Tensor self = call.tensor(0), &source = call.tensor(2);
+  if (source.numel() == 0) return by_samples(call);
+  const ExcludeKeys below(kDifferentiationKeys);
+  const Tensor hit = op::expand(call.tensor(1), self.sizes(), false);
+  const Tensor count = op::cumsum(op::reshape(hit, {-1}), 0, DType::kInt64);
+  // 0 in front of the first hit; too few elements are an index out of range.
+  const Tensor at = op::relu(op::sub(count, Tensor(Scalar(int64_t{1})), Scalar(int64_t{1})));
+  const Tensor taken = op::reshape(op::take(source, at), self.sizes());
+  op::copy_(self, op::where(hit, taken, self), false);
+  call.stack = {self};
 }
 
 }  // namespace taeda::batching

@@ -127,7 +127,7 @@ Tensor shared_at(const Tensor& t, const Level& level) {
   return is_at(t, level) ? wrapped(t).shared : Tensor();
 }
 
-bool has_batches_of(const Tensor& t, const Tensor& other) {
+bool has_levels_of(const Tensor& t, const Tensor& other) {
   const auto levels = [](Tensor x) {
     uint64_t depths = 0;
     for (; is_batched(x); x = content_of(x)) {

@@ -82,8 +82,12 @@ Tensor wrap(const Tensor& value, Level& level);
 // A tensor of the level for `plain`, which all samples share: with a history and tangents of its
 // own, apart from those of `plain`.
 Tensor wrap_shared(const Tensor& plain, Level& level);
-// Whether `t` has a batch at each level at which `other` has one.
-bool has_batches_of(const Tensor& t, const Tensor& other);
+// Whether `t` has a batch at each level at which `other`, which is batched, has one.
+bool has_levels_of(const Tensor& t, const Tensor& other);
+// The same of any other tensor.
+inline bool has_batches_of(const Tensor& t, const Tensor& other) {
+  return !is_batched(other) || has_levels_of(t, other);
+}
 // What all samples of `t` share at this level; undefined otherwise.
 Tensor shared_at(const Tensor& t, const Level& level);
 // `t` as a tensor of the innermost level: where it belongs to code outside, a shared one. A

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/host_copy.h"
+#include "op/arange.h"
 #include "op/empty.h"
 #include "op/movedim.h"
 #include "op/reshape.h"
@@ -63,6 +64,15 @@ Tensor Call::with_batch(size_t i) const {
 void Call::give(const Tensor& result) {
   Stack results{result};
   finish(*this, results);
+}
+
+Tensor sample_numbers(const Call& call, int64_t ndim, Device device) {
+  TensorOptions options(DType::kInt64);
+  options.device = device;
+  const Tensor numbers = op::arange(Scalar(call.size()), options);
+  DimVector sizes(static_cast<size_t>(ndim), 1);
+  sizes[0] = call.size();
+  return op::view(numbers, sizes);
 }
 
 Tensor fold(const Tensor& value) { return merge(value); }

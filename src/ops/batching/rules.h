@@ -33,6 +33,9 @@ struct Call {
 // [B, 1, ..., 1, rest], so that a sample has `ndim` dimensions.
 Tensor pad_dims(const Tensor& value, int64_t ndim);
 
+// 0, 1, ..., of `ndim` dimensions, the first of which they lie along.
+Tensor sample_numbers(const Call& call, int64_t ndim, Device device);
+
 // [B, n, ...] as [B * n, ...], and back.
 Tensor fold(const Tensor& value);
 Tensor unfold(const Tensor& folded, int64_t size);

@@ -38,8 +38,9 @@ def run(
     x = projected.view(len(sizes), sizes[0], projected.size(-1))
     c0 = first[1] if mode == "LSTM" else None
     inputs = [None if t is None else t.float() for t in (x, first[0], c0, *weights[:2])]
-    y, *last = (t.to(projected.dtype) for t in _Layer.apply(*inputs, mode, reverse))
-    return y.flatten(0, 1), tuple(last)
+    y, h, c, *_ = _Layer.apply(*inputs, mode, reverse)
+    last = (h, c) if mode == "LSTM" else (h,)
+    return y.to(projected.dtype).flatten(0, 1), tuple(t.to(projected.dtype) for t in last)
 
 
 def _step(mode: str, weights: list[Any]) -> _recurrence.Step:
@@ -62,33 +63,47 @@ def _by_steps(inputs: tuple, mode: str, back: bool) -> tuple:
 
 
 class _Layer(Function):
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, h0: Tensor, c0: Any, w_hh: Tensor, b_hh: Any, mode: str, reverse: bool
-    ) -> Any:
-        states, cells, saved = _forward(x, h0, c0, w_hh, b_hh, mode, reverse)
-        ctx.save_for_backward(x, h0, c0, w_hh, b_hh)
-        ctx.inner, ctx.mode, ctx.reverse = (states, cells, saved), mode, reverse
-        last = 0 if reverse else -1
-        y = states[:-1] if reverse else states[1:]
-        ends = [states[last].clone(), *([cells[last].clone()] if mode == "LSTM" else [])]
-        return y.clone(), *ends
+    """Outputs, last state, last cell (of an LSTM), and what the kernel keeps for backward."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def backward(ctx: Any, gy: Tensor, gh: Tensor, gc: Tensor | None = None) -> Any:
+    def forward(
+        x: Tensor, h0: Tensor, c0: Any, w_hh: Tensor, b_hh: Any, mode: str, reverse: bool
+    ) -> Any:
+        states, cells, saved = _forward(x, h0, c0, w_hh, b_hh, mode, reverse)
+        last = 0 if reverse else -1
+        y = states[:-1] if reverse else states[1:]
+        c = cells[last].clone() if mode == "LSTM" else None
+        return y.clone(), states[last].clone(), c, states, cells, saved
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        *tensors, ctx.mode, ctx.reverse = inputs
+        inner = output[3:]
+        ctx.mark_non_differentiable(*inner)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors, *inner)
+
+    @staticmethod
+    def backward(ctx: Any, gy: Any, gh: Any, gc: Any, *_: Any) -> Any:
+        *inputs, states, cells, saved = ctx.saved_tensors
         needed = ctx.needs_input_grad[:5]
+        before = states[1:] if ctx.reverse else states[:-1]
+        gy = taeda.zeros_like(before) if gy is None else gy
+        gh = taeda.zeros_like(before[0]) if gh is None else gh
+        if ctx.mode == "LSTM" and gc is None:
+            gc = taeda.zeros_like(gh)
         if taeda.is_grad_enabled():
-            inputs = ctx.saved_tensors
             wanted = [a for a, n in zip(inputs, needed) if n]
             grads = (gy, gh) if gc is None else (gy, gh, gc)
-            outputs = _by_steps(inputs, ctx.mode, ctx.reverse)
+            outputs = _by_steps(tuple(inputs), ctx.mode, ctx.reverse)
             found = iter(taeda.autograd.grad(outputs, wanted, grads, create_graph=True))
             return *(next(found) if n else None for n in needed), None, None
-        w_hh = ctx.saved_tensors[3]
-        gx, gsums, gh0, gc0 = _backward(gy, gh, gc, w_hh, *ctx.inner, ctx.mode, ctx.reverse)
+        w_hh = inputs[3]
+        kept = (states, cells, saved, ctx.mode, ctx.reverse)
+        gx, gsums, gh0, gc0 = _backward(gy, gh, gc, w_hh, *kept)
         rows = (gsums if ctx.mode == "GRU" else gx).flatten(0, 1)
-        states = ctx.inner[0]
-        before = (states[1:] if ctx.reverse else states[:-1]).flatten(0, 1)
-        gw = rows.t() @ before if needed[3] else None
+        gw = rows.t() @ before.flatten(0, 1) if needed[3] else None
         gb = rows.sum(0) if needed[4] else None
         return gx, gh0, gc0 if gc is not None else None, gw, gb, None, None
