@@ -1,8 +1,9 @@
 """Runs a program with the generators of Python, NumPy and torch seeded: seeded.py PROGRAM ARG...
 
 SCALARS=1 prints what goes to TensorBoard.
-PERTURBED=1 changes one weight by one unit in its last place when an optimizer first sees it: how
-far a program's numbers move then is how far rounding alone moves them.
+PERTURBED=1 changes one weight by one unit in its last place when an optimizer first sees it, and
+PERTURBED=all each weight that the optimizer has, up or down by chance: how far a program's numbers
+move then is how far rounding alone moves them.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import os
 import random
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +21,36 @@ import numpy
 import torch
 
 
-def perturb() -> None:
-    """The first parameter that an optimizer or Module.zero_grad sees gets another first element."""
-    once: list[torch.Tensor] = []
+def one_weight(parameters: list[torch.Tensor]) -> None:
+    first = parameters[0]
+    first.view(-1)[0] *= 1 + 2 * torch.finfo(first.dtype).eps
 
-    def change(first) -> None:
-        if not once:
-            once.append(first)
+
+def each_weight(parameters: list[torch.Tensor]) -> None:
+    """By NumPy's generator: torch's goes on as it would without."""
+    chance = numpy.random.default_rng(0)
+    for parameter in parameters:
+        ends = numpy.array([-numpy.inf, numpy.inf])[chance.integers(0, 2, tuple(parameter.shape))]
+        towards = torch.from_numpy(ends).to(parameter)
+        parameter.copy_(torch.nextafter(parameter, towards))
+
+
+def perturb(change: Callable[[list[torch.Tensor]], None]) -> None:
+    """Changes the parameters that an optimizer or Module.zero_grad first sees."""
+    seen: list[torch.Tensor] = []
+
+    def look(parameters: list[torch.Tensor]) -> None:
+        if not seen:
+            seen.extend(parameters)
             with torch.no_grad():
-                first.view(-1)[0] *= 1 + 2 * torch.finfo(first.dtype).eps
+                change(parameters)
 
     def make(self, params, defaults, before=torch.optim.Optimizer.__init__):
         before(self, params, defaults)
-        change(self.param_groups[0]["params"][0])
+        look([parameter for group in self.param_groups for parameter in group["params"]])
 
     def zero_grad(self, *args, before=torch.nn.Module.zero_grad, **kwargs):
-        change(next(self.parameters()))
+        look(list(self.parameters()))
         before(self, *args, **kwargs)
 
     torch.optim.Optimizer.__init__ = make  # type: ignore[method-assign]
@@ -92,7 +108,7 @@ if os.environ.get("SCALARS"):
 if "taeda" not in torch.__version__:
     names_of_torchvision()
 if os.environ.get("PERTURBED"):
-    perturb()
+    perturb(each_weight if os.environ["PERTURBED"] == "all" else one_weight)
 random.seed(0)
 numpy.random.seed(0)
 torch.manual_seed(0)

@@ -118,6 +118,7 @@ _LAZY = {
         "frobenius_norm nuclear_norm row_stack lu gradient",
         "taeda.sparse._copies": "ccol_indices_copy col_indices_copy crow_indices_copy indices_copy "
         "row_indices_copy values_copy",
+        "taeda._functions.copies": "split_copy split_with_sizes_copy unbind_copy",
         "taeda._functions.indices": "_convert_indices_from_coo_to_csr "
         "_convert_indices_from_csr_to_coo",
         "taeda._functions.hash": "hash_tensor",

@@ -143,15 +143,26 @@ Tensor allocate_result(IntSpan sizes, DType dtype, Device device,
   return empty_tensor(sizes, dtype, device);
 }
 
+void check_overlap(const Tensor& into, Span<const Tensor* const> inputs) {
+  check_no_internal_overlap(into);
+  for (const Tensor* t : inputs) check_no_partial_overlap(into, *t);
+}
+
+// A dtype without a kernel, after what `into` may overlap: the order of PyTorch's errors.
+[[noreturn, gnu::cold]] void fail_types(const Info& info, DType got, const Tensor& into,
+                                        Span<const Tensor* const> inputs) {
+  if (into.defined()) check_overlap(into, inputs);
+  contract::fail_types(info.name, got);
+}
+
 void check_into(const Info& info, const Tensor& into, Span<const Tensor* const> inputs,
                 IntSpan sizes, DType result, Device device) {
   if (into.device() != device) [[unlikely]]
     contract::fail_device(info.name, "out", device, into.device());
   const bool same = info.same_out && !into.is_same(*inputs[0]);
-  check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
   // Before out= is resized: what counts is the layout that the caller gave.
-  check_no_internal_overlap(into);
-  for (const Tensor* t : inputs) check_no_partial_overlap(into, *t);
+  check_overlap(into, inputs);
+  check_out_dtype(info.name, same ? OutDtype::kSame : OutDtype::kCastable, result, into.dtype());
   if (into.is_same(*inputs[0])) {
     TD_CHECK(into.sizes() == sizes, "{}: output with shape {} doesn't match the broadcast shape {}",
              info.name, into.sizes(), sizes);
@@ -201,11 +212,12 @@ void launch(DenseFn fn, DType compute, DType fn_out, const Tensor& out,
 Tensor run(const Info& info, const DenseTable& table, const Tensor& into,
            Span<const Tensor* const> inputs, const void* functor) {
   const DType common = promoted(info, inputs);
-  contract::types(info.name, info.types, common);
+  if (!(info.types & dtype_bit(common))) [[unlikely]]
+    fail_types(info, common, into, inputs);
   const DType compute = dtype_info(common).compute;
   const DenseFn fn = table[compute];
   if (!fn) [[unlikely]]
-    contract::fail_types(info.name, common);
+    fail_types(info, common, into, inputs);
   const DType result = result_dtype(info, common);
   const DType fn_out = result_dtype(info, compute);
 

@@ -62,6 +62,52 @@ def test_rows_of_programs_that_were_not_run_stay(program: repositories.Program) 
     assert "| a/b: counts | v1 | `count.py` | 8 | the same |" in page
 
 
+PARTS = "import torch\nweight = torch.nn.Parameter(torch.ones(8))\ntorch.optim.SGD([weight])\n"
+PARTS += "print(*(f'{w:.9f}' for w in weight.tolist()))\n"
+
+
+def test_weights_change_by_one_unit_of_their_last_place(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "parts.py").write_text(PARTS)
+    changed = {}
+    for setting in "", "1", "all":
+        one = repositories.Program("one", "a/b", "v1", "weights", run=["parts.py"])
+        command = [sys.executable, str(repositories.HERE / "seeded.py"), "parts.py"]
+        output, error = one.read(command, tmp_path, {"PERTURBED": setting})
+        assert not error
+        changed[setting] = [float(word) - 1 for word in output.split()]
+    up, down = 2**-23, -(2**-24)
+    assert changed[""] == [0] * 8
+    assert changed["1"] == pytest.approx([2 * up] + [0] * 7, abs=1e-9)
+    signs = {round(change * 2**24) for change in changed["all"]}
+    assert signs == {2, -1}
+    assert changed["all"] == pytest.approx(
+        [up if c > 0 else down for c in changed["all"]], abs=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "each", "row"),
+    [("1 2 3 9", "", "one weight changed in its last place the first 3"),
+     ("1 2 3 4", "1 9 3 4", "each weight changed in its last place the first 1")],
+)  # fmt: skip
+def test_each_weight_is_changed_where_one_says_little(
+    program: repositories.Program, tmp_path: Path, monkeypatch, one: str, each: str, row: str
+) -> None:
+    printed = {"1": one, "all": each}
+    monkeypatch.setattr(
+        repositories.Program, "outcome", lambda self, framework, command, sources, setting: (
+            printed[setting], ""
+        )
+    )  # fmt: skip
+    numbers, agree = ["1", "2", "3", "4"], 2 if not each else 1
+    text = repositories.perturbed(program, "", numbers, agree, tmp_path / "log")
+    assert text == f"PyTorch with {row}"
+    other = repositories.row(program, "4", f"the first {agree}; {text}: a reason")
+    page = repositories.report("# Head\n", {"one": (False, other)}, [program])
+    assert "0 of 1 print PyTorch's numbers" in page and "digit; 1 part" in page
+
+
 def test_small_data_are_the_same_bytes_again(tmp_path: Path) -> None:
     for folder in "one", "two":
         command = [sys.executable, str(repositories.HERE / "small_data.py")]

@@ -46,6 +46,7 @@ PARTIAL: dict[str, Call] = {
     ),
     "take out": lambda torch, a: torch.take(a, torch.tensor([1, 0]), out=a[:2]),
     "masked_select out": lambda torch, a: torch.masked_select(a, a > 6, out=a[:6]),
+    "out without a kernel": lambda torch, a: torch.bitwise_not(a[:-1], out=a[1:]),
     "copy_": lambda torch, a: a[1:].copy_(a[:-1]),
     "copy_ of the transpose": lambda torch, a: a[:9].view(3, 3).copy_(a[:9].view(3, 3).t()),
     "assignment": lambda torch, a: a.__setitem__(slice(1, 4), a[:3]),
@@ -66,6 +67,10 @@ INTERNAL: dict[str, Call] = {
     "copy_": lambda torch, a: a[:1].expand(3).copy_(torch.ones(3)),
     "scatter_": lambda torch, a: a[:1].expand(3).scatter_(0, torch.tensor([0]), 1.0),
     "random": lambda torch, a: a[:1].expand(3).normal_(),
+    "without a kernel": lambda torch, a: a[:1].expand(3).bitwise_not_(),
+    "a dtype that does not fit": lambda torch, a: torch.exp(
+        a[:3], out=torch.ones(1, dtype=torch.int64).expand(3)
+    ),
 }
 
 ALLOWED: dict[str, Call] = {
