@@ -6,7 +6,7 @@ file(GLOB_RECURSE table_files CONFIGURE_DEPENDS ops/*.yaml)
 file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in src/kernels/cuda/*.cc)
 # Of these the generator reads what the type stubs have of Python's functions (gen/stubs.py).
 list(APPEND generator_files include/taeda/dtype.h)
-foreach(name __init__ _tensor _sparse_methods _unique functional linalg fft special _functions/methods nn/functional)
+foreach(name __init__ _tensor _sparse_methods _unique _functional linalg fft special _functions/methods nn/functional)
   list(APPEND generator_files python/taeda/${name}.py)
 endforeach()
 file(GLOB functional_parts CONFIGURE_DEPENDS python/taeda/nn/_functional/*.py)

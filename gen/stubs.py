@@ -23,7 +23,7 @@ PACKAGE = ROOT / "python" / "taeda"
 HEAD = Path(__file__).with_name("stub_head.pyi.in")
 # What Python reads besides this folder: CMake configures again when one of them changes.
 METHOD_FILES = ("_tensor.py", "_sparse_methods.py", "_functions/methods.py")
-HANDWRITTEN = ("functional.py", "_unique.py")  # whose functions take the place of operators
+HANDWRITTEN = ("_functional.py", "_unique.py")  # whose functions take the place of operators
 MODULES = ("linalg", "fft", "special")
 
 IMPORTS = """\

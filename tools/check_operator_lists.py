@@ -35,6 +35,7 @@ ALLOWED = {
     "python/taeda/nested/_jagged.py": "the operators that reduce elements",
     "python/taeda/nested/_strided.py": "the operators of each tensor that name dimensions",
     "python/taeda/masked/__init__.py": "__all__: functions of torch.masked",
+    "python/taeda/functional.py": "__all__: functions of torch.functional",
     "python/taeda/nn/_functional/activation.py": "__all__: functions that the file defines",
 }
 NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)

@@ -3,7 +3,8 @@
 Three lists are looked up, name by name, in the built package: tools/data/usage.csv, the names that
 public PyTorch programs use with the number of programs that use each, imports.csv, what two or more
 of them and of their libraries also import or read while they run, and operators.csv, PyTorch's own
-operators by group. A name counts as there when it can be reached, unless it or what
+operators by group. The public names of PyTorch's modules, and where they differ here, are those of
+tools/public_names.py. A name counts as there when it can be reached, unless it or what
 it is in is marked `_only_raises` (taeda/_missing); that it also does what PyTorch's does is what
 the tests are for.
 """
@@ -20,6 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+import public_names  # noqa: E402
 from table import replace_between  # noqa: E402
 
 # What the first component of a name in usage.csv stands for.
@@ -179,7 +181,43 @@ be reached and does more than raise; whether it does what PyTorch's does is what
         ("missing", "Those that are missing"),
     ):
         text += f"{title}: {', '.join(others[kind]) or 'none'}.\n\n"
-    return text.rstrip("\n") + "\n"
+    return text + differences(package)
+
+
+def differences(package: Any) -> str:
+    """Where public names of modules differ from PyTorch's, each with the reason."""
+    count = len(public_names.MODULES) + len(public_names.MAIN)
+    text = f"""## Names of modules
+
+Of {count} modules every public name of PyTorch's can be
+read here and no other can, but for these.
+
+| module | names | |
+|---|---|---|
+"""
+    for kind, table in (("missing", public_names.MISSING), ("added", public_names.ADDED)):
+        for module, (names, reason) in sorted(table.items()):
+            listed = "all" if names == "*" else ", ".join(f"`{name}`" for name in names.split())
+            text += f"| `torch.{module}` | {listed} | {kind}: {reason} |\n"
+    found = public_names.raising(package)
+    text += f"""
+### Names that only raise
+
+{len(found)} names are there to be imported and raise NotImplementedError when called:
+
+| what is missing; what to use | names |
+|---|---|
+"""
+    reasons: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, (_, reason) in found.items():
+        module, _, last = name.rpartition(".")
+        reasons[reason][f"torch.{module}".rstrip(".")].append(last)
+    for reason, modules in sorted(reasons.items()):
+        listed = "; ".join(
+            f"`{module}`: {', '.join(names)}" for module, names in sorted(modules.items())
+        )
+        text += f"| {reason} | {listed} |\n"
+    return text
 
 
 def write(package: Any) -> None:

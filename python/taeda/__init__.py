@@ -39,9 +39,9 @@ newaxis = None
 globals().update(_C._functions["torch"])
 
 from taeda import _storage_methods, _tensor  # noqa: E402, F401
+from taeda._functional import *  # noqa: E402, F403
+from taeda._functional import _assert, _check  # noqa: E402, F401
 from taeda._unique import nonzero, unique, unique_consecutive  # noqa: E402, F401
-from taeda.functional import *  # noqa: E402, F403
-from taeda.functional import _assert, _check  # noqa: E402, F401
 
 
 class _MissingFinder:
@@ -61,12 +61,12 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "_VF __config__ _custom_ops _dynamo _higher_order_ops _jit_internal _library _logging "
-    "_lobpcg _lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal accelerator amp "
-    "autograd backends compiler cpu cuda distributed distributions fft func functional futures "
-    "fx hub jit library linalg masked mps mtia multiprocessing nested nn onnx optim overrides "
-    "profiler quasirandom random return_types serialization signal sparse special storage "
-    "testing torch_version types utils version xpu".split()
+    "_VF __config__ __future__ _custom_ops _dynamo _higher_order_ops _jit_internal _library "
+    "_logging _lobpcg _lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal "
+    "accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
+    "functional futures fx hub jit library linalg masked mps mtia multiprocessing nested nn "
+    "onnx optim overrides profiler quasirandom random return_types serialization signal sparse "
+    "special storage testing torch_version types utils version xpu".split()
 )
 
 # What is in this module and not in torch.
@@ -78,8 +78,8 @@ _LAZY = {
     for module, names in {
         "taeda._tensor_str": "set_printoptions",
         "taeda._dtypes": "finfo iinfo",
-        "taeda.autograd": "no_grad enable_grad set_grad_enabled is_grad_enabled inference_mode "
-        "is_inference_mode_enabled",
+        "taeda.autograd.grad_mode": "no_grad enable_grad set_grad_enabled is_grad_enabled "
+        "inference_mode is_inference_mode_enabled",
         "taeda.serialization": "save load",
         "taeda.serialization._archive": "PyTorchFileReader PyTorchFileWriter",
         "taeda.utils._device": "get_default_device set_default_device",

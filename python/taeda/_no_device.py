@@ -31,7 +31,15 @@ def _is_available() -> bool:
     return False
 
 
-_is_initialized = _is_bf16_supported = _is_tf32_supported = _is_available
+_is_initialized = _is_available
+
+
+def _is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no device."""
+    return False
+
+
+_is_tf32_supported = _is_bf16_supported
 
 
 def _device_count() -> int:
@@ -52,6 +60,9 @@ def _empty_cache() -> None:
 
 def _reset_peak_memory_stats(device: Any = None) -> None:
     """There are no counts."""
+
+
+_reset_accumulated_memory_stats = _reset_peak_memory_stats
 
 
 def _memory_stats(device: Any = None) -> dict[str, Any]:
@@ -83,4 +94,4 @@ def _set_rng_state_all(new_states: Any) -> None:
     """There are no devices whose states could be set."""
 
 
-_get_arch_list = _get_rng_state_all
+_get_arch_list = _memory_snapshot = _get_rng_state_all

@@ -96,17 +96,13 @@ def ignored() -> set[Callable]:
     return {f for f in found if f is not None}
 
 
-_OF_FUNCTIONAL = """
-    atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod
-    cdist chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot
-    unique unique_consecutive unravel_index""".split()
 _NO_FUNCTIONS = (types.NoneType, types.ModuleType, taeda.qscheme)
 
 
 def _callables(owner: Any) -> Iterator[tuple[str, Any]]:
     """Names and functions of a namespace; of a property its getter and setter."""
     of_tensor = owner is taeda.Tensor
-    for name in _OF_FUNCTIONAL if owner is taeda.functional else dir(owner):
+    for name in owner.__all__ if owner is taeda.functional else dir(owner):
         if not of_tensor and (name.startswith("_") or name[0].isupper() or name == "unique_dim"):
             continue
         found = _attribute(owner, name)

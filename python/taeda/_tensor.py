@@ -487,10 +487,13 @@ _METHODS.update(
         ),
         ("index", "there are no first-class dimensions; index with tensors, x[i, j]"),
         ("ipu", "there are no such devices; use Tensor.to"),
-        ("resize_as_sparse_", "make a new tensor with torch.sparse_coo_tensor"),
-        ("slice_inverse", "use torch.slice_scatter"),
+        (
+            "resize_as_sparse_",
+            "taeda resizes no sparse tensors; make a new one with torch.sparse_coo_tensor",
+        ),
+        ("slice_inverse", "taeda has no inverse of views; use torch.slice_scatter"),
         ("to_mkldnn", "layouts of oneDNN's are chosen inside operators; leave the call out"),
-        ("to_padded_tensor", "this tensor is not nested: torch.nested.nested_tensor makes one"),
+        ("to_padded_tensor", "this tensor is not nested; torch.nested.nested_tensor makes one"),
     )
     for _name in _names.split()
 )

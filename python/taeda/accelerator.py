@@ -150,10 +150,12 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
 
 
 class Graph:
-    """NotImplementedError: work is not captured into graphs."""
+    """NotImplementedError: taeda captures no work into graphs; call the function itself."""
 
     _only_raises = True
 
     def __init__(self, keep_graph: bool = False, **kwargs: Any) -> None:
         _need()
-        raise NotImplementedError("torch.accelerator.Graph: work is not captured into graphs")
+        raise NotImplementedError(
+            "torch.accelerator.Graph: taeda captures no work into graphs; call the function itself"
+        )

@@ -15,12 +15,14 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "get_default_backend",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
     "nested_compile_region",
     "reset",
+    "set_default_backend",
     "set_enable_guard_collectives",
     "set_stance",
     "substitute_in_graph",
@@ -85,6 +87,21 @@ def compile(
     if model is None:
         return lambda found: found if disable else compiled(found)
     return model if disable else compiled(model)
+
+
+_default_backend: Any = "inductor"
+
+
+def get_default_backend() -> Any:
+    """The backend of ``torch.compile`` without one; none of them changes anything."""
+    return _default_backend
+
+
+def set_default_backend(backend: Any) -> None:
+    """Changes it: a name that PyTorch has, or a function; None for PyTorch's own choice."""
+    global _default_backend
+    _check_options(backend, None, None)
+    _default_backend = "inductor" if backend is None else backend
 
 
 def is_compiling() -> bool:
@@ -179,4 +196,5 @@ def cudagraph_mark_step_begin() -> None:
     """There are no CUDA graphs."""
 
 
+__path__: list[str] = []  # modules in it: taeda/_missing/members.py
 __getattr__, __dir__ = _missing.attributes(__name__)

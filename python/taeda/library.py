@@ -11,16 +11,16 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
-from taeda import _C, _ops
+from taeda import _C, _missing, _ops
 from taeda._library.autograd import autograd_kernel
 from taeda._library.custom_op import OPDEFS, CustomOpDef, check_dispatch_class, custom_op
 from taeda._library.infer_schema import infer_schema
-from taeda._library.opcheck import OpCheckError, opcheck
+from taeda._library.opcheck import OpCheckError as _OpCheckError  # noqa: F401
+from taeda._library.opcheck import opcheck
 
 __all__ = [
     "CustomOpDef",
     "Library",
-    "OpCheckError",
     "custom_op",
     "define",
     "fallthrough_kernel",
@@ -410,3 +410,6 @@ def _overload(op: str) -> _ops.OpOverload:
     if found is None:
         raise RuntimeError(f"operator {op} does not exist")
     return found
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

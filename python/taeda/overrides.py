@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import (
     _handle_torch_function,
     _has_torch_function,
@@ -149,3 +149,6 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import (
     default_generator,
     get_rng_state,
@@ -52,3 +52,6 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
     finally:
         for generator, state in zip(generators, states, strict=True):
             generator.set_state(state)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -10,13 +10,26 @@ from taeda import _C
 
 __all__ = ["all_return_types"]
 
-all_return_types = list(_C._result_types().values())
+# torch.unique_dim gives three tensors in PyTorch; the type of its result is private here.
+all_return_types = [t for name, t in _C._result_types().items() if name != "unique_dim"]
 for _type in all_return_types:
     globals()[_type.__name__] = _type
     __all__.append(_type.__name__)
 
 
+def pytree_register_structseq(cls: type) -> None:
+    """Makes torch.utils._pytree look into results of this type."""
+    from taeda.utils import _pytree
+
+    _pytree.register_pytree_node(
+        cls, lambda result: (list(result), None), lambda parts, _: cls(parts)
+    )
+
+
 def __getattr__(name: str) -> type:
+    if name.endswith("_out"):  # results in tensors of the caller
+        found = globals().get(name[:-4]) or __getattr__(name[:-4])
+        return found
     if name in ("histogram", "histogramdd"):  # written in Python
         from taeda import _histogram
 

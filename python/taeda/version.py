@@ -5,7 +5,6 @@ from __future__ import annotations
 taeda = "0.1.0"
 debug = False
 cuda: str | None = None
-cudnn: str | None = None
 git_version = "unknown"
 hip: str | None = None
 rocm: str | None = None

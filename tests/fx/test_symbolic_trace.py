@@ -117,8 +117,8 @@ def wrapped(x: taeda.Tensor) -> int:
 @pytest.mark.parametrize(
     ("program", "kind", "text"),
     [
-        (lambda x: x if x.sum() > 0 else -x, fx.TraceError, "inputs to control flow"),
-        (lambda x: [item for item in x], fx.TraceError, "cannot be iterated"),
+        (lambda x: x if x.sum() > 0 else -x, fx.proxy.TraceError, "inputs to control flow"),
+        (lambda x: [item for item in x], fx.proxy.TraceError, "cannot be iterated"),
         (lambda x: len(x), RuntimeError, "'len' is not supported"),
         (lambda x: {x: 1}[x] and x + object(), NotImplementedError, "argument of type"),
     ],
@@ -195,7 +195,7 @@ def test_shapes_of_parameters_are_known_where_the_tracer_says_so() -> None:
             return x * self.weight if self.weight.shape[0] == 3 else x
 
     assert len(fx.Tracer(param_shapes_constant=True).trace(Sized()).nodes) == 4
-    with pytest.raises(fx.TraceError):
+    with pytest.raises(fx.proxy.TraceError):
         Plain(param_shapes_constant=True).trace(Sized())
 
 

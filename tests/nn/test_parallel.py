@@ -23,7 +23,7 @@ def test_scatter_and_gather():
     assert parallel.gather([taeda.tensor(1.0), taeda.tensor(2.0)], -1).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="same number of keys"):
         parallel.gather([{"a": x}, {}], -1)
-    args, kwargs = parallel.scatter_kwargs((x,), {}, DEVICES)
+    args, kwargs = parallel.scatter_gather.scatter_kwargs((x,), {}, DEVICES)
     assert len(args) == len(kwargs) == 2 and kwargs == ({}, {})
 
 

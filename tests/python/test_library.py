@@ -417,7 +417,7 @@ def test_opcheck_finds_an_undeclared_write(namespace):
     library = Library(namespace, "DEF")
     library.define("f(Tensor x) -> Tensor")
     library.impl("f", lambda x: x.add_(1).clone(), "CPU")
-    with pytest.raises(taeda.library.OpCheckError, match="not defined as mutable but was mutated"):
+    with pytest.raises(taeda.library._OpCheckError, match="not defined as mutable but was mutated"):
         opcheck(ops(namespace).f.default, (taeda.ones(2),), test_utils="test_schema")
 
 
@@ -427,9 +427,9 @@ def test_opcheck_finds_a_missing_gradient_and_a_wrong_fake(namespace):
     library.impl("f", lambda x: x.detach()[:1].clone(), "CPU")
     x = taeda.ones(2, requires_grad=True)
     op = ops(namespace).f.default
-    with pytest.raises(taeda.library.OpCheckError, match="register_autograd"):
+    with pytest.raises(taeda.library._OpCheckError, match="register_autograd"):
         opcheck(op, (x,), test_utils="test_autograd_registration")
-    with pytest.raises(taeda.library.OpCheckError, match="no fake implementation"):
+    with pytest.raises(taeda.library._OpCheckError, match="no fake implementation"):
         opcheck(op, (x,), test_utils="test_faketensor")
     library.impl("f", lambda x: taeda.empty_like(x), "Meta")
     found = opcheck(op, (x,), raise_exception=False)

@@ -30,7 +30,7 @@ MODULES = {
         "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
         "mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d "
         "mkldnn_rnn_layer",
-        "taeda normalizes batches by torch.nn.functional.batch_norm",
+        "taeda has no parts of it; use torch.nn.functional.batch_norm",
         "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
         "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
         "batch_norm_update_stats",
@@ -53,7 +53,7 @@ MODULES = {
         "parse_schema parse_type_comment unify_type_list",
         _SYMBOLS,
         "sym_constrain_range sym_constrain_range_for_size sym_fresh_size",
-        "taeda has no devices of this kind",
+        "taeda has no devices of this kind; use get_autocast_dtype(device_type) and the like",
         "get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled "
         "is_autocast_xla_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled "
         "set_autocast_xla_dtype set_autocast_xla_enabled",

@@ -9,8 +9,11 @@ _SCRIPT = "taeda has no script compiler; call the function or module itself"
 _ARCHIVE = "taeda reads and writes no script archives; use torch.save of a state_dict"
 _PASSES = "taeda has no such pass over graphs; write it with torch.fx.Graph"
 _SYMBOLS = "taeda computes with sizes that are numbers; use int, float and bool"
-_FAKE = "trace with torch.fx.symbolic_trace, or compute shapes on the device meta"
-_OPERATORS = "call the functions in a loop or condition of Python's"
+_FAKE = (
+    "taeda has no tensors that stand for others; trace with torch.fx.symbolic_trace, or compute "
+    "shapes on the device meta"
+)
+_OPERATORS = "taeda captures no control flow; call the functions in Python's loops and conditions"
 
 MODULES = {
     "torch.jit": (
@@ -72,7 +75,7 @@ MODULES = {
         "detect_fake_mode",
     ),
     "torch._custom_ops": (
-        "use torch.library",
+        "taeda has its own operators in one place; use torch.library",
         "custom_op impl impl_abstract impl_backward impl_save_for_backward get_ctx",
     ),
     "torch._higher_order_ops": (
@@ -82,14 +85,15 @@ MODULES = {
     "torch._higher_order_ops.associative_scan": (_OPERATORS, "associative_scan"),
     "torch._higher_order_ops.scan": (_OPERATORS, "scan"),
     "torch._higher_order_ops.flex_attention": (
-        "use torch.nn.attention.flex_attention", "flex_attention flex_attention_backward"
+        "taeda has no such operator; use torch.nn.attention.flex_attention",
+        "flex_attention flex_attention_backward"
     ),
     "torch.export": (
         _EXPORT,
         "AdditionalInputs Constraint CustomDecompTable Dim ExportBackwardSignature "
         "ExportGraphSignature ExportedProgram FlatArgsAdapter ModuleCallEntry ModuleCallSignature "
         "ShapesCollection UnflattenedModule default_decompositions dims draft_export export "
-        "export_for_training load register_dataclass save unflatten",
+        "load register_dataclass save unflatten",
     ),
     "torch.export.dynamic_shapes": (_EXPORT, "Dim ShapesCollection dims"),
     "torch.export.exported_program": (_EXPORT, "ExportedProgram"),
@@ -100,9 +104,9 @@ MODULES = {
     "torch._export": (_EXPORT, "capture_pre_autograd_graph aot_compile"),
     "torch.onnx": (
         _ONNX,
-        "ExportOptions ExportTypes InputObserver JitScalarType ONNXProgram ONNXRuntimeOptions "
-        "OnnxExporterError OnnxRegistry _export dynamo_export export export_to_pretty_string "
-        "is_onnxrt_backend_supported select_model_mode_for_export "
+        "InputObserver JitScalarType ONNXProgram "
+        "OnnxExporterError _export export "
+        "select_model_mode_for_export "
         "OperatorExportTypes{ONNX,ONNX_ATEN,ONNX_ATEN_FALLBACK,ONNX_FALLTHROUGH} "
         "TrainingMode{EVAL,PRESERVE,TRAINING} "
         "TensorProtoDataType{UNDEFINED,FLOAT,UINT8,INT8,UINT16,INT16,INT32,INT64,STRING,BOOL,"

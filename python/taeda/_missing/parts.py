@@ -9,7 +9,7 @@ _DTYPES = (
     "bits1x8 bits2x4 bits4x2 bits8 bits16 qint8 qint32 quint8 quint4x2 quint2x4"
 )
 _FAKE = "taeda compares no fake with real results; use torch._subclasses.FakeTensorMode"
-_CORE = "taeda's core has no such part"
+_CORE = "taeda's core has no such part; leave the call out"
 _PACKAGES = "taeda writes no packages; use torch.save and torch.load"
 
 _OBSERVERS = (
@@ -86,11 +86,11 @@ MODULES = {
         "taeda computes with sizes that are numbers; use int, float and bool",
         "torch=torch ScriptModule=torch.jit.ScriptModule ScriptFunction=torch.jit.ScriptFunction "
         "CompilationUnit=torch.jit.CompilationUnit SymBool SymFloat SymInt",
-        "make a new tensor with torch.sparse_coo_tensor",
+        "taeda resizes no sparse tensors; make a new one with torch.sparse_coo_tensor",
         "resize_as_sparse_",
-        "use torch.slice_scatter",
+        "taeda has no inverse of views; use torch.slice_scatter",
         "slice_inverse",
-        "use torch.linalg.vector_norm",
+        "taeda has one norm; use torch.linalg.vector_norm",
         "native_norm",
         _CORE,
         "class:ExcludeDispatchKeyGuard def:prepare_multiprocessing_environment "

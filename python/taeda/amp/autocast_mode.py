@@ -17,6 +17,7 @@ from taeda import _C
 
 __all__ = [
     "autocast",
+    "autocast_decorator",
     "autocast_decrement_nesting",
     "autocast_increment_nesting",
     "custom_bwd",
@@ -193,6 +194,17 @@ def get_autocast_gpu_dtype() -> Any:
 def set_autocast_gpu_dtype(dtype: Any) -> None:
     """set_autocast_dtype("cuda", dtype)."""
     set_autocast_dtype("cuda", dtype)
+
+
+def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
+    """`func`, run inside of the block that `autocast_instance` opens."""
+
+    @functools.wraps(func)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
+
+    return inside
 
 
 class autocast:

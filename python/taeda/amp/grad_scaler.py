@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import enum
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import taeda
 
-__all__ = ["GradScaler"]
+__all__ = ["GradScaler", "OptState"]
+
+
+class OptState(enum.Enum):
+    """How far an optimizer is in a step, for classes that derive from GradScaler."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
 
 _READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
 

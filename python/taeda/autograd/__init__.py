@@ -11,14 +11,12 @@ import importlib as _importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import Tensor
 from taeda.autograd.function import Function
 from taeda.autograd.grad_mode import (
     enable_grad,
     inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -38,8 +36,6 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "inference_mode",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
@@ -263,10 +259,10 @@ else:
         elif name in _SUBMODULES:
             return _importlib.import_module(f"taeda.autograd.{name}")
         else:
-            raise AttributeError(f"module 'taeda.autograd' has no attribute '{name}'")
+            return _missing.attribute(__name__, name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, *_missing.names(__name__)})

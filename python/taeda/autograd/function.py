@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import Tensor
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -253,3 +253,6 @@ def once_differentiable(fn: _F) -> _F:
         return marked if many else marked[0]
 
     return wrapper  # type: ignore[return-value]
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import (
     _set_grad_enabled,  # type: ignore[attr-defined]
     is_grad_enabled,
@@ -158,3 +158,6 @@ class set_multithreading_enabled(_DecoratorContextManager):
 
     def __exit__(self, *exc_info: Any) -> None:
         pass
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

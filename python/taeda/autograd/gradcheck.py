@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import taeda
+from taeda import _missing
 from taeda._C import Tensor
 from taeda.autograd import grad as _grad
 
@@ -521,3 +522,5 @@ class _CallableModule(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
+
+__getattr__, __dir__ = _missing.attributes(__name__)

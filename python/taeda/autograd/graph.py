@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import taeda
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import Tensor
 from taeda._C import _Node as Node
 
@@ -169,3 +169,6 @@ def register_multi_grad_hook(
         return hook
 
     return _MultiHandle([t.register_hook(hook_of(i)) for i, t in enumerate(tensors)])
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -13,15 +13,12 @@ import threading
 import warnings
 from typing import Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda.autograd.profiler_util import (
     OUTSIDE,
     DeviceType,
     EventList,
     FunctionEvent,
-    FunctionEventAvg,
-    Interval,
-    Kernel,
     write_trace,
 )
 
@@ -30,9 +27,6 @@ __all__ = [
     "EnforceUnique",
     "EventList",
     "FunctionEvent",
-    "FunctionEventAvg",
-    "Interval",
-    "Kernel",
     "emit_itt",
     "emit_nvtx",
     "kineto_available",
@@ -263,7 +257,7 @@ class profile:
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
-    def total_average(self) -> FunctionEventAvg:
+    def total_average(self) -> Any:
         """See EventList.total_average."""
         return self._finished().total_average()
 
@@ -345,3 +339,6 @@ def kineto_available() -> bool:
 def _is_profiler_enabled() -> bool:
     """Whether somebody profiles in this process."""
     return _recording
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -16,13 +16,28 @@ from taeda import _missing
 
 
 class _Library(types.ModuleType):
-    """A library's module: its switches, ``flags(...)`` and ``set_flags(...)`` over them."""
+    """A library's module; `available` says which questions it answers (and how)."""
 
-    def __init__(self, name: str, available: bool, **switches: Any) -> None:
+    def __init__(self, name: str, **available: bool) -> None:
         super().__init__(f"{__name__}.{name}", f"Switches of {name}.")
-        self.__dict__.update(switches, is_available=lambda: available, is_built=lambda: available)
-        self._switches = tuple(switches)
+        for question, answer in available.items():
+            setattr(self, question, lambda answer=answer: answer)
         sys.modules[self.__name__] = self
+
+    def __getattr__(self, name: str) -> Any:
+        return _missing.attribute(self.__name__, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_missing.names(self.__name__)})
+
+
+class _Switches(_Library):
+    """One with switches, and ``flags(...)`` and ``set_flags(...)`` over them."""
+
+    def __init__(self, name: str, available: bool | None, **switches: Any) -> None:
+        super().__init__(name, **({} if available is None else {"is_available": available}))
+        self.__dict__.update(switches)
+        self._switches = tuple(switches)
 
     def set_flags(self, *values: Any, **flags: Any) -> tuple:
         """Sets switches, in order or by name; what is None stays. Returns all as they were."""
@@ -50,7 +65,7 @@ def _members(module: types.ModuleType, **members: Any) -> Any:
 
 
 cudnn = _members(
-    _Library(
+    _Switches(
         "cudnn",
         False,
         enabled=True,
@@ -99,7 +114,7 @@ def _sdp_kernel(
 
 
 cuda = _members(
-    _Library("cuda", False),
+    _Library("cuda", is_built=False),
     matmul=types.SimpleNamespace(
         allow_tf32=False,
         fp32_precision="none",
@@ -108,6 +123,8 @@ cuda = _members(
         allow_fp16_accumulation=False,
     ),
     sdp_kernel=_sdp_kernel,
+    # Transforms keep no plans of a library.
+    cufft_plan_cache=types.SimpleNamespace(size=0, max_size=0, clear=lambda: None),
     is_flash_attention_available=lambda: False,
     is_ck_sdpa_available=lambda: False,
     can_use_flash_attention=lambda params, debug=False: False,
@@ -117,26 +134,28 @@ cuda = _members(
     allow_fp16_bf16_reduction_math_sdp=lambda enabled: None,
     **_attention_switches(),
 )
-del cuda.is_available
 mps = _members(
-    _Library("mps", False),
+    _Library("mps", is_available=False, is_built=False),
     is_macos_or_newer=lambda major, minor: False,
     is_macos13_or_newer=lambda minor=0: False,
 )
-mkl = _Library("mkl", False)
-mkldnn = _Library(
-    "mkldnn", True, enabled=True, deterministic=False, allow_tf32=None, fp32_precision="none"
+mkl = _Library("mkl", is_available=False)
+mkldnn = _members(
+    _Switches(
+        "mkldnn", True, enabled=True, deterministic=False, allow_tf32=None, fp32_precision="none"
+    ),
+    is_acl_available=lambda: False,
 )
-openmp = _Library("openmp", False)
-nnpack = _Library("nnpack", False, enabled=False)
-xnnpack = _Library("xnnpack", False, enabled=False)
-miopen = _Library("miopen", False, immediate=False)
-kleidiai = _Library("kleidiai", False)
-cusparselt = _members(_Library("cusparselt", False), version=lambda: None)
-quantized = _Library("quantized", False, engine="none", supported_engines=["none"])
+openmp = _Library("openmp", is_available=False)
+nnpack = _Switches("nnpack", False, enabled=False)
+xnnpack = _members(_Library("xnnpack"), enabled=False)
+miopen = _Switches("miopen", None, immediate=False)
+kleidiai = _Library("kleidiai", is_available=False)
+cusparselt = _members(_Library("cusparselt", is_available=False), version=lambda: None)
+quantized = _members(_Library("quantized"), engine="none", supported_engines=["none"])
 # Einstein sums are contracted from left to right, as PyTorch does without opt_einsum.
 opt_einsum = _members(
-    _Library("opt_einsum", False, enabled=False, strategy=None), get_opt_einsum=lambda: None
+    _Switches("opt_einsum", False, enabled=False, strategy=None), get_opt_einsum=lambda: None
 )
 fp32_precision = "none"
 _fastpath = True
@@ -148,7 +167,7 @@ def _set_fastpath_enabled(value: bool) -> None:
 
 
 mha = _members(
-    _Library("mha", True),
+    _Library("mha"),
     get_fastpath_enabled=lambda: _fastpath,
     set_fastpath_enabled=_set_fastpath_enabled,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _C
+from .. import _C, _missing
 
 
 def is_available() -> bool:
@@ -218,8 +218,12 @@ else:
     def __getattr__(name: str) -> Any:
         """``torch.cpu.amp`` without an import of its own."""
         if name != "amp":
-            raise AttributeError(f"module 'taeda.cpu' has no attribute '{name}'")
+            return _missing.attribute(__name__, name)
         import taeda.cpu.amp as found
 
         globals()[name] = found
         return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "amp", *_missing.names(__name__)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import taeda
-from taeda import amp
+from taeda import _missing, amp
 from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast"]
@@ -24,3 +24,6 @@ class GradScaler(amp.GradScaler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warn_old_name("cpu.amp.GradScaler", "GradScaler('cpu', ...)")
         super().__init__("cpu", *args, **kwargs)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

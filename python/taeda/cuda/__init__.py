@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda._C import AcceleratorError, OutOfMemoryError
 from taeda.cuda._devices import (
     can_device_access_peer,
@@ -164,6 +164,20 @@ has_half = True
 has_magma = False
 
 
+class cudaStatus:
+    """Results of the CUDA runtime's functions."""
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
+class CudaError(RuntimeError):
+    """A result of the CUDA runtime that is an error; taeda raises AcceleratorError instead."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"CUDA error ({code})")
+
+
 class DeferredCudaCallError(Exception):
     """What a call raised that was put off until the driver had started; none is here."""
 
@@ -182,76 +196,65 @@ def ipc_collect() -> None:
     _C._cuda_initialize("torch.cuda.ipc_collect needs one")
 
 
-def _absent(name: str, why: str = "") -> Any:
+def _absent(name: str, why: str) -> Any:
     """A function of PyTorch's that taeda does not have; without a device it says that first."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         _C._cuda_initialize(f"torch.cuda.{name} needs one")
-        raise NotImplementedError(f"torch.cuda.{name}{why}")
+        raise NotImplementedError(f"torch.cuda.{name}: {why}")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"NotImplementedError: taeda has no torch.cuda.{name}."
-    function._only_raises = True  # type: ignore[attr-defined]
-    return function
+    return _missing.mark(function, f"torch.cuda.{name}", why)
 
 
-_LIBRARY = ": the CUDA libraries behind it are not used"
+def _absent_class(name: str, why: str) -> type:
+    """A class of which no object can be made: without a device for want of one, else not at all."""
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if not device_count():
+            raise RuntimeError(f"no CUDA device was found: torch.cuda.{name} needs one")
+        raise NotImplementedError(f"torch.cuda.{name}: {why}")
+
+    found: Any = type(name, (), {"__new__": __new__})
+    return _missing.mark(found, f"torch.cuda.{name}", why)
+
+
+_GRAPHS = "taeda captures no work into CUDA graphs; call the function itself"
+_LIBRARY = "taeda does not call NVIDIA's libraries; use the functions of torch"
+_NVML = "taeda does not call NVML; use nvidia-smi"
+_HOST = "taeda keeps no peaks of pinned memory; read torch.cuda.host_memory_stats()"
+_POOL = "taeda has one pool of memory a device; leave the allocator as it is"
 for _name, _why in {
     "cudart": _LIBRARY,
     "current_blas_handle": _LIBRARY,
     "current_solver_handle": _LIBRARY,
-    "jiterator": "",
-    "make_graphed_callables": ": work is not captured into graphs",
-    "get_sync_debug_mode": "",
-    "set_sync_debug_mode": "",
-    "change_current_allocator": "",
-    "reset_peak_host_memory_stats": "",
-    "reset_accumulated_host_memory_stats": "",
-    "caching_allocator_enable": "",
-    "caching_allocator_disabled": "",
     "check_error": _LIBRARY,
-    "graph_pool_handle": ": work is not captured into graphs",
-    "use_mem_pool": ": there is one pool of memory a device",
-    "utilization": ": NVML is not used",
-    "memory_usage": ": NVML is not used",
-    "device_memory_used": ": NVML is not used",
-    "temperature": ": NVML is not used",
-    "power_draw": ": NVML is not used",
-    "clock_rate": ": NVML is not used",
+    "jiterator": "taeda compiles no C++ of programs; use functions of torch or a custom operator",
+    "make_graphed_callables": _GRAPHS,
+    "graph_pool_handle": _GRAPHS,
+    "get_sync_debug_mode": "taeda does not watch synchronization; use torch.profiler.profile",
+    "set_sync_debug_mode": "taeda does not watch synchronization; use torch.profiler.profile",
+    "change_current_allocator": _POOL,
+    "caching_allocator_enable": _POOL,
+    "caching_allocator_disabled": _POOL,
+    "use_mem_pool": _POOL,
+    "reset_peak_host_memory_stats": _HOST,
+    "reset_accumulated_host_memory_stats": _HOST,
+    "utilization": _NVML,
+    "memory_usage": _NVML,
+    "device_memory_used": _NVML,
+    "temperature": _NVML,
+    "power_draw": _NVML,
+    "clock_rate": _NVML,
 }.items():
     globals()[_name] = _absent(_name, _why)
 
-
-class _NeedsDevice:
-    """A class of which no object can be made: without a device for want of one, else not at all."""
-
-    _only_raises = True  # docs/coverage.md counts it as missing
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        name = type(self).__name__
-        if not device_count():
-            raise RuntimeError(f"no CUDA device was found: torch.cuda.{name} needs one")
-        raise NotImplementedError(f"torch.cuda.{name}")
-
-
-class CUDAGraph(_NeedsDevice):
-    """NotImplementedError: work is not captured into graphs."""
-
-
-class graph(_NeedsDevice):
-    """NotImplementedError: work is not captured into graphs."""
-
-
-class MemPool(_NeedsDevice):
-    """NotImplementedError: there is one pool of memory a device."""
-
-
-class CUDAPluggableAllocator(_NeedsDevice):
-    """NotImplementedError: the allocator is taeda's own."""
-
-
-class GreenContext(_NeedsDevice):
-    """NotImplementedError: work runs in the device's primary context."""
+CUDAGraph = _absent_class("CUDAGraph", _GRAPHS)
+graph = _absent_class("graph", _GRAPHS)
+MemPool = _absent_class("MemPool", _POOL)
+CUDAPluggableAllocator = _absent_class("CUDAPluggableAllocator", _POOL)
+GreenContext = _absent_class(
+    "GreenContext", "taeda works in the device's primary context; use a torch.cuda.Stream"
+)
 
 
 _SUBMODULES = frozenset("amp memory nvtx random streams".split())
@@ -294,11 +297,11 @@ else:
             from taeda._dtypes import CUDA_TENSOR_TYPES
 
             if name not in CUDA_TENSOR_TYPES:
-                raise AttributeError(f"module 'taeda.cuda' has no attribute '{name}'")
+                return _missing.attribute(__name__, name)
             found = CUDA_TENSOR_TYPES[name]
         globals()[name] = found
         return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, "default_generators"})
+    return sorted({*globals(), *_SUBMODULES, "default_generators", *_missing.names(__name__)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from taeda import amp
+from taeda import _missing, amp
 from taeda.amp._old_names import warn_old_name
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
@@ -34,3 +34,6 @@ def custom_bwd(bwd: Callable | None = None) -> Callable:
     """amp.custom_bwd for device_type='cuda'."""
     warn_old_name("cuda.amp.custom_bwd", "custom_bwd(..., device_type='cuda')")
     return amp.custom_bwd(bwd, device_type="cuda")
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

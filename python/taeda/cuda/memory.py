@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from taeda import _C
+from taeda import _C, _missing
 from taeda.cuda import _devices
-from taeda.cuda._devices import device_index
+from taeda.cuda._devices import device_index as _device_index
 
 # PyTorch's name of a counter -> the allocator's.
 _LEVELS = {
@@ -22,7 +22,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """`memory_stats` before its names are joined by dots."""
     if not _devices.is_initialized():
         return {}
-    stats = _C._cuda_memory_stats(device_index(device, optional=True))
+    stats = _C._cuda_memory_stats(_device_index(device, optional=True))
     nested: dict[str, Any] = {ours: {"all": stats[theirs]} for ours, theirs in _LEVELS.items()}
     # In use by the program or by work that has not ended.
     allocated, pending = stats["allocated_bytes"], stats["pending_bytes"]
@@ -76,7 +76,7 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Peaks start over from what is current."""
     if _devices.is_initialized():
-        _C._cuda_reset_peak_stats(device_index(device, optional=True))
+        _C._cuda_reset_peak_stats(_device_index(device, optional=True))
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
@@ -85,7 +85,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """What was counted ever (``allocated``, ``freed``, ``num_ooms``, ...) starts over from 0."""
     if _devices.is_initialized():
-        _C._cuda_reset_accumulated_stats(device_index(device, optional=True))
+        _C._cuda_reset_accumulated_stats(_device_index(device, optional=True))
 
 
 def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[dict[str, Any]]:
@@ -174,3 +174,6 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     if not abbreviated:
         rows += [f"{k:24}{v:14,}" for k, v in stats.items() if "." not in k]
     return "\n".join(rows)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 
 from taeda import _C
 from taeda.cuda import _devices
-from taeda.cuda._devices import device_index
+from taeda.cuda._devices import device_index as _device_index
 
 
 def _generators() -> tuple[Any, ...]:
@@ -20,7 +20,7 @@ def _generators() -> tuple[Any, ...]:
 
 def _generator(device: Any, name: str) -> Any:
     _C._cuda_initialize(f"torch.cuda.{name} needs one")
-    return _C._cuda_default_generator(device_index(device, optional=True))
+    return _C._cuda_default_generator(_device_index(device, optional=True))
 
 
 def manual_seed(seed: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taeda import _missing
-from taeda._missing.distributed import _COLLECTIVES
+from taeda._missing.distributed import _ALONE, _COLLECTIVES
 
 
 def is_available() -> bool:
@@ -101,7 +101,7 @@ def _needs_group(name: str) -> Callable[..., Any]:
             "init_process_group."
         )
 
-    return _missing.mark(function, f"torch.distributed.{name}", "it needs a process group")
+    return _missing.mark(function, f"torch.distributed.{name}", _ALONE)
 
 
 for _name in (

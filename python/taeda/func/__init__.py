@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taeda import _C, Tensor
+from taeda import _C, Tensor, _missing
 
 from ._forward import jvp, linearize
 from ._functionalize import functionalize
@@ -40,3 +40,6 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         if not recurse:
             break
     return tensor
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

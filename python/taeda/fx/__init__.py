@@ -22,7 +22,7 @@ from taeda.fx.graph import CodeGen, Graph
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.interpreter import Interpreter, Transformer
 from taeda.fx.node import Node, has_side_effect, map_arg
-from taeda.fx.proxy import Proxy, TraceError
+from taeda.fx.proxy import Proxy
 from taeda.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "Node",
     "Proxy",
     "ProxyableClassMeta",
-    "TraceError",
     "Tracer",
     "Transformer",
     "has_side_effect",

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import taeda
+from taeda import _missing
 from taeda.fx._namespace import _custom_builtins
 from taeda.fx.graph import Graph, PythonCode, _PyTreeCodeGen
 from taeda.nn import Module
@@ -392,3 +393,6 @@ class GraphModule(Module):
             yield
         finally:
             self._unregister_replace_node_hook(f)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import taeda
+from taeda import _missing
 from taeda._ops import OpOverload
 from taeda.fx._names import is_tensor_member
 from taeda.fx.graph import Graph, magic_methods, reflectable_magic_methods
@@ -377,3 +378,5 @@ for _name in magic_methods:
 for _name in reflectable_magic_methods:
     if _name not in ("getitem", "div"):
         setattr(Proxy, f"__r{_name.strip('_')}__", _reflected_method(_name))
+
+__getattr__, __dir__ = _missing.attributes(__name__)

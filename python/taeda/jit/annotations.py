@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035
 
-from taeda import Tensor  # noqa: F401
+from taeda import _missing
 from taeda._jit_internal import (  # noqa: F401
     BroadcastingList1,
     BroadcastingList2,
     BroadcastingList3,
-    BroadcastingListCls,
     Final,
     is_dict,
     is_list,
@@ -31,3 +30,6 @@ class Module:
             return self.members[name]
         except KeyError:
             raise RuntimeError(f"Module {self.name} has no member called {name}") from None
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

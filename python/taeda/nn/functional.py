@@ -6,7 +6,7 @@ in Python, such as ``inplace`` or ``return_indices``, are defined in ``taeda.nn.
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import FunctionType as _FunctionType
 from typing import Any
 
 from taeda import _C
@@ -34,7 +34,7 @@ _SHARED = (
 
 def _public(name: str, function: Any) -> Any:
     """A function of ``_functional`` as users see it: overridable, and at home in this module."""
-    if not isinstance(function, FunctionType):
+    if not isinstance(function, _FunctionType):
         return function
     function.__module__ = __name__
     return function if name in _NOT_OVERRIDABLE else _C._overridable(function)

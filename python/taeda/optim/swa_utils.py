@@ -16,7 +16,14 @@ from taeda.nn.modules.module import Module
 from .lr_scheduler._base import LRScheduler, _per_group
 from .optimizer import Optimizer
 
-__all__ = ["AveragedModel", "update_bn", "SWALR", "get_ema_avg_fn", "get_swa_avg_fn"]
+__all__ = [
+    "AveragedModel",
+    "update_bn",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
@@ -50,6 +57,17 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     def update(ema_params: list[Tensor], current_params: list[Tensor], _: Any) -> None:
         for ema, current in zip(ema_params, current_params):
             ema.copy_(average(ema, current, None))
+
+    return update
+
+
+def get_swa_multi_avg_fn() -> Callable:
+    """``get_swa_avg_fn`` over lists of parameters, in place."""
+    average = get_swa_avg_fn()
+
+    def update(averaged: list[Tensor], current: list[Tensor], num_averaged: Any) -> None:
+        for mean, new in zip(averaged, current):
+            mean.copy_(average(mean, new, num_averaged))
 
     return update
 

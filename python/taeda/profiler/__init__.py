@@ -7,6 +7,7 @@
 ['Name', 'Self', 'CPU', '%']
 """
 
+from taeda import _missing
 from taeda.autograd.profiler import kineto_available, record_function
 from taeda.autograd.profiler_util import DeviceType
 
@@ -32,3 +33,5 @@ __all__ = [
     "supported_activities",
     "tensorboard_trace_handler",
 ]
+
+__getattr__, __dir__ = _missing.attributes(__name__)

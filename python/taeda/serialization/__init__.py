@@ -16,6 +16,7 @@ from pickle import UnpicklingError
 from typing import IO, Any
 
 import taeda
+from taeda import _missing
 from taeda._portable import on_host
 from taeda.utils.serialization import config
 
@@ -538,3 +539,6 @@ def _place(storage: Any, location: str, map_location: Any) -> Any:
             "expected a storage of that size, or None"
         )
     return placed
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

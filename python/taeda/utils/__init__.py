@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from taeda import _missing
+
 __all__ = ["set_module", "swap_tensors"]
 
 _SUBMODULES = frozenset(
@@ -68,4 +70,8 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _missing.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_missing.names(__name__)})

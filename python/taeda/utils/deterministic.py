@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from taeda import functional
+from taeda import _functional
 
 __all__: list[str] = []
 
@@ -14,15 +14,15 @@ __all__: list[str] = []
 class _Deterministic(ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        return functional._deterministic["fill"]
+        return _functional._deterministic["fill"]
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"expected type 'bool', but got type {type(mode)}")
-        functional._deterministic["fill"] = mode
-        functional.use_deterministic_algorithms(
-            functional._deterministic["enabled"], warn_only=functional._deterministic["warn_only"]
+        _functional._deterministic["fill"] = mode
+        _functional.use_deterministic_algorithms(
+            _functional._deterministic["enabled"], warn_only=_functional._deterministic["warn_only"]
         )
 
 

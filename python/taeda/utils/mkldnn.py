@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from taeda import _missing
+
 __all__ = ["to_mkldnn"]
 
 
@@ -12,3 +14,6 @@ def to_mkldnn(module: Any, dtype: Any = None) -> Any:
     raise NotImplementedError(
         "to_mkldnn: there are no oneDNN tensors; call the module as it is, its operators use oneDNN"
     )
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

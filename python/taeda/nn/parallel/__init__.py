@@ -5,7 +5,7 @@ from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
 from .parallel_apply import parallel_apply
 from .replicate import replicate
-from .scatter_gather import gather, scatter, scatter_kwargs
+from .scatter_gather import gather, scatter
 
 __all__ = [
     "DataParallel",
@@ -15,5 +15,4 @@ __all__ = [
     "parallel_apply",
     "replicate",
     "scatter",
-    "scatter_kwargs",
 ]

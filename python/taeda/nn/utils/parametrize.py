@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import taeda
-from taeda import Tensor
+from taeda import Tensor, _missing
 from taeda.nn.modules.container import ModuleDict, ModuleList
 from taeda.nn.modules.module import Module
 from taeda.nn.parameter import Parameter
@@ -266,3 +266,6 @@ def remove_parametrizations(
 def type_before_parametrizations(module: Module) -> type:
     """The class of ``module`` before it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -5,6 +5,8 @@
 10
 """
 
+from taeda import _missing
+
 from .utils.common import (
     Measurement,
     TaskSpec,
@@ -49,3 +51,5 @@ __all__ = [
     "trim_sigfig",
     "unit_to_english",
 ]
+
+__getattr__, __dir__ = _missing.attributes(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from taeda import _missing
+
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
@@ -67,8 +69,15 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _PIPES:
             return getattr(importlib.import_module(f"{__name__}.datapipes.datapipe"), name)
+        if name == "_DatasetKind":
+            return importlib.import_module(f"{__name__}.dataloader")._DatasetKind
         if name == "SharedList":
             return importlib.import_module(f"{__name__}.shared_list").SharedList
         if name in ("datapipes", "graph_settings"):
             return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _missing.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    extra = {*_PIPES, "datapipes", "SharedList", *_missing.names(__name__)}
+    return sorted({*globals(), *extra})

@@ -3,7 +3,7 @@
 from taeda import _missing
 
 _COUNTS = "taeda does not run programs under Valgrind; use Timer.blocked_autorange for times"
-_INPUTS = "make inputs with torch.rand and the like"
+_INPUTS = "taeda makes no inputs at random sizes; use torch.rand and the like"
 _MODULE = "torch.utils.benchmark."
 
 CallgrindStats = _missing.class_(_MODULE + "CallgrindStats", _COUNTS)

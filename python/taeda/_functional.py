@@ -1,0 +1,473 @@
+"""Functions of the top-level namespace that are written in Python."""
+
+from __future__ import annotations
+
+import warnings
+
+from taeda import _C
+from taeda._C import Tensor, _overridable
+
+TYPE_CHECKING = False  # typing's own would load typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_deterministic = {"enabled": False, "warn_only": False, "fill": True}
+_matmul_precision = "highest"
+
+
+def is_tensor(obj: Any, /) -> bool:
+    """Whether `obj` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage."""
+    if isinstance(obj, _C.UntypedStorage):
+        return True
+    from taeda.storage import TypedStorage
+
+    return isinstance(obj, TypedStorage)
+
+
+def typename(obj: Any) -> str:
+    """'torch.FloatTensor' for tensors, else the qualified name of the type."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = type(obj)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+@_overridable
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@_overridable
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return input.is_floating_point()
+
+
+@_overridable
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.is_complex()
+
+
+@_overridable
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not zero."""
+    return bool(input)
+
+
+@_overridable
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made under inference_mode."""
+    return input.is_inference()
+
+
+@_overridable
+def is_conj(input: Tensor) -> bool:
+    """False: conjugates are computed at once."""
+    return input.is_conj()
+
+
+@_overridable
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed at once."""
+    return input
+
+
+@_overridable
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: negatives are computed at once."""
+    return input
+
+
+@_overridable
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The common shape of several, as broadcasting gives it; RuntimeError where there is none."""
+    result: list[int] = []
+    for shape in shapes:
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(size < 0 for size in sizes):
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension ({min(sizes)}): ({min(sizes)})"
+            )
+        result[:0] = [1] * (len(sizes) - len(result))
+        for i, size in enumerate(reversed(sizes), 1):
+            if result[-i] == 1:
+                result[-i] = size
+            elif size not in (1, result[-i]):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    f"got {', '.join(map(str, shapes))}"
+                )
+    return _C.Size(result)
+
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    return _C._result_type(tensor1, tensor2)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The default dtype, and device, by the name of a tensor type."""
+
+    from taeda._dtypes import device_of_type, dtype_of_type
+    from taeda.utils._device import get_default_device, set_default_device
+
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated: use torch.set_default_dtype()", stacklevel=2
+    )
+    if device_of_type(t) == "cuda":
+        if not _C._cuda_device_count():
+            raise TypeError("type torch.cuda tensors not available: no CUDA device was found")
+        set_default_device("cuda")
+    elif get_default_device().type == "cuda":
+        set_default_device(None)
+    _C.set_default_dtype(dtype_of_type(t))
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """All operators are deterministic. The mode is remembered, and `torch.empty` fills its memory:
+    see torch.utils.deterministic.fill_uninitialized_memory."""
+    _deterministic.update(enabled=bool(mode), warn_only=warn_only)
+    _C._set_fill_uninitialized(_deterministic["enabled"] and _deterministic["fill"])
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What use_deterministic_algorithms was last given."""
+    return _deterministic["enabled"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether use_deterministic_algorithms was last given warn_only."""
+    return _deterministic["warn_only"]
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 (warn) or 2 (error): use_deterministic_algorithms as a number."""
+    return (1 if _deterministic["warn_only"] else 2) if _deterministic["enabled"] else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """use_deterministic_algorithms by a number, or by "default", "warn" or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    names: dict = {"default": 0, "warn": 1, "error": 2}
+    mode = names.get(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    if mode not in (0, 1, 2):
+        words = "one of `default`, `warn`, `error`"
+        what = words if isinstance(debug_mode, str) else "0, 1, or 2"
+        raise RuntimeError(f"invalid value of debug_mode, expected {what}, but got {debug_mode}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Products of float32 matrices are computed in float32; the choice is only remembered."""
+    global _matmul_precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high', 'medium'")
+    _matmul_precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What set_float32_matmul_precision was last given; 'highest' at first."""
+    return _matmul_precision
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Not supported: returns False, as PyTorch does on such CPUs."""
+    return False
+
+
+def get_num_interop_threads() -> int:
+    """1: operators run one after another."""
+    return 1
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Operators run one after another; any positive number is accepted."""
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def _check(condition: Any, message: Callable[[], str] | None = None) -> None:
+    """RuntimeError unless the condition holds."""
+    if not isinstance(condition, bool):
+        raise TypeError(f"cond must be a bool, but got {type(condition)}")
+    if not condition:
+        raise RuntimeError(message() if message else "Expected cond to be True, but got False")
+
+
+@_overridable
+def _assert(condition: Any, message: str) -> None:
+    """``assert condition, message``, which traces record."""
+    assert condition, message
+
+
+@_overridable
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of one element of each 1-d tensor, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    functions = _C._functions["torch"]
+    grids = functions["meshgrid"](list(tensors), indexing="ij")
+    return functions["stack"]([grid.reshape(-1) for grid in grids], dim=1)
+
+
+def _listed(tensors: tuple) -> list:
+    """f(a, b) and f([a, b]) are the same."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return list(tensors[0])
+    return list(tensors)
+
+
+@_overridable
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinate grids from 1-d tensors, 'ij' (default) or 'xy' ordered."""
+    return _C._functions["torch"]["meshgrid"](_listed(tensors), indexing=indexing)
+
+
+def _subscripts(dims: Any) -> str:
+    """Dimensions 0 to 51 as letters: [..., 0, 27] is '...Ab'."""
+    text = ""
+    for dim in dims:
+        if dim is not Ellipsis and not 0 <= dim < 52:
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+        text += "..." if dim is Ellipsis else chr((65 if dim < 26 else 71) + dim)
+    return text
+
+
+def _einsum_arguments(args: tuple) -> tuple[Any, list]:
+    """An equation and the operands, of either form of the arguments."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one "
+            "operand and its subscripts list"
+        )
+    if not isinstance(args[0], Tensor):
+        return args[0], _listed(args[1:])
+    equation = ",".join(map(_subscripts, args[1::2]))
+    if len(args) % 2:
+        equation = ",".join(map(_subscripts, args[1:-1:2])) + "->" + _subscripts(args[-1])
+    return equation, list(args[: len(args) // 2 * 2 : 2])
+
+
+def einsum(*args: Any) -> Tensor:
+    """Einstein summation: einsum('ij,jk->ik', a, b), or einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    equation, operands = _einsum_arguments(args)
+    if _C._has_torch_function(tuple(operands)):
+        return _C._handle_torch_function(einsum, tuple(operands), equation, *operands)
+    if not isinstance(equation, str):
+        raise TypeError(
+            f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}"
+        )
+    return _C._functions["torch"]["_einsum"](equation, operands)
+
+
+@_overridable
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last `dims` dimensions of a and the first of b, or two lists."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist() if dims.numel() > 1 else int(dims)
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
+    dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
+    result = _C._functions["torch"]["_tensordot"](a, b, dims_a, dims_b)
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+@_overridable
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of matrices, in the order of multiplications that costs least."""
+    result = _C._functions["torch"]["_chain_matmul"](list(matrices))
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+@_overridable
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Tensors of at most two dimensions as blocks along the diagonal of a matrix."""
+    return _C._functions["torch"]["_block_diag"](list(tensors))
+
+
+@_overridable
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+    """Vectors as columns, and matrices, beside each other."""
+    if isinstance(tensors, Tensor):
+        raise TypeError("column_stack(): argument 'tensors' must be tuple of Tensors, not Tensor")
+    columns = [t.reshape(-1, 1) if t.dim() <= 1 else t for t in tensors]
+    hstack = _C._functions["torch"]["hstack"]
+    return hstack(columns) if out is None else hstack(columns, out=out)
+
+
+@_overridable
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, one a row, as `itertools.combinations` orders them.
+
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {input.shape}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    functions = _C._functions["torch"]
+    arange, cat = functions["arange"], functions["cat"]
+    # Rows grow by an element at a time: by those behind their last that leave enough for the rest.
+    step = 0 if with_replacement else 1
+    index = arange(max(input.size(0) - step * (r - 1), 0)).reshape(-1, 1)
+    for size in range(2, r + 1):
+        first = index[:, -1] + step
+        counts = input.size(0) - step * (r - size) - first
+        rows = index.repeat_interleave(counts, 0)
+        starts = (first - counts.cumsum(0) + counts).repeat_interleave(counts)
+        index = cat([rows, (arange(rows.size(0)) + starts).reshape(-1, 1)], 1)
+    return input[index]
+
+
+@_overridable
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape."""
+    return _C._functions["torch"]["broadcast_tensors"](_listed(tensors))
+
+
+def _at_least(name: str, tensors: tuple) -> Any:
+    function = _C._functions["torch"][name]
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return function(tensors[0])
+    return tuple(function(tensor) for tensor in _listed(tensors))
+
+
+@_overridable
+def atleast_1d(*tensors: Any) -> Any:
+    """Each tensor with at least one dimension."""
+    return _at_least("atleast_1d", tensors)
+
+
+@_overridable
+def atleast_2d(*tensors: Any) -> Any:
+    """Each tensor with at least two dimensions."""
+    return _at_least("atleast_2d", tensors)
+
+
+@_overridable
+def atleast_3d(*tensors: Any) -> Any:
+    """Each tensor with at least three dimensions."""
+    return _at_least("atleast_3d", tensors)
+
+
+def from_file(
+    filename: Any,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """The first `size` elements of a file as a tensor of one dimension, mapped and not read.
+
+    With `shared` what is written goes into the file, which grows where it is shorter; else the
+    tensor keeps it to itself, and RuntimeError where the file is shorter.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "numbers")
+    ...     _ = path.write_bytes(bytes([1, 2, 3]))
+    ...     torch.from_file(str(path), size=3, dtype=torch.uint8)
+    tensor([1, 2, 3], dtype=torch.uint8)
+    """
+    import taeda
+
+    if size < 0:
+        raise RuntimeError(f"from_file: size must not be negative, got {size}")
+    empty = taeda.empty(0, dtype=dtype, layout=layout or taeda.strided, device=device)
+    if empty.device.type != "cpu":
+        raise RuntimeError(f"from_file: a file is mapped for the CPU, not for {empty.device}")
+    if pin_memory:
+        raise RuntimeError("from_file: tensors constructed from a file cannot be pinned")
+    storage = taeda.UntypedStorage.from_file(filename, bool(shared), size * empty.itemsize)
+    return empty.set_(storage, 0, (size,))
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule of the tensor."""
+    return tensor.__dlpack__()
+
+
+@_overridable
+def sym_not(a: Any) -> bool:
+    """``not a``: sizes are numbers here, which the functions with sym_ compute with."""
+    return not a
+
+
+@_overridable
+def sym_int(a: Any) -> int:
+    """The integer next to zero."""
+    return int(a)
+
+
+@_overridable
+def sym_float(a: Any) -> float:
+    """The number as a float."""
+    return float(a)
+
+
+@_overridable
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger one, a float where one of them is."""
+    kind = float if isinstance(a, float) or isinstance(b, float) else type(max(a, b))
+    return kind(max(a, b))
+
+
+@_overridable
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller one, a float where one of them is."""
+    kind = float if isinstance(a, float) or isinstance(b, float) else type(min(a, b))
+    return kind(min(a, b))
+
+
+@_overridable
+def sym_sum(args: Any) -> Any:
+    """The sum of the numbers in a list."""
+    return sum(args)
+
+
+@_overridable
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """`t` if `b`, else `f`."""
+    return t if b else f
+
+
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
+]
+# What is at home in torch.functional; the others are in torch itself.
+_AT_HOME = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod "
+    "chain_matmul einsum meshgrid tensordot".split()
+)
+for _name in __all__:
+    globals()[_name].__module__ = "taeda.functional" if _name in _AT_HOME else "taeda"
