@@ -183,6 +183,8 @@ def __getattr__(name: str) -> Any:
         from taeda.serialization import _archive
 
         return getattr(_archive, name)
+    if name == "_cuda_isInBadFork":
+        return _C._cuda_is_forked_child
     if name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
         from taeda._functions import build
 

@@ -4,20 +4,24 @@ reading a program.
 The program, the files of the folders and what they import are parsed, never run. Reported are
 dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``, and PyTorch's
 methods of what is evidently a tensor: an argument that is annotated so, and what torch's functions
-give. Names that strings spell are not seen. What the program expects to miss is left out: names in
-a ``try`` that catches ImportError or AttributeError, and under ``if hasattr(...)`` for them; so is
-what takes their place where they are there.
+give. A name that only raises is reported where it is called, given to a call, a decorator or a base
+class: importing it and asking isinstance work. Names that strings spell are not seen, and those
+that packages for other devices add to torch are left out. So is what the program expects to miss:
+names in a ``try`` that catches ImportError or AttributeError, under ``if hasattr(...)`` for them,
+and under ``if torch.distributed.is_initialized()`` and the like those of that module; and what
+takes their place where they are there.
 """
 
 from __future__ import annotations
 
 import ast
+import enum
 import importlib
 import os
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -30,17 +34,25 @@ _LIBRARIES = tuple(
 )
 
 
+# Modules that packages for other devices put into torch; PyTorch has none of them.
+_OTHER_DEVICES = frozenset("dipu gcu hpu ipu mlu musa neuron npu sdaa xla".split())
+_MISSING, _RAISES = "is missing", "raises when called"
+# Functions that ask what an argument is and do not call it.
+_ASKING = frozenset("callable getattr hasattr id isinstance issubclass repr str type".split())
+
 # What PyTorch's Tensor has and this one lacks; other attributes of tensors are a program's own.
-_TENSOR_LACKS = frozenset(
-    "int_repr ipu q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-    "q_zero_point qscheme resize_as_sparse_ slice_inverse to_mkldnn to_padded_tensor "
-    "index _nested_tensor_size _nested_tensor_strides".split()
-)
+_TENSOR_LACKS = frozenset("_nested_tensor_size _nested_tensor_strides".split())
+# Packages of PyTorch's, which read torch from inside.
+_OF_PYTORCH = ("torch", "functorch", "torchgen")
 
 
 def _is_of_a_library(name: str) -> bool:
-    """Whether the name is of an operator or class that a program's own library registers."""
+    """Whether a program's own library, or one for other devices, puts the name there."""
     parts = name.split(".")
+    if (parts[1:2] and parts[1] in _OTHER_DEVICES) or name == "torch.version.cann":
+        return True
+    if parts[1:2] == ["xpu"] and name.endswith("Tensor"):
+        return True
     return parts[:2] in (["torch", "ops"], ["torch", "classes"]) and parts[2:3] not in (
         [], ["aten"], ["prims"], ["profiler"], ["load_library"]
     )  # fmt: skip
@@ -62,10 +74,29 @@ def _state(name: str) -> str | None:
             try:
                 found = importlib.import_module(walked)
             except ImportError:
-                return "is missing"
-        if getattr(found, "_only_raises", False) and not isinstance(found, ModuleType):
-            return "raises when called"
+                return _MISSING
+        if getattr(found, "_only_raises", False) and not _is_as_good(found):
+            return _RAISES
     return None
+
+
+def _is_as_good(found: Any) -> bool:
+    """Whether what is marked as raising does all that programs want: modules, names for values and
+    what is named in ``except``."""
+    return isinstance(found, ModuleType | enum.Enum) or (
+        isinstance(found, type) and issubclass(found, enum.Enum | Exception)
+    )
+
+
+def _is_never_there(module: str) -> bool:
+    """Whether a module says no to is_available() on every machine."""
+    if module in ("torch.cuda", "torch.accelerator"):
+        return False
+    try:
+        found = importlib.import_module(module.replace("torch", "taeda", 1))
+        return not found.is_available()
+    except (ImportError, AttributeError):
+        return False
 
 
 def _gives_tensor(name: str) -> bool:
@@ -98,17 +129,38 @@ class _Reader(ast.NodeVisitor):
 
     def __init__(self) -> None:
         self.aliases: dict[str, str] = {}  # local name -> torch.X
-        self.names: list[tuple[int, str]] = []
+        self.names: list[tuple[int, str, str]] = []  # line, name, what would be reported
+        self.used: set[int] = set()  # ids of the nodes of what is called, or may be
         self.seen: list[str] = []  # the same, and those that the program expects to miss
         self.imports: list[tuple[int, str]] = []  # how many dots, module
         self.expected: list[set[str] | None] = []  # of the blocks around; None: every name
+        self.unavailable: list[str] = []  # modules that the blocks around ask for
         self.tensors: set[str] = set()  # the variables of the function that hold tensors
 
-    def _found(self, line: int, name: str) -> None:
+    def _found(self, line: int, name: str, why: str = _MISSING) -> None:
         last = name.rpartition(".")[2]
         self.seen.append(name)
-        if not any(names is None or last in names for names in self.expected):
-            self.names.append((line, name))
+        if any(names is None or last in names for names in self.expected):
+            return
+        if not name.startswith(tuple(self.unavailable)):
+            self.names.append((line, name, why))
+
+    def _may_call(self, nodes: Iterable[ast.expr]) -> None:
+        self.used |= {id(node) for node in nodes}
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self._may_call([node.func])
+        if getattr(node.func, "id", None) not in _ASKING:
+            self._may_call([*node.args, *(keyword.value for keyword in node.keywords)])
+        self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._may_call([*node.bases, *node.decorator_list])
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if id(node) in self.used and node.id in self.aliases:
+            self._found(node.lineno, self.aliases[node.id], _RAISES)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -143,13 +195,16 @@ class _Reader(ast.NodeVisitor):
         name = self._dotted(node)
         if name is None and self._is_tensor(node.value):
             self.visit(node.value)
-            if node.attr not in _TENSOR_LACKS:
+            method = getattr(taeda.Tensor, node.attr, None)
+            if node.attr not in _TENSOR_LACKS and not hasattr(method, "_only_raises"):
                 return
             name = f"torch.Tensor.{node.attr}"
         elif name is None:
             return self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
             self._found(node.lineno, name)
+            if id(node) in self.used:
+                self._found(node.lineno, name, _RAISES)
 
     # --- what holds a tensor ---
 
@@ -167,6 +222,7 @@ class _Reader(ast.NodeVisitor):
         return name is not None and _gives_tensor(name)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._may_call(node.decorator_list)
         for part in (*node.decorator_list, node.args, *filter(None, [node.returns])):
             self.visit(part)
         before, self.tensors = self.tensors, set(self.tensors)
@@ -220,7 +276,7 @@ class _Reader(ast.NodeVisitor):
         first = len(self.seen)
         self._under(None if caught & _EXPECTED else set(), node.body)
         # What takes the place of names that are there is never run.
-        runs = not caught & _EXPECTED or any(map(_state, self.seen[first:]))
+        runs = not caught & _EXPECTED or _MISSING in map(_state, self.seen[first:])
         self._under(set() if runs else None, node.handlers)
         for other in (*node.orelse, *node.finalbody):
             self.visit(other)
@@ -232,8 +288,20 @@ class _Reader(ast.NodeVisitor):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "hasattr"
             if len(call.args) == 2 and isinstance(call.args[1], ast.Constant)
         }
+        modules = list(self._asked_modules(test))
+        self.unavailable += modules
         self._under(asked, [test, *body])
+        del self.unavailable[len(self.unavailable) - len(modules) :]
         self._under(set(), other)
+
+    def _asked_modules(self, test: ast.expr) -> Iterator[str]:
+        """torch.distributed. of a test that calls torch.distributed.is_initialized()."""
+        for call in ast.walk(test):
+            name = self._dotted(call.func) if isinstance(call, ast.Call) else None
+            module, _, question = (name or "").rpartition(".")
+            if question in ("is_available", "is_initialized") and _is_never_there(module):
+                if not any(isinstance(n, ast.Not) for n in ast.walk(test)):
+                    yield module + "."
 
     def visit_If(self, node: ast.If) -> None:
         self._choose(node.test, node.body, node.orelse)
@@ -244,8 +312,10 @@ class _Reader(ast.NodeVisitor):
 
 def _file_of(module: str, folders: list[str]) -> Iterator[str]:
     """The files that importing a module runs: it and its packages."""
+    parts = module.split(".")
+    if parts[0] in _OF_PYTORCH:
+        return
     for folder in folders:
-        parts = module.split(".")
         if not os.path.exists(os.path.join(folder, parts[0])) and not os.path.exists(
             os.path.join(folder, parts[0] + ".py")
         ):
@@ -313,10 +383,10 @@ def findings(paths: list[str]) -> Iterator[tuple[str, int, str, str]]:
         if reader is None:
             continue
         waiting += _imported(file, reader, folders)
-        for line, name in reader.names:
+        for line, name, why in reader.names:
             if name not in states:
                 states[name] = _state(name)
-            if (why := states[name]) is not None:
+            if states[name] == why:
                 yield file, line, name, why
 
 

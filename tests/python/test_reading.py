@@ -7,7 +7,6 @@ import textwrap
 import pytest
 
 import taeda
-from taeda import _reading
 
 
 def check(*paths, cwd):
@@ -65,7 +64,7 @@ def test_methods_of_what_is_evidently_a_tensor(tmp_path):
             w.qscheme(), a.max(0).indices, x.sum().item()
             for a in z:
                 a.q_scale()
-            return torch.zeros(1).ipu
+            return torch.zeros(1).ipu()
         def g(x):
             return x.int_repr()
         """,
@@ -99,18 +98,60 @@ def test_names_that_are_not_torchs(tmp_path):
 
 def test_the_methods_that_tensors_lack():
     torch = pytest.importorskip("torch")
-    lacks = set(dir(torch.Tensor)) - set(dir(taeda.Tensor))
-    lacks |= {name for name, value in vars(taeda.Tensor).items() if hasattr(value, "_only_raises")}
-    lacks = {name for name in lacks if name[0] != "_"}
-    assert lacks == {name for name in _reading._TENSOR_LACKS if name[0] != "_"}
+    lacks = {name for name in set(dir(torch.Tensor)) - set(dir(taeda.Tensor)) if name[0] != "_"}
+    assert lacks == set()
 
 
 def test_names_that_only_raise(tmp_path):
-    write(tmp_path, program="from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n")
+    write(
+        tmp_path,
+        program="""
+        import torch
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy
+        from torch.jit import load
+        print(isinstance(torch.nn, FSDP), ShardingStrategy.FULL_SHARD, FSDP | None)
+        FSDP(torch.nn.Linear(2, 2))
+        map(load, "ab")
+        class Derived(FSDP): ...
+        @torch.cuda.jiterator
+        def f(): ...
+        FSDP.state_dict_type()
+        """,
+    )
     code, lines, _ = check("program.py", cwd=tmp_path)
     assert code == 1
     name = "torch.distributed.fsdp.FullyShardedDataParallel"
-    assert lines[0] == f"program.py:1: {name} raises when called"
+    assert lines[:-1] == [
+        f"program.py:{line} raises when called"
+        for line in (
+            f"6: {name}", "7: torch.jit.load", f"8: {name}", "9: torch.cuda.jiterator",
+            f"11: {name}.state_dict_type",
+        )
+    ]  # fmt: skip
+
+
+def test_what_is_asked_for_before(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        import torch.distributed as dist
+        if dist.is_available() and dist.is_initialized():
+            dist.barrier()
+        rank = dist.get_rank() if torch.distributed.is_initialized() else 0
+        if torch.npu.is_available() or torch.xpu.is_available():
+            torch.npu.empty_cache(), torch.xpu.FloatTensor, torch.xpu.Stream()
+        if torch.cuda.is_available():
+            torch.cuda.cudart()
+        if not dist.is_initialized():
+            dist.init_process_group()
+        """,
+    )
+    code, lines, _ = check("program.py", cwd=tmp_path)
+    assert code == 1
+    assert [line.split()[1] for line in lines[:-1]] == [
+        "torch.cuda.cudart", "torch.distributed.init_process_group"
+    ]  # fmt: skip
 
 
 def test_what_a_program_expects_to_miss(tmp_path):
