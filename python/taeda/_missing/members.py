@@ -91,7 +91,7 @@ MODULES = {
         "remove_extension_h_precompiler_headers",
     ),
     "torch.utils.mkldnn": (
-        "taeda's layers call no oneDNN; use those of torch.nn",
+        "taeda has no layers in oneDNN's layouts; use those of torch.nn",
         "MkldnnBatchNorm MkldnnConv1d MkldnnConv2d MkldnnConv3d MkldnnLinear MkldnnPrelu",
     ),
     "torch.utils.benchmark": (
@@ -288,7 +288,7 @@ MODULES = {
         "OptEinsumModule"
     ),
     "torch.backends.mkldnn": (
-        "taeda does not call oneDNN; use torch.profiler",
+        "taeda has no switch for oneDNN's reports; use torch.profiler.profile",
         "MkldnnModule class:verbose VERBOSE_OFF=0 VERBOSE_ON=1 VERBOSE_ON_CREATION=2",
     ),
     "torch.backends.quantized": (_QUANTIZATION, "QuantizedEngine"),
