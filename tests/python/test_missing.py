@@ -18,7 +18,8 @@ def entry(monkeypatch):
     from taeda._missing import distributed
 
     words = (
-        "f Cls AnError class:lower def:Upper @mark Cls.make Kind{A,B} SIZE=3 TEXT='a' nn=torch.nn "
+        "f Cls AnError class:lower def:Upper @mark no:ask "
+        "Cls.make Kind{A,B} SIZE=3 TEXT='a' nn=torch.nn "
         "Linear=torch.nn.Linear"
     )
     modules = {
@@ -73,6 +74,11 @@ def test_decorators_raise_when_what_they_decorate_is_called(entry):
         assert decorated.__name__ == "plain" and decorated.__doc__ == "Doc."
         with raises("mark"):
             decorated()
+
+
+def test_questions_are_answered(entry):
+    assert entry.ask() is entry.ask("x", key=1) is False and entry.ask.__name__ == "ask"
+    assert not hasattr(entry.ask, "_only_raises")
 
 
 def test_exceptions_can_be_caught(entry):

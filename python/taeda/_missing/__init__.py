@@ -21,6 +21,7 @@ its names raise and what they are, and so on in pairs. The names are words of th
     name             a function; a class where the first letter is a capital, an exception that
                      nothing raises where it ends in Error or Exception
     class:name       a class all the same; def:Name a function
+    no:name          a function that answers False, for questions about what is missing
     @name            a decorator: what it decorates raises when called
     Name.attribute   a function that is an attribute of the class Name
     Name{A,B}        an enumeration, which is as good as PyTorch's; an attribute of it beside its
@@ -65,6 +66,17 @@ def function(name: str, why: str) -> Callable[..., Any]:
         raise NotImplementedError(f"{name}: {why}")
 
     return mark(raises, name, why)
+
+
+def no(name: str) -> Callable[..., bool]:
+    """A function that answers False."""
+
+    def answer(*args: Any, **kwargs: Any) -> bool:
+        return False
+
+    answer.__module__, _, answer.__name__ = name.rpartition(".")
+    answer.__qualname__, answer.__doc__ = answer.__name__, "False: there is no such thing."
+    return answer
 
 
 class _Raises:
@@ -220,6 +232,8 @@ def _make(module: str, why: str, words: list[str]) -> Any:
         return enumeration
     if first.startswith("dtype:"):
         return _Dtype(name)
+    if first.startswith("no:"):
+        return no(name)
     if first.startswith("@"):
         return decorator(name, why)
     own_name = _name_of(first).lstrip("_")

@@ -154,7 +154,7 @@ MODULES = {
     ),
     "torch.cuda.nccl": (
         _COPIES,
-        "all_gather all_reduce broadcast init_rank is_available reduce reduce_scatter unique_id "
+        "all_gather all_reduce broadcast init_rank no:is_available reduce reduce_scatter unique_id "
         "version",
     ),
     "torch.cuda.profiler": (
@@ -164,10 +164,10 @@ MODULES = {
     "torch.cuda.tunable": (
         _TUNABLE,
         "enable get_filename get_max_tuning_duration get_max_tuning_iterations get_results "
-        "get_rotating_buffer_size get_validators is_enabled mgpu_tune_gemm_in_file read_file "
-        "record_untuned_enable record_untuned_is_enabled set_filename set_max_tuning_duration "
+        "get_rotating_buffer_size get_validators no:is_enabled mgpu_tune_gemm_in_file read_file "
+        "record_untuned_enable no:record_untuned_is_enabled set_filename set_max_tuning_duration "
         "set_max_tuning_iterations set_rotating_buffer_size tune_gemm_in_file tuning_enable "
-        "tuning_is_enabled set_numerical_check_tolerances",
+        "no:tuning_is_enabled set_numerical_check_tolerances",
     ),
     "torch.xpu": (
         "taeda has no XPU devices; ask torch.xpu.is_available() before",
@@ -198,7 +198,7 @@ MODULES = {
     "torch.mps.event": ("there is no MPS device", "Event=torch.mps.Event"),
     "torch.mps.profiler": (
         "taeda has no MPS devices; ask torch.mps.is_available() before",
-        "is_capturing_metal is_metal_capture_enabled metal_capture profile start stop",
+        "no:is_capturing_metal no:is_metal_capture_enabled metal_capture profile start stop",
     ),
     "torch.onnx": (
         "taeda writes no ONNX files; export the same weights with PyTorch", "ExportableModule"
@@ -325,11 +325,6 @@ MODULES = {
     "torch.nn.attention": (
         _FLASH, "activate_flash_attention_impl register_flash_attention_impl"
     ),
-    "torch.nn.attention.bias": (
-        "taeda has no tensors that stand for masks; give scaled_dot_product_attention "
-        "is_causal=True or a mask made by torch.tril",
-        "CausalBias CausalVariant{UPPER_LEFT,LOWER_RIGHT} causal_lower_right causal_upper_left",
-    ),
     "torch.nn.attention.varlen": (
         "taeda has no packed attention; give scaled_dot_product_attention nested tensors or a mask",
         "AuxRequest varlen_attn varlen_attn_out",
@@ -344,7 +339,7 @@ MODULES = {
     ),
     "torch.profiler.itt": (
         "taeda does not call Intel's ITT; use torch.profiler.record_function",
-        "is_available mark range range_pop range_push",
+        "no:is_available mark range range_pop range_push",
     ),
     "torch.jit.annotations": (
         _SCRIPT,
