@@ -243,10 +243,6 @@ MODULES = {
         "qconfig_equals script_qconfig script_qconfig_dict "
         "weight_observer_range_neg_127_to_127 float16_static_qconfig",
     ),
-    "torch.optim": (
-        "taeda swaps no states; keep state_dict() and put it back with load_state_dict()",
-        "swap_in_optimizer_params_and_state",
-    ),
     "torch.serialization": (
         "taeda has no HPU devices; use map_location='cpu'", "validate_hpu_device"
     ),

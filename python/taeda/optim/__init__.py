@@ -43,17 +43,23 @@ __all__ = [
     "SGD",
     "SparseAdam",
     "lr_scheduler",
+    "swap_in_optimizer_params_and_state",
     "swa_utils",
 ]
 
 
 if TYPE_CHECKING:
     from taeda.optim import swa_utils as swa_utils
+    from taeda.optim._swap import (
+        swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state,
+    )
 else:
 
     def __getattr__(name: str) -> Any:
         if name == "swa_utils":
             return importlib.import_module(f"{__name__}.swa_utils")
+        if name == "swap_in_optimizer_params_and_state":
+            return importlib.import_module(f"{__name__}._swap").swap_in_optimizer_params_and_state
         return _missing.attribute(__name__, name)
 
     del TYPE_CHECKING
