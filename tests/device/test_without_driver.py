@@ -8,16 +8,6 @@ import pytest
 
 import taeda
 
-# What torch.cuda of the CPU build has and taeda has not: legacy types, modules of libraries.
-ABSENT = {
-    *(
-        f"{t}Storage"
-        for t in "BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float".split()
-    ),
-    *(f"{t}Storage" for t in "Half Int Long Short".split()),
-    *"CudaError cudaStatus graphs nccl profiler sparse tunable".split(),
-}
-
 FUNCTIONS = """
 init current_device set_device(0) synchronize get_device_name get_device_capability
 get_device_properties(0) current_stream default_stream mem_get_info can_device_access_peer(0,1)
@@ -85,12 +75,9 @@ def test_what_needs_a_device_says_so(call):
 
 def test_names_are_pytorchs():
     torch = cpu_build()
-    assert set(torch.cuda.__all__) - set(dir(taeda.cuda)) - ABSENT <= {
-        n for n in torch.cuda.__all__ if n.endswith("Tensor")
-    }
-    assert not ABSENT & set(dir(taeda.cuda))
+    assert all(n.endswith("Tensor") for n in set(torch.cuda.__all__) - set(dir(taeda.cuda)))
     assert set(torch.accelerator.__all__) <= set(dir(taeda.accelerator))
-    assert set(torch.cpu.__all__) - set(dir(taeda.cpu)) == {"get_capabilities"}
+    assert set(torch.cpu.__all__) <= set(dir(taeda.cpu))
 
 
 def test_importing_opens_no_driver():
