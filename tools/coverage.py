@@ -186,11 +186,11 @@ be reached and does more than raise; whether it does what PyTorch's does is what
 
 def differences(package: Any) -> str:
     """Where public names of modules differ from PyTorch's, each with the reason."""
-    count = len(public_names.MODULES) + len(public_names.MAIN)
     text = f"""## Names of modules
 
-Of {count} modules every public name of PyTorch's can be
-read here and no other can, but for these.
+Of {len(public_names.MODULES)} modules every public name of PyTorch's can be read here and no other
+can, but for these; of torch, Tensor, nn, nn.functional, linalg and fft every one can be read. What
+PyTorch's modules have imported for themselves is no name of theirs.
 
 | module | names | |
 |---|---|---|
