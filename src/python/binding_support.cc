@@ -124,6 +124,16 @@ PyObject* ResultType::make() {
   return tuple;
 }
 
+PyObject* ResultType::name_outputs(PyObject* outputs) {
+  const PyRef given = PyRef::adopt(outputs);
+  PyRef result = PyRef::adopt(make());
+  for (Py_ssize_t i = 0; i < Py_SIZE(result.get()); i++) {
+    const PyRef item = PyRef::check(PySequence_GetItem(given.get(), i));
+    PyStructSequence_SET_ITEM(result.get(), i, Py_NewRef(item.get()));
+  }
+  return result.release();
+}
+
 PyObject* result_types(PyObject*, PyObject*) {
   TD_PYTHON_TRY
   PyRef types = PyRef::check(PyDict_New());

@@ -167,7 +167,11 @@ template <auto plain, auto out = nullptr, class... Fallback>
 [[gnu::always_inline]] inline PyObject* call_named(Arguments& a, ResultType& type,
                                                    const Fallback&... fallback) {
   const auto wrapped = [&](auto&& value) TD_INLINED { return wrap_named(type, std::move(value)); };
-  return call_wrapped<plain, out>(a, wrapped, fallback...);
+  PyObject* const result = call_wrapped<plain, out>(a, wrapped, fallback...);
+  if constexpr (!std::is_null_pointer_v<decltype(out)>) {
+    if (a.present(Bound<plain>::kArguments)) return type.name_outputs(result);
+  }
+  return result;
 }
 // Of an operator that writes its first argument, and returns it.
 template <auto function, class... Fallback>

@@ -42,6 +42,8 @@ struct ResultType {
 
   // An instance with `count` unset items; throws when it cannot be made.
   PyObject* make();
+  // An instance with the items of the tuple or list that was given as out=, whose reference it takes.
+  PyObject* name_outputs(PyObject* outputs);
 };
 
 // Those of all operators, ended by null (generated).

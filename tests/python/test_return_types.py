@@ -53,3 +53,11 @@ def test_like_pytorch():
             continue
         theirs = getattr(oracle.return_types, kind.__name__)
         assert kind.__match_args__ == theirs.__match_args__
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_outputs_that_were_given_have_names(kind):
+    given = kind([torch.empty(0), torch.empty(0, dtype=torch.int64)])
+    result = torch.max(torch.tensor([[1.0, 3.0], [4.0, 2.0]]), 1, out=given)
+    assert result.values is given[0] and result.indices is given[1]
+    assert result.values.tolist() == [3, 4] and result.indices.tolist() == [1, 0]
