@@ -19,6 +19,7 @@ import datasets
 import report
 
 FRAMEWORKS = {"taeda": "taeda", "torch": "PyTorch"}
+LEAST_IMAGES = 1280  # ten steps, of which the last one's loss is kept
 
 
 def measure(framework, folder, data, images):
@@ -38,7 +39,8 @@ def measure(framework, folder, data, images):
     with open(log) as file:
         output = file.read()
     if status:
-        sys.exit(f"{framework} ended with status {status}:\n{output}")
+        code = os.waitstatus_to_exitcode(status)
+        sys.exit(f"{framework} ended with exit code {code}:\n{output}")
     accuracy, rate = re.findall(r"test accuracy ([\d.]+), (\d+) images/s", output)[-1]
     return {
         "version": re.search(rf"^{framework} (\S+),", output, re.M)[1],
@@ -130,9 +132,13 @@ of threads, the rates say little</td></tr></table></section>
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=datasets.FASHION_MNIST, help="folder of the IDX files")
-    parser.add_argument("--images", type=int, default=12800, help="training images of each")
+    parser.add_argument(
+        "--images", type=int, default=12800, help=f"training images of each, from {LEAST_IMAGES} on"
+    )
     parser.add_argument("--out", default="runs/fashion_mnist", help="folder of the page")
     args = parser.parse_args()
+    if args.images < LEAST_IMAGES:
+        parser.error(f"argument --images: expected at least {LEAST_IMAGES}, got {args.images}")
     if importlib.util.find_spec("torch") is None:
         print("PyTorch is not installed here: nothing to compare with")
         return 0

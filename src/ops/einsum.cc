@@ -287,11 +287,17 @@ Tensor einsum(std::string_view equation, TensorSpan tensors) {
     for (const int l : operands[i].labels) {
       for (size_t j = 0; j < i; j++) {
         const int64_t a = operands[i].size(l), b = operands[j].size(l);
-        TD_CHECK(a == b || a == 1 || b == 1,
-                 "einsum(): operands do not broadcast with remapped shapes: a dimension has size "
-                 "{} in operand {} and "
-                 "{} in operand {}",
-                 b, static_cast<int64_t>(j), a, static_cast<int64_t>(i));
+        const bool agree = a == b || a == 1 || b == 1;
+        TD_CHECK(agree || l >= kLetters,
+                 "einsum(): subscript {} has size {} for operand {} which does not broadcast with "
+                 "previously seen size {} for operand {}",
+                 spelled({l}), a, static_cast<int64_t>(i), b, static_cast<int64_t>(j));
+        TD_CHECK(agree,
+                 "einsum(): dimension {} covered by ellipsis in operand {} has size {} which does "
+                 "not broadcast with previously seen ellipsis with size {} for the respective "
+                 "dimension of operand {}",
+                 l - kLetters - widest + hidden[i], static_cast<int64_t>(i), a, b,
+                 static_cast<int64_t>(j));
       }
     }
   }
