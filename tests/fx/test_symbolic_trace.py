@@ -221,3 +221,16 @@ def test_layers_are_recorded_as_pytorch_records_them(call) -> None:
     ours = fx.symbolic_trace(lambda x: call(taeda, x))
     theirs = torch.fx.symbolic_trace(lambda x: call(oracle, x))
     assert ours.code.split() == theirs.code.split()
+
+
+@pytest.mark.parametrize("root", [nn.Sequential(nn.Linear(2, 2)), nn.ReLU(), nn.Identity()])
+def test_traced_layers_are_pickled(root):
+    class Whole(fx.Tracer):
+        def is_leaf_module(self, m, name):
+            return isinstance(m, nn.Linear)
+
+    traced = fx.GraphModule(root, Whole().trace(root))
+    again = pickle.loads(pickle.dumps(traced))
+    x = taeda.randn(3, 2)
+    assert taeda.equal(again(x), root(x))
+    assert "_Any_" not in traced.code and "_Tensor_" not in traced.code

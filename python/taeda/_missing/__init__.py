@@ -277,14 +277,18 @@ def attribute(module: str, name: str) -> Any:
     elif name in _submodules(torch_module):
         return importlib.import_module(f"{_taeda(module)}.{name}")
     else:
-        found = sys.modules.get(_taeda(module))
-        shown = getattr(found, "__name__", module)
+        shown = getattr(_loaded(module), "__name__", module)
         # Python suggests names itself, but not of modules with more than 750.
         near = _nearest(name, _names_of_root()) if _torch(module) == "torch" else None
         text = f". Did you mean: '{near}'?" if near else ""
         raise AttributeError(f"module '{shown}' has no attribute '{name}'{text}")
-    setattr(sys.modules[_taeda(module)], name, found)
+    setattr(_loaded(module), name, found)
     return found
+
+
+def _loaded(module: str) -> Any:
+    """The module by either name: under the launcher some are loaded as torch's alone."""
+    return sys.modules.get(_taeda(module)) or sys.modules.get(_torch(module))
 
 
 def names(module: str) -> set[str]:

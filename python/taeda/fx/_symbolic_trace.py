@@ -98,6 +98,17 @@ def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
     return FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
 
 
+def _annotation(function: Callable, name: str) -> Any:
+    """The type that a function gives an argument, or "return"; None for Any and unknown names."""
+    kind = inspect.get_annotations(function).get(name)
+    if isinstance(kind, str):
+        try:
+            kind = eval(kind, getattr(function, "__globals__", {}))
+        except Exception:  # a name that only type checkers know
+            return None
+    return None if kind is Any else kind
+
+
 def _default(parameter: inspect.Parameter) -> tuple:
     return () if parameter.default is inspect.Parameter.empty else (parameter.default,)
 
@@ -283,7 +294,7 @@ class Tracer(TracerBase):
         """The placeholder of an argument, or its concrete value with placeholders in it."""
         default = () if name[0] == "*" else _default(sig.parameters[name])
         if concrete_args is None or name not in concrete_args:
-            kind = function.__annotations__.get(name)
+            kind = _annotation(function, name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
         count = 0
 
@@ -344,7 +355,7 @@ class Tracer(TracerBase):
         called, args = self.create_args_for_root(function, is_module, concrete_args)
         with _new_patcher() as patcher:
             self._patch(patcher, function.__globals__)
-            kind = inspect.get_annotations(inspect.unwrap(function)).get("return")
+            kind = _annotation(inspect.unwrap(function), "return")
             result = (self.create_arg(called(*args)),)
             self.create_node("output", "output", result, {}, type_expr=kind)
         return self.graph
