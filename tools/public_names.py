@@ -69,6 +69,7 @@ ADDED = {
         "StreamContext current_stream default_stream get_stream_from_external set_stream stream",
         _HERE,
     ),
+    "utils.data": ("SharedList", "objects that forked workers read without copying them"),
     "quantization": ("*", "the old name of ao.quantization, all of which it holds"),
     "version": ("TorchVersion taeda", "taeda's own version, and the class of both"),
 }

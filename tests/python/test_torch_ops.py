@@ -215,7 +215,6 @@ LEFT_OUT = {
     "copy_": {"Tensor", "int", "float"},
     "einsum": {"sublist"},
     "eq": {"Tensor_list"},
-    "linspace": {"Scalar_Tensor", "Tensor_Scalar", "Tensor_Tensor"},
     "split": {"default"},
     "sort": {"Tensor"},
     "bmm": {"dtype"},

@@ -224,6 +224,8 @@ else:
         globals()[name] = found
         return found
 
+    del TYPE_CHECKING
+
 
 def __dir__() -> list[str]:
     return sorted({*globals(), "amp", *_missing.names(__name__)})

@@ -41,7 +41,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     >>> softmax = nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
     >>> output, loss = softmax(torch.rand(4, 8), torch.tensor([0, 6, 19, 3]))
     >>> output.shape, softmax.log_prob(torch.rand(4, 8)).exp().sum(1)
-    (torch.Size([4]), tensor([1.0000, 1.0000, 1.0000, 1.0000], grad_fn=<SumBackward0>))
+    (torch.Size([4]), tensor([1.0000, 1.0000, 1.0000, 1.0000], grad_fn=<SumBackward1>))
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def _wrap_index(idx: Any, size: int) -> int:
 
 
 class Container(Module):
-    """Modules by name, and no forward: an old form of ModuleDict."""
+    """Modules by name, and no forward. It is deprecated: ModuleDict holds modules by name."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()

@@ -880,7 +880,20 @@ class CTCLoss(_Loss):
 class LinearCrossEntropyLoss(_WeightedLoss):
     """CrossEntropyLoss of a linear layer of its own, (N, F) to (N, C, *out_features).
 
-    `options` (`LinearCrossEntropyOptions`) has the logits made a chunk of rows at a time.
+    Args:
+        in_features: F, the input's last size.
+        num_classes: C, how many classes a target chooses from.
+        out_features: sizes beside C of what one row has logits for, as of several heads.
+        bias: whether the linear layer adds one.
+        device, dtype: of its parameters.
+        reduction, weight, ignore_index, label_smoothing: as CrossEntropyLoss has them.
+        options: a ``LinearCrossEntropyOptions``: the logits are made a chunk of rows at a time, so
+            that all of them are never in memory at once.
+
+    >>> import taeda as torch
+    >>> loss = torch.nn.LinearCrossEntropyLoss(8, 5)
+    >>> loss(torch.randn(3, 8), torch.tensor([0, 4, 2])).shape
+    torch.Size([])
     """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]

@@ -19,6 +19,9 @@ class SharedList(Sequence):
     workers read the same bytes. An item is unpickled each time it is read (about a microsecond for
     a small dict): changes of it are not kept.
 
+    Args:
+        items: what it holds, each by its pickle.
+
     >>> import taeda as torch
     >>> rows = torch.utils.data.SharedList({"name": f"row {i}"} for i in range(1000))
     >>> rows[-1], len(rows), rows[2:4]
