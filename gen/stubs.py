@@ -187,6 +187,8 @@ def _result_types(ops: list[Op]) -> str:
         kinds = ", ".join(aliased(r.base.python) for r in op.sig.returns)
         out.append(f"class {op.name}(tuple[{kinds}]):")
         out += _fields({r.name: aliased(r.base.python) for r in op.sig.returns})
+    out += [f"{n}_out = {n}" for n in re.findall(r"^class (\w+)", "\n".join(out), re.M)]
+    out.append("def pytree_register_structseq(cls: type) -> None: ...")
     return "\n".join(out)
 
 

@@ -27,7 +27,7 @@ def pytree_register_structseq(cls: type) -> None:
 
 
 def __getattr__(name: str) -> type:
-    if name.endswith("_out"):  # as PyTorch names results with out=, which are tuples here
+    if name.endswith("_out"):  # as PyTorch calls the types of results with out=
         found = globals().get(name[:-4]) or __getattr__(name[:-4])
         return found
     if name in ("histogram", "histogramdd"):  # written in Python
