@@ -41,6 +41,8 @@ def by_default(device: str) -> Iterator[None]:
 class RandomOnHost(TorchDispatchMode):
     """Operators that draw random numbers do it on the CPU."""
 
+    _sees_table = True  # their schemas have the generator that PyTorch's spelling leaves out
+
     def __init__(self, device: str) -> None:
         super().__init__()
         self.device = taeda.device(device)

@@ -330,6 +330,7 @@ def test_copy_and_pickle():
     assert isinstance(layer.weight, nn.Parameter)
 
 
+@pytest.mark.cpu_only(reason="the operator is called by a mode, which notes no call")
 def test_an_error_in_forward_names_the_module():
     net = nn.Sequential(OrderedDict(encoder=nn.Sequential(nn.Linear(3, 2), nn.Linear(5, 1))))
     with pytest.raises(RuntimeError) as info:

@@ -8,6 +8,8 @@ import pytest
 import taeda as torch
 from taeda import nn
 
+pytestmark = pytest.mark.cpu_only(reason="a fixture makes the inputs on the CPU")
+
 
 class Two(nn.Module):
     """Two inputs, or a dictionary of them; a layer that runs twice, and a shared one."""

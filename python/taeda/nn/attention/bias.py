@@ -49,7 +49,7 @@ class CausalBias(Tensor):
             )
         diagonal = seq_len_kv - seq_len_q if lower_right else 0
         mask = taeda.ones(seq_len_q, seq_len_kv, dtype=taeda.bool).tril(diagonal)
-        found = mask.as_subclass(cls)
+        found = Tensor._make_subclass(cls, mask)
         found.variant, found.seq_len_q, found.seq_len_kv = variant, seq_len_q, seq_len_kv
         return found
 
