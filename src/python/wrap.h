@@ -42,7 +42,7 @@ struct ResultType {
 
   // An instance with `count` unset items; throws when it cannot be made.
   PyObject* make();
-  // An instance with the items of the tuple or list that was given as out=, whose reference it takes.
+  // An instance with the items of the tuple or list given as out=, whose reference it takes.
   PyObject* name_outputs(PyObject* outputs);
 };
 

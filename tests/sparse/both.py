@@ -68,7 +68,8 @@ def run(framework: Any, code: str, values: dict[str, Any]) -> Any:
             warnings.simplefilter("ignore")
             return eval(code, {"torch": framework, **names})
     except Exception as error:
-        return [type(error).__name__, re.split(r"\. This could|: convert|: item\(\) takes", str(error))[0]]
+        advice = r"\. This could|: convert|: item\(\) takes"
+        return [type(error).__name__, re.split(advice, str(error))[0]]
 
 
 def compare(torch: Any, code: str, values: dict[str, Any], text: bool = False) -> None:
