@@ -12,6 +12,7 @@ import multiprocessing
 from multiprocessing import *  # noqa: F403
 from typing import Any
 
+from .context import Process as Process  # type: ignore[assignment]
 from .context import get_context as get_context
 from .reductions import init_reductions
 from .spawn import (
@@ -104,6 +105,11 @@ def SimpleQueue() -> Any:  # type: ignore[no-redef]
 def Pipe(duplex: bool = True) -> Any:  # type: ignore[no-redef]
     """Two connected ends; without ``duplex`` the first receives and the second sends."""
     return get_context().Pipe(duplex)
+
+
+def Manager() -> Any:  # type: ignore[no-redef]
+    """A process that keeps objects for others, of the default context; it ends with this one."""
+    return get_context().Manager()
 
 
 def Pool(  # type: ignore[no-redef]
