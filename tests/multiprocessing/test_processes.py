@@ -247,13 +247,14 @@ def test_sparse_meta_empty_and_foreign_tensors(context):
     array = np.ones(3, dtype=np.float32)
     exported = torch.ones(3)
     alias = exported.numpy()
-    queue.put(
-        [
-            dense.to_sparse(), dense.to_sparse_csr(), torch.ones(2, 3, device="meta"),
-            torch.empty(0, 4), torch.from_numpy(array), exported, torch.tensor(3 + 4j),
-            torch.ones(2).storage(), torch.ones(2, requires_grad=True),
-        ]
-    )  # fmt: skip
+    with pytest.warns(UserWarning, match="sends a copy"):
+        queue.put(
+            [
+                dense.to_sparse(), dense.to_sparse_csr(), torch.ones(2, 3, device="meta"),
+                torch.empty(0, 4), torch.from_numpy(array), exported, torch.tensor(3 + 4j),
+                torch.ones(2).storage(), torch.ones(2, requires_grad=True),
+            ]
+        )  # fmt: skip
     coo, csr, meta, empty, foreign, copied, number, storage, leaf = queue.get()
     assert coo.is_sparse and coo.to_dense().equal(dense) and csr.to_dense().equal(dense)
     assert csr.layout == torch.sparse_csr

@@ -2,12 +2,15 @@
 
 import os
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import taeda as torch
 from taeda import _C, nn
+from taeda import multiprocessing as mp
+from taeda.multiprocessing import reductions
 
 
 def test_views_move_along():
@@ -25,6 +28,62 @@ def test_views_move_along():
     with pytest.raises(RuntimeError, match="cannot be moved"):
         known.share_memory_()
     assert array.sum() == 100
+
+
+def pipe():
+    ours, theirs = mp.Pipe()
+    return ours.send, theirs.recv
+
+
+def queue(kind):
+    queue = getattr(mp, kind)()
+    return queue.put, queue.get
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [pipe, *(lambda kind=kind: queue(kind) for kind in ("Queue", "JoinableQueue", "SimpleQueue"))],
+    ids=["Pipe", "Queue", "JoinableQueue", "SimpleQueue"],
+)
+def test_a_copy_in_place_of_the_memory_is_told_where_it_was_sent(channel):
+    put, get = channel()
+    x = torch.zeros(3)
+    array = x.numpy()
+    with pytest.warns(UserWarning, match=r"share_memory_\(\) before \.numpy\(\)") as told:
+        put(x)
+    assert len(told) == 1 and told[0].filename == __file__
+    x += 1
+    assert array.tolist() == [1, 1, 1] and get().tolist() == [0, 0, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = torch.zeros(3).share_memory_()
+        array = y.numpy()
+        put(y)
+        put(x.clone())
+        put(torch.from_numpy(np.ones(3)))
+    y += 1
+    assert [get().tolist() for _ in range(3)] == [[1, 1, 1]] * 3
+    other = torch.zeros(2)
+    array = other.numpy()
+    with pytest.warns(UserWarning, match="sends a copy") as told:
+        put([other, other[1:]])
+    assert len(told) == 1 and get()[0].tolist() == [0, 0]
+
+
+def test_a_failure_to_share_is_no_reason_to_copy():
+    """Whatever the error says."""
+
+    class Failing:
+        device = torch.device("cpu")
+
+        def share_memory_(self):
+            raise RuntimeError("this text says: cannot be moved")
+
+        def resizable(self):
+            return True
+
+    with pytest.raises(RuntimeError, match="this text"):
+        reductions._shared(Failing())
 
 
 def test_shared_memory_can_be_resized_which_ends_the_sharing():

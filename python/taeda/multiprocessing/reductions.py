@@ -13,6 +13,8 @@ import contextlib
 import io
 import os
 import pickle
+import sys
+import warnings
 from multiprocessing import context
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
@@ -27,6 +29,7 @@ from taeda.storage import TypedStorage
 __all__ = ["ForkingPickler", "Message", "init_reductions", "reduce_storage", "reduce_tensor"]
 
 _SEGMENT_BYTES = 16  # of a name: its first part, the segment's id
+_OWN_MODULES = ("taeda.multiprocessing.", "multiprocessing.")
 
 
 class Message:
@@ -96,16 +99,41 @@ def _is_known(kind: type, tensor: Tensor) -> bool:
 
 
 def _shared(storage: Any) -> Any:
-    """The storage in shared memory; a copy of one that cannot move, such as a NumPy array's."""
+    """The storage in shared memory; a copy, with a warning, of one that cannot move because others
+    know its address."""
     try:
         return storage.share_memory_()
-    except RuntimeError as error:
-        if "cannot be moved" not in str(error):
+    except taeda.OutOfMemoryError:
+        raise
+    except RuntimeError:
+        if storage.resizable() or storage.device.type != "cpu":
             raise
+    _warn_of_copy()
     copy = UntypedStorage._new_shared(storage.nbytes())
     with memoryview(copy) as target, memoryview(storage) as source:
         target[:] = source
     return copy
+
+
+def _warn_of_copy() -> None:
+    warnings.warn(
+        "torch.multiprocessing: sends a copy of a tensor whose memory cannot move to shared memory "
+        "since others know its address, such as an array that .numpy() gave: later writes to the "
+        "tensor will not be seen by the receiver. Call share_memory_() before .numpy(), or send a "
+        "clone()",
+        UserWarning,
+        stacklevel=_level_of_caller(),
+    )
+
+
+def _level_of_caller() -> int:
+    """How many calls ago, seen from who asks, the program called multiprocessing."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(_OWN_MODULES):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def _rebuild_storage(name: bytes, *sources: Any) -> Any:
