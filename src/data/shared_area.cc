@@ -12,6 +12,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/shared/available_memory.h"
+#include "core/shared/memory_file.h"
 #include "taeda/error.h"
 
 namespace taeda::data {
@@ -126,7 +128,7 @@ int ForkHandlers::copied[2];
 
 std::shared_ptr<SharedArea> SharedArea::create(size_t bytes) {
   std::shared_ptr<SharedArea> area(new SharedArea);
-  area->handle_ = memfd_create("taeda_loader", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  area->handle_ = shared::create_memory_file("taeda_loader");
   if (area->handle_ < 0) fail_system("get");
   for (area->bytes_ = page_up(bytes);; area->bytes_ = page_up(area->bytes_ / 4)) {
     const bool last = area->bytes_ < kSmallest;
@@ -180,12 +182,8 @@ SharedArea::~SharedArea() {
 
 bool SharedArea::commit(size_t offset, size_t bytes) {
   const size_t begin = page_down(offset), end = page_up(offset + bytes);
-  int status;
-  do {
-    status = fallocate(handle_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
-                       static_cast<off_t>(end - begin));
-  } while (status != 0 && errno == EINTR);
-  return status == 0;
+  return shared::is_memory_available(end - begin) &&
+         shared::allocate_pages(handle_, begin, end - begin);
 }
 
 void SharedArea::decommit(size_t offset, size_t bytes) {

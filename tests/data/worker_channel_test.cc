@@ -1,6 +1,9 @@
 #include "data/worker_channel.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +42,16 @@ TEST(BlockAllocator, SaysWhenItsRangeIsUsedUpAndKeepsABlockForThat) {
   while (blocks.allocate(BlockAllocator::kReserved)) {
   }
   EXPECT_EQ(blocks.allocate(100), nullptr);
+}
+
+TEST(SharedArea, CannotBeExecuted) {
+  constexpr unsigned kNoExecute = 8;  // MFD_NOEXEC_SEAL
+  constexpr int kSealExecute = 32;    // F_SEAL_EXEC
+  const int file = memfd_create("taeda_test", MFD_CLOEXEC | kNoExecute);
+  if (file < 0) GTEST_SKIP() << "the system has no such files";
+  close(file);
+  const auto area = SharedArea::create(kBytes);
+  EXPECT_TRUE(fcntl(area->handle(), F_GET_SEALS) & kSealExecute);
 }
 
 TEST(SharedArea, FreesABlockWhenItsLastStorageGoes) {

@@ -28,19 +28,26 @@ int64_t system_available() {
   return known ? available : std::numeric_limits<int64_t>::max();
 }
 
+// For the machine and this process's cgroups.
+int64_t available() {
+  static const CgroupMemory& cgroups = *new CgroupMemory(own_cgroups(), "/sys/fs/cgroup");
+  return std::min(system_available(), cgroups.available(0));
+}
+
 }  // namespace
+
+bool is_memory_available(size_t bytes) {
+  return bytes < kSmall || bytes <= static_cast<size_t>(std::max<int64_t>(available(), 0));
+}
 
 void check_memory(size_t bytes) {
   if (allocation_fails())
     fail(ErrorKind::kOutOfMemory,
          "share_memory: cannot get {} bytes of shared memory (injected failure)",
          static_cast<int64_t>(bytes));
-  if (bytes < kSmall) return;
-  static const CgroupMemory& cgroups = *new CgroupMemory(own_cgroups(), "/sys/fs/cgroup");
-  const int64_t available = std::min(system_available(), cgroups.available(0));
-  TD_CHECK_AS(ErrorKind::kOutOfMemory, static_cast<int64_t>(bytes) <= available,
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, is_memory_available(bytes),
               "share_memory: cannot get {} bytes of shared memory, {} are available",
-              static_cast<int64_t>(bytes), available);
+              static_cast<int64_t>(bytes), available());
 }
 
 }  // namespace taeda::shared

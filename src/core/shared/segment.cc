@@ -15,11 +15,9 @@
 
 #include "base/process.h"
 #include "core/shared/available_memory.h"
+#include "core/shared/memory_file.h"
 #include "taeda/error.h"
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
-#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -103,12 +101,6 @@ bool maps(pid_t pid, const std::string& name) {
   return !any;  // nothing is known of it
 }
 
-int create_file(const std::string& name) {
-  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int file = memfd_create(name.c_str(), kFlags | MFD_NOEXEC_SEAL);
-  return file >= 0 || errno != EINVAL ? file : memfd_create(name.c_str(), kFlags);
-}
-
 size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
 [[noreturn]] void fail_system(const char* what, size_t bytes) {
@@ -134,7 +126,7 @@ std::unique_ptr<Segment> Segment::create(size_t bytes) {
   const size_t blocks = bytes / 512;
   const size_t memory = round_up(kHeaderBytes + blocks * sizeof(BlockHeader), kHeaderBytes);
   const size_t size = memory + round_up(bytes, kHeaderBytes);
-  segment->descriptor_ = create_file(name_of(segment->id_));
+  segment->descriptor_ = create_memory_file(name_of(segment->id_).c_str());
   if (segment->descriptor_ < 0) fail_system("get", bytes);
   if (ftruncate(segment->descriptor_, static_cast<off_t>(size)) != 0) return nullptr;
   if (fcntl(segment->descriptor_, F_ADD_SEALS, kSizeSeals) != 0) fail_system("seal", bytes);
@@ -213,11 +205,7 @@ std::span<std::atomic<uint32_t>, Segment::kHints> Segment::hints() const { retur
 
 void Segment::populate(size_t offset, size_t bytes) const {
   check_memory(bytes);
-  int failure;
-  do {
-    failure = fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-  } while (failure != 0 && errno == EINTR);
-  TD_CHECK_AS(ErrorKind::kOutOfMemory, failure == 0,
+  TD_CHECK_AS(ErrorKind::kOutOfMemory, allocate_pages(descriptor_, offset, bytes),
               "share_memory: cannot get {} bytes of shared memory: {}", static_cast<int64_t>(bytes),
               std::strerror(errno));
   madvise(base_ + offset, bytes, MADV_POPULATE_WRITE);  // one call in place of a fault a page
