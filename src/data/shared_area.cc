@@ -82,10 +82,33 @@ void between(const std::vector<Range>& ranges, char* begin, char* end, const F& 
   if (begin < end) f(begin, end);
 }
 
+constexpr int kOwn = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// Memory of this process in place of shared memory. A forked child that cannot get any ends: its
+// tensors would change with its parent's.
+void map_own(char* begin, size_t bytes) {
+  if (mmap(begin, bytes, PROT_READ | PROT_WRITE, kOwn, -1, 0) != MAP_FAILED) return;
+  constexpr char kMessage[] =
+      "taeda: a forked process cannot copy the tensors of a DataLoader: no memory to map\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+  _exit(1);
+}
+
+// Copies page by page, which needs no second mapping of the whole.
+void copy_pages(const Range& range) {
+  char page[kPage];
+  for (char* at = range.begin; at < range.end; at += kPage) {
+    std::memcpy(page, at, kPage);
+    map_own(at, kPage);
+    std::memcpy(at, page, kPage);
+  }
+}
+
 }  // namespace
 
 // Runs while this process forks: the child gets copies of what it holds. Until it has made them the
-// blocks stay held, and the thread that forks waits, so that it cannot write to them.
+// blocks stay held, and the thread that forks waits, so that it cannot write to them. The parent
+// counts them down again, also when there is no child or when that was killed.
 struct ForkHandlers {
   static void install() {
     static const int installed = pthread_atfork(before, in_parent, in_child);
@@ -95,12 +118,12 @@ struct ForkHandlers {
     areas().mutex.lock();
     copied[0] = copied[1] = -1;
     bool held = false;
-    for (SharedArea* area : areas().all) {
-      if (area->inherited_ || area->private_) continue;
-      held |= !area->held_.empty();
-      area->count_again();
-    }
-    // Without descriptors nobody waits: what the parent writes at once may be in the copies.
+    for_each([&](SharedArea& area) {
+      held |= !area.held_.empty();
+      area.count(1);
+    });
+    // Without descriptors nobody waits: what the parent writes at once may be in the copies, the
+    // child counts down, and if there is none the blocks stay held as long as the area.
     if (held && pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
   }
   static void in_parent() {
@@ -110,17 +133,23 @@ struct ForkHandlers {
       while (read(copied[0], &nothing, 1) < 0 && errno == EINTR) {  // ends when the child closes it
       }
       close(copied[0]);
+      for_each([](SharedArea& area) { area.count(-1); });
     }
     areas().mutex.unlock();
   }
   static void in_child() {
-    for (SharedArea* area : areas().all)
-      if (!area->inherited_ && !area->private_) area->make_private();
+    const bool parent_counts = copied[0] >= 0;
+    for_each([&](SharedArea& area) { area.make_private(parent_counts); });
     if (copied[0] >= 0) {
       close(copied[0]);
       close(copied[1]);
     }
     areas().mutex.unlock();
+  }
+  template <class F>
+  static void for_each(const F& f) {
+    for (SharedArea* area : areas().all)
+      if (!area->inherited_ && !area->private_) f(*area);
   }
   static int copied[2];  // a pipe that the child closes when it has its copies
 };
@@ -258,23 +287,26 @@ size_t SharedArea::held_bytes() {
   return areas().bytes;
 }
 
-void SharedArea::count_again() {
-  for (Block* block : held_) block->holders.fetch_add(1, std::memory_order_relaxed);
+void SharedArea::count(int change) {
+  for (Block* block : held_)
+    block->holders.fetch_add(static_cast<uint32_t>(change), std::memory_order_acq_rel);
 }
 
 // Only system calls and plain memory: other threads of the parent are gone, with what they locked.
-void SharedArea::make_private() {
+void SharedArea::make_private(bool parent_counts) {
   const std::vector<Range> kept = pages_of(held_);
-  constexpr int kOver = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   for (const Range& range : kept) {
     const auto n = static_cast<size_t>(range.end - range.begin);
-    void* shared = mremap(range.begin, 0, n, MREMAP_MAYMOVE);
-    if (shared == MAP_FAILED) continue;  // the child goes on with what it inherited
-    mmap(range.begin, n, PROT_READ | PROT_WRITE, kOver, -1, 0);
+    void* const shared = mremap(range.begin, 0, n, MREMAP_MAYMOVE);
+    if (shared == MAP_FAILED) {
+      copy_pages(range);
+      continue;
+    }
+    map_own(range.begin, n);
     std::memcpy(range.begin, shared, n);
     for (Block* block : held_) {
       auto* const at = reinterpret_cast<char*>(block);
-      if (at < range.begin || at >= range.end) continue;
+      if (parent_counts || at < range.begin || at >= range.end) continue;
       auto* const there = reinterpret_cast<Block*>(static_cast<char*>(shared) + (at - range.begin));
       there->holders.fetch_sub(1, std::memory_order_acq_rel);
     }
@@ -282,7 +314,7 @@ void SharedArea::make_private() {
   }
   if (data_) {
     between(kept, data_, data_ + bytes_, [](char* begin, char* end) {
-      mmap(begin, static_cast<size_t>(end - begin), PROT_NONE, kOver, -1, 0);
+      mmap(begin, static_cast<size_t>(end - begin), PROT_NONE, kOwn, -1, 0);
     });
   }
   if (handle_ >= 0) close(std::exchange(handle_, -1));

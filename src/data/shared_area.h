@@ -70,8 +70,8 @@ class SharedArea : public std::enable_shared_from_this<SharedArea> {
   void hold(Block* block);
   void drop(Block* block);
   static void release(void* held);
-  void count_again();
-  void make_private();
+  void count(int change);
+  void make_private(bool parent_counts);
 
   int handle_ = -1;
   char* data_ = nullptr;  // of what is mapped now

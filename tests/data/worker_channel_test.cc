@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <pthread.h>
-#include <sys/resource.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -112,6 +112,63 @@ TEST(SharedArea, GivesForkedChildrenCopies) {
   EXPECT_EQ(block->holders.load(), 1u);
   close(go[0]);
   close(go[1]);
+}
+
+// Whether f, called in a forked process, is true.
+template <class F>
+bool is_true_in_child(const F& f) {
+  const pid_t child = fork();
+  if (child == 0) _exit(f() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+TEST(SharedArea, AFailedForkHoldsNothing) {
+  EXPECT_TRUE(is_true_in_child([] {
+    const auto area = SharedArea::create(kBytes);
+    BlockAllocator blocks(*area, 0, kBytes / 2);
+    Block* const block = blocks.allocate(10'000);
+    Ref<Storage> storage = area->storage(block, block->data(), 10'000);
+    rlimit limit{0, 0};
+    setrlimit(RLIMIT_NPROC, &limit);
+    if (getuid() == 0 && setuid(65534) != 0) return true;  // root has no limit
+    const pid_t child = fork();
+    if (child >= 0) _exit(0);  // there is no limit here
+    const bool held_once = block->holders.load() == 1;
+    storage = nullptr;
+    return held_once && block->holders.load() == 0;
+  }));
+}
+
+TEST(SharedArea, AForkedChildCopiesWithoutAddressSpaceToSpare) {
+  constexpr size_t kBlock = size_t{64} << 20;
+  EXPECT_TRUE(is_true_in_child([] {
+    const auto area = SharedArea::create(kBytes);
+    BlockAllocator blocks(*area, 0, kBytes / 2);
+    Block* const block = blocks.allocate(kBlock);
+    std::memset(block->data(), 7, kBlock);
+    Ref<Storage> storage = area->storage(block, block->data(), kBlock);
+    int go[2];
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t room = pages * 4096 + (kBlock >> 2);
+    rlimit limit{room, room};
+    if (pipe(go) != 0 || setrlimit(RLIMIT_AS, &limit) != 0) return false;
+    const pid_t child = fork();
+    if (child == 0) {
+      char byte;
+      const bool woken = read(go[0], &byte, 1) == 1;
+      const char* const data = static_cast<const char*>(storage->data());
+      _exit(woken && data[0] == 7 && data[kBlock / 2] == 7 && data[kBlock - 1] == 7 ? 0 : 1);
+    }
+    std::memset(block->data(), 8, kBlock);
+    const bool held_once = block->holders.load() == 1;
+    if (write(go[1], "x", 1) != 1) return false;
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status == 0 && held_once;
+  }));
 }
 
 TEST(WorkerChannel, CarriesMessagesInTheirOrder) {

@@ -20,8 +20,8 @@ int create_memory_file(const char* name) {
 bool allocate_pages(int file, size_t offset, size_t bytes) {
   int failure;
   do {
-    failure = fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                        static_cast<off_t>(bytes));
+    failure =
+        fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (failure != 0 && errno == EINTR);
   return failure == 0;
 }

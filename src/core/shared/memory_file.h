@@ -9,8 +9,8 @@ namespace taeda::shared {
 // -1 and errno when there is none.
 int create_memory_file(const char* name);
 
-// Makes the pages of a range of the file exist, so that writing to them cannot fail. False and errno
-// when there is no memory; whether there is enough to be had is for the caller to ask
+// Makes the pages of a range of the file exist, so that writing to them cannot fail. False and
+// errno when there is no memory; whether there is enough to be had is for the caller to ask
 // (available_memory.h).
 bool allocate_pages(int file, size_t offset, size_t bytes);
 
