@@ -8,14 +8,17 @@ that ``put`` does not wait for a reader.
 from __future__ import annotations
 
 import errno
+import functools
 import multiprocessing.queues
 import threading
 import weakref
+from multiprocessing.reduction import ForkingPickler
 from multiprocessing.util import Finalize, info, is_exiting
 from queue import Full
 from typing import Any
 
 from .connection import Pipe
+from .read_lock import ReadLock, receive
 from .reductions import Message
 
 __all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
@@ -31,6 +34,8 @@ class Queue(_StandardQueue):
 
     _reader: Any
     _writer: Any
+    _rlock: Any
+    _recv_bytes: Any
     _close: Any
     _unsent: int  # messages that are with the feeding thread
 
@@ -39,10 +44,12 @@ class Queue(_StandardQueue):
         self._reader.close()
         self._writer.close()
         self._reader, self._writer = Pipe(duplex=False)
+        self._rlock = ReadLock()
         self._reset()
 
     def _reset(self, after_fork: bool = False) -> None:
         super()._reset(after_fork)
+        self._recv_bytes = functools.partial(receive, self._reader, self._rlock)
         self._unsent = 0
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -187,7 +194,14 @@ class SimpleQueue(_StandardSimpleQueue):
         self._reader.close()
         self._writer.close()
         self._reader, self._writer = Pipe(duplex=False)
+        self._rlock = ReadLock()
         self._poll = self._reader.poll
+
+    def get(self) -> Any:
+        """Waits for the next object."""
+        with self._rlock:
+            data = receive(self._reader, self._rlock)
+        return ForkingPickler.loads(data)
 
     def put(self, obj: Any) -> None:
         """Pickles and sends an object."""
