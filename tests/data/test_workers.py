@@ -172,6 +172,22 @@ def test_a_persistent_loader_starts_again_in_the_middle_of_an_epoch(method):
     assert plain(list(shards)) == plain(list(shards))
 
 
+class SlowRows(Rows):
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return super().__getitem__(i)
+
+
+def test_any_number_of_epochs_may_be_left_early(method):
+    kept = loader(SlowRows(400), method, batch_size=4, persistent_workers=True)
+    for _ in range(40):
+        assert next(iter(kept))[1].tolist() == [0, 1, 2, 3]
+    kept = loader(Rows(400), method, batch_size=1, persistent_workers=True, prefetch_factor=50)
+    for _ in range(40):  # more tasks than there is room for
+        assert next(iter(kept))[1].tolist() == [0]
+    assert [b[1].item() for b in kept] == list(range(400))
+
+
 def note_worker(worker_id):
     info = data.get_worker_info()
     info.dataset.noted = (worker_id, info.id, info.num_workers, info.seed)

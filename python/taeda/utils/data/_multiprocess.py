@@ -32,6 +32,7 @@ from ._utils.worker import (
 __all__ = ["_MultiProcessingDataLoaderIter"]
 
 _MOST_TASKS = 1 << 15  # under way at a time, however large prefetch_factor is
+_SECONDS_TO_LOOK_FOR_ROOM = 0.01  # for tasks, while a worker drops those of other epochs
 _BATCH_MASK = (1 << EPOCH_BITS) - 1
 
 
@@ -164,7 +165,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.set_epoch(self._epoch)
             if not first_iter:
                 self._workers_seed = self._shared_seed
-                worker.put(RESUME, _ResumeIteration(self._workers_seed))
+                worker.put(RESUME, _ResumeIteration(self._workers_seed, self._epoch))
         if resume is not None:
             self._go_on(resume)
         self._refill()
@@ -295,6 +296,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _sleep(self, waiting: list[int], seconds: float) -> None:
         """Until one of the workers has a message, or any has ended."""
+        if not all([worker.flush() for worker in self._processes]):
+            seconds = _SECONDS_TO_LOOK_FOR_ROOM
         channels = [self._processes[i].channel for i in waiting]
         for channel in channels:
             channel.arm(True)

@@ -96,8 +96,9 @@ class ThreadWorker:
         return self._numbers
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes tasks of other epochs void."""
+        """Makes tasks of other epochs void, and drops results not read."""
         self._numbers[Cell.CURRENT_EPOCH] = epoch
+        self._results.clear()
 
     def put(self, number: int, task: Any) -> None:
         """Gives it something to do."""
@@ -163,7 +164,8 @@ class ThreadWorker:
                 break
             number, index = message
             if number == RESUME:
-                self._resume(index.seed)
+                if index.epoch == self._numbers[Cell.CURRENT_EPOCH]:
+                    self._resume(index.seed)
             elif number >> EPOCH_BITS == self._numbers[Cell.CURRENT_EPOCH] and not self._ended:
                 self._answer(number, index)
         self._numbers[Cell.STATE] = State.ENDED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import multiprocessing.connection  # noqa: F401  # joining needs it, maybe within an import
 import os
 import pickle
@@ -17,6 +18,7 @@ from .worker import OVERFLOW, Cell, Task, _worker_loop, where_in_batch
 
 __all__ = ["Link", "WorkerProcess"]
 
+_SPARE_MESSAGES = 2  # the other side's count may be seen before the room that it stands for
 _SECONDS_FOR_STACK = 1.0  # that a worker has to write it
 _SECONDS_TO_END = 3.0  # before a worker is terminated, and half a second later killed
 
@@ -24,18 +26,23 @@ _SECONDS_TO_END = 3.0  # before a worker is terminated, and half a second later 
 class Link:
     """A worker's end: the channel, the descriptor that wakes the trainer, a pipe to it."""
 
-    def __init__(self, channel: Any, event: int, pipe: int, trainers: list[int]) -> None:
+    def __init__(
+        self, channel: Any, event: int, pipe: int, capacity: int, trainers: list[int]
+    ) -> None:
         self._channel, self._event, self._pipe = channel, event, pipe
+        self.capacity = capacity  # results that may be under way
         self._trainers = trainers  # descriptors that a forked worker has no use for
         self._is_forked = True
 
     def __getstate__(self) -> tuple:
         from multiprocessing.reduction import DupFd
 
-        return DupFd(self._channel.fileno()), DupFd(self._event), DupFd(self._pipe)
+        handles = (self._channel.fileno(), self._event, self._pipe)
+        return (*map(DupFd, handles), self.capacity)
 
     def __setstate__(self, state: tuple) -> None:
-        channel, self._event, self._pipe = (handle.detach() for handle in state)
+        *handles, self.capacity = state
+        channel, self._event, self._pipe = (handle.detach() for handle in handles)
         self._channel = _C._WorkerChannel._open(channel)  # type: ignore[attr-defined]
         os.close(channel)
         self._is_forked = False
@@ -83,6 +90,9 @@ class WorkerProcess:
     ) -> None:
         self.id = worker_id
         self._channel = _C._WorkerChannel(capacity)  # type: ignore[attr-defined]
+        self._capacity = capacity - _SPARE_MESSAGES
+        self._sent = 0
+        self._backlog: collections.deque = collections.deque()  # tasks there is no room for yet
         self._cells = memoryview(self._channel)
         self._cell_values: list[int] = []
         self._pipe, pipe = os.pipe()
@@ -90,7 +100,12 @@ class WorkerProcess:
         own.append(self._pipe)  # which a forked worker, and those after it, close
         self.process = context.Process(
             target=_worker_loop,
-            args=(Link(self._channel, event, pipe, own), task, worker_id, os.getpid()),
+            args=(
+                Link(self._channel, event, pipe, self._capacity, own),
+                task,
+                worker_id,
+                os.getpid(),
+            ),
         )
         self.process.daemon = True
         self._channel.set_inherited(True)
@@ -124,17 +139,39 @@ class WorkerProcess:
         return self._cell_values or self._cells.tolist()
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes tasks of other epochs void."""
+        """Makes tasks of other epochs void, and drops those not sent and results not read."""
         self._cells[Cell.CURRENT_EPOCH] = epoch
+        self._backlog.clear()
+        while (message := self._receive()) is not None:
+            if message[0] == OVERFLOW:
+                self._read(pickle.loads(message[1])[1])
 
     def put(self, number: int, task: Any) -> None:
-        """Gives it something to do."""
-        if not self._channel.send(number, pickle.dumps(task, 5), []):
-            raise MemoryError("DataLoader: no memory left to share with a worker")
+        """Gives it something to do, at once or when there is room."""
+        self._backlog.append((number, task))
+        self.flush()
+
+    def flush(self) -> bool:
+        """Sends what there is room for; whether that was everything."""
+        while self._backlog:
+            if self._sent - self._cells[Cell.TASKS_READ] >= self._capacity:
+                return False
+            number, task = self._backlog[0]
+            if not self._channel.send(number, pickle.dumps(task, 5), []):
+                raise MemoryError("DataLoader: no memory left to share with a worker")
+            self._sent += 1
+            self._backlog.popleft()
+        return True
+
+    def _receive(self) -> tuple | None:
+        message = self._channel.receive()
+        if message is not None:
+            self._cells[Cell.RESULTS_READ] += 1
+        return message
 
     def get(self) -> tuple[int, Any, int] | None:
         """(number of a message, its content, its bytes), None when there is none yet."""
-        message = self._channel.receive()
+        message = self._receive()
         if message is None:
             return None
         number, content, items, nbytes = message

@@ -54,6 +54,7 @@ class _ResumeIteration(NamedTuple):
     """Sent to persistent workers when the next epoch begins."""
 
     seed: int | None = None
+    epoch: int = 0
 
 
 _worker_info: WorkerInfo | None = None
@@ -87,6 +88,7 @@ class Cell:
     WAITED_NS, LOADED_NS, SENT_NS, BATCHES, BYTES = range(5, 10)
     SIGNAL = 10  # that makes the worker write its stack; 0: none
     CURRENT_EPOCH = 11  # the trainer's; tasks of others are void
+    TASKS_READ, RESULTS_READ = 12, 13  # messages that the worker, and the trainer, took
 
 
 class State:
@@ -241,6 +243,7 @@ class _WorkerLoop:
         self._fetcher: Any = None
         self._failed: Any = None
         self._ended = False
+        self._sent = 0
         self._start(dataset, task.resume[worker_id] if task.resume else None)
 
     def _start(self, dataset: Any, resume: Any) -> None:
@@ -275,6 +278,7 @@ class _WorkerLoop:
                 if not is_alive(self._trainer):
                     break
                 continue
+            cells[Cell.TASKS_READ] += 1
             number, data, _, _ = message
             if number == RESUME:
                 self._resume(pickle.loads(data))
@@ -285,6 +289,8 @@ class _WorkerLoop:
     def _resume(self, message: _ResumeIteration) -> None:
         from taeda._utils import ExceptionWrapper
 
+        if message.epoch != self._cells[Cell.CURRENT_EPOCH]:
+            return  # the program has left that epoch
         try:
             self._make_fetcher(make_dataset(self._task, message.seed))
         except Exception:
@@ -327,10 +333,24 @@ class _WorkerLoop:
                     (type(error), error, error.__traceback__), self._where, note
                 )
             content, items = _dump_exception(data, state)
+        if not self._wait_for_room(number):
+            return
         if self._channel.send(number, content, items):
+            self._sent += 1
             self._link.notify()
         else:
             self._send_by_pipe(number, (data, *state))
+
+    def _wait_for_room(self, number: int) -> bool:
+        """Waits until the trainer has read enough results; False when it wants this one no more."""
+        cells = self._cells
+        while number >> EPOCH_BITS == cells[Cell.CURRENT_EPOCH]:
+            if self._sent - cells[Cell.RESULTS_READ] < self._link.capacity:
+                return True
+            if self._channel.closed or not is_alive(self._trainer):
+                break
+            time.sleep(0.01)
+        return False
 
     def _send_by_pipe(self, number: int, content: Any) -> None:
         """For what there is no shared memory for."""
@@ -340,6 +360,7 @@ class _WorkerLoop:
             if self._channel.closed or not is_alive(self._trainer):
                 return
             time.sleep(0.01)  # until the trainer has read the last one
+        self._sent += 1
         self._link.notify()
         self._link.write(file)
 
