@@ -224,6 +224,27 @@ def test_persistent_workers_go_on_too():
     assert [plain(b) for b in whole] == expected
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "thread"])
+@pytest.mark.parametrize("left_after", [1, 4, None])
+def test_the_random_numbers_of_later_epochs_go_on_too(method, left_after):
+    def make():
+        return DataLoader(
+            Noise(44), 4, num_workers=3, persistent_workers=True, multiprocessing_context=method
+        )
+
+    whole = make()
+    for _, batch in zip(range(left_after or 100), whole):
+        assert len(batch[0]) == 4
+    batches = iter(whole)
+    next(batches)
+    state = whole.state_dict()
+    expected = [plain(b) for b in batches]
+    again = make()
+    again.load_state_dict(state)
+    assert [plain(b) for b in again] == expected
+    assert [plain(b) for b in again] == [plain(b) for b in whole]
+
+
 def test_states_are_plain_values_that_checkpoints_hold(tmp_path):
     loader = DataLoader(Noise(), 4, num_workers=2, shuffle=True, multiprocessing_context="fork")
     batches = iter(loader)

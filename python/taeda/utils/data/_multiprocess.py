@@ -37,23 +37,45 @@ _BATCH_MASK = (1 << EPOCH_BITS) - 1
 
 
 class WorkerResume:
-    """What a worker goes on from."""
+    """What a worker goes on from: samples read, random numbers then and when the epoch began."""
 
-    def __init__(self, samples: int, random: RandomState | None, dataset: Any) -> None:
-        self.samples, self.random, self.dataset = samples, random, dataset
+    def __init__(
+        self,
+        samples: int,
+        random: RandomState | None,
+        dataset: Any,
+        start: RandomState | None = None,
+    ) -> None:
+        self.samples, self.random, self.dataset, self.start = samples, random, dataset, start
+
+
+def _state_or_none(values: Any) -> RandomState | None:
+    return None if values is None else RandomState(*values)
 
 
 class _Delivered:
-    """What the batches of one worker that the program has got left behind."""
+    """What the batches of one worker that the program has got left behind.
 
-    def __init__(self) -> None:
+    Random states are None until the worker has given a batch: they follow from its seed then.
+    """
+
+    def __init__(self, start: RandomState | None = None) -> None:
         self.batches = 0
-        self.random: RandomState | None = None
+        self.random = self.start = start
         self.dataset: Any = None
 
     def state(self) -> dict[str, Any]:
-        random = None if self.random is None else tuple(self.random)
-        return {"batches": self.batches, "random": random, "dataset": self.dataset}
+        """Plain values."""
+        random, start = (None if x is None else tuple(x) for x in (self.random, self.start))
+        return {
+            "batches": self.batches, "random": random, "start": start, "dataset": self.dataset
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Becomes what :meth:`state` was taken of."""
+        self.batches, self.dataset = state["batches"], state["dataset"]
+        self.random = _state_or_none(state["random"])
+        self.start = _state_or_none(state.get("start"))
 
 
 def _shard(init_fn: Any, world_size: int, rank: int, worker_id: int) -> None:
@@ -92,6 +114,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             )
         self._epoch = 0
         self._given: dict[int, Any] = {}
+        self._delivered = [_Delivered() for _ in range(self._num_workers)]
         self._begin_epoch()
         if resume is not None:
             self._base_seed, self._shared_seed = resume["base_seed"], resume["shared_seed"]
@@ -106,12 +129,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if resume is not None and resume.get("workers"):
             states = []
             for worker in resume["workers"]:
-                random = worker["random"]
                 states.append(
                     WorkerResume(
                         worker["batches"] * (self._batch_size or 1),
-                        None if random is None else RandomState(*random),
+                        _state_or_none(worker["random"]),
                         worker["dataset"],
+                        _state_or_none(worker.get("start")),
                     )
                 )
         return Task(
@@ -148,7 +171,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._workers_num_tasks = [0] * self._num_workers
         self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
         self._next_worker = 0
-        self._delivered = [_Delivered() for _ in range(self._num_workers)]
+        self._delivered = [_Delivered(last.random) for last in self._delivered]
         self._warned: set[tuple[int, int, int]] = set()
 
     def _reset(
@@ -161,11 +184,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         self._epoch += 1
         self._begin_epoch()
-        for worker in self._processes:
+        for worker, delivered in zip(self._processes, self._delivered):
             worker.set_epoch(self._epoch)
             if not first_iter:
                 self._workers_seed = self._shared_seed
-                worker.put(RESUME, _ResumeIteration(self._workers_seed, self._epoch))
+                worker.put(
+                    RESUME, _ResumeIteration(self._workers_seed, self._epoch, delivered.start)
+                )
         if resume is not None:
             self._go_on(resume)
         self._refill()
@@ -177,9 +202,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._workers_status = list(resume["active"])
         pending = dict(resume["pending"])
         for delivered, state in zip(self._delivered, resume["workers"]):
-            delivered.batches, delivered.dataset = state["batches"], state["dataset"]
-            random = state["random"]
-            delivered.random = None if random is None else RandomState(*random)
+            delivered.restore(state)
         for self._send_idx in range(resume["sent"]):
             index = self._next_index()
             if self._send_idx in pending:
@@ -233,17 +256,17 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             batch = number & _BATCH_MASK
             self._forget(batch)
             data, random, dataset = content
+            delivered = self._delivered[worker_id]
+            if random is not None:
+                delivered.random = RandomState(*random)
             if isinstance(data, _IterableDatasetStopIteration):
                 self._workers_status[worker_id] = False
                 for other in [b for b, (w,) in self._task_info.items() if w == worker_id]:
                     self._forget(other)
                 self._refill()
                 continue
-            delivered = self._delivered[worker_id]
             delivered.batches += 1
             delivered.dataset = dataset
-            if random is not None:
-                delivered.random = RandomState(*random)
             self._bytes += nbytes
             return self._process_data(data, worker_id)
 

@@ -31,6 +31,7 @@ from ._utils.worker import (
     Task,
     WorkerInfo,
     _IterableDatasetStopIteration,
+    _ResumeIteration,
     _ThreadInfo,
     fetch,
     make_dataset,
@@ -77,6 +78,7 @@ class ThreadWorker:
         self._tasks: queue.SimpleQueue = queue.SimpleQueue()
         self._results: collections.deque = collections.deque()
         self._rng = _make_rng(task.base_seed + worker_id)
+        self._first = _rng_state(self._rng)
         self._fetcher: Any = None
         self._failed: Any = None
         self._ended = False
@@ -152,6 +154,7 @@ class ThreadWorker:
         try:
             if task.init_fn is not None:
                 task.init_fn(self.id)
+            self._first = _rng_state(self._rng)
             self._start(task.shared_seed, task.resume[self.id] if task.resume else None)
         except Exception:
             self._failed = ExceptionWrapper(where=self._where)
@@ -165,21 +168,24 @@ class ThreadWorker:
             number, index = message
             if number == RESUME:
                 if index.epoch == self._numbers[Cell.CURRENT_EPOCH]:
-                    self._resume(index.seed)
+                    self._resume(index)
             elif number >> EPOCH_BITS == self._numbers[Cell.CURRENT_EPOCH] and not self._ended:
                 self._answer(number, index)
         self._numbers[Cell.STATE] = State.ENDED
 
     def _start(self, seed: int | None, resume: Any = None) -> None:
+        if resume is not None and resume.start is not None:
+            _restore(self._rng, resume.start)
         self._fetcher = make_fetcher(self._task, make_dataset(self._task, seed), resume)
         self._fetcher.progress = Progress(self._numbers)
         self._ended = False
-        if resume is not None and resume.random is not None:
+        if resume is not None and resume.samples > 0 and resume.random is not None:
             _restore(self._rng, resume.random)
 
-    def _resume(self, seed: int | None) -> None:
+    def _resume(self, message: _ResumeIteration) -> None:
         try:
-            self._start(seed)
+            _restore(self._rng, self._first if message.random is None else message.random)
+            self._start(message.seed)
         except Exception:
             self._failed = ExceptionWrapper(where=self._where)
 

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 import taeda
 
-__all__ = ["RandomState", "Snapshots", "seed_worker", "state_tensor", "taeda_state"]
+__all__ = [
+    "RandomState",
+    "Snapshots",
+    "restore_worker",
+    "seed_worker",
+    "state_tensor",
+    "taeda_state",
+]
 
 _MASK = 0xFFFFFFFF
 _MT_BYTES = 625 * 4  # a Mersenne Twister: 624 words and an index
@@ -33,6 +40,13 @@ def seed_worker(base_seed: int, worker_id: int) -> None:
 def _seed_numpy(numpy_random: Any, base_seed: int, worker_id: int) -> None:
     entropy = [worker_id, base_seed & _MASK, base_seed >> 32, 0]
     numpy_random.seed(numpy_random.SeedSequence(entropy).generate_state(4))
+
+
+def restore_worker(state: RandomState, base_seed: int, worker_id: int) -> None:
+    """Sets a state of a worker; NumPy that it had not loaded yet is seeded as if it did so now."""
+    state.restore()
+    if state.numpy is None and _numpy_random() is not None:
+        _seed_numpy(_numpy_random(), base_seed, worker_id)
 
 
 class _SeedAtImport:

@@ -55,6 +55,7 @@ class _ResumeIteration(NamedTuple):
 
     seed: int | None = None
     epoch: int = 0
+    random: Any = None  # after the last batch that was given out; None where there was none
 
 
 _worker_info: WorkerInfo | None = None
@@ -222,7 +223,7 @@ def _worker_loop(link: Any, task: Task, worker_id: int, trainer: int) -> None:
 class _WorkerLoop:
     def __init__(self, link: Any, channel: Any, task: Task, worker_id: int, trainer: int) -> None:
         from .messages import dumps
-        from .seeds import Snapshots, seed_worker
+        from .seeds import RandomState, Snapshots, seed_worker
 
         global _worker_info, _channel
         self._link, self._channel, self._task, self._id = link, channel, task, worker_id
@@ -244,16 +245,22 @@ class _WorkerLoop:
         self._failed: Any = None
         self._ended = False
         self._sent = 0
+        self._first = RandomState()
         self._start(dataset, task.resume[worker_id] if task.resume else None)
 
     def _start(self, dataset: Any, resume: Any) -> None:
         from taeda._utils import ExceptionWrapper
 
+        from .seeds import RandomState
+
         try:
             if self._task.init_fn is not None:
                 self._task.init_fn(self._id)
+            self._first = RandomState.now()
+            if resume is not None and resume.start is not None:
+                resume.start.restore()
             self._make_fetcher(dataset, resume)
-            if resume is not None and resume.random is not None:
+            if resume is not None and resume.samples > 0 and resume.random is not None:
                 resume.random.restore()
         except Exception:
             self._failed = ExceptionWrapper(where=self._where)
@@ -289,9 +296,14 @@ class _WorkerLoop:
     def _resume(self, message: _ResumeIteration) -> None:
         from taeda._utils import ExceptionWrapper
 
+        from .seeds import Snapshots, restore_worker
+
         if message.epoch != self._cells[Cell.CURRENT_EPOCH]:
             return  # the program has left that epoch
+        self._snapshots = Snapshots()
         try:
+            state = self._first if message.random is None else message.random
+            restore_worker(state, self._task.base_seed, self._id)
             self._make_fetcher(make_dataset(self._task, message.seed))
         except Exception:
             self._failed = ExceptionWrapper(where=self._where)
