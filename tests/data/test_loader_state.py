@@ -181,6 +181,23 @@ def test_iterable_datasets_with_a_state_go_on_without_reading(workers):
     assert [x for x, _ in got] == expected and got[0][1] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("workers", [(0, None), (1, "fork"), (2, "fork"), (1, "thread")], ids=str)
+def test_a_dataset_with_a_state_that_has_ended_does_not_start_over(workers):
+    def make():
+        return DataLoader(Resumable(11), 3, **options_of(workers))
+
+    whole = make()
+    batches = iter(whole)
+    for _ in range(4):
+        last = next(batches)[0].tolist()
+    state = whole.state_dict()
+    assert len(last) == 2 and list(batches) == []
+    again = make()
+    again.load_state_dict(state)
+    assert list(again) == []
+    assert sorted(x for b in again for x in b[0].tolist()) == list(range(11))
+
+
 def test_batches_out_of_order_are_neither_lost_nor_repeated():
     loader = DataLoader(range(40), 2, num_workers=2, in_order=False, multiprocessing_context="fork")
     batches = iter(loader)

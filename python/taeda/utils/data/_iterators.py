@@ -229,6 +229,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         )
         if samples and self._dataset_kind == _DatasetKind.Iterable:
             self._dataset_fetcher.skip(samples)
+        if resume is not None and resume.get("ended"):
+            self._dataset_fetcher.ended = True
 
     def __next__(self) -> Any:  # as the base's, with fewer calls
         begin = perf_counter_ns()
@@ -254,4 +256,5 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         state = super()._state()
         if self._dataset_kind == _DatasetKind.Iterable and hasattr(self._dataset, "state_dict"):
             state["dataset"] = self._dataset.state_dict()
+            state["ended"] = self._dataset_fetcher.ended
         return state

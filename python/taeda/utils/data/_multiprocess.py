@@ -45,8 +45,10 @@ class WorkerResume:
         random: RandomState | None,
         dataset: Any,
         start: RandomState | None = None,
+        ended: bool = False,
     ) -> None:
         self.samples, self.random, self.dataset, self.start = samples, random, dataset, start
+        self.ended = ended
 
 
 def _state_or_none(values: Any) -> RandomState | None:
@@ -63,12 +65,14 @@ class _Delivered:
         self.batches = 0
         self.random = self.start = start
         self.dataset: Any = None
+        self.ended = False  # whether an iterable dataset with a state has
 
     def state(self) -> dict[str, Any]:
         """Plain values."""
         random, start = (None if x is None else tuple(x) for x in (self.random, self.start))
         return {
-            "batches": self.batches, "random": random, "start": start, "dataset": self.dataset
+            "batches": self.batches, "random": random, "start": start, "dataset": self.dataset,
+            "ended": self.ended,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -76,6 +80,7 @@ class _Delivered:
         self.batches, self.dataset = state["batches"], state["dataset"]
         self.random = _state_or_none(state["random"])
         self.start = _state_or_none(state.get("start"))
+        self.ended = state.get("ended", False)
 
 
 def _shard(init_fn: Any, world_size: int, rank: int, worker_id: int) -> None:
@@ -135,6 +140,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                         _state_or_none(worker["random"]),
                         worker["dataset"],
                         _state_or_none(worker.get("start")),
+                        worker.get("ended", False),
                     )
                 )
         return Task(
@@ -266,7 +272,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._refill()
                 continue
             delivered.batches += 1
-            delivered.dataset = dataset
+            if dataset is not None:
+                delivered.dataset, delivered.ended = dataset
             self._bytes += nbytes
             return self._process_data(data, worker_id)
 

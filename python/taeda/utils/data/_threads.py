@@ -207,7 +207,7 @@ class ThreadWorker:
         numbers[Cell.LOADED_NS] += time.perf_counter_ns() - begin
         numbers[Cell.BATCHES] += 1
         self._ended = isinstance(data, _IterableDatasetStopIteration)
-        state = (_rng_state(self._rng), state_of_dataset(self._task))
+        state = (_rng_state(self._rng), state_of_dataset(self._task, self._fetcher))
         with self._ready:
             self._results.append((number, (data, *state), 0))
             self._ready.notify_all()

@@ -159,21 +159,23 @@ def make_fetcher(task: Task, dataset: Any, resume: Any = None) -> Any:
 
     state = resume.dataset if resume is not None else None
     if state is not None:
-        dataset.load_state_dict(state)
+        dataset.load_state_dict(state)  # one that has ended may be about to start over
     fetcher = _DatasetKind.create_fetcher(
         task.dataset_kind, dataset, task.auto_collation, task.collate_fn, task.drop_last
     )
     if resume is not None and state is None and task.dataset_kind == _DatasetKind.Iterable:
         fetcher.skip(resume.samples)
+    if resume is not None and resume.ended:
+        fetcher.ended = True
     return fetcher
 
 
-def state_of_dataset(task: Task) -> Any:
-    """The state of an iterable dataset that has one, else None."""
+def state_of_dataset(task: Task, fetcher: Any) -> tuple[Any, bool] | None:
+    """(state, whether it has ended) of an iterable dataset that has a state, else None."""
     dataset = task.dataset
     if task.dataset_kind != _ITERABLE or not hasattr(dataset, "load_state_dict"):
         return None
-    return dataset.state_dict()
+    return dataset.state_dict(), getattr(fetcher, "ended", False)
 
 
 _STATES = ("starting", "waiting for a batch", "loading", "in collate_fn", "sending", "ended")
@@ -330,7 +332,7 @@ class _WorkerLoop:
         cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
     def _send(self, number: int, data: Any) -> None:
-        state = (self._snapshots.take(), state_of_dataset(self._task))
+        state = (self._snapshots.take(), state_of_dataset(self._task, self._fetcher))
         try:
             content, items = self._dumps((data, *state))
         except Exception as error:
