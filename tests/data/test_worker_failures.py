@@ -28,6 +28,13 @@ class OwnError(Exception):
         super().__init__(one, two)
 
 
+class Unreadable:
+    """Its pickle cannot be read."""
+
+    def __reduce__(self):
+        return int, ("zz",)
+
+
 class Faulty(data.Dataset):
     """Sample 7 does something."""
 
@@ -83,6 +90,9 @@ class Faulty(data.Dataset):
 
     def ragged(self):
         return taeda.zeros(3)
+
+    def unreadable(self):
+        return Unreadable()
 
     def hang(self):
         time.sleep(1000)
@@ -174,6 +184,30 @@ def test_what_cannot_be_sent_is_an_exception(what, method):
     assert type(error) is (RuntimeError if what == "with_history" else AttributeError)
     assert "batch 1 cannot be pickled" in str(error)
     assert re.search(r"worker 1, pid \d+", str(error))
+
+
+def first_of(batch):
+    return batch[0]
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_batch_that_cannot_be_unpickled_is_named_and_the_others_arrive(in_order):
+    loader = DataLoader(
+        Faulty("unreadable"), 1, num_workers=2, collate_fn=first_of, in_order=in_order,
+        multiprocessing_context="fork", persistent_workers=True, timeout=20,
+    )  # fmt: skip
+    for _ in range(2):
+        batches, got, errors = iter(loader), [], []
+        for _ in range(20):
+            try:
+                got.append(next(batches))
+            except ValueError as error:
+                errors.append(str(error))
+        assert next(batches, None) is None
+        assert (got if in_order else sorted(got)) == [*range(7), *range(8, 20)]
+        assert len(errors) == 1 and re.search(
+            r"unpickling batch 7 of DataLoader worker \d \(pid \d+\)", errors[0]
+        )
 
 
 @pytest.mark.parametrize("method", [*PROCESSES, "thread"])

@@ -260,6 +260,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if number >> EPOCH_BITS != self._epoch:
                 continue  # of an epoch that the program left
             batch = number & _BATCH_MASK
+            self._check_is_awaited(batch, worker_id)
             self._forget(batch)
             data, random, dataset = content
             delivered = self._delivered[worker_id]
@@ -276,6 +277,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 delivered.dataset, delivered.ended = dataset
             self._bytes += nbytes
             return self._process_data(data, worker_id)
+
+    def _check_is_awaited(self, batch: int, worker_id: int) -> None:
+        known = self._task_info.get(batch) == (worker_id,)
+        if not known or (self._in_order and batch != self._rcvd_idx):
+            self._shutdown_workers()
+            raise RuntimeError(
+                f"DataLoader: worker {worker_id} sent batch {batch}, expected {self._rcvd_idx}: a "
+                "batch was lost, as when an exception interrupts the reading of one"
+            )
 
     def _awaited(self) -> list[int]:
         """The workers of which one has the next batch; none at the end."""

@@ -14,7 +14,7 @@ from typing import Any
 from taeda import _C
 
 from .messages import loads
-from .worker import OVERFLOW, Cell, Task, _worker_loop, where_in_batch
+from .worker import EPOCH_BITS, OVERFLOW, Cell, Task, _worker_loop, where_in_batch
 
 __all__ = ["Link", "WorkerProcess"]
 
@@ -178,7 +178,18 @@ class WorkerProcess:
         if number == OVERFLOW:
             number, nbytes = pickle.loads(content)
             content, items = self._read(nbytes), []
-        return number, loads(content, items), nbytes + len(content)
+        return number, self._unpickle(number, content, items), nbytes + len(content)
+
+    def _unpickle(self, number: int, content: bytes, items: list) -> Any:
+        """(batch, random state, state of the dataset); an exception is the batch."""
+        try:
+            return loads(content, items)
+        except Exception:
+            from taeda._utils import ExceptionWrapper
+
+            batch = number & ((1 << EPOCH_BITS) - 1)
+            where = f"unpickling batch {batch} of DataLoader worker {self.id} (pid {self.pid})"
+            return ExceptionWrapper(where=where), None, None
 
     def _read(self, nbytes: int) -> bytes:
         data = bytearray()
