@@ -190,7 +190,10 @@ class ExceptionWrapper:
             exception = self.exc_type(message)
         except Exception:
             raise RuntimeError(message) from None
-        raise exception
+        try:
+            raise exception
+        finally:
+            del exception  # its traceback has this frame: a cycle that keeps the caller's alive
 
 
 class _ClassPropertyDescriptor:

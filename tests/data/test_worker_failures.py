@@ -146,6 +146,26 @@ def test_exceptions_of_any_type_arrive(what, kind, text):
     assert type(error) is kind and text in str(error)
 
 
+@pytest.mark.parametrize("method", ["fork", "thread"])
+def test_a_caught_exception_does_not_keep_workers(method):
+    def load():
+        batches = iter(
+            DataLoader(Faulty("value_error"), 4, num_workers=2, multiprocessing_context=method)
+        )
+        try:
+            list(batches)
+        except ValueError:
+            pass
+        return batches._workers
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert not any(worker.is_alive() for worker in load())
+    finally:
+        gc.enable()
+
+
 def test_loading_goes_on_after_an_exception():
     batches = iter(
         DataLoader(Faulty("value_error"), 4, num_workers=2, multiprocessing_context="fork")
