@@ -82,6 +82,9 @@ class Faulty(data.Dataset):
     def exit_9(self):
         sys.exit(9)
 
+    def interrupt(self):
+        raise KeyboardInterrupt
+
     def unpicklable(self):
         return lambda: 0
 
@@ -164,6 +167,14 @@ def test_a_caught_exception_does_not_keep_workers(method):
         assert not any(worker.is_alive() for worker in load())
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("what, cause", [("exit_9", "SystemExit: 9"), ("interrupt", "Keyboard")])
+def test_what_would_end_a_thread_is_an_exception_with_its_cause(what, cause):
+    error, _ = run(what, "thread")
+    assert type(error) is RuntimeError
+    assert re.search(rf"in DataLoader worker thread 1(.|\n)*in {what}(.|\n)*{cause}", str(error))
+    assert "(worker 1, loading sample 3 of batch 1 (index 7))" in str(error)
 
 
 def test_loading_goes_on_after_an_exception():

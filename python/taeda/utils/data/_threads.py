@@ -156,8 +156,8 @@ class ThreadWorker:
                 task.init_fn(self.id)
             self._first = _rng_state(self._rng)
             self._start(task.shared_seed, task.resume[self.id] if task.resume else None)
-        except Exception:
-            self._failed = ExceptionWrapper(where=self._where)
+        except BaseException:
+            self._failed = self._wrap()
         while True:
             begin = time.perf_counter_ns()
             self._numbers[Cell.STATE] = State.WAITING
@@ -186,8 +186,15 @@ class ThreadWorker:
         try:
             _restore(self._rng, self._first if message.random is None else message.random)
             self._start(message.seed)
-        except Exception:
-            self._failed = ExceptionWrapper(where=self._where)
+        except BaseException:
+            self._failed = self._wrap()
+
+    def _wrap(self, note: str = "") -> ExceptionWrapper:
+        """The current exception; one that would end the program becomes a RuntimeError."""
+        wrapper = ExceptionWrapper(where=self._where, note=note)
+        if not issubclass(wrapper.exc_type, Exception):
+            wrapper.exc_type = RuntimeError
+        return wrapper
 
     def _answer(self, number: int, index: Any) -> None:
         numbers = self._numbers
@@ -204,6 +211,9 @@ class ThreadWorker:
                 )
         except Abandoned:
             return
+        except BaseException:  # sys.exit in a sample, say, which would end the thread unseen
+            at = where_in_batch(numbers, index)
+            data = self._wrap(f"\n(worker {self.id}, {at})\n")
         numbers[Cell.LOADED_NS] += time.perf_counter_ns() - begin
         numbers[Cell.BATCHES] += 1
         self._ended = isinstance(data, _IterableDatasetStopIteration)
