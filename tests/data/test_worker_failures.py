@@ -217,6 +217,19 @@ def test_what_cannot_be_sent_is_an_exception(what, method):
     assert re.search(r"worker 1, pid \d+", str(error))
 
 
+def test_the_stack_of_a_death_is_none_that_was_asked_for_before():
+    batches = iter(
+        DataLoader(Faulty("hang"), 4, num_workers=2, multiprocessing_context="fork", timeout=20)
+    )
+    next(batches)
+    worker = batches._processes[1]
+    assert "File" in worker.stack()
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="killed by signal: Killed") as caught:
+        next(batches)
+    assert "Python stack" not in str(caught.value)
+
+
 def first_of(batch):
     return batch[0]
 

@@ -95,6 +95,7 @@ class WorkerProcess:
         self._backlog: collections.deque = collections.deque()  # tasks there is no room for yet
         self._cells = memoryview(self._channel)
         self._cell_values: list[int] = []
+        self._stack_bytes_read = 0
         self._pipe, pipe = os.pipe()
         self._pidfd = -1
         own.append(self._pipe)  # which a forked worker, and those after it, close
@@ -222,7 +223,7 @@ class WorkerProcess:
             text += f" with exit code {code}"
         index = index_of(self.cells()[Cell.BATCH]) if index_of else None
         text += f"\n(worker {self.id}, {self.where(index)})"
-        stack = self._channel.stack().decode(errors="replace")
+        stack = self._channel.stack()[self._stack_bytes_read :].decode(errors="replace")
         return text + (f"\nIts last Python stack:\n{stack}" if stack else "")
 
     def stack(self) -> str:
@@ -238,7 +239,9 @@ class WorkerProcess:
             last, length = length, len(self._channel.stack())
             if length == last > before:
                 break
-        return self._channel.stack()[before:].decode(errors="replace")
+        stack = self._channel.stack()
+        self._stack_bytes_read = len(stack)
+        return stack[before:].decode(errors="replace")
 
     def close(self) -> None:
         """Tells it to end after the sample that it loads."""
