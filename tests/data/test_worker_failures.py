@@ -20,6 +20,7 @@ from taeda.utils import data
 from taeda.utils.data import DataLoader, _utils
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+PID = os.getpid()
 PROCESSES = ["fork", "forkserver", "spawn"]
 
 
@@ -311,6 +312,43 @@ def test_a_failing_init_function_is_told_each_time(method):
     for _ in range(3):
         with pytest.raises(ValueError, match="no init"):
             next(batches)
+
+
+class Unopened(Faulty):
+    """Cannot be opened again in another process."""
+
+    def __setstate__(self, state):
+        raise FileNotFoundError("no such database")
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_a_dataset_that_cannot_be_unpickled_says_why(method):
+    kept = DataLoader(
+        Unopened("value_error"), 4, num_workers=2, multiprocessing_context=method,
+        persistent_workers=True,
+    )  # fmt: skip
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError, match="no such database") as caught:
+            list(kept)
+        assert "in DataLoader worker process 0" in str(caught.value)
+        assert "in __setstate__" in str(caught.value)
+
+
+class Unseedable(data.datapipes.iter.IterableWrapper):
+    def set_seed(self, seed):
+        if data.get_worker_info() is not None or os.getpid() != PID:
+            raise OSError("no seed for me")
+        return self
+
+
+def test_a_pipe_that_cannot_be_seeded_says_why():
+    with pytest.raises(OSError, match="no seed for me") as caught:
+        list(
+            DataLoader(
+                Unseedable(range(8)).shuffle(), num_workers=1, multiprocessing_context="fork"
+            )
+        )
+    assert "in DataLoader worker process 0" in str(caught.value)
 
 
 def test_iterators_may_die_in_any_thread():

@@ -14,7 +14,7 @@ from typing import Any
 from taeda import _C
 
 from .messages import loads
-from .worker import EPOCH_BITS, OVERFLOW, Cell, Task, _worker_loop, where_in_batch
+from .worker import EPOCH_BITS, OVERFLOW, Cell, SentTask, Task, _worker_loop, where_in_batch
 
 __all__ = ["Link", "WorkerProcess"]
 
@@ -103,8 +103,7 @@ class WorkerProcess:
             target=_worker_loop,
             args=(
                 Link(self._channel, event, pipe, self._capacity, own),
-                task,
-                worker_id,
+                SentTask(task, worker_id),
                 os.getpid(),
             ),
         )

@@ -142,6 +142,30 @@ class Task(NamedTuple):
     resume: list | None = None  # for each worker, what it goes on from
 
 
+class SentTask:
+    """A task on its way to a worker, where what its parts raise when unpickled is kept."""
+
+    def __init__(self, task: Task, worker_id: int) -> None:
+        self.task, self.worker_id = task, worker_id
+        self.failed: Any = None
+
+    def __getstate__(self) -> tuple:
+        from multiprocessing.reduction import ForkingPickler
+
+        plain = self.task._replace(dataset=None, collate_fn=None, init_fn=None, resume=None)
+        return bytes(ForkingPickler.dumps(self.task)), plain, self.worker_id
+
+    def __setstate__(self, state: tuple) -> None:
+        content, self.task, self.worker_id = state
+        self.failed = None
+        try:
+            self.task = pickle.loads(content)
+        except Exception:
+            from taeda._utils import ExceptionWrapper
+
+            self.failed = ExceptionWrapper(where=f"in DataLoader worker process {self.worker_id}")
+
+
 def make_dataset(task: Task, seed: int | None) -> Any:
     """The dataset, its pipes seeded alike in all workers."""
     if seed is None:
@@ -213,21 +237,22 @@ def _note(fetcher: Any, index: Any, at: str) -> str:
     return f"\n({at}, {where_in_batch(cells, index)})\n"
 
 
-def _worker_loop(link: Any, task: Task, worker_id: int, trainer: int) -> None:
+def _worker_loop(link: Any, sent: SentTask, trainer: int) -> None:
     """What a worker process runs."""
     try:
         channel = link.attach()
-        _WorkerLoop(link, channel, task, worker_id, trainer).run()
+        _WorkerLoop(link, channel, sent, trainer).run()
     except (KeyboardInterrupt, BrokenPipeError):
         pass  # the trainer is interrupted too, or gone
 
 
 class _WorkerLoop:
-    def __init__(self, link: Any, channel: Any, task: Task, worker_id: int, trainer: int) -> None:
+    def __init__(self, link: Any, channel: Any, sent: SentTask, trainer: int) -> None:
         from .messages import dumps
         from .seeds import RandomState, Snapshots, seed_worker
 
-        global _worker_info, _channel
+        global _channel
+        task, worker_id = sent.task, sent.worker_id
         self._link, self._channel, self._task, self._id = link, channel, task, worker_id
         self._trainer, self._dumps = trainer, dumps
         self._at = f"worker {worker_id}, pid {os.getpid()}"
@@ -237,27 +262,32 @@ class _WorkerLoop:
         link.write_stacks_on_signal(self._cells)
         taeda.set_num_threads(1)
         seed_worker(task.base_seed, worker_id)
-        dataset = make_dataset(task, task.shared_seed)
-        _worker_info = WorkerInfo(worker_id, task.num_workers, task.base_seed + worker_id, dataset)
         _channel = channel
         self._where = f"in DataLoader worker process {worker_id}"
         self._snapshots = Snapshots()
         self._progress = Progress(self._cells)
         self._fetcher: Any = None
-        self._failed: Any = None
+        self._failed = sent.failed
         self._ended = False
         self._sent = 0
         self._first = RandomState()
-        self._start(dataset, task.resume[worker_id] if task.resume else None)
+        if not self._failed:
+            self._start(task.resume[worker_id] if task.resume else None)
 
-    def _start(self, dataset: Any, resume: Any) -> None:
+    def _start(self, resume: Any) -> None:
         from taeda._utils import ExceptionWrapper
+
+        global _worker_info
+        task = self._task
 
         from .seeds import RandomState
 
         try:
-            if self._task.init_fn is not None:
-                self._task.init_fn(self._id)
+            dataset = make_dataset(task, task.shared_seed)
+            seed = task.base_seed + self._id
+            _worker_info = WorkerInfo(self._id, task.num_workers, seed, dataset)
+            if task.init_fn is not None:
+                task.init_fn(self._id)
             self._first = RandomState.now()
             if resume is not None and resume.start is not None:
                 resume.start.restore()
@@ -303,6 +333,8 @@ class _WorkerLoop:
         if message.epoch != self._cells[Cell.CURRENT_EPOCH]:
             return  # the program has left that epoch
         self._snapshots = Snapshots()
+        if self._fetcher is None:
+            return  # it failed at its start
         try:
             state = self._first if message.random is None else message.random
             restore_worker(state, self._task.base_seed, self._id)
