@@ -178,7 +178,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
         self._next_worker = 0
         self._delivered = [_Delivered(last.random) for last in self._delivered]
-        self._warned: set[tuple[int, int, int]] = set()
+        self._warned: set[int] = set()  # workers: one warning a pass, however slow the samples
 
     def _reset(
         self, loader: Any, first_iter: bool = False, resume: dict[str, Any] | None = None
@@ -376,10 +376,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for i in waiting:
             worker = self._processes[i]
             seconds = watch.seconds_unchanged(i, worker.cells(), now)
-            at = (i, *watch.last[i][0])
-            if seconds < watch.interval or at in self._warned:
+            if seconds < watch.interval or i in self._warned:
                 continue
-            self._warned.add(at)
+            self._warned.add(i)
             index = self._indices.get(worker.cells()[Cell.BATCH])
             stack = worker.stack()
             warnings.warn(
