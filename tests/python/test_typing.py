@@ -101,7 +101,7 @@ def public_names(oracle):
     """module.name for what PyTorch has, too, and what does more than raise."""
     from taeda import _missing
 
-    not_ours = ("abc", "typing", "collections", "__future__")
+    not_ours = ("abc", "enum", "typing", "collections", "__future__")
     for module in [torch, *pkgutil.walk_packages(torch.__path__, "taeda.")]:
         name = "taeda" if module is torch else module.name
         if any(part.startswith("_") for part in name.split(".")):
