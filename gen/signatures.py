@@ -105,7 +105,8 @@ def returned(call: Call) -> str:
     return f"tuple[{result}]" if len(returns) > 1 else result
 
 
-def _parameter(op: Op, a: Argument) -> str:
+def annotation(op: Op, a: Argument) -> str:
+    """The type of an argument as Python takes it."""
     kind = a.base.python
     if op.accepts_number(a):
         kind += " | Number"
@@ -113,4 +114,9 @@ def _parameter(op: Op, a: Argument) -> str:
         kind = "int | " + kind
     if a.optional and a.default != "False":  # None would be False
         kind += " | None"
-    return f"{python_name(a)}: {kind}" + ("" if a.default is None else f" = {a.default}")
+    return kind
+
+
+def _parameter(op: Op, a: Argument) -> str:
+    default = "" if a.default is None else f" = {a.default}"
+    return f"{python_name(a)}: {annotation(op, a)}{default}"

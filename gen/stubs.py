@@ -16,7 +16,7 @@ from pathlib import Path
 from .op import Op
 from .python import Call, Names, python_names
 from .schema import Argument
-from .signatures import is_spread, python_name, returned, shown, starred
+from .signatures import annotation, is_spread, python_name, returned, shown, starred
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "taeda"
@@ -80,15 +80,9 @@ def aliased(annotation: str) -> str:
 
 
 def _parameter(op: Op, a: Argument) -> str:
-    kind = a.base.python
-    if op.accepts_number(a):
-        kind += " | Number"
-    if a.repeat and a.type.startswith("int[]"):
-        kind = "int | " + kind
-    if a.optional and a.default != "False":
-        kind += " | None"
     default = "..." if a.base.name == "memory_format" and a.default != "None" else a.default
-    return f"{python_name(a)}: {aliased(kind)}" + ("" if default is None else f" = {default}")
+    kind = aliased(annotation(op, a))
+    return f"{python_name(a)}: {kind}" + ("" if default is None else f" = {default}")
 
 
 def _signatures(name: str, call: Call, method: bool) -> list[str]:
