@@ -109,8 +109,15 @@ class WorkerProcess:
         )
         self.process.daemon = True
         self._channel.set_inherited(True)
+        # An interrupt waits until a forked child is where it ends quietly (_worker_loop).
+        is_forked = getattr(self.process, "_start_method", None) == "fork"
+        waiting = {signal.SIGINT} if is_forked else set()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, waiting)
         try:
-            self.process.start()
+            try:
+                self.process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             self._pidfd = _open_pid(self.process)
         except BaseException:
             os.close(self._pipe)

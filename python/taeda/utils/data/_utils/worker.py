@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -240,6 +241,7 @@ def _note(fetcher: Any, index: Any, at: str) -> str:
 def _worker_loop(link: Any, sent: SentTask, trainer: int) -> None:
     """What a worker process runs."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         channel = link.attach()
         _WorkerLoop(link, channel, sent, trainer).run()
     except (KeyboardInterrupt, BrokenPipeError):
