@@ -36,3 +36,13 @@ def set_state(tensor: Tensor, state: Any) -> None:
         tensor.__dict__.update(attributes)
     for name, value in (slots or {}).items():
         setattr(tensor, name, value)
+
+
+def refuse_history(tensor: Tensor) -> None:
+    """RuntimeError for a tensor that cannot go to another process: a gradient's way ends here."""
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries.  If you just want to transfer the data, "
+            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
+        )

@@ -22,7 +22,7 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor, UntypedStorage
 from taeda._tensor import _rebuild_meta_tensor, _rebuild_tensor
-from taeda._tensor_state import set_state, state_of
+from taeda._tensor_state import refuse_history, set_state, state_of
 from taeda._utils import _rebuild_sparse_tensor
 from taeda.storage import TypedStorage
 
@@ -187,12 +187,7 @@ def reduce_storage(storage: Any) -> tuple:
 
 def reduce_tensor(tensor: Tensor) -> tuple:
     """A leaf by its storage and layout; RuntimeError for tensors with a history."""
-    if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-            "does not support crossing process boundaries.  If you just want to transfer the data, "
-            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
-        )
+    refuse_history(tensor)
     kind = type(tensor)
     if tensor.layout is not taeda.strided:
         return _reduce_sparse(tensor)

@@ -13,7 +13,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor, UntypedStorage
-from taeda._tensor_state import set_state, state_of
+from taeda._tensor_state import refuse_history, set_state, state_of
 
 __all__ = ["dumps", "loads"]
 
@@ -81,13 +81,7 @@ class _Pickler(pickle.Pickler):
         return NotImplemented if reduce is None else reduce(x)
 
     def _tensor(self, x: Any, kind: type) -> Any:
-        if x.requires_grad and not x.is_leaf:
-            raise RuntimeError(
-                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since "
-                "autograd does not support crossing process boundaries.  If you just want to "
-                "transfer the data, call detach() on the tensor before serializing (e.g., putting "
-                "it on the queue)."
-            )
+        refuse_history(x)
         if x.layout is not taeda.strided or not x.is_cpu or not _has_memory(x, kind):
             return NotImplemented  # it knows what it consists of
         if kind is Tensor and not x.__dict__:

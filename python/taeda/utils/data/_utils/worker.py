@@ -260,7 +260,7 @@ class _WorkerLoop:
         self._at = f"worker {worker_id}, pid {os.getpid()}"
         self._cells = memoryview(channel)
         gc.freeze()  # the collector would write to all of the trainer's objects, and copy them so
-        end_with_trainer(trainer)
+        taeda._C._end_with_process(trainer)  # even when it is killed
         link.write_stacks_on_signal(self._cells)
         taeda.set_num_threads(1)
         seed_worker(task.base_seed, worker_id)
@@ -433,10 +433,3 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def end_with_trainer(pid: int) -> None:
-    """From now on this process ends when the trainer does, even one that is killed."""
-    end = getattr(taeda._C, "_end_with_process", None)
-    if end is not None:
-        end(pid)
