@@ -6,8 +6,11 @@
 #include <algorithm>
 
 #include "core/layout.h"
+#include "op/div.h"
+#include "op/empty.h"
+#include "op/to_dtype.h"
+#include "op/unsqueeze.h"
 #include "taeda/data.h"
-#include "taeda/ops.h"
 
 namespace taeda::data {
 namespace {
@@ -85,7 +88,7 @@ Tensor read_idx(const std::string& path) {
   const int64_t bytes = checked_nbytes(sizes, dtype);
   TD_CHECK(bytes / 1100 <= info.st_size,
            "read_idx: '{}' claims {} bytes of data, which it cannot hold", path, bytes);
-  Tensor out = empty(sizes, dtype);
+  Tensor out = op::empty(sizes, dtype, {});
   reader.read(out.data_ptr(), bytes);
   TD_CHECK(reader.at_end(), "read_idx: '{}' goes on beyond its {} bytes of data", path, bytes);
   const int64_t size = item_size(dtype);
@@ -102,9 +105,8 @@ TensorDataset mnist(const std::string& folder, bool train) {
   TD_CHECK(images.dim() == 3 && labels.dim() == 1,
            "mnist: expected images (n, h, w) and labels (n), got {} and {}", images.sizes(),
            labels.sizes());
-  const Tensor scaled =
-      div(op::to_dtype(images, DType::kFloat32, false, std::nullopt), 255.0).unsqueeze(1);
-  return {scaled, op::to_dtype(labels, DType::kInt64, false, std::nullopt)};
+  const Tensor scaled = op::div(op::to_dtype(images, DType::kFloat32, false, std::nullopt), 255.0);
+  return {op::unsqueeze(scaled, 1), op::to_dtype(labels, DType::kInt64, false, std::nullopt)};
 }
 
 }  // namespace taeda::data

@@ -4,9 +4,13 @@
 #include <mutex>
 #include <thread>
 
+#include "op/empty.h"
+#include "op/index_select.h"
+#include "op/randperm.h"
+#include "op/select.h"
+#include "op/stack.h"
 #include "taeda/data.h"
 #include "taeda/generator.h"
-#include "taeda/ops.h"
 
 namespace taeda::data {
 
@@ -17,7 +21,7 @@ Example Dataset::get_batch(Span<const int64_t> indices) const {
     data.push_back(std::move(example.data));
     if (example.target.defined()) target.push_back(std::move(example.target));
   }
-  return {stack(data), target.empty() ? Tensor() : stack(target)};
+  return {op::stack(data, 0), target.empty() ? Tensor() : op::stack(target, 0)};
 }
 
 TensorDataset::TensorDataset(Tensor data, Tensor target)
@@ -29,12 +33,12 @@ TensorDataset::TensorDataset(Tensor data, Tensor target)
 }
 int64_t TensorDataset::size() const { return data.size(0); }
 Example TensorDataset::get(int64_t index) const {
-  return {data.select(0, index), target.select(0, index)};
+  return {op::select(data, 0, index), op::select(target, 0, index)};
 }
 Example TensorDataset::get_batch(Span<const int64_t> indices) const {
-  Tensor rows = empty({static_cast<int64_t>(indices.size())}, DType::kInt64);
+  Tensor rows = op::empty({static_cast<int64_t>(indices.size())}, DType::kInt64, {});
   std::copy(indices.begin(), indices.end(), rows.data<int64_t>());
-  return {data.index_select(0, rows), target.index_select(0, rows)};
+  return {op::index_select(data, 0, rows), op::index_select(target, 0, rows)};
 }
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)

@@ -10,7 +10,7 @@
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "io/safetensors_types.h"
-#include "taeda/ops.h"
+#include "op/empty.h"
 
 namespace taeda::io {
 namespace {
@@ -161,7 +161,7 @@ std::string read_header_text(Source& source) {
 }
 
 Tensor read_tensor(Source& source, const Entry& entry, int64_t data_begin) {
-  Tensor x = empty(entry.sizes, TensorOptions(entry.dtype));
+  Tensor x = op::empty(entry.sizes, entry.dtype, {});
   source.read(data_begin + entry.begin, x.data_ptr(), x.nbytes());
   if (entry.dtype == DType::kBool) {
     const auto* data = static_cast<const unsigned char*>(x.data_ptr());

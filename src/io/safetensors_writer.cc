@@ -5,7 +5,8 @@
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "io/safetensors_types.h"
-#include "taeda/ops.h"
+#include "op/contiguous.h"
+#include "op/detach.h"
 
 namespace taeda::io {
 namespace {
@@ -65,7 +66,8 @@ void SafetensorsWriter::write(const Sink& sink) const {
   const uint64_t length = header_.size();
   sink(&length, sizeof(length));
   sink(header_.data(), header_.size());
-  for (const auto& [name, x] : tensors_) write_data(host_copy(x.detach()).contiguous(), sink);
+  for (const auto& [name, x] : tensors_)
+    write_data(op::contiguous(host_copy(op::detach(x)), MemoryFormat::kContiguous), sink);
 }
 
 void SafetensorsWriter::write_data(const Tensor& x, const Sink& sink) const {

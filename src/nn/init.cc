@@ -2,9 +2,12 @@
 
 #include <cmath>
 
+#include "op/empty.h"
+#include "op/mul.h"
+#include "op/sum.h"
+#include "op/uniform_.h"
 #include "taeda/autograd.h"
 #include "taeda/nn.h"
-#include "taeda/ops.h"
 
 namespace taeda::nn {
 
@@ -38,14 +41,14 @@ void xavier_uniform_(const Tensor& weight, double gain) {
 }  // namespace init
 
 Tensor initial_weight(IntSpan sizes) {
-  Tensor weight = empty(sizes);
+  Tensor weight = op::empty(sizes, {}, {});
   init::kaiming_uniform_(weight, std::sqrt(5.0));
   return weight;
 }
 
 Tensor initial_bias(const Tensor& weight, int64_t size) {
   const double bound = 1 / std::sqrt(static_cast<double>(fans_of(weight).in));
-  Tensor bias = empty({size});
+  Tensor bias = op::empty({size}, {}, {});
   op::uniform_(bias, -bound, bound, nullptr);
   return bias;
 }
@@ -55,14 +58,14 @@ double clip_grad_norm_(const TensorList& parameters, double max_norm) {
   double square = 0;
   for (const Tensor& p : parameters) {
     const Tensor g = p.grad();
-    if (g.defined()) square += mul(g, g).sum().item<double>();
+    if (g.defined()) square += op::sum(op::mul(g, g), {}, false, {}).item<double>();
   }
   const double norm = std::sqrt(square);
   const double scale = max_norm / (norm + 1e-6);
   if (scale >= 1) return norm;
   for (const Tensor& p : parameters) {
     const Tensor g = p.grad();
-    if (g.defined()) g.mul_(scale);
+    if (g.defined()) op::mul_inplace(g, scale);
   }
   return norm;
 }

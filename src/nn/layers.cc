@@ -1,7 +1,39 @@
 #include "nn/init.h"
+#include "op/adaptive_avg_pool2d.h"
+#include "op/add.h"
+#include "op/avg_pool2d.h"
+#include "op/batch_norm.h"
+#include "op/binary_cross_entropy_with_logits.h"
+#include "op/conv1d.h"
+#include "op/conv2d.h"
+#include "op/conv_transpose2d.h"
+#include "op/cross_entropy.h"
+#include "op/dropout.h"
+#include "op/embedding.h"
+#include "op/flatten.h"
+#include "op/gelu.h"
+#include "op/group_norm.h"
+#include "op/gt.h"
+#include "op/l1_loss.h"
+#include "op/layer_norm.h"
+#include "op/linear.h"
+#include "op/log_softmax.h"
+#include "op/max_pool2d.h"
+#include "op/mse_loss.h"
+#include "op/mul.h"
+#include "op/nll_loss.h"
+#include "op/ones.h"
+#include "op/randn.h"
+#include "op/relu.h"
+#include "op/select.h"
+#include "op/sigmoid.h"
+#include "op/softmax.h"
+#include "op/tanh.h"
+#include "op/where.h"
+#include "op/zero_.h"
+#include "op/zeros.h"
 #include "taeda/autograd.h"
 #include "taeda/nn.h"
-#include "taeda/ops.h"
 
 namespace taeda::nn {
 namespace {
@@ -20,7 +52,7 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias) {
   weight = add_parameter("weight", initial_weight({out, in}));
   if (with_bias) bias = add_parameter("bias", initial_bias(weight, out));
 }
-Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::forward(const Tensor& x) const { return op::linear(x, weight, bias); }
 
 Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options) : options(options) {
   check_channels(in, out, options.groups);
@@ -28,8 +60,8 @@ Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, Conv1dOptions options) :
   if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
 }
 Tensor Conv1d::forward(const Tensor& x) const {
-  return conv1d(x, weight, bias, {options.stride}, {options.padding}, {options.dilation},
-                options.groups);
+  return op::conv1d(x, weight, bias, {options.stride}, {options.padding}, {options.dilation},
+                    options.groups);
 }
 
 Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, Conv2dOptions options) : options(options) {
@@ -38,8 +70,8 @@ Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, Conv2dOptions options) : o
   if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
 }
 Tensor Conv2d::forward(const Tensor& x) const {
-  return conv2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
-                pair_of(options.dilation), options.groups);
+  return op::conv2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
+                    pair_of(options.dilation), options.groups);
 }
 
 ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel,
@@ -50,20 +82,20 @@ ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel,
   if (options.bias) bias = add_parameter("bias", initial_bias(weight, out));
 }
 Tensor ConvTranspose2d::forward(const Tensor& x) const {
-  return conv_transpose2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
-                          pair_of(options.output_padding), options.groups,
-                          pair_of(options.dilation));
+  return op::conv_transpose2d(x, weight, bias, pair_of(options.stride), pair_of(options.padding),
+                              pair_of(options.output_padding), options.groups,
+                              pair_of(options.dilation));
 }
 
 BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options) : options(options) {
   if (options.affine) {
-    weight = add_parameter("weight", ones({channels}));
-    bias = add_parameter("bias", zeros({channels}));
+    weight = add_parameter("weight", op::ones({channels}, {}));
+    bias = add_parameter("bias", op::zeros({channels}, {}));
   }
   if (options.track_running_stats) {
-    running_mean = add_buffer("running_mean", zeros({channels}));
-    running_var = add_buffer("running_var", ones({channels}));
-    num_batches_tracked = add_buffer("num_batches_tracked", zeros({}, DType::kInt64));
+    running_mean = add_buffer("running_mean", op::zeros({channels}, {}));
+    running_var = add_buffer("running_var", op::ones({channels}, {}));
+    num_batches_tracked = add_buffer("num_batches_tracked", op::zeros({}, DType::kInt64));
   }
 }
 Tensor BatchNorm::forward(const Tensor& x) const {
@@ -71,10 +103,10 @@ Tensor BatchNorm::forward(const Tensor& x) const {
   const bool batch_statistics = is_training() || !running_mean.defined();
   if (is_training() && num_batches_tracked.defined()) {
     const NoGrad no_grad;
-    num_batches_tracked.add_(int64_t{1});
+    op::add_inplace(num_batches_tracked, int64_t{1}, 1);
   }
-  return batch_norm(x, running_mean, running_var, weight, bias, batch_statistics, options.momentum,
-                    options.eps);
+  return op::batch_norm(x, running_mean, running_var, weight, bias, batch_statistics,
+                        options.momentum, options.eps);
 }
 void BatchNorm1d::check(const Tensor& x) const {
   TD_CHECK_VALUE(x.dim() == 2 || x.dim() == 3, "expected 2D or 3D input (got {}D input)", x.dim());
@@ -86,11 +118,11 @@ void BatchNorm2d::check(const Tensor& x) const {
 LayerNorm::LayerNorm(DimVector shape, double eps, bool affine)
     : shape_(std::move(shape)), eps_(eps) {
   if (!affine) return;
-  weight = add_parameter("weight", ones(shape_));
-  bias = add_parameter("bias", zeros(shape_));
+  weight = add_parameter("weight", op::ones(shape_, {}));
+  bias = add_parameter("bias", op::zeros(shape_, {}));
 }
 Tensor LayerNorm::forward(const Tensor& x) const {
-  return layer_norm(x, shape_, weight, bias, eps_);
+  return op::layer_norm(x, shape_, weight, bias, eps_, true);
 }
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine)
@@ -98,67 +130,68 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine)
   TD_CHECK_VALUE(groups > 0 && channels % groups == 0,
                  "num_channels must be divisible by num_groups");
   if (!affine) return;
-  weight = add_parameter("weight", ones({channels}));
-  bias = add_parameter("bias", zeros({channels}));
+  weight = add_parameter("weight", op::ones({channels}, {}));
+  bias = add_parameter("bias", op::zeros({channels}, {}));
 }
 Tensor GroupNorm::forward(const Tensor& x) const {
-  return group_norm(x, groups_, weight, bias, eps_);
+  return op::group_norm(x, groups_, weight, bias, eps_, true);
 }
 
 Embedding::Embedding(int64_t count, int64_t size, OptInt padding) : padding_(-1) {
-  Tensor rows = randn({count, size});
+  Tensor rows = op::randn({count, size}, nullptr, {});
   if (padding) {
     TD_CHECK_VALUE(*padding >= -count && *padding < count,
                    "Padding_idx must be within num_embeddings");
     padding_ = *padding < 0 ? *padding + count : *padding;
-    rows.select(0, padding_).zero_();
+    op::zero_(op::select(rows, 0, padding_));
   }
   weight = add_parameter("weight", rows);
 }
 Tensor Embedding::forward(const Tensor& indices) const {
-  return embedding(weight, indices, padding_);
+  return op::embedding(weight, indices, padding_, false, false);
 }
 
 Tensor MaxPool2d::forward(const Tensor& x) const {
-  return max_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_));
+  return op::max_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_), {1, 1}, false);
 }
 Tensor AvgPool2d::forward(const Tensor& x) const {
-  return avg_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_));
+  return op::avg_pool2d(x, pair_of(kernel_), pair_of(stride_), pair_of(padding_), false, true, {});
 }
 Tensor AdaptiveAvgPool2d::forward(const Tensor& x) const {
-  return adaptive_avg_pool2d(x, pair_of(output_));
+  return op::adaptive_avg_pool2d(x, pair_of(output_));
 }
 
 Dropout::Dropout(double p) : p_(p) {
   TD_CHECK_VALUE(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
 }
-Tensor Dropout::forward(const Tensor& x) const { return dropout(x, p_, is_training()); }
-Tensor Flatten::forward(const Tensor& x) const { return x.flatten(start_, end_); }
+Tensor Dropout::forward(const Tensor& x) const { return op::dropout(x, p_, is_training()); }
+Tensor Flatten::forward(const Tensor& x) const { return op::flatten(x, start_, end_); }
 
-Tensor ReLU::forward(const Tensor& x) const { return relu(x); }
-Tensor Tanh::forward(const Tensor& x) const { return tanh(x); }
-Tensor Sigmoid::forward(const Tensor& x) const { return sigmoid(x); }
-Tensor GELU::forward(const Tensor& x) const { return gelu(x); }
-Tensor SiLU::forward(const Tensor& x) const { return mul(x, sigmoid(x)); }
-Tensor LeakyReLU::forward(const Tensor& x) const { return where(gt(x, 0), x, mul(x, slope_)); }
-Tensor Softmax::forward(const Tensor& x) const { return softmax(x, dim_); }
-Tensor LogSoftmax::forward(const Tensor& x) const { return log_softmax(x, dim_); }
+Tensor ReLU::forward(const Tensor& x) const { return op::relu(x); }
+Tensor Tanh::forward(const Tensor& x) const { return op::tanh(x); }
+Tensor Sigmoid::forward(const Tensor& x) const { return op::sigmoid(x); }
+Tensor GELU::forward(const Tensor& x) const { return op::gelu(x, "none"); }
+Tensor SiLU::forward(const Tensor& x) const { return op::mul(x, op::sigmoid(x)); }
+Tensor LeakyReLU::forward(const Tensor& x) const {
+  return op::where(op::gt(x, 0), x, op::mul(x, slope_));
+}
+Tensor Softmax::forward(const Tensor& x) const { return op::softmax(x, dim_, {}); }
+Tensor LogSoftmax::forward(const Tensor& x) const { return op::log_softmax(x, dim_, {}); }
 
 Tensor MSELoss::operator()(const Tensor& input, const Tensor& target) const {
-  return mse_loss(input, target, std::nullopt, std::nullopt, reduction_);
+  return op::mse_loss(input, target, {}, {}, reduction_, {});
 }
 Tensor L1Loss::operator()(const Tensor& input, const Tensor& target) const {
-  return l1_loss(input, target, std::nullopt, std::nullopt, reduction_);
+  return op::l1_loss(input, target, {}, {}, reduction_, {});
 }
 Tensor CrossEntropyLoss::operator()(const Tensor& input, const Tensor& target) const {
-  return cross_entropy(input, target, {}, std::nullopt, -100, std::nullopt, reduction_);
+  return op::cross_entropy(input, target, {}, {}, -100, {}, reduction_, 0);
 }
 Tensor NLLLoss::operator()(const Tensor& input, const Tensor& target) const {
-  return nll_loss(input, target, {}, std::nullopt, -100, std::nullopt, reduction_);
+  return op::nll_loss(input, target, {}, {}, -100, {}, reduction_);
 }
 Tensor BCEWithLogitsLoss::operator()(const Tensor& input, const Tensor& target) const {
-  return binary_cross_entropy_with_logits(input, target, {}, std::nullopt, std::nullopt,
-                                          reduction_);
+  return op::binary_cross_entropy_with_logits(input, target, {}, {}, {}, reduction_, {});
 }
 
 }  // namespace taeda::nn

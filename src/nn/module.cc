@@ -5,9 +5,11 @@
 #include <memory>
 #include <typeinfo>
 
+#include "op/copy_.h"
+#include "op/detach.h"
+#include "op/to_dtype.h"
 #include "taeda/autograd.h"
 #include "taeda/nn.h"
-#include "taeda/ops.h"
 
 namespace taeda::nn {
 
@@ -72,7 +74,7 @@ NamedTensors Module::state_dict() const {
   NamedTensors all;
   state_->walk([&](const std::string& prefix, const State& s) {
     for (const NamedTensors* list : {&s.parameters, &s.buffers}) {
-      for (const auto& [name, tensor] : *list) all.emplace_back(prefix + name, tensor.detach());
+      for (const auto& [name, tensor] : *list) all.emplace_back(prefix + name, op::detach(tensor));
     }
   });
   return all;
@@ -104,7 +106,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   TD_CHECK(problems.empty(), "Error(s) in loading state_dict:{}", problems);
   for (const auto& [name, tensor] : own) {
     const auto given = find(state, name);
-    if (given != state.end()) Tensor(tensor).copy_(given->second);
+    if (given != state.end()) op::copy_(tensor, given->second, false);
   }
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "op/copy_.h"
 #include "taeda/autograd.h"
-#include "taeda/ops.h"
 #include "taeda/optim.h"
 
 namespace taeda::optim {
@@ -97,7 +97,7 @@ void Optimizer::load_state_dict(const NamedTensors& saved) {
         TD_CHECK(found->second.sizes() == state[k].sizes(),
                  "optimizer.load_state_dict: \"{}\" has shape {}, its parameter needs {}", name,
                  found->second.sizes(), state[k].sizes());
-        state[k].copy_(found->second);
+        op::copy_(state[k], found->second, false);
         placed++;
       }
       loaded[g].push_back(std::move(state));

@@ -1,4 +1,10 @@
-#include "taeda/ops.h"
+#include "op/_add_one_.h"
+#include "op/_fused_adam_.h"
+#include "op/_fused_adamw_.h"
+#include "op/_fused_rmsprop_.h"
+#include "op/_fused_sgd_.h"
+#include "op/zeros.h"
+#include "op/zeros_like.h"
 #include "taeda/optim.h"
 
 namespace taeda::optim {
@@ -21,7 +27,7 @@ std::vector<std::string> SGD::state_names() const {
                                 : std::vector<std::string>{};
 }
 Optimizer::State SGD::fresh_state(const Tensor& parameter) const {
-  return options_.momentum != 0 ? State{zeros_like(parameter)} : State{};
+  return options_.momentum != 0 ? State{op::zeros_like(parameter, {}, {})} : State{};
 }
 void SGD::update(const Group& group, const Columns& columns, bool first) {
   const TensorList buffers = options_.momentum != 0 ? columns.state(0) : TensorList();
@@ -44,8 +50,9 @@ std::vector<std::string> Adam::state_names() const {
   return names;
 }
 Optimizer::State Adam::fresh_state(const Tensor& parameter) const {
-  State state = {zeros({}, DType::kFloat32), zeros_like(parameter), zeros_like(parameter)};
-  if (options_.amsgrad) state.push_back(zeros_like(parameter));
+  State state = {op::zeros({}, DType::kFloat32), op::zeros_like(parameter, {}, {}),
+                 op::zeros_like(parameter, {}, {})};
+  if (options_.amsgrad) state.push_back(op::zeros_like(parameter, {}, {}));
   return state;
 }
 void Adam::update(const Group& group, const Columns& columns, bool) {
@@ -72,7 +79,8 @@ std::vector<std::string> RMSprop::state_names() const {
 }
 Optimizer::State RMSprop::fresh_state(const Tensor& parameter) const {
   State state;
-  for (size_t k = state_names().size(); k > 0; k--) state.push_back(zeros_like(parameter));
+  for (size_t k = state_names().size(); k > 0; k--)
+    state.push_back(op::zeros_like(parameter, {}, {}));
   return state;
 }
 void RMSprop::update(const Group& group, const Columns& columns, bool) {
