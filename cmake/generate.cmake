@@ -3,14 +3,8 @@
 
 set(TAEDA_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB_RECURSE table_files CONFIGURE_DEPENDS ops/*.yaml)
-file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py gen/*.in src/kernels/cuda/*.cc)
-# Of these the generator reads what the type stubs have of Python's functions (gen/stubs.py).
-list(APPEND generator_files include/taeda/dtype.h)
-foreach(name __init__ _tensor _sparse_methods _unique _functional linalg fft special _functions/methods nn/functional)
-  list(APPEND generator_files python/taeda/${name}.py)
-endforeach()
-file(GLOB functional_parts CONFIGURE_DEPENDS python/taeda/nn/_functional/*.py)
-list(APPEND generator_files ${functional_parts})
+file(GLOB generator_files CONFIGURE_DEPENDS gen/*.py src/kernels/cuda/*.cc)
+file(GLOB functor_headers CONFIGURE_DEPENDS src/kernels/pointwise/*.h)  # which there are, not what is in them
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_files} ${generator_files})
 execute_process(
   COMMAND ${Python_EXECUTABLE} -m gen --ops ops --out ${TAEDA_GENERATED}

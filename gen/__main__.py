@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import autograd, cpp, headers, kernels, operators, pointwise, python, records, stubs, table
+from . import autograd, cpp, headers, operators, pointwise, python, records, table
 from .op import Op
 from .schema import SchemaError
 from .text import cut, join_lines
@@ -38,7 +38,6 @@ def generate(ops_folder: Path) -> dict[str, str]:
             "// X(NAME) for every operator without a name in Python, for the tests that call each.",
             " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *internal]),
         ),
-        "kernels_decl.h": kernels.declarations_header(ops),
     }
     files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
@@ -54,7 +53,6 @@ def generate(ops_folder: Path) -> dict[str, str]:
     files |= headers.internal_headers(known)
     files |= {f"loops/{name}": text for name, text in pointwise.emit(ops).items()}
     files |= {f"python/{name}": text for name, text in python.binding_files(known).items()}
-    files |= {f"stubs/{name}": text for name, text in stubs.generate(ops).items()}
     return files
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 
 from .expr import Translator
 from .op import Op
@@ -65,22 +67,17 @@ def composite_body(op: Op, table: Table, text: str) -> list[str]:
 
 
 class _Body:
-    def __init__(self, translator: Translator):
-        self.translator = translator
-        self.env = translator.env
-        self.locals: set[str] = set()
+    def __init__(self, translator: Translator, known: Iterable[str] = ()):
+        self.translator, self.env = translator, translator.env
+        self.locals = {*known}
 
     def statements(self, nodes: list[ast.stmt]) -> list[str]:
         return [line for node in nodes for line in self._statement(node)]
 
     def _block(self, nodes: list[ast.stmt]) -> list[str]:
         """A branch: what is first assigned in it is known there only."""
-        env, names = dict(self.env), set(self.locals)
-        lines = indented(self.statements(nodes))
-        self.env.clear()
-        self.env |= env
-        self.locals = names
-        return lines
+        translator = replace(self.translator, env=dict(self.env))
+        return indented(_Body(translator, self.locals).statements(nodes))
 
     def _statement(self, node: ast.stmt) -> list[str]:
         t = self.translator

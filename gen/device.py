@@ -1,15 +1,27 @@
 """Device functions: contract, shapes, allocation, launch of one operator.
 
-They serve every device that has what the operator launches, and meta, where nothing is launched.
-The contract are the checks of the arguments that run in front of every kernel.
+They serve every device that has the kernels that the operator launches (views and bodies that only
+call others launch none), and meta, where nothing is launched; other devices leave it to the CPU
+(ops/fallback.h). A device has a kernel where its folder has a file of that name
+(src/kernels/cuda/softmax.cc). What calls ``kernels::NAME`` gets the one of the first View's device
+(kernels/launch.h). The contract are the checks of the arguments in front of every kernel.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from .cpp import ERRORS, Table
 from .op import Op
 from .schema import Argument
 from .text import block, enumerator, quoted, several
+
+KERNELS = Path(__file__).resolve().parent.parent / "src" / "kernels"
+
+
+def is_native(op: Op, device: str) -> bool:
+    """Whether a device runs the operator itself."""
+    return not op.host and all((KERNELS / device / f"{name}.cc").exists() for name in op.launched)
 
 
 def device_function(op: Op, table: Table) -> list[str]:

@@ -34,6 +34,10 @@ def declarations(op: Op) -> Iterator[tuple[str, str]]:
         yield "forward_layer", f"{INTERNAL} [[gnu::cold]] {result} {op.ident}({params});"
     if op.is_replayed:
         yield "definition", f"{result} {op.ident}({plain});"
+    if op.body == "kernel":
+        views = ["const View&"] * (0 if op.mutates else len(op.sig.returns))
+        views += ("const View&" if a.is_tensor else a.cpp_type for a in op.sig.args)
+        yield "cpu", f"void {op.source}({', '.join(views)});"
 
 
 # --- for the library ---
@@ -48,6 +52,7 @@ def internal_headers(table: Table) -> dict[str, str]:
             '#include "taeda/keys.h"',
             '#include "taeda/tensor.h"',
             "namespace taeda {",
+            *(["struct View;"] if any(op.body == "kernel" for op in ops) else []),
             *(f"namespace {space} {{ {text} }}" for op in ops for space, text in declarations(op)),
             "}  // namespace taeda",
         )
@@ -144,10 +149,8 @@ def method_files(table: Table) -> dict[str, str]:
     bodies: dict[str, list[str]] = defaultdict(list)
     for op in _distinct((op for op in named if op.sig.args and op.sig.args[0].is_tensor), 1):
         given = ", ".join(["*this", *(a.name for a in op.sig.args[1:])])
-        plain, params = (
-            op.sig.parameters(defaults, first=1)
-            for defaults in (False, _defaults_that_stay_unique(op, table))
-        )
+        plain = op.sig.parameters(first=1)
+        params = op.sig.parameters(_defaults_that_stay_unique(op, table), first=1)
         for result, name, function in _forms(op):
             declared.append(f"{result} {name}({params}) const;")
             body = f"return {function}({given});"

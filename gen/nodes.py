@@ -245,17 +245,10 @@ class BackwardNode:
         """Statements that give the arguments `targets` their gradients."""
         name = targets[0]
         index = self.indices[name]
-        condition = " || ".join(self.needs[n] for n in targets)
-        if len(targets) > 1:
-            parts = [
-                f"if ({self.needs[n]}) out[{self.indices[n]}] = std::move(std::get<{i}>(parts));"
-                for i, n in enumerate(targets)
-            ]
-            return block(f"if ({condition})", f"auto parts = {value.cpp};", parts)
         if self.op.sig.arg(name).is_tensor_list:
-            each = f"for (size_t i = 0; i < part.size() && i < {name}_count; i++)"
-            return [
-                f"{{ TensorList part = {value.cpp};",
-                f"  {each} out[{index} + i] = std::move(part[i]); }}",
-            ]
-        return [f"if ({condition}) out[{index}] = {value.cpp};"]
+            return [f"autograd::store_list({value.cpp}, out, {index}, {name}_count);"]
+        if len(targets) > 1:
+            indices = ", ".join(self.indices[n] for n in targets)
+            condition = " || ".join(self.needs[n] for n in targets)
+            return [f"if ({condition}) autograd::store(*this, {value.cpp}, out, {{{indices}}});"]
+        return [f"if ({self.needs[name]}) out[{index}] = {value.cpp};"]

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from . import records
 from .cpp import Table, composite_body
-from .device import contract_lines, device_function, wrap_lines
+from .device import contract_lines, device_function, is_native, wrap_lines
 from .headers import source
-from .kernels import declaration, is_native
 from .op import Op
 from .saved import Saved
 from .text import block
 
 
 def source_file(ops: list[Op], table: Table) -> str:
-    kernels = {op.source: declaration(op) for op in ops if op.body == "kernel"}
-    lines = [f"{declared} TD_KERNEL({name})" for name, declared in kernels.items()]
+    kernels = [op.source for op in ops if op.body == "kernel"]
+    lines = [f"TD_KERNEL({name})" for name in dict.fromkeys(kernels)]
     lines += [line for op in ops for line in operator_lines(op, table)]
     return source(table, ops, ["autograd/generated.h", "kernels/launch.h", "ops/forms.h"], lines)
 

@@ -1,5 +1,5 @@
 """Python's side of operators: one raw CPython function per Python name, its overloads in table
-order. signatures.py has what Python shows of them, stubs.py their types.
+order. names.py says which names there are, signatures.py what Python shows of them.
 
 All overloads of a name share one body; a function (``torch.add``) and a method (``Tensor.add``) are
 two thin entries to it, differing in whether ``self`` is an argument. Parsing is table-driven
@@ -8,72 +8,17 @@ two thin entries to it, differing in whether ``self`` is an argument. Parsing is
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from dataclasses import dataclass
 
 from .cpp import Table
 from .headers import source
+from .names import BORROWERS, Call, Names, Place, python_names
 from .op import Op
 from .schema import Argument
 from .signatures import docstring, shown
 from .text import block, cut, initializer, join_lines, quoted
 
 SPACE = "taeda::python"
-# Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
-# forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
-BORROWERS = ("special", "foreach")
-INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
-OPTIONS = [  # what an `options` argument is in Python
-    *(Argument(name, f"{name}?", "None", True) for name in ("dtype", "layout", "device")),
-    *(Argument(name, "bool?", "False", True) for name in ("pin_memory", "requires_grad")),
-]
-Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
-
-
-@dataclass
-class Call:
-    """One overload of a Python name, in its functional or in-place form."""
-
-    op: Op
-    inplace: bool = False
-
-    def __post_init__(self) -> None:
-        op = self.op
-        self.function = f"op::{op.ident}" + ("_inplace" if self.inplace else "")
-        self.has_out = "out" in op.variants and not self.inplace
-        # Whether the result is a named tuple.
-        self.named = op.named and not self.inplace and not op.mutates
-        # What it takes in Python.
-        given = ([a] if a.type != "options" else OPTIONS for a in op.sig.args)
-        self.arguments = list(itertools.chain(*given))
-        if self.has_out:
-            kind = "Tensor?" if len(op.sig.returns) == 1 else "Tensor[]?"
-            self.arguments.append(Argument("out", kind, "None", keyword_only=True))
-
-
-Names = dict[Place, list[Call]]
-
-
-def python_names(ops: list[Op]) -> Names:
-    """The overloads of each name."""
-    found: Names = defaultdict(list)
-    for op in ops:
-        for place in op.python:
-            owner, _, name = place.rpartition(".")
-            owner = owner.removeprefix("torch.")
-            found[owner, name].append(Call(op))
-            if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
-                inside = owner == "Tensor" or place in op.inplace_python
-                if inside or owner in INTERNAL:
-                    home = owner if inside else INTERNAL[owner]
-                    found[home, name + "_"].append(Call(op, inplace=True))
-    for calls in found.values():  # those of old programs come last, and users are not told of them
-        calls.sort(key=lambda call: call.op.hidden)
-    return dict(sorted(found.items()))
-
-
-# --- bindings ---
 
 
 def binding_files(table: Table) -> dict[str, str]:
@@ -100,9 +45,8 @@ def binding_files(table: Table) -> dict[str, str]:
             called = [call.op for places in group for call in names[places[0]]]
             files[f"bindings_{first}.cc"] = source(table, called, ["python/bound.h"], lines, SPACE)
             small += [f"bindings_{first}.cc"] if level == "size" else []
-    files["bindings_groups.cc"] = source(
-        table, [], ["python/generated.h"], _groups(names, entries), SPACE
-    )
+    tables = _groups(names, entries)
+    files["bindings_groups.cc"] = source(table, [], ["python/generated.h"], tables, SPACE)
     files["result_types.cc"] = source(table, [], ["python/wrap.h"], _result_types(table.ops), SPACE)
     files["optimize_for_size.txt"] = join_lines(*small)
     return files
@@ -141,15 +85,11 @@ def _param(call: Call, a: Argument) -> str:
     flags = ["Param::kKeywordOnly"] if a.keyword_only else []
     flags += ["Param::kNone"] if a.optional or a.default == "[]" else []
     written = call.inplace and a is call.op.sig.args[0]
-    number = call.op.accepts_number(a) and not written
-    row = [
-        f'"{a.name}"',
-        "Kind::kTensorOrNumber" if number else f"Kind::{a.base.kind}",
-        "nullptr" if a.default is None else quoted(a.default),
-        " | ".join(flags) or "0",
-    ]
-    if repeat := a.repeat or (1 if a.base.name == "dims" else 0):
-        row.append(str(repeat))
+    kind = "TensorOrNumber" if call.op.accepts_number(a) and not written else a.base.kind[1:]
+    default = "nullptr" if a.default is None else quoted(a.default)
+    row = [f'"{a.name}"', f"Kind::k{kind}", default, " | ".join(flags) or "0"]
+    if repeat := a.repeat or (a.base.name == "dims"):
+        row.append(str(int(repeat)))
     return "{" + ", ".join(row) + "}"
 
 

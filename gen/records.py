@@ -24,17 +24,16 @@ def namespace(op: Op) -> str:
     return "aten" if (op.python if op.aten is None else op.aten) else "taeda"
 
 
-def overload(op: Op) -> str:
-    """The overload's name: PyTorch's where the entry says it, else the entry's own."""
-    name = op.aten[0] if op.aten else op.sig.overload
-    return "" if name == "default" else name
+def full_name(op: Op) -> tuple[str, str]:
+    """("aten::add", "Tensor"): the overload's name is PyTorch's where the entry says it."""
+    overload = op.aten[0] if op.aten else op.sig.overload
+    return f"{namespace(op)}::{op.name}", "" if overload == "default" else overload
 
 
 def schema_text(op: Op) -> str:
     """The entry's signature under its public name. Our own types become PyTorch's, and views alias
     their argument, where it is read (schema_of in src/ops/operator.cc)."""
-    dot = f".{overload(op)}" if overload(op) else ""
-    return f"{namespace(op)}::{op.name}{dot}{op.sig.text[op.sig.text.index('(') :]}"
+    return ".".join(filter(None, full_name(op))) + op.sig.text[op.sig.text.index("(") :]
 
 
 def letters(sig: Signature) -> str:
@@ -91,7 +90,7 @@ def declaration(op: Op) -> str:
 
 def record_lines(op: Op) -> list[str]:
     """The record itself, behind the functions that it names."""
-    name, dot, word = f"{namespace(op)}::{op.name}", overload(op), batch(op)
+    (name, overload), word = full_name(op), batch(op)
     below = f"redispatch::{op.ident}" if op.dispatched else f"composite_{op.ident}"
     inplace = "inplace" in op.variants and op.body != "pointwise"
     rule = ["nullptr", "nullptr"]  # batch_rule and invoke_definition
@@ -113,7 +112,7 @@ def record_lines(op: Op) -> list[str]:
         f"OperatorRecord::Sparse::{enumerator(op.sparse or 'unable')}",
         f"OperatorRecord::Inverse::{enumerator(op.view or 'none')}",
         str(len(name)),
-        str(len(dot)),
+        str(len(overload)),
     ]
     own = {"batching": word, "sparse": op.sparse}
     rules = [f"namespace {n} {{ Rule {op.ident}; }}" for n, said in own.items() if said == "own"]
@@ -130,16 +129,12 @@ def _boxed(function: str) -> list[str]:
     return [f"{cast}(&{function})", f"dispatch::invoker(&{function})"]
 
 
-def _key(op: Op) -> tuple[bytes, bytes]:
-    return f"{namespace(op)}::{op.name}".encode(), overload(op).encode()
-
-
 def list_file(ops: list[Op]) -> str:
     """All records in the order of their names, and the overloads that they cover besides; of the
     in-place form, all of them where it has names of its own."""
-    records = sorted(ops, key=_key)
+    records = sorted(ops, key=full_name)
     for one, other in itertools.pairwise(records):
-        if _key(one) == _key(other):
+        if full_name(one) == full_name(other):
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
     names = [(op, op.name, (op.aten or [])[1:]) for op in ops]
     names += [(op, f"{op.name}_", op.aten_inplace) for op in ops]

@@ -91,8 +91,7 @@ def reads_values(text: str, name: str) -> bool:
 
 
 def gy_names(op: Op) -> list[str]:
-    returns = op.sig.returns
-    return ["gy"] if len(returns) == 1 else [f"gy_{r.name}" for r in returns]
+    return [f"gy_{r.name}" for r in op.sig.returns] if len(op.sig.returns) > 1 else ["gy"]
 
 
 def formulas(op: Op) -> list[str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import keyword
-from typing import TYPE_CHECKING
 
+from .names import Call
 from .op import Op
 from .schema import Argument
-
-if TYPE_CHECKING:
-    from .python import Call
 
 RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "int[]": "Size"}
 
@@ -34,7 +31,9 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
 def parameters(owner: str, calls: list[Call]) -> str:
     """What inspect.signature reads from the start of a docstring, which Python takes off again: of
     several overloads the one that has most parameters, with what the others have besides."""
-    rows = [_read_by_inspect(call, owner) for call in shown(calls)]
+    # PyTorch's nn.functional is written in Python and has no `out`.
+    in_python = owner == "nn.functional"
+    rows = [call.op.sig.args if in_python else call.arguments for call in shown(calls)]
     common = set.intersection(*({a.name for a in row} for row in rows))
     chosen = max(rows, key=len)
     others = {a.name: a for row in rows for a in row if a.name not in {b.name for b in chosen}}
@@ -46,11 +45,7 @@ def parameters(owner: str, calls: list[Call]) -> str:
             default = "None"
         wanted = wanted and default is None
         parts.append(python_name(a) + ("" if default is None else f"={default}"))
-    own = [a for a in chosen if not a.keyword_only][owner == "Tensor" :]
-    if len(own) == 1 and is_spread(own[0]):
-        parts[chosen.index(own[0])] = f"*{own[0].name}"
-    else:
-        parts = starred(parts, chosen)
+    parts = starred(parts, chosen, spread(chosen, owner == "Tensor"))
     if others and "*" not in parts and not any(part.startswith("*") for part in parts):
         parts.append("*")
     parts += [f"{python_name(a)}={a.default or 'None'}" for a in others.values()]
@@ -59,42 +54,32 @@ def parameters(owner: str, calls: list[Call]) -> str:
     return ", ".join(parts)
 
 
-def _read_by_inspect(call: Call, owner: str) -> list[Argument]:
-    """The parameters; PyTorch's nn.functional is written in Python and has no `out`."""
-    return call.op.sig.args if owner == "nn.functional" else call.arguments
-
-
-def is_spread(a: Argument) -> bool:
-    """Whether the sizes may be arguments of their own: view(2, 3) for view((2, 3))."""
-    return a.base.name in ("int[]", "dims")
+def spread(args: list[Argument], method: bool) -> Argument | None:
+    """The list of integers that may be given as arguments of their own: view(2, 3) for view((2, 3))."""
+    own = [a for a in args if not a.keyword_only][method:]
+    return own[0] if len(own) == 1 and own[0].base.name in ("int[]", "dims") else None
 
 
 def python_name(a: Argument) -> str:
     """random_(from, to): nobody can write that name in a call."""
-    return shown_name(a) + ("_" if keyword.iskeyword(a.name) else "")
+    return "input" if a.name == "self" else a.name + "_" * keyword.iskeyword(a.name)
 
 
-def starred(parts: list[str], args: list[Argument]) -> list[str]:
-    """Parameters with the `*` in front of the first that is taken by its name only."""
+def starred(
+    parts: list[str], args: list[Argument], sizes: Argument | None = None, kind: str = ""
+) -> list[str]:
+    """Parameters with a `*`: at `sizes`, or in front of the first that is taken by its name only."""
+    if sizes:
+        return [f"*{a.name}{kind}" if a is sizes else part for part, a in zip(parts, args)]
     first = next((i for i, a in enumerate(args) if a.keyword_only), None)
     return parts if first is None else [*parts[:first], "*", *parts[first:]]
 
 
-def shown_name(a: Argument) -> str:
-    return "input" if a.name == "self" else a.name
-
-
-def signature_text(name: str, call: Call, method: bool = False) -> str:
+def signature_text(name: str, call: Call) -> str:
     """``add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, ...) -> Tensor``."""
-    args = call.arguments
-    parts = [_parameter(call.op, a) for a in args]
-    if method:
-        parts[0] = "self"
-    own = [a for a in args if not a.keyword_only][method:]
-    if len(own) == 1 and is_spread(own[0]):
-        parts[args.index(own[0])] = f"*{own[0].name}: int | Sequence[int]"
-    else:
-        parts = starred(parts, args)
+    parts = [_parameter(call.op, a) for a in call.arguments]
+    sizes = spread(call.arguments, method=False)
+    parts = starred(parts, call.arguments, sizes, ": int | Sequence[int]")
     return f"{name}({', '.join(parts)}) -> {returned(call)}"
 
 

@@ -25,8 +25,8 @@ OTHERS = {".yaml", ".txt", ".md"}
 METHODS = "taeda/tensor_methods.inc"
 # Includes the functors' header, of its own layer, that a generated file names (gen/pointwise.py).
 LOOPS = "src/kernels/cpu/pointwise/loops-inl.h"
-# Folders of generated headers and files: op/add.h, kernels_decl.h.
-GENERATED = {"op": "ops", "kernels_decl.h": "kernels"}
+# Folders of generated headers: op/add.h.
+GENERATED = {"op": "ops"}
 
 
 def layer_of(file: Path, root: Path) -> str | None:

@@ -44,6 +44,20 @@ TensorList layouts(TensorSpan tensors);
 // are.
 TensorList all_gradients(const Node& node, TensorList&& grads);
 
+// Puts the gradients that one formula gives of several tensors, those that are wanted, where `out`
+// has them; of a list of tensors, one after the other from an index on.
+template <class Gradients, size_t N>
+void store(const Node& node, Gradients&& gradients, TensorList& out, const size_t (&indices)[N]) {
+  const auto store_one = [&](size_t index, Tensor& gradient) {
+    if (node.should_compute(index)) out[index] = std::move(gradient);
+  };
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (store_one(indices[I], std::get<I>(gradients)), ...);
+  }
+  (std::make_index_sequence<N>());
+}
+void store_list(TensorList&& gradients, TensorList& out, size_t index, size_t count);
+
 // The gradients of `function`, which maps `inputs` to results, at `inputs`, for the results'
 // gradients `gys` (undefined: zero): one an input, undefined for inputs that require none.
 // Differentiable where grad mode is on.

@@ -216,6 +216,11 @@ TensorList all_gradients(const Node& node, TensorList&& grads) {
   return std::move(grads);
 }
 
+void store_list(TensorList&& gradients, TensorList& out, size_t index, size_t count) {
+  for (size_t i = 0; i < gradients.size() && i < count; i++)
+    out[index + i] = std::move(gradients[i]);
+}
+
 TensorList replay(const TensorList& inputs, const TensorList& gys,
                   const std::function<TensorList(const TensorList&)>& function) {
   const bool create_graph = thread_modes.grad_enabled;

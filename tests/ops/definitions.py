@@ -24,7 +24,7 @@ import taeda
 from taeda import _C
 
 TABLE = Table(load(Path(__file__).resolve().parents[2] / "ops"))
-BY_RECORD = {(f"{records.namespace(op)}::{op.name}", records.overload(op)): op for op in TABLE.ops}
+BY_RECORD = {records.full_name(op): op for op in TABLE.ops}
 RECORD = {op.sig.ident: name for name, op in BY_RECORD.items()}
 
 

@@ -8,7 +8,19 @@
 #include <vector>
 
 #include "kernels/cpu/pointwise/loop.h"
-#include "kernels_decl.h"
+#include "kernels/view.h"
+#include "op/_var.h"
+#include "op/_vector_norm.h"
+#include "op/amax.h"
+#include "op/amin.h"
+#include "op/argmax.h"
+#include "op/argmin.h"
+#include "op/cumsum.h"
+#include "op/log_softmax.h"
+#include "op/mean.h"
+#include "op/softmax.h"
+#include "op/sort.h"
+#include "op/sum.h"
 
 namespace taeda::cpu {
 namespace {

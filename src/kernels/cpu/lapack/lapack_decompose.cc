@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "kernels/cpu/lapack/qr_routines.h"
-#include "kernels_decl.h"
 
 namespace taeda::cpu {
 

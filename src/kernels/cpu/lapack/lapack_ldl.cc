@@ -1,7 +1,6 @@
 // Bunch and Kaufman's factors A = L D L^T of symmetric matrices, or L D L^H of Hermitian ones, D of
 // 1 x 1 and 2 x 2 blocks. All arguments are contiguous and have one batch shape.
 #include "kernels/cpu/lapack/lapack.h"
-#include "kernels_decl.h"
 
 namespace taeda::cpu {
 namespace {

@@ -2,7 +2,6 @@
 // v_i is 1 at i and stands below the diagonal of column i. All arguments are contiguous and have
 // one batch shape.
 #include "kernels/cpu/lapack/qr_routines.h"
-#include "kernels_decl.h"
 
 namespace taeda::cpu {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/cpu/lapack/lapack.h"
-#include "kernels_decl.h"
 
 namespace taeda::cpu {
 

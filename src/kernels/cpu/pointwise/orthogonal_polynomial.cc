@@ -13,7 +13,6 @@
 #include "base/parallel.h"
 #include "core/with_dtype.h"
 #include "kernels/view.h"
-#include "kernels_decl.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {

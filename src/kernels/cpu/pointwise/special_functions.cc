@@ -8,7 +8,6 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/simd/special.h"
 #include "kernels/view.h"
-#include "kernels_decl.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {

@@ -13,10 +13,14 @@
 #include "kernels/cpu/random/random.h"
 #include "kernels/cpu/random/random_draws.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "kernels_decl.h"
 #include "taeda/error.h"
 
 namespace taeda::cpu {
+
+// sort/topk.cc
+void topk(const View& values, const View& indices, const View& self, int64_t k, int64_t dim,
+          bool largest, bool sorted);
+
 namespace {
 
 constexpr int64_t kBetweenLooks = 1 << 17;  // numbers, for an interrupt

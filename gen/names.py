@@ -1,0 +1,62 @@
+"""Python's names of operators, and the overloads behind each."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass
+
+from .op import Op
+from .schema import Argument
+
+# Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
+# forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
+BORROWERS = ("special", "foreach")
+INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
+OPTIONS = [  # what an `options` argument is in Python
+    *(Argument(name, f"{name}?", "None", True) for name in ("dtype", "layout", "device")),
+    *(Argument(name, "bool?", "False", True) for name in ("pin_memory", "requires_grad")),
+]
+Place = tuple[str, str]  # owner (torch, Tensor, nn.functional, linalg, ...) and name
+
+
+@dataclass
+class Call:
+    """One overload of a Python name, in its functional or in-place form."""
+
+    op: Op
+    inplace: bool = False
+
+    def __post_init__(self) -> None:
+        op = self.op
+        self.function = f"op::{op.ident}" + ("_inplace" if self.inplace else "")
+        self.has_out = "out" in op.variants and not self.inplace
+        # Whether the result is a named tuple.
+        self.named = op.named and not self.inplace and not op.mutates
+        # What it takes in Python.
+        given = ([a] if a.type != "options" else OPTIONS for a in op.sig.args)
+        self.arguments = list(itertools.chain(*given))
+        if self.has_out:
+            kind = "Tensor?" if len(op.sig.returns) == 1 else "Tensor[]?"
+            self.arguments.append(Argument("out", kind, "None", keyword_only=True))
+
+
+Names = dict[Place, list[Call]]
+
+
+def python_names(ops: list[Op]) -> Names:
+    """The overloads of each name."""
+    found: Names = defaultdict(list)
+    for op in ops:
+        for place in op.python:
+            owner, _, name = place.rpartition(".")
+            owner = owner.removeprefix("torch.")
+            found[owner, name].append(Call(op))
+            if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
+                inside = owner == "Tensor" or place in op.inplace_python
+                if inside or owner in INTERNAL:
+                    home = owner if inside else INTERNAL[owner]
+                    found[home, name + "_"].append(Call(op, inplace=True))
+    for calls in found.values():  # those of old programs come last, and users are not told of them
+        calls.sort(key=lambda call: call.op.hidden)
+    return dict(sorted(found.items()))

@@ -1,0 +1,60 @@
+"""The table's operators as functions and methods in a stub."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gen.names import Call, Names
+from gen.op import Op
+from gen.schema import Argument
+from gen.signatures import annotation, python_name, returned, shown, spread, starred
+
+_NAME = re.compile(
+    r"\b(int|float|bool|complex|str|dtype|device|layout|memory_format|Number|Device)\b"
+)
+
+
+def aliased(annotation: str) -> str:
+    """int as _int: within Tensor, int is a method, and in the package a dtype."""
+    return _NAME.sub(r"_\1", annotation)
+
+
+def _parameter(op: Op, a: Argument) -> str:
+    default = "..." if a.base.name == "memory_format" and a.default != "None" else a.default
+    kind = aliased(annotation(op, a))
+    return f"{python_name(a)}: {kind}" + ("" if default is None else f" = {default}")
+
+
+def _signatures(name: str, call: Call, method: bool) -> list[str]:
+    """The declarations of one overload: two where its sizes may be arguments of their own."""
+    args = call.arguments
+    parts = [_parameter(call.op, a) for a in args]
+    if method:
+        parts[0] = "self"
+    result = aliased(_result(call, method))
+    rows = [starred(parts, args)]
+    if sizes := spread(args, method):
+        rows.append(starred(parts, args, sizes, ": _int"))
+    return [f"def {name}({', '.join(row)}) -> {result}: ..." for row in rows]
+
+
+def _result(call: Call, method: bool) -> str:
+    if method and (call.inplace or call.op.mutates):
+        return "Self"
+    return f"_return_types.{call.op.name}" if call.named else returned(call)
+
+
+def declarations(name: str, calls: list[Call], method: bool = False) -> list[str]:
+    rows = [row for call in shown(calls) for row in _signatures(name, call, method)]
+    rows = list(dict.fromkeys(rows))
+    return rows if len(rows) == 1 else [line for row in rows for line in ("@overload", row)]
+
+
+def module(names: Names, owner: str, without: Iterable[str] = ()) -> list[str]:
+    """The functions of a module."""
+    out = []
+    for (place, name), calls in names.items():
+        if place == owner and name not in without:
+            out += declarations(name, calls)
+    return out
