@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from taeda import _missing
 
 from . import lr_scheduler
+from ._adafactor import Adafactor
+from ._muon import Muon
 from .adadelta import Adadelta
-from .adafactor import Adafactor
 from .adagrad import Adagrad
 from .adam import Adam
 from .adamax import Adamax
 from .adamw import AdamW
 from .asgd import ASGD
 from .lbfgs import LBFGS
-from .muon import Muon
 from .nadam import NAdam
 from .optimizer import Optimizer
 from .radam import RAdam
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        if name == "swa_utils":
-            return importlib.import_module(f"{__name__}.swa_utils")
+        if name in ("swa_utils", "_functional"):
+            return importlib.import_module(f"{__name__}.{name}")
         if name == "swap_in_optimizer_params_and_state":
             return importlib.import_module(f"{__name__}._swap").swap_in_optimizer_params_and_state
         return _missing.attribute(__name__, name)

@@ -6,9 +6,10 @@ from typing import Any
 
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(ElementwiseOptimizer):
@@ -86,3 +87,38 @@ class Adadelta(ElementwiseOptimizer):
         delta = temporary(delta).mul_(grad)
         state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
         p.add_(delta, alpha=-group["lr"])
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adadelta` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        Adadelta,
+        params,
+        grads,
+        {"step": state_steps, "square_avg": square_avgs, "acc_delta": acc_deltas},
+        capturable=capturable,
+        foreach=foreach,
+        differentiable=differentiable,
+        lr=lr,
+        rho=rho,
+        eps=eps,
+        weight_decay=weight_decay,
+        maximize=maximize,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
@@ -16,7 +17,7 @@ from .optimizer import (
     temporary,
 )
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 def _filled_like(p: Tensor, start: float) -> Tensor:
@@ -123,3 +124,42 @@ class Adagrad(ElementwiseOptimizer):
         steps = grad._values() / divisors
         change = taeda.sparse_coo_tensor(grad._indices(), steps, grad.size(), is_coalesced=True)
         p.add_(change, alpha=-lr)
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adagrad` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        Adagrad,
+        params,
+        grads,
+        {"step": state_steps, "sum": state_sums},
+        fused=fused,
+        grad_scale=grad_scale,
+        found_inf=found_inf,
+        foreach=foreach,
+        differentiable=differentiable,
+        lr=lr,
+        weight_decay=weight_decay,
+        lr_decay=lr_decay,
+        eps=eps,
+        maximize=maximize,
+    )

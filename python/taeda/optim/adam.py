@@ -9,6 +9,7 @@ import taeda
 from taeda import Tensor
 
 from . import _fused
+from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
@@ -18,7 +19,7 @@ from .optimizer import (
     maximum_,
 )
 
-__all__ = ["Adam"]
+__all__ = ["Adam", "adam"]
 
 _fused_adam_ = _fused.fused("_fused_adam_")
 _fused_adamw_ = _fused.fused("_fused_adamw_")
@@ -148,3 +149,57 @@ class Adam(ElementwiseOptimizer):
             maximum_(second_moment, exp_avg_sq)
         denom = (second_moment.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
         p.addcdiv_(exp_avg, denom, value=-step_size)
+
+
+def adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adam` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    if foreach and not fused and not capturable and isinstance(lr, Tensor):
+        raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
+    step_all(
+        Adam,
+        params,
+        grads,
+        {
+            "step": state_steps,
+            "exp_avg": exp_avgs,
+            "exp_avg_sq": exp_avg_sqs,
+            "max_exp_avg_sq": max_exp_avg_sqs if amsgrad else [],
+        },
+        betas=(beta1, beta2),
+        foreach=foreach,
+        capturable=capturable,
+        differentiable=differentiable,
+        fused=fused,
+        grad_scale=grad_scale,
+        found_inf=found_inf,
+        decoupled_weight_decay=decoupled_weight_decay,
+        amsgrad=amsgrad,
+        lr=lr,
+        weight_decay=weight_decay,
+        eps=eps,
+        maximize=maximize,
+    )

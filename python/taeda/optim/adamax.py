@@ -6,6 +6,7 @@ from typing import Any
 
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
@@ -15,7 +16,7 @@ from .optimizer import (
     maximum_,
 )
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(ElementwiseOptimizer):
@@ -89,3 +90,39 @@ class Adamax(ElementwiseOptimizer):
         maximum_(exp_inf, grad.abs().add_(group["eps"]))
         step_size = group["lr"] / (1 - beta1 ** state["step"].item())
         p.addcdiv_(state["exp_avg"], exp_inf, value=-step_size)
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """One step of `Adamax` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        Adamax,
+        params,
+        grads,
+        {"step": state_steps, "exp_avg": exp_avgs, "exp_inf": exp_infs},
+        betas=(beta1, beta2),
+        foreach=foreach,
+        maximize=maximize,
+        differentiable=differentiable,
+        capturable=capturable,
+        eps=eps,
+        lr=lr,
+        weight_decay=weight_decay,
+    )

@@ -7,9 +7,10 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, number
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(ElementwiseOptimizer):
@@ -94,3 +95,41 @@ class ASGD(ElementwiseOptimizer):
         step = state["step"].item()
         state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
         state["mu"].fill_(1 / max(1, step - group["t0"]))
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """One step of `ASGD` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        ASGD,
+        params,
+        grads,
+        {"step": state_steps, "ax": axs, "mu": mus, "eta": etas},
+        foreach=foreach,
+        maximize=maximize,
+        differentiable=differentiable,
+        capturable=capturable,
+        lambd=lambd,
+        lr=lr,
+        t0=t0,
+        alpha=alpha,
+        weight_decay=weight_decay,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
@@ -16,7 +17,7 @@ from .optimizer import (
     temporary,
 )
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(ElementwiseOptimizer):
@@ -113,3 +114,49 @@ class NAdam(ElementwiseOptimizer):
         denom = temporary(exp_avg_sq.div(1 - beta2**step).sqrt()).add_(group["eps"])
         p.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - mu_product))
         p.addcdiv_(exp_avg, denom, value=(-lr * mu_next) / (1.0 - mu_product * mu_next))
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """One step of `NAdam` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        NAdam,
+        params,
+        grads,
+        {
+            "step": state_steps,
+            "exp_avg": exp_avgs,
+            "exp_avg_sq": exp_avg_sqs,
+            "mu_product": mu_products,
+        },
+        betas=(beta1, beta2),
+        decoupled_weight_decay=decoupled_weight_decay,
+        foreach=foreach,
+        capturable=capturable,
+        differentiable=differentiable,
+        maximize=maximize,
+        lr=lr,
+        weight_decay=weight_decay,
+        momentum_decay=momentum_decay,
+        eps=eps,
+    )

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import taeda
 from taeda import Tensor
@@ -259,6 +259,15 @@ class Optimizer:
         for post_hook in self._optimizer_load_state_dict_post_hooks.values():
             post_hook(self)
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list], with_indices: bool = False
+    ) -> dict[tuple, tuple[list[list], list[int]]]:
+        """The lists' items by device and dtype of the first list's, with their indices."""
+        from taeda.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or zeroes them in place."""
         for group in self.param_groups:
@@ -489,27 +498,35 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
         self.state[p].update(state)
         return self.state[p]
 
-    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+    @staticmethod
+    def _plain(group: dict[str, Any]) -> dict[str, Any]:
+        """A group's options with numbers for tensors."""
         options = {k: number(v) if isinstance(v, Tensor) else v for k, v in group.items()}
         if "betas" in options:
             options["betas"] = tuple(number(beta) for beta in options["betas"])
+        return options
+
+    def _step_group(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        options = self._plain(group)
         for p in params:
-            state = self._state_of(p, group)
-            grad = -p.grad if options.get("maximize") else p.grad
-            if self._counts_steps:
-                state["step"] += 1
-            if p.is_complex():
-                view = {
-                    k: taeda.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v
-                    for k, v in state.items()
-                }
-                real = taeda.view_as_real(p)
-                self._update(real, taeda.view_as_real(grad), view, options)
-                for k, v in view.items():  # state that the update has added
-                    if k not in state:
-                        state[k] = taeda.view_as_complex(v)
-            else:
-                self._update(p, grad, state, options)
+            self._move(p, p.grad, self._state_of(p, group), options)
+
+    def _move(self, p: Tensor, grad: Any, state: dict[str, Any], options: dict[str, Any]) -> None:
+        """Counts a step of `p` and makes it; complex numbers are updated as pairs of real ones."""
+        grad = -grad if options.get("maximize") else grad
+        if self._counts_steps:
+            state["step"] += 1
+        if not p.is_complex():
+            self._update(p, grad, state, options)
+            return
+        view = {
+            k: taeda.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v
+            for k, v in state.items()
+        }
+        self._update(taeda.view_as_real(p), taeda.view_as_real(grad), view, options)
+        for k, v in view.items():  # state that the update has added
+            if state.get(k) is None and v is not None:
+                state[k] = taeda.view_as_complex(v)
 
     def _init_state(self, state: dict[str, Any], p: Tensor, group: dict[str, Any]) -> None:
         for name in self._tensor_state:
@@ -519,3 +536,15 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
         self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
     ) -> None:
         raise NotImplementedError
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from taeda.optim import _helpers
+
+        if not hasattr(_helpers, name):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(_helpers, name)

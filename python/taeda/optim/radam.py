@@ -6,6 +6,7 @@ from typing import Any
 
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import (
     ElementwiseOptimizer,
     ParamsT,
@@ -15,7 +16,7 @@ from .optimizer import (
     temporary,
 )
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(ElementwiseOptimizer):
@@ -107,3 +108,41 @@ class RAdam(ElementwiseOptimizer):
             adaptive = correction2**0.5 / temporary(exp_avg_sq.sqrt()).add_(group["eps"])
             update = update * adaptive * variance**0.5
         p.add_(update, alpha=-1.0)
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """One step of `RAdam` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        RAdam,
+        params,
+        grads,
+        {"step": state_steps, "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs},
+        betas=(beta1, beta2),
+        decoupled_weight_decay=decoupled_weight_decay,
+        foreach=foreach,
+        differentiable=differentiable,
+        capturable=capturable,
+        maximize=maximize,
+        lr=lr,
+        weight_decay=weight_decay,
+        eps=eps,
+    )

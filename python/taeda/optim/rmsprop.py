@@ -8,9 +8,10 @@ import taeda
 from taeda import Tensor
 
 from . import _fused
+from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, check_not_negative, temporary
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 _fused_rmsprop_ = _fused.fused("_fused_rmsprop_")
 _add_one_ = _fused.fused("_add_one_")
@@ -131,3 +132,48 @@ class RMSprop(ElementwiseOptimizer):
             p.add_(buffer, alpha=-lr)
         else:
             p.addcdiv_(grad, avg, value=-lr)
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """One step of `RMSprop` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        RMSprop,
+        params,
+        grads,
+        {
+            "step": state_steps,
+            "square_avg": square_avgs,
+            "grad_avg": grad_avgs if centered else [],
+            "momentum_buffer": momentum_buffer_list if momentum > 0 else [],
+        },
+        foreach=foreach,
+        maximize=maximize,
+        differentiable=differentiable,
+        capturable=capturable,
+        lr=lr,
+        alpha=alpha,
+        eps=eps,
+        weight_decay=weight_decay,
+        momentum=momentum,
+        centered=centered,
+    )

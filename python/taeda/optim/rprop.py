@@ -7,9 +7,10 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT, check_lr, number
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(ElementwiseOptimizer):
@@ -85,3 +86,36 @@ class Rprop(ElementwiseOptimizer):
         grad = grad.masked_fill(product < 0, 0)  # after a change of sign no step is made
         p.addcmul_(grad.sign(), step_size, value=-1)
         prev.copy_(grad)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """One step of `Rprop` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        Rprop,
+        params,
+        grads,
+        {"step": state_steps, "prev": prevs, "step_size": step_sizes},
+        etas=(etaminus, etaplus),
+        step_sizes=(step_size_min, step_size_max),
+        foreach=foreach,
+        capturable=capturable,
+        maximize=maximize,
+        differentiable=differentiable,
+    )

@@ -8,9 +8,10 @@ import taeda
 from taeda import Tensor
 
 from . import _fused
+from ._stateless import step_all
 from .optimizer import ElementwiseOptimizer, ParamsT
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 _fused_sgd_ = _fused.fused("_fused_sgd_")
 
@@ -138,3 +139,42 @@ class SGD(ElementwiseOptimizer):
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
         p.add_(grad, alpha=-group["lr"])
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of `SGD` by lists, in place; a buffer that is None is put into its list."""
+    states = step_all(
+        SGD,
+        params,
+        d_p_list,
+        {"momentum_buffer": momentum_buffer_list if momentum != 0 else []},
+        foreach=foreach,
+        fused=fused,
+        grad_scale=grad_scale,
+        found_inf=found_inf,
+        weight_decay=weight_decay,
+        momentum=momentum,
+        lr=lr,
+        dampening=dampening,
+        nesterov=nesterov,
+        maximize=maximize,
+    )
+    for i, state in enumerate(states):
+        if "momentum_buffer" in state:
+            momentum_buffer_list[i] = state["momentum_buffer"]

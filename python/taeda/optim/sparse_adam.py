@@ -79,15 +79,32 @@ class SparseAdam(GroupwiseOptimizer):
             state["exp_avg"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
             state["exp_avg_sq"] = taeda.zeros_like(p, memory_format=taeda.preserve_format)
         state["step"] += 1
-        grad = (-p.grad if group["maximize"] else p.grad).coalesce()
-        if grad._nnz() == 0:
-            return
-        beta1, beta2 = group["betas"]
-        average = _averaged(state["exp_avg"], grad, grad._values(), beta1)
-        square = _averaged(state["exp_avg_sq"], grad, grad._values() ** 2, beta2)
-        first, second = 1 - beta1 ** state["step"], 1 - beta2 ** state["step"]
-        size = float(group["lr"]) * second**0.5 / first
-        p.add_(_at(grad, average / (square.sqrt() + group["eps"])), alpha=-size)
+        grad = -p.grad if group["maximize"] else p.grad
+        moments = state["exp_avg"], state["exp_avg_sq"]
+        lr, betas, eps = float(group["lr"]), group["betas"], group["eps"]
+        update(p, grad, *moments, state["step"], betas=betas, lr=lr, eps=eps)
+
+
+def update(
+    p: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    step: int,
+    *,
+    betas: tuple[float, float],
+    lr: float,
+    eps: float,
+) -> None:
+    """Moves one parameter and its moments where the gradient has values; `step` counts from 1."""
+    grad = grad.coalesce()
+    if grad._nnz() == 0:
+        return
+    beta1, beta2 = betas
+    average = _averaged(exp_avg, grad, grad._values(), beta1)
+    square = _averaged(exp_avg_sq, grad, grad._values() ** 2, beta2)
+    size = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+    p.add_(_at(grad, average / (square.sqrt() + eps)), alpha=-size)
 
 
 def _at(grad: Tensor, values: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ __all__: list[str] = []
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Where ``torch._foreach_...`` is one call for many tensors."""
-    return ["cpu", "cuda"]
+    """Where optimizers take ``torch._foreach_...`` without being asked to."""
+    return ["cuda"]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
@@ -42,7 +42,7 @@ def _group_tensors_by_device_and_dtype(
 
 
 def _device_has_foreach_support(device: Any) -> bool:
-    return device.type in _get_foreach_kernels_supported_devices()
+    return device.type in [*_get_foreach_kernels_supported_devices(), "cpu"]
 
 
 def _has_foreach_support(tensors: list, device: Any) -> bool:

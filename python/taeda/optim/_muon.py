@@ -8,6 +8,7 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import step_all
 from .optimizer import ElementwiseOptimizer, ParamsT
 
 __all__ = ["Muon"]
@@ -135,3 +136,41 @@ class Muon(ElementwiseOptimizer):
         )
         p.mul_(1 - group["lr"] * group["weight_decay"])
         p.add_(update, alpha=-_adjust_lr(group["lr"], group["adjust_lr_fn"], p.shape))
+
+
+def muon(
+    params: list[Tensor],
+    grads: list[Tensor],
+    muon_momentum_bufs: list[Tensor],
+    *,
+    foreach: bool | None = None,
+    lr: float,
+    weight_decay: float,
+    momentum: float,
+    nesterov: bool,
+    ns_coefficients: tuple[float, float, float],
+    ns_steps: int,
+    eps: float,
+    adjust_lr_fn: str | None,
+    has_complex: bool,
+) -> None:
+    """One step of `Muon` by lists: parameters and state change in place."""
+    if foreach:
+        raise RuntimeError("Foreach is not supported for Muon yet")
+    if has_complex:
+        raise ValueError("Complex parameters are not supported")
+    step_all(
+        Muon,
+        params,
+        grads,
+        {"momentum_buffer": muon_momentum_bufs},
+        foreach=foreach,
+        lr=lr,
+        weight_decay=weight_decay,
+        momentum=momentum,
+        nesterov=nesterov,
+        ns_coefficients=ns_coefficients,
+        ns_steps=ns_steps,
+        eps=eps,
+        adjust_lr_fn=adjust_lr_fn,
+    )

@@ -7,9 +7,10 @@ from typing import Any
 import taeda
 from taeda import Tensor
 
+from ._stateless import check_steps, step_all
 from .optimizer import ElementwiseOptimizer, ParamsT
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(ElementwiseOptimizer):
@@ -110,3 +111,42 @@ class Adafactor(ElementwiseOptimizer):
         update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
         excess = update.norm(2).item() / (update.numel() ** 0.5 * group["d"])
         p.add_(update, alpha=-alpha / max(1.0, excess))
+
+
+def adafactor(
+    params: list[Tensor],
+    grads: list[Tensor],
+    row_vars: list[Tensor | None],
+    col_vars: list[Tensor | None],
+    variances: list[Tensor | None],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    *,
+    d: float,
+    lr: float | Tensor,
+    beta2_decay: float,
+    weight_decay: float,
+    eps1: float | None,
+    eps2: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adafactor` by lists: parameters and state change in place."""
+    check_steps(state_steps)
+    step_all(
+        Adafactor,
+        params,
+        grads,
+        {"step": state_steps, "row_var": row_vars, "col_var": col_vars, "variance": variances},
+        eps=(eps1, eps2),
+        foreach=foreach,
+        grad_scale=grad_scale,
+        found_inf=found_inf,
+        d=d,
+        lr=lr,
+        beta2_decay=beta2_decay,
+        weight_decay=weight_decay,
+        maximize=maximize,
+    )
