@@ -61,8 +61,10 @@ _C.__getattr__ = lambda name: getattr(_part("_core"), name)
 
 # Parts of the package, loaded on first use.
 _SUBMODULES = frozenset(
-    "_VF __config__ __future__ _custom_ops _dynamo _higher_order_ops _jit_internal _library "
-    "_logging _lobpcg _lowrank _ops _subclasses _tensor _tensor_str _utils _utils_internal "
+    "_VF __config__ __future__ _compile _custom_ops _decomp _dynamo _functorch _higher_order_ops "
+    "_jit_internal _library _linalg_utils _logging _lobpcg _lowrank _ops _prims_common _refs "
+    "_subclasses _tensor _tensor_str _utils _utils_internal _vmap_internals "
+    "_weights_only_unpickler "
     "accelerator amp autograd backends compiler cpu cuda distributed distributions fft func "
     "functional futures fx hub jit library linalg masked mps mtia multiprocessing nested nn "
     "onnx optim overrides profiler quasirandom random return_types serialization signal sparse "

@@ -112,6 +112,27 @@ def _get_privateuse1_backend_name() -> str:
     return "privateuseone"
 
 
+def _add_docstr(obj: Any, doc: str) -> Any:
+    """Gives a function, method or class its docstring, and back; RuntimeError where it has one, or
+    can have none.
+
+    >>> torch._C._add_docstr(lambda: None, "Nothing.").__doc__
+    'Nothing.'
+    """
+    if not isinstance(doc, str):
+        raise TypeError(f"_add_docstr: expected str for doc, got {type(doc).__name__}")
+    name = getattr(obj, "__name__", type(obj).__name__)
+    if obj.__doc__:
+        raise RuntimeError(f"function '{name}' already has a docstring")
+    try:
+        obj.__doc__ = doc
+    except (AttributeError, TypeError):
+        raise RuntimeError(
+            f"don't know how to add docstring to type '{type(obj).__name__}'"
+        ) from None
+    return obj
+
+
 _jit_settings: dict[str, Any] = {}
 
 
@@ -173,6 +194,10 @@ def _members(name: str) -> dict[str, Any] | None:
             return {**table["torch"], **own, **{n: getattr(taeda, n) for n in lazy}}
         case "_autograd":
             return _saved_tensors()
+        case "_functorch":
+            from taeda._functorch import _levels
+
+            return {n: value for n, value in vars(_levels).items() if not n.startswith("__")}
         case "_linalg" | "_special" | "_fft":
             return {f"{name[1:]}_{n}": f for n, f in table.get(name[1:], {}).items()}
     return None
@@ -185,6 +210,10 @@ def __getattr__(name: str) -> Any:
         return getattr(_archive, name)
     if name == "_cuda_isInBadFork":
         return _C._cuda_is_forked_child
+    if name in ("Argument", "FunctionSchema", "parse_schema"):
+        from taeda import _ops
+
+        return getattr(_ops, name)
     if name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
         from taeda._functions import build
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["set_logs"]
+__all__ = ["getArtifactLogger", "set_logs"]
 
 
 def set_logs(*, all: int | None = None, modules: Any = None, **parts: int | bool | None) -> None:
@@ -39,3 +42,67 @@ def _module(name: str) -> str:
     """The module whose logger PyTorch calls `name`."""
     private = {"dynamo", "inductor", "functorch", "dtensor"}
     return f"_{name}" if name in private else name
+
+
+def getArtifactLogger(module_qname: str, artifact_name: str) -> logging.Logger:
+    """The logger of one of a module's reports, such as "graph_breaks"; none is ever written to by
+    what taeda runs.
+
+    >>> torch._logging.getArtifactLogger("prog", "recompiles").name
+    'prog.__recompiles'
+    """
+    return logging.getLogger(f"{module_qname}.__{artifact_name}")
+
+
+def warning_once(logger_obj: logging.Logger, *args: Any, **kwargs: Any) -> None:
+    """Logs a warning the first time that a logger is given these arguments."""
+    key = (logger_obj.name, *map(str, args))
+    if key not in _warned:
+        _warned.add(key)
+        logger_obj.warning(*args, **kwargs)
+
+
+_warned: set[tuple] = set()
+
+
+class LazyString:
+    """Text that is made when it is shown.
+
+    >>> str(torch._logging.LazyString("{}-{}".format, 1, 2))
+    '1-2'
+    """
+
+    def __init__(self, func: Any, *args: Any, **kwargs: Any) -> None:
+        self.func, self.args, self.kwargs = func, args, kwargs
+
+    def __str__(self) -> str:
+        return self.func(*self.args, **self.kwargs)
+
+
+def trace_structured(name: str, *args: Any, **kwargs: Any) -> None:
+    """Nothing: compilers write structured logs, and none runs."""
+
+
+def dtrace_structured(name: str, *args: Any, **kwargs: Any) -> None:
+    """Nothing: compilers write structured logs, and none runs."""
+
+
+def hide_warnings(filter_fn: Any) -> Any:
+    """A block in which warnings do not show for which `filter_fn(message, category, filename,
+    lineno, file, line)` is True."""
+    return _hiding(filter_fn)
+
+
+@contextlib.contextmanager
+def _hiding(hides: Any) -> Iterator[None]:
+    show = warnings.showwarning
+
+    def chosen(*args: Any, **kwargs: Any) -> None:
+        if not hides(*args, **kwargs):
+            show(*args, **kwargs)
+
+    warnings.showwarning = chosen
+    try:
+        yield
+    finally:
+        warnings.showwarning = show

@@ -350,3 +350,11 @@ def schema_of(name: str, overload: str = "") -> FunctionSchema:
         dot = f".{overload}" if overload else ""
         raise RuntimeError(f"Could not find an operator called {name}{dot}")
     return found._schema
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("HigherOrderOperator", "_higher_order_ops"):
+        from taeda import _higher_order_operator
+
+        return getattr(_higher_order_operator, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -52,6 +52,27 @@ def handle_torch_function(
     return _handle_torch_function(public_api, tuple(relevant_args), *args, **kwargs)
 
 
+def _get_overloaded_args(
+    relevant_args: Iterable[Any], get_type_fn: Callable[[Any], type] | None = None
+) -> list[Any]:
+    """The arguments whose __torch_function__ is asked, one of each class: as they stand, subclasses
+    before what they inherit from. None inside of `DisableTorchFunction`."""
+    if not _C._is_torch_function_enabled():
+        return []
+    kind_of = get_type_fn or type
+    found: list[Any] = []
+    for argument in relevant_args:
+        kind = kind_of(argument)
+        own = getattr(kind, "__torch_function__", None)
+        if own is None or own is _C._disabled_torch_function_impl:
+            continue
+        if kind in map(kind_of, found):
+            continue
+        after = (i for i, other in enumerate(found) if issubclass(kind, kind_of(other)))
+        found.insert(next(after, len(found)), argument)
+    return found
+
+
 def wrap_torch_function(dispatcher: Callable) -> Callable:
     """Decorator: makes a function overridable; `dispatcher(*args)` names the relevant arguments."""
 

@@ -10,6 +10,22 @@ def _names(module: str, names: str) -> tuple[str, str]:
 
 
 MODULES = {
+    "torch._library.custom_ops": _names("torch._library.custom_op", "CustomOpDef custom_op"),
+    "torch.jit._script": _names(
+        "torch.jit",
+        "Attribute CompilationUnit RecursiveScriptModule ScriptFunction ScriptModule ScriptWarning "
+        "interface script script_method",
+    ),
+    "torch.jit._trace": _names(
+        "torch.jit",
+        "ONNXTracedModule TopLevelTracedModule TracedModule TracerWarning TracingCheckError "
+        "is_tracing trace trace_module _script_if_tracing",
+    ),
+    "torch.jit._async": _names("torch.jit", "fork wait"),
+    "torch.jit._freeze": _names(
+        "torch.jit", "freeze optimize_for_inference run_frozen_optimizations"
+    ),
+    "torch.jit._await": _names("torch.jit", "_awaitable _awaitable_nowait _awaitable_wait"),
     "torch.cpu.amp.autocast_mode": _names("torch.cpu.amp", "autocast"),
     "torch.cpu.amp.grad_scaler": _names("torch.cpu.amp", "GradScaler"),
     "torch.cuda.amp.autocast_mode": _names("torch.cuda.amp", "autocast custom_bwd custom_fwd"),

@@ -59,7 +59,33 @@ MODULES = {
         _EAGER,
         "allow_buffer_reuse=True conv_1x1_as_mm=False coordinate_descent_tuning=False "
         "cpp_wrapper=False epilogue_fusion=True fallback_random=False force_disable_caches=False "
-        "freezing=False fx_graph_cache=True inplace_buffers=True max_autotune=False def:patch",
+        "freezing=False fx_graph_cache=True inplace_buffers=True max_autotune=False def:patch "
+        "max_autotune_gemm=False max_autotune_pointwise=False shape_padding=True debug=False "
+        "compile_threads=1 dce=False size_asserts=True nan_asserts=False pattern_matcher=True "
+        "use_mixed_mm=False coordinate_descent_check_all_directions=False "
+        "joint_graph_constant_folding=True verbose_progress=False fx_graph_remote_cache=None "
+        "triton=torch._inductor.config.triton cpp=torch._inductor.config.cpp "
+        "cuda=torch._inductor.config.cuda trace=torch._inductor.config.trace",
+    ),
+    "torch._inductor.config.triton": (
+        _EAGER,
+        "cudagraphs=False cudagraph_trees=True cudagraph_skip_dynamic_graphs=False "
+        "unique_kernel_names=True autotune_pointwise=True autotune_cublasLt=True "
+        "dense_indexing=False max_tiles=2 persistent_reductions=True store_cubin=False "
+        "multi_kernel=0 use_block_ptr=False debug_sync_graph=False debug_sync_kernel=False",
+    ),
+    "torch._inductor.config.cpp": (
+        _EAGER,
+        "threads=-1 simdlen=None min_chunk_size=512 enable_kernel_profile=False "
+        "weight_prepack=True vec_isa_ok=None descriptive_names='original_aten' "
+        "max_horizontal_fusion_size=16 enable_floating_point_contract_flag='off' "
+        "enable_unsafe_math_opt_flag=False",
+    ),
+    "torch._inductor.config.cuda": (
+        _EAGER, "arch=None version=None compile_opt_level='-O1' enable_cuda_lto=False"
+    ),
+    "torch._inductor.config.trace": (
+        _EAGER, "enabled=False debug_dir=None debug_log=False info_log=False fx_graph=True"
     ),
     "torch._inductor.cpu_vec_isa": (_EAGER, "pick_vec_isa valid_vec_isa_list"),
     "torch._inductor.runtime.cache_dir_utils": (_EAGER, "cache_dir default_cache_dir"),
@@ -133,10 +159,7 @@ MODULES = {
         for version in range(7, 21)
     },
     "torch.fx.passes.graph_drawer": (_PASSES, "FxGraphDrawer"),
-    "torch.fx.passes.pass_manager": (_PASSES, "PassManager"),
-    "torch.fx.passes.infra": (_PASSES, ""),
     "torch.fx.passes.infra.partitioner": (_PASSES, "CapabilityBasedPartitioner Partition"),
-    "torch.fx.passes.infra.pass_base": (_PASSES, "PassBase PassResult"),
     "torch.fx.passes.operator_support": (_PASSES, "OperatorSupport OperatorSupportBase"),
     "torch.fx.passes.splitter_base": (_PASSES, "_SplitterBase"),
     "torch.fx.passes.split_utils": (_PASSES, "split_by_tags"),
@@ -164,7 +187,11 @@ MODULES = {
     "torch.utils._sympy.value_ranges": (
         _SYMBOLS, "ValueRangeAnalysis ValueRangeError ValueRanges bound_sympy"
     ),
-    "torch.fx.experimental.optimization": (_PASSES, "fuse optimize_for_inference remove_dropout"),
+    "torch.fx.experimental.optimization": (
+        "taeda has no layers in oneDNN's layouts; use those of torch.nn",
+        "MklSubgraph UnionFind gen_mkl_autotuner modules_to_mkldnn optimize_for_inference "
+        "reset_modules use_mkl_length",
+    ),
     "torch.fx.experimental.unification": (_PASSES, "Var var unify"),
     "torch.fx.tensor_type": (_PASSES, "Dyn TensorType is_consistent is_more_precise"),
 }  # fmt: skip

@@ -268,6 +268,8 @@ MODULES = {
         "reduce_package_graph_module",
     ),
     "torch.backends.cuda": (
+        "it is in torch.nn.attention",
+        "SDPBackend=torch.nn.attention.SDPBackend",
         _LIBRARIES,
         "SDPAParams blas_workspace_size cuBLASModule cuFFTPlanCache cuFFTPlanCacheAttrContextProp "
         "cuFFTPlanCacheManager cublas_workspace_size cublaslt_workspace_size "

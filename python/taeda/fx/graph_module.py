@@ -346,6 +346,16 @@ class GraphModule(Module):
 
     # --- text ---
 
+    def to_folder(self, folder: Any, module_name: str = "FxModule") -> None:
+        """Writes the module as a package, for ``from FOLDER import MODULE_NAME``.
+
+        Layers whose repr makes them anew are lines of its ``module.py``; others, and all values,
+        are files beside it.
+        """
+        from ._to_folder import to_folder
+
+        to_folder(self, folder, module_name)
+
     def print_readable(self, print_output: bool = True, *args: Any, **kwargs: Any) -> str:
         """The code as a class, with those of submodules, and with shapes where they are known."""
         code = self.graph.python_code("self", verbose=True).src.lstrip("\n")

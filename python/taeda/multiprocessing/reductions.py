@@ -239,3 +239,11 @@ def init_reductions() -> None:
     ForkingPickler.register(Tensor, reduce_tensor)
     ForkingPickler.register(taeda.nn.Parameter, reduce_tensor)
     ForkingPickler.register(taeda.nn.Buffer, reduce_tensor)
+
+
+def __getattr__(name: str) -> Any:
+    from . import _names
+
+    if name in _names.__all__:
+        return getattr(_names, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

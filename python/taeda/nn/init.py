@@ -9,7 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import taeda
 from taeda import _C, Tensor
@@ -43,6 +43,11 @@ __all__ = [
     "sparse",
 ]
 
+_FanMode = Literal["fan_in", "fan_out"]
+_NonlinearityType = Literal[
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "sigmoid", "tanh", "relu", "leaky_relu", "selu",
+]  # fmt: skip
 _UNIT_GAIN = re.compile(r"linear|sigmoid|conv(_transpose)?[123]d")
 
 
@@ -103,22 +108,16 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     return _no_grad_normal_(tensor, mean, std, generator)
 
 
-def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Any = None,
+def _no_grad_trunc_normal_(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None
 ) -> Tensor:
-    """Normal, restricted to ``[a, b]``, by rejection."""
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
-            stacklevel=2,
+            stacklevel=3,
         )
 
     def cdf(x: float) -> float:
@@ -128,6 +127,18 @@ def trunc_normal_(
         if cdf(b) - cdf(a) > 0.3:
             return _reject_normal(tensor, mean, std, a, b, generator)
         return _reject_uniform(tensor, mean, std, a, b, generator)
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Tensor:
+    """Normal, restricted to ``[a, b]``, by rejection."""
+    return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator)
 
 
 def _reject_normal(
@@ -321,7 +332,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return tensor
 
 
-def _deprecated(function: Callable) -> Callable:
+def _make_deprecate(function: Callable) -> Callable:
     new_name = function.__name__
     old_name = new_name[:-1]
 
@@ -338,14 +349,14 @@ def _deprecated(function: Callable) -> Callable:
     return renamed
 
 
-uniform = _deprecated(uniform_)
-normal = _deprecated(normal_)
-constant = _deprecated(constant_)
-eye = _deprecated(eye_)
-dirac = _deprecated(dirac_)
-xavier_uniform = _deprecated(xavier_uniform_)
-xavier_normal = _deprecated(xavier_normal_)
-kaiming_uniform = _deprecated(kaiming_uniform_)
-kaiming_normal = _deprecated(kaiming_normal_)
-orthogonal = _deprecated(orthogonal_)
-sparse = _deprecated(sparse_)
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)

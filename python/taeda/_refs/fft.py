@@ -1,0 +1,5 @@
+"""Reference implementations: those of torch.fft."""
+
+from __future__ import annotations
+
+from taeda.fft import *  # noqa: F403
