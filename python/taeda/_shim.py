@@ -1,6 +1,6 @@
 """``python -m taeda install-shim``: a distribution named torch, by which ``import torch`` is taeda.
 
-It is a package of one file that runs, stubs by which editors and type checkers find taeda's names
+It is a package of one file that runs, functorch, stubs by which editors and type checkers find taeda's names
 under torch's, and the metadata that pip and ``importlib.metadata`` read: installers find torch's
 version there and fetch no PyTorch for what requires it. Every Python process of the environment
 imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim`` does.
@@ -89,11 +89,21 @@ def _stubs() -> dict[str, bytes]:
     return found
 
 
+def _functorch() -> dict[str, bytes]:
+    """The package functorch, which PyTorch's distribution has too, where there is none."""
+    if (_site() / "functorch").exists():
+        return {}
+    folder = _metadata().parent
+    files = sorted((folder / "functorch").rglob("*.py"))
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
 def _files() -> dict[str, bytes]:
     """name -> content, RECORD with the hashes of the others among them."""
     source, info = _metadata(), _info()
     files = {
         **_stubs(),
+        **_functorch(),
         "torch/__init__.py": _CODE.encode(),
         f"{info}/METADATA": _description(),
         "torch/py.typed": b"",
@@ -131,6 +141,8 @@ def uninstall() -> str:
     site = _site()
     if not is_installed():
         raise SystemExit(f"python -m taeda uninstall-shim: taeda's torch is not in {site}")
+    if "functorch/__init__.py," in (site / _info() / "RECORD").read_text():
+        shutil.rmtree(site / "functorch", ignore_errors=True)
     shutil.rmtree(site / "torch")
     shutil.rmtree(site / _info())
     return f"removed taeda's torch from {site}"

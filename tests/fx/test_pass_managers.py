@@ -1,7 +1,6 @@
 """Passes over graphs: their managers, fusing, and modules written as packages."""
 
 import importlib
-import os
 import subprocess
 import sys
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import taeda
+from tests.children import ENVIRONMENT
 
 torch = pytest.importorskip("torch")
 BOTH = (taeda, torch)
@@ -16,12 +16,6 @@ BOTH = (taeda, torch)
 
 def module(lib, name):
     return importlib.import_module(f"{lib.__name__}.fx.{name}")
-
-
-def environment():
-    """That of a child which finds taeda."""
-    folder = os.path.dirname(os.path.dirname(taeda.__file__))
-    return os.environ | {"PYTHONPATH": folder}
 
 
 def remover(lib, function):
@@ -204,5 +198,5 @@ def test_a_module_written_as_a_package_runs_from_it(tmp_path):
         "import torch, written_module\nprint(written_module.Written()(torch.load('x.pt')).tolist())"
     )
     command = [sys.executable, "-m", "taeda", "-c", program]
-    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment())
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT)
     assert found.stdout.strip() == str(traced(x).tolist()), found.stderr

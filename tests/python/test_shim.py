@@ -169,3 +169,23 @@ def test_another_torch_is_left_alone(environment):
     finally:
         (site / "torch").rmdir()
     assert done.returncode == 1 and "there is a torch in" in done.stderr
+
+
+def test_functorch_is_there_beside_torch():
+    code = """
+    import functorch, torch
+    from functorch.experimental import chunk_vmap
+    from functorch.compile import aot_function
+    f, params = functorch.make_functional(torch.nn.Linear(2, 1))
+    grads = functorch.vmap(functorch.grad(lambda x: (x**2).sum()))(torch.ones(2, 2))
+    print(grads.tolist(), chunk_vmap(torch.sum)(torch.ones(2, 2)).tolist(), len(params))
+    try:
+        aot_function(f, None)
+    except NotImplementedError as error:
+        print(error)
+    """
+    assert launched(code).splitlines() == [
+        "[[2.0, 2.0], [2.0, 2.0]] [2.0, 2.0] 2",
+        "functorch.compile.aot_function: taeda runs programs eagerly; call the function or module "
+        "itself",
+    ]

@@ -13,7 +13,7 @@ MODULES = {
     "torch._library.custom_ops": _names("torch._library.custom_op", "CustomOpDef custom_op"),
     "torch.jit._script": _names(
         "torch.jit",
-        "Attribute CompilationUnit RecursiveScriptModule ScriptFunction ScriptModule ScriptWarning "
+        "Attribute CompilationUnit RecursiveScriptModule ScriptFunction ScriptModule "
         "interface script script_method",
     ),
     "torch.jit._trace": _names(
