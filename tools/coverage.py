@@ -186,16 +186,23 @@ be reached and does more than raise; whether it does what PyTorch's does is what
 
 def differences(package: Any) -> str:
     """Where public names of modules differ from PyTorch's, each with the reason."""
+    missing = sum(len(names.split()) for names, _ in public_names.CONSTANTS.values())
     text = f"""## Names of modules
 
 Of {len(public_names.MODULES)} modules every public name of PyTorch's can be read here and no other
-can, but for these; of torch, Tensor, nn, nn.functional, linalg and fft every one can be read. What
+can, but for these; of torch, Tensor, nn, nn.functional, linalg and fft every one can be read.
+Constants are compared too, be they in a module's `__all__` or not: {missing} are missing. What
 PyTorch's modules have imported for themselves is no name of theirs.
 
 | module | names | |
 |---|---|---|
 """
-    for kind, table in (("missing", public_names.MISSING), ("added", public_names.ADDED)):
+    tables = (
+        ("missing", public_names.MISSING),
+        ("missing", public_names.CONSTANTS),
+        ("added", public_names.ADDED),
+    )
+    for kind, table in tables:
         for module, (names, reason) in sorted(table.items()):
             listed = "all" if names == "*" else ", ".join(f"`{name}`" for name in names.split())
             text += f"| `torch.{module}` | {listed} | {kind}: {reason} |\n"

@@ -38,11 +38,100 @@ utils.module_tracker utils.show_pickle utils.throughput_benchmark utils.weak ver
 xpu.random xpu.streams __config__ __future__
 """.split()
 
-# module -> (names, why they are missing) of PyTorch's public names that cannot be read.
-MISSING = {
-    "utils": ("cmake_prefix_path", "there are no CMake files of libtorch's to point to"),
+# module -> (names, why they are missing) of PyTorch's other public names that cannot be read.
+MISSING: dict[str, tuple[str, str]] = {}
+
+_MESSAGE = "a text that PyTorch's messages are made of"
+_QUANTIZED = "there are no quantized tensors"
+_TYPE = "a name for annotations"
+_COMPILERS = "no extensions of PyTorch's are compiled"
+
+# module -> names, why they are missing, and so on, of PyTorch's constants: public values of modules
+# that are no functions, classes or modules, whether __all__ has them or not.
+CONSTANTS = {
+    "ao.quantization": (
+        "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_DYNAMIC_SPARSE_QUANT_MODULE_MAPPINGS "
+        "DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS DEFAULT_MODULE_TO_ACT_POST_PROCESS "
+        "DEFAULT_QAT_MODULE_MAPPINGS DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS "
+        "DEFAULT_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_SPARSE_QUANT_MODULE_MAPPINGS "
+        "default_activation_only_qconfig default_debug_qconfig default_dynamic_qat_qconfig "
+        "default_embedding_qat_qconfig default_embedding_qat_qconfig_4bit "
+        "default_per_channel_qconfig default_per_channel_symmetric_qnnpack_qat_qconfig "
+        "default_per_channel_symmetric_qnnpack_qconfig default_qat_qconfig_v2 "
+        "default_quint8_weight_qconfig default_reuse_input_qconfig "
+        "default_symmetric_qnnpack_qat_qconfig default_symmetric_qnnpack_qconfig "
+        "default_weight_only_qconfig float_qparams_weight_only_qconfig_4bit",
+        _QUANTIZED,
+    ),
+    "quantization": (
+        "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS "
+        "DEFAULT_MODULE_TO_ACT_POST_PROCESS DEFAULT_QAT_MODULE_MAPPINGS "
+        "DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS "
+        "default_activation_only_qconfig default_debug_qconfig default_per_channel_qconfig "
+        "default_qat_qconfig_v2 default_weight_only_qconfig",
+        _QUANTIZED,
+    ),
+    "autograd.gradcheck": (
+        "FAILED_BATCHED_GRAD_MSG FAILED_BATCHED_GRAD_MSG_FWD_AD FAILED_NONDET_MSG "
+        "FAST_FAIL_SLOW_OK_MSG",
+        _MESSAGE,
+    ),
+    "autograd.function": ("AUTOGRAD_FUNCTION_COUNTER", "no functions are counted"),
     "backends.cudnn": ("CUDNN_TENSOR_DTYPES", "cuDNN is not called"),
+    "cuda": ("DEVICE_REQUIREMENT PYTORCH_RELEASES_CODE_CC", "of PyTorch's builds"),
+    "cuda.profiler": ("DEFAULT_FLAGS", "CUDA's profiler is not called"),
+    "fx.graph": ("dtype_abbrs py_sym_types", "of PyTorch's compilers"),
+    "fx.graph_module": ("sys_importer", "no packages are written"),
+    "fx.interpreter": ("Target", _TYPE),
+    "fx.node": ("dtype_abbrs", "of PyTorch's compilers"),
+    "fx.proxy": ("annotation_log method orig_method_name", "left behind by a loop"),
+    "library": ("NAMELESS_SCHEMA device_types_t", _TYPE),
+    "monitor": ("COUNT MAX MEAN MIN SUM VALUE", "no counters are kept"),
+    "nn.attention.varlen": ("flop_registry", "of utils.flop_counter"),
+    "optim.swa_utils": ("PARAM_LIST", _TYPE),
+    "return_types": ("name", "left behind by a loop"),
+    "serialization": ("STORAGE UNSAFE_MESSAGE", _MESSAGE),
+    "sparse": ("DimOrDims", _TYPE),
+    "amp.autocast_mode": ("HAS_NUMPY", "NumPy is there or not when it is asked for"),
+    "storage": ("HAS_NUMPY", "NumPy is there or not when it is asked for"),
+    "distributions.kl": ("inf", "math's"),
+    "optim.lr_scheduler": ("inf", "math's"),
+    "torch_version": ("cmp_method", "left behind by a loop"),
+    "types": ("PySymType py_sym_types", "no sizes are symbols"),
+    "utils": ("cmake_prefix_path", "there are no CMake files of libtorch's to point to"),
+    "utils.cpp_extension": (
+        "ABI_INCOMPATIBILITY_WARNING BUILT_FROM_SOURCE_VERSION_PATTERN COMMON_HIPCC_FLAGS "
+        "COMMON_HIP_FLAGS COMMON_MSVC_FLAGS COMMON_NVCC_FLAGS CUDA_CLANG_VERSIONS "
+        "CUDA_GCC_VERSIONS CUDA_MISMATCH_MESSAGE CUDA_MISMATCH_WARN CUDA_NOT_FOUND_MESSAGE "
+        "JIT_EXTENSION_VERSIONER MINIMUM_CLANG_VERSION MINIMUM_GCC_VERSION MINIMUM_MSVC_VERSION "
+        "MSVC_IGNORE_CUDAFE_WARNINGS PLAT_TO_VCVARS TORCH_LIB_PATH WRONG_COMPILER_WARNING "
+        "min_supported_cpython",
+        _COMPILERS,
+    ),
+    "utils.data.dataset": ("default_generator", "torch's"),
+    "utils.data.graph": ("DataPipe", _TYPE),
 }
+# What PyTorch's modules have for themselves alone, and strings that their docstrings are made of.
+NO_CONSTANTS = frozenset(
+    "TYPE_CHECKING annotations log logger common_notes common_args factory_common_args "
+    "multi_dim_common reproducibility_notes sparse_support_notes tf32_notes BroadcastingList1 "
+    "BroadcastingList2 BroadcastingList3".split()
+)
+
+
+def constants(module: ModuleType) -> set[str]:
+    """The names of a module's constants."""
+    members = vars(module)
+    if isinstance(members.get("m"), ModuleType):  # torch.backends' stand before theirs
+        members = vars(members["m"])
+    return {
+        name
+        for name, value in members.items()
+        if not name.startswith("_") and name not in NO_CONSTANTS
+        if not callable(value) and not isinstance(value, ModuleType)
+        if type(value).__module__ not in ("typing", "__future__")
+    }
+
 
 _HERE = "defined in this module here; in PyTorch in one beside it"
 _ALLOCATOR = "the CPU's allocator answers as torch.cuda's does"

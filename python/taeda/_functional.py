@@ -113,9 +113,23 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return _C.Size(result)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> Any:
-    """The dtype of an arithmetic operation on two tensors or numbers."""
-    return _C._result_type(tensor1, tensor2)
+# What PyTorch's overloads call the two arguments.
+_RESULT_TYPE_NAMES = (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2"))
+
+
+def result_type(*args: Any, **kwargs: Any) -> Any:
+    """result_type(tensor1, tensor2) -> dtype
+
+    The dtype of an arithmetic operation on two tensors or numbers. By name they are ``tensor`` and
+    ``other``, ``scalar`` and ``tensor``, or ``scalar1`` and ``scalar2``.
+
+    >>> torch.result_type(tensor=torch.tensor([1], dtype=torch.uint8), other=3)
+    torch.uint8
+    """
+    for names in _RESULT_TYPE_NAMES if kwargs else ():
+        if set(names[len(args) :]) == set(kwargs):
+            return _C._result_type(*args, *(kwargs[name] for name in names[len(args) :]))
+    return _C._result_type(*args, **kwargs)
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -95,9 +95,13 @@ def new_tensor(
 
 
 @_method
-def new(self: Tensor, *args: Any) -> Tensor:
-    """A tensor of this dtype from sizes or data, as the constructor of old."""
-    return _C._legacy_tensor(self.dtype, *args)
+def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of this dtype from sizes or data, as the constructor of old. By name these are
+    `size`, `data` or `other`."""
+    if not args and len(kwargs) == 1 and next(iter(kwargs)) in ("size", "data", "other"):
+        (name, value), kwargs = next(iter(kwargs.items())), {}
+        args = tuple(value) if name == "size" else (value,)
+    return _C._legacy_tensor(self.dtype, *args, **kwargs)
 
 
 @_method
@@ -154,11 +158,11 @@ def apply_(self: Tensor, function: Callable) -> Tensor:
 
 
 @_method
-def map_(self: Tensor, other: Tensor, function: Callable) -> Tensor:
-    """Replaces each element x by function(x, y), y being `other`'s element."""
+def map_(self: Tensor, other: Tensor, callable: Callable) -> Tensor:
+    """Replaces each element x by callable(x, y), y being `other`'s element."""
     pairs = zip(self.detach().reshape(-1).tolist(), other.expand_as(self).reshape(-1).tolist())
     return self.copy_(
-        _C.tensor([function(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape)
+        _C.tensor([callable(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape)
     )
 
 
@@ -254,9 +258,28 @@ def is_nonzero(self: Tensor) -> bool:
     return bool(self)
 
 
+def _refuse_ambiguity(x: Tensor, check: Any) -> None:
+    formats = [] if isinstance(check, bool) else check
+    if not isinstance(formats, list) or any(type(f) is not _C.memory_format for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = x.stride()
+    several = 1 in x.size() or any(a == b for a, b in zip(strides, strides[1:]))
+    if (check or formats) and several:
+        if sum(x.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the "
+                "given memory formats."
+            )
+
+
 @_method
-def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions from the outermost in memory to the innermost."""
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost.
+
+    With `ambiguity_check` RuntimeError where lengths of 1 or equal strides allow several orders;
+    unless the tensor has exactly one of the memory formats, where it is a list of those.
+    """
+    _refuse_ambiguity(self, ambiguity_check)
     return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
 
 

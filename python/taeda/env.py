@@ -156,5 +156,13 @@ def report() -> str:
     return "\n".join(lines)
 
 
+def main() -> None:
+    """Prints the report; a reader that has gone away, as in ``| head``, ends it quietly."""
+    try:
+        print(report(), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes
+
+
 if __name__ == "__main__":
-    print(report())
+    main()

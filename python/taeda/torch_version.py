@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from taeda.version import TorchVersion, __version__
 
+internal_version = str(__version__)
 __all__ = ["TorchVersion", "__version__"]

@@ -13,6 +13,7 @@ from taeda._C import dtype as _dtype
 Number = int | float | bool
 FileLike = str | os.PathLike[str] | IO[bytes]
 Device = _device | str | int | None
+IntLikeType, FloatLikeType, BoolLikeType = int, float, bool  # no sizes are symbols
 _int = int
 _float = float
 _bool = bool

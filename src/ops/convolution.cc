@@ -19,6 +19,7 @@
 #include "ops/allocate.h"
 #include "ops/dispatch.h"
 #include "ops/expr.h"
+#include "ops/reduce_rules.h"
 
 namespace taeda {
 
@@ -200,11 +201,11 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
                    int64_t groups) {
   const Geometry g =
       make_geometry(weight.dim(), stride, padding, dilation, transposed, output_padding, groups);
-  TD_CHECK(input.dtype() == weight.dtype(),
-           "Input type ({}) and weight type ({}) should be the same", input.dtype(),
-           weight.dtype());
+  TD_CHECK(input.dtype() == weight.dtype(), "expected scalar type {} but found {}",
+           scalar_type_name(input.dtype()), scalar_type_name(weight.dtype()));
   TD_CHECK(!bias.defined() || bias.dtype() == input.dtype(),
-           "Input type ({}) and bias type ({}) should be the same", input.dtype(), bias.dtype());
+           "Input type ({}) and bias type ({}) should be the same",
+           rules::cxx_type_name(input.dtype()), rules::cxx_type_name(bias.dtype()));
   const DimVector sizes = result_sizes(input.sizes(), weight.sizes(), g);
   TD_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == sizes[1]),
            "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got "

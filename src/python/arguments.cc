@@ -232,14 +232,19 @@ const char* shown_name(const Function& function, const Param& param) {
 }
 
 // The other names of a parameter: NumPy's, and PyTorch's own where its Python functions rename one.
-bool is_alias(const char* name, PyObject* keyword) {
+bool is_alias(const Function& function, const char* name, PyObject* keyword) {
   const auto is = [keyword](const char* text) {
     return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
   };
   if (std::strcmp(name, "dim") == 0) return is("axis");
   if (std::strcmp(name, "keepdim") == 0) return is("keepdims");
-  if (std::strcmp(name, "input") == 0) return is("x") || is("a") || is("x1");
-  if (std::strcmp(name, "other") == 0) return is("x2");
+  if (std::strcmp(name, "input") == 0) {
+    return is("x") || is("a") || is("x1") ||
+           (is("tensor") && std::strcmp(function.name, "split") == 0) ||
+           (is("self") && std::strcmp(function.name, "pow") == 0);
+  }
+  if (std::strcmp(name, "other") == 0)
+    return is("x2") || (is("tensor") && std::strcmp(function.name, "to") == 0);
   if (std::strcmp(name, "split_size") == 0) return is("split_size_or_sections");
   return false;
 }
@@ -391,7 +396,8 @@ int find_keyword(const Function& function, const Signature& signature, PyObject*
   }
   for (int i = first; i < signature.count; i++) {
     const char* name = shown_name(function, signature.params[i]);
-    if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(name, keyword)) return i;
+    if (PyUnicode_CompareWithASCIIString(keyword, name) == 0 || is_alias(function, name, keyword))
+      return i;
   }
   return -1;
 }

@@ -15,6 +15,7 @@
 #include "python/pinned.h"
 #include "python/storage_object.h"
 #include "python/tensor_slots.h"
+#include "python/torch_dispatch.h"
 #include "python/wrap.h"
 #include "taeda/trace.h"
 #include "taeda/warning.h"
@@ -411,9 +412,25 @@ OptDevice device_keyword(PyObject* kwargs) {
   return device && device != Py_None ? OptDevice(to_device(device)) : OptDevice();
 }
 
+// Whether Tensor(data) goes by torch.tensor: a mode such as FakeTensorMode gives the tensor.
+bool made_by_mode(PyTypeObject* type, PyObject* args) {
+  if (Arguments::torch_function_modes == 0 || type != tensor_type) return false;
+  if (PyTuple_GET_SIZE(args) != 1) return false;
+  PyObject* first = PyTuple_GET_ITEM(args, 0);
+  if (!PyList_Check(first) && !PyTuple_CheckExact(first)) return false;
+  const PyRef modes = torch_dispatch_modes();
+  return modes && PyList_GET_SIZE(modes.get()) > 0;
+}
+
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   TD_PYTHON_TRY
   const OptDevice device = device_keyword(kwargs);
+  if (made_by_mode(type, args)) {
+    const PyRef dtype = PyRef::check(wrap(default_dtype()));
+    PyObject* const values[] = {PyTuple_GET_ITEM(args, 0), dtype.get()};
+    const PyRef names = PyRef::check(Py_BuildValue("(s)", "dtype"));
+    return tensor_function(nullptr, values, 1, names.get());
+  }
   return wrap_as(type, legacy_tensor(args, default_dtype(), device));
   TD_PYTHON_CATCH(nullptr)
 }

@@ -70,6 +70,61 @@ PyObject* call_mode(PyObject* function, PyObject* types, PyObject* args, PyObjec
   return result;
 }
 
+std::string attribute_text(PyObject* object, const char* name) {
+  PyRef value = PyRef::adopt(PyObject_GetAttrString(object, name));
+  if (!value) PyErr_Clear();
+  return value && PyUnicode_Check(value.get()) ? std::string(utf8(value.get())) : "";
+}
+
+// "torch.add", "torch.Tensor.add", "torch.Tensor.shape.__get__", "torch.linalg.linalg_inv": as
+// PyTorch's messages name a function.
+std::string full_name(PyObject* function) {
+  const std::string name = attribute_text(function, "__name__");
+  std::string module = attribute_text(function, "__module__");
+  if (module.empty()) {
+    PyRef property = PyRef::adopt(PyObject_GetAttrString(function, "__self__"));
+    if (!property) PyErr_Clear();
+    const std::string inner = name == "__get__" && property
+                                  ? attribute_text(property.get(), "__name__") + "." + name
+                                  : name;
+    return "torch.Tensor." + inner;
+  }
+  if (module.starts_with("taeda")) module.replace(0, 5, "torch");
+  for (const char* owner : {"linalg", "special", "fft"}) {
+    if (module == std::string("torch.") + owner)
+      return module + "." + owner + "_" + name;
+  }
+  return module + "." + name;
+}
+
+// TypeError: neither the mode (or null) nor any of the arguments handles the function.
+[[noreturn]] void fail_unhandled(PyObject* function, const std::vector<PyRef>& found,
+                                 PyObject* mode) {
+  const bool in_python = !PyCFunction_Check(function) &&
+                         PyObject_IsInstance(function, reinterpret_cast<PyObject*>(&PyFunction_Type));
+  PyRef types = PyRef::check(PyList_New(0));
+  std::string handlers;
+  if (mode) handlers += "\n  - mode object " + std::string(utf8(PyRef::check(PyObject_Repr(mode)).get()));
+  for (const PyRef& object : found) {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.get()));
+    check_status(PyList_Append(types.get(), type));
+    handlers += "\n  - tensor subclass " + std::string(utf8(PyRef::check(PyObject_Repr(type)).get()));
+  }
+  if (!in_python) {
+    raise_python(PyExc_TypeError,
+                 "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned "
+                 "NotImplemented:\n{}\n\nA handler calls func(*args, **kwargs) for what it does not "
+                 "handle itself",
+                 full_name(function), handlers);
+  }
+  PyRef list = PyRef::check(PyObject_Repr(types.get()));
+  const std::string rest =
+      mode ? " nor in mode " + std::string(utf8(PyRef::check(PyObject_Repr(mode)).get())) : "";
+  raise_python(PyExc_TypeError,
+               "no implementation found for '{}' on types that implement __torch_function__: {}{}",
+               full_name(function), utf8(list.get()), rest);
+}
+
 PyObject* call_overrides(PyObject* function, const std::vector<PyRef>& found, PyObject* args,
                          PyObject* kwargs) {
   PyRef types = PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
@@ -77,7 +132,9 @@ PyObject* call_overrides(PyObject* function, const std::vector<PyRef>& found, Py
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
                      new_ref(reinterpret_cast<PyObject*>(Py_TYPE(found[i].get()))));
   }
+  PyRef mode;
   if (modes && PyList_GET_SIZE(modes) > 0) {
+    mode = PyRef::share(PyList_GET_ITEM(modes, PyList_GET_SIZE(modes) - 1));
     PyRef result = PyRef::check(call_mode(function, types.get(), args, kwargs));
     if (result.get() != Py_NotImplemented) return result.release();
   }
@@ -90,12 +147,7 @@ PyObject* call_overrides(PyObject* function, const std::vector<PyRef>& found, Py
     }));
     if (result.get() != Py_NotImplemented) return result.release();
   }
-  PyRef name = PyRef::adopt(PyObject_GetAttrString(function, "__name__"));
-  if (!name) PyErr_Clear();
-  PyRef list = PyRef::check(PyObject_Repr(types.get()));
-  raise_python(PyExc_TypeError,
-               "no implementation found for '{}' on types that implement __torch_function__: {}",
-               name ? utf8(name.get()) : "function", utf8(list.get()));
+  fail_unhandled(function, found, mode.get());
 }
 
 // has_torch_function(args): whether any of the sequence's elements overrides.

@@ -105,7 +105,29 @@ def test_modules_have_pytorchs_names_but_those_listed(name):
     theirs = module_of(pytest.importorskip("torch"), name)
     mine = module_of(taeda, name)
     public = {n for n in public_names(theirs) if is_of_pytorchs(theirs, n)} - OWN
-    assert sorted(n for n in public if not has(mine, n)) == listed(names.MISSING, name)
+    constants = set(listed(names.CONSTANTS, name))
+    missing = sorted(n for n in public - constants if not has(mine, n))
+    assert missing == listed(names.MISSING, name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*names.MAIN[:-1], *names.MODULES])
+def test_modules_have_pytorchs_constants_but_those_listed(name):
+    package = pytest.importorskip("torch")
+    theirs, mine = (module_of(p, name) if name else p for p in (package, taeda))
+    missing = sorted(n for n in names.constants(theirs) if not has(mine, n))
+    assert missing == listed(names.CONSTANTS, name)
+
+
+@pytest.mark.parametrize("name", "serialization utils.cpp_extension nn.functional onnx".split())
+def test_plain_constants_have_pytorchs_values(name):
+    theirs = module_of(pytest.importorskip("torch"), name)
+    mine = module_of(taeda, name)
+    plain = (int, str, float, dict, tuple)
+    for n in names.constants(theirs) - set(listed(names.CONSTANTS, name)):
+        value = getattr(theirs, n)
+        if isinstance(value, plain) and n.isupper() and not isinstance(value, dict):
+            assert getattr(mine, n) == value, n
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -47,7 +47,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("aliases", "backends", "compilers", "distributed", "members", "parts")
+_TABLES = ("aliases", "backends", "compilers", "constants", "distributed", "members", "parts")
 
 
 def mark(found: Any, name: str, why: str) -> Any:

@@ -246,8 +246,7 @@ class FakeTensorConverter:
         known = self.tensor_memo.get(t)
         if known is not None:
             return known
-        if t.layout is not taeda.strided:
-            raise UnsupportedFakeTensorException(f"no fake tensors of layout {t.layout}")
+        _check_layout(t)
         with no_dispatch():
             elem = _C._tensor_from_storage(
                 self._storage(t), t.dtype, t.storage_offset(), t.shape, t.stride()
@@ -391,6 +390,7 @@ class FakeTensorMode(TorchDispatchMode):
         def wrap(x: Any) -> Any:
             if not isinstance(x, Tensor):
                 return x
+            _check_layout(x)
             if not x.is_meta:  # of numbers alone
                 small = x.numel() <= CONSTANT_NUMEL_LIMIT
                 return self.fake_tensor_converter.from_real_tensor(self, x, small)
@@ -404,6 +404,11 @@ class FakeTensorMode(TorchDispatchMode):
             return FakeTensor(self, moved, where)
 
         return tree_map(wrap, results)
+
+
+def _check_layout(x: Tensor) -> None:
+    if x.layout is not taeda.strided:
+        raise UnsupportedFakeTensorException(f"no fake tensors of layout {x.layout}")
 
 
 def _run(func: Any, args: tuple, kwargs: dict) -> Any:

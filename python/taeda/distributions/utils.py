@@ -10,6 +10,8 @@ import taeda
 from taeda import Tensor
 from taeda.nn import functional as F
 from taeda.overrides import is_tensor_like
+from taeda.types import Device as Device
+from taeda.types import Number as Number
 
 _Number = (int, float, bool)
 euler_constant = 0.57721566490153286060

@@ -31,6 +31,7 @@ from taeda._jit_internal import (  # noqa: F401
     unused,
 )
 from taeda.futures import Future
+from taeda.jit import _state
 from taeda.jit._modules import (  # noqa: F401
     Attribute,
     RecursiveScriptModule,
@@ -121,8 +122,11 @@ def script(
 ) -> Any:
     """A ScriptModule or ScriptFunction that runs a module or function eagerly; others as they are.
 
-    A ScriptModule shares the parameters and submodules of its module.
+    A ScriptModule shares the parameters and submodules of its module. With PYTORCH_JIT=0 in the
+    environment modules and functions come back as they are, as those of `trace` do.
     """
+    if not _state._enabled:
+        return obj
     if builtins.isinstance(obj, Module):
         return as_script(obj, RecursiveScriptModule)
     return ScriptFunction(obj) if builtins.isinstance(obj, FunctionType) else obj
@@ -154,6 +158,8 @@ def trace(
 
     The other options are about the recording of a graph, and there is none.
     """
+    if not _state._enabled:
+        return func
     if example_inputs is None and example_kwarg_inputs is None:
         raise RuntimeError("example_kwarg_inputs should be a dict")
     plain = builtins.isinstance(example_inputs, tuple | list)
@@ -179,6 +185,8 @@ def trace_module(
     _store_inputs: bool = True,
 ) -> Any:
     """As `trace`, after its methods were called with their example inputs."""
+    if not _state._enabled:
+        return mod
     for name, values in inputs.items():
         method = mod if name == "forward" else getattr(mod, name)
         if example_inputs_is_kwarg:

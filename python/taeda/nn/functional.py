@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
         why = "taeda multiplies no packed low-precision matrices; use torch._scaled_mm, or bfloat16"
         make = _missing.function if name.islower() else _missing.class_
         return make(f"torch.nn.functional.{name}", why)
-    if name.startswith("_") or name == "grad":
+    if name.startswith(("_", "GRID_")) or name == "grad":
         from ._functional import private
 
         if name in private.__all__:

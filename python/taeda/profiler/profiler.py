@@ -14,6 +14,8 @@ from typing import Any
 from taeda.autograd import profiler as _recorder
 from taeda.autograd.profiler_util import EventList
 
+PROFILER_STEP_NAME = "ProfilerStep"
+
 __all__ = [
     "ExecutionTraceObserver",
     "ProfilerAction",
@@ -318,7 +320,7 @@ class profile(_KinetoProfile):
 
     def _enter_step(self) -> None:
         if self.record_steps:
-            self.step_rec_fn = _recorder.record_function(f"ProfilerStep#{self.step_num}")
+            self.step_rec_fn = _recorder.record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
 
     def _leave_step(self) -> None:

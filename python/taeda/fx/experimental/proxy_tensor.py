@@ -16,12 +16,14 @@ from operator import getitem
 from types import FunctionType
 from typing import Any
 
-from taeda import Tensor, _missing
+from taeda import Tensor, _missing, strided
+from taeda._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from taeda.fx._symbolic_trace import PH, Tracer
 from taeda.fx.graph_module import GraphModule
 from taeda.fx.node import Node
 from taeda.fx.proxy import Proxy
 from taeda.nn import Module, Parameter
+from taeda.utils._mode_utils import no_dispatch
 from taeda.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from taeda.utils._pytree import tree_flatten, tree_map
 
@@ -36,8 +38,8 @@ def make_fx(
 ) -> Callable[..., GraphModule]:
     """A function of `f`'s arguments that runs `f` on them and gives its operators as a module.
 
-    Every operator is a node, those of a gradient that `f` computes too. Other tensors than the
-    arguments become attributes. What depends on values is as it was in this run.
+    Every operator is a node, those of a gradient that `f` computes too, with what it gives, as fake
+    tensors, in its ``meta["val"]``. Other tensors than the arguments become attributes. What depends on values is as it was in this run.
 
     Args:
         decomposition_table: functions by operator, which run instead and are recorded.
@@ -67,6 +69,7 @@ def _run(f: Callable, args: tuple, tracer: _OperatorTracer, table: dict) -> Call
         leaves = zip(tree_flatten(args)[0], tree_flatten(proxies)[0], strict=True)
         for value, proxy in leaves:
             recorder.remember(value, proxy.node)
+            recorder.describe(proxy.node, value)
         with recorder:
             result = f(*args)
         return tree_map(recorder.proxy_of, result)
@@ -117,6 +120,7 @@ class _Recorder(TorchDispatchMode):
         self.tracer, self.table = tracer, table
         self.nodes: dict[Any, Any] = {}
         self.kept: list[Any] = []  # so that no other tensor gets a known id
+        self.fakes = FakeTensorMode()
 
     def remember(self, value: Any, node: Any) -> None:
         """Notes that a node stands for a tensor."""
@@ -124,13 +128,32 @@ class _Recorder(TorchDispatchMode):
             self.nodes[id(value)] = self.nodes[_memory(value)] = node
             self.kept.append(value)
 
+    def _fake_of(self, value: Any) -> Any:
+        """What a tensor is without its values; others as they are."""
+        if not isinstance(value, Tensor):
+            return value
+        if isinstance(value, FakeTensor):
+            return value.detach()
+        with no_dispatch():
+            plain = value.detach()
+        return self.fakes.from_tensor(plain)
+
+    def describe(self, node: Any, value: Any) -> None:
+        """Puts what a node gives into its ``meta["val"]``: tensors without values."""
+        leaves = tree_flatten(value)[0]
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        if tensors and all(x.layout is strided for x in tensors):
+            node.meta["val"] = tree_map(self._fake_of, value)
+
     def node_of(self, value: Any) -> Any:
         """The node of a tensor, an attribute's for one that is not known; other values as is."""
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.nodes and _memory(value) not in self.nodes:
             proxy = self.tracer.create_arg(value)
-            self.remember(value, getattr(proxy, "node", proxy))
+            node = getattr(proxy, "node", proxy)
+            self.remember(value, node)
+            self.describe(node, value)
         return self.nodes.get(id(value)) or self.nodes[_memory(value)]
 
     def proxy_of(self, value: Any) -> Any:
@@ -154,8 +177,11 @@ class _Recorder(TorchDispatchMode):
         if isinstance(result, list | tuple):
             for i, item in enumerate(result):
                 if isinstance(item, Tensor):
-                    self.remember(item, self.tracer.graph.call_function(getitem, (node, i)))
+                    part = self.tracer.graph.call_function(getitem, (node, i))
+                    self.remember(item, part)
+                    self.describe(part, item)
         self.remember(result, node)
+        self.describe(node, result)
         return result
 
 

@@ -23,6 +23,8 @@ from .attention import _none_or_dtype as _none_or_dtype
 from .attention import _scaled_dot_product_attention as _scaled_dot_product_attention
 
 __all__ = [
+    "GRID_SAMPLE_INTERPOLATION_MODES",
+    "GRID_SAMPLE_PADDING_MODES",
     "_Reduction",
     "_canonical_mask",
     "_get_softmax_dim",
@@ -40,6 +42,10 @@ __all__ = [
     "_verify_spatial_size",
     "grad",
 ]
+
+# The numbers by which torch.grid_sampler takes the modes of F.grid_sample.
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
 def _in_projection_packed(

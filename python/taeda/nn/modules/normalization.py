@@ -51,16 +51,21 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """`LocalResponseNorm` of images under its older name, with channels beyond the edge left out.
+    """Normalization by the squares of the channels up to (size - 1) / 2 on both sides.
 
-        y_c = x_c / (k + alpha / size * sum over the size channels around c of x^2)^beta
+        y_c = x_c / (k + alpha / size * sum of x^2 over these channels)^beta
+
+    It keeps to PyTorch, whose sum goes by a running window that leaves things in and out at both
+    ends: it keeps the first channel's square throughout, drops the others' one channel later than
+    it takes them, and its gradient adds up the ``size`` channels before the window's end.
+    `LocalResponseNorm` has neither.
 
     Args:
         size: the number of channels in the sum.
         alpha, beta, k: the constants of the formula.
 
     Shape:
-        input: ``(N, C, H, W)``.
+        input: ``(N, C, H, W)``; ValueError for others.
         output: the same.
 
     >>> nn.CrossMapLRN2d(3, alpha=3.0)(torch.ones(1, 1, 1, 1)).flatten()
@@ -75,7 +80,9 @@ class CrossMapLRN2d(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        from ._functions import CrossMapLRN2d
+
+        return CrossMapLRN2d.apply(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
