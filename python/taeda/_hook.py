@@ -162,9 +162,39 @@ def _is_this_python(name: str) -> bool:
     return found is not None and os.path.realpath(found) == os.path.realpath(sys.executable)
 
 
+def _reaching(words: list[str], name: str, folder: str) -> list[str] | None:
+    """A Python command that ignores PYTHONPATH (-I, -E) with `python -m taeda`'s main before its
+    program, where that is of this Python or imports torch; None for other commands."""
+    if not os.path.basename(name).startswith("python"):
+        return None
+    flags, end = _end_of_flags(words)
+    if not set(flags) & set("IE") or set(flags) & set("cm") or words[end : end + 1] in ([], ["-"]):
+        return None
+    if not _is_this_python(name) and not _mentions_torch(words[end:], folder):
+        return None
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    main = f"import sys; sys.path.append({package!r}); from taeda.__main__ import main; main()"
+    program = end + 2 if words[end : end + 2] == ["-m", "taeda"] else end
+    return [*words[:end], "-c", main, *words[program:]]
+
+
+def _shell_words(command: str) -> list[str] | None:
+    """The words of a shell's command, None where a shell would do more than split them."""
+    import re
+    import shlex
+
+    unquoted = "".join(re.split(r"'[^']*'|\"[^\"]*\"", command))
+    if set(command) & set("$`\\\n!") or set(unquoted) & set("*?[]{}~#=();<>|&"):
+        return None
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return None
+
+
 def _reach_isolated(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook: a child that ignores PYTHONPATH (-I, -E) runs its program by `python -m taeda`'s
-    main, where that is of this Python or imports torch; `subprocess` starts the changed list."""
+    """Audit hook: children that ignore PYTHONPATH find taeda, those of plain commands in a shell
+    among them; `subprocess` starts the changed list."""
     if event != "subprocess.Popen":
         return
     executable, command, folder, _ = arguments
@@ -175,16 +205,18 @@ def _reach_isolated(event: str, arguments: tuple[Any, ...]) -> None:
         name = os.fsdecode(executable) if executable else words[0]
     except (TypeError, IndexError):
         return
-    if not os.path.basename(name).startswith("python"):
+    folder = os.fsdecode(folder or "")
+    if os.path.basename(name) == "sh" and words[1:2] == ["-c"] and len(words) == 3:
+        plain = _shell_words(words[2])
+        changed = _reaching(plain, plain[0], folder) if plain else None
+        if changed is not None:
+            import shlex
+
+            command[2] = shlex.join(changed)
         return
-    flags, end = _end_of_flags(words)
-    if not set(flags) & set("IE") or set(flags) & set("cm") or words[end : end + 1] in ([], ["-"]):
-        return
-    if _is_this_python(name) or _mentions_torch(words[end:], os.fsdecode(folder or "")):
-        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        find = f"import sys; sys.path.append({package!r})"
-        program = end + 2 if words[end : end + 2] == ["-m", "taeda"] else end
-        command[end:program] = ["-c", f"{find}; from taeda.__main__ import main; main()"]
+    changed = _reaching(words, name, folder)
+    if changed is not None:
+        command[:] = changed
 
 
 def install_in_children() -> None:

@@ -5,11 +5,13 @@ The program, the files of the folders and what they import are parsed, never run
 dotted names that begin with a module, such as ``torch.fft.fft`` or ``F.conv2d``, and PyTorch's
 methods of what is evidently a tensor: an argument that is annotated so, and what torch's functions
 give. A name that only raises is reported where it is called, given to a call, a decorator or a base
-class: importing it and asking isinstance work. Names that strings spell are not seen, and those
-that packages for other devices add to torch are left out. So is what the program expects to miss:
-names in a ``try`` that catches ImportError or AttributeError, under ``if hasattr(...)`` for them,
-and under ``if torch.distributed.is_initialized()`` and the like those of that module; and what
-takes their place where they are there.
+class: importing it and asking isinstance work. Variables that are another name of a module, and
+``getattr(torch, "name")``, are followed; a name that the program itself gives a value is its own.
+Other names that strings spell are not seen, and those that packages for other devices add to torch
+are left out. So is what the program expects to miss: names in a ``try`` that catches ImportError or
+AttributeError, under ``if hasattr(...)`` for them, and under ``if
+torch.distributed.is_initialized()`` and the like those of that module; and what takes their place
+where they are there.
 """
 
 from __future__ import annotations
@@ -99,6 +101,15 @@ def _is_never_there(module: str) -> bool:
         return False
 
 
+def _is_module_or_class(name: str) -> bool:
+    """Whether a dotted name of torch is a module, class or function: of those a program reads more
+    names, or calls them."""
+    found: Any = taeda
+    for part in name.split(".")[1:]:
+        found = getattr(found, part, None)
+    return isinstance(found, ModuleType) or callable(found)
+
+
 def _gives_tensor(name: str) -> bool:
     """Whether a function of torch gives one tensor, as all its signatures say."""
     found: Any = taeda
@@ -124,6 +135,12 @@ def _bound_in(body: list[ast.stmt]) -> set[str]:
     return bound
 
 
+def _assigned(node: ast.AST) -> set[str]:
+    """The names that assignments within a statement give a value."""
+    targets = (t for n in ast.walk(node) if isinstance(n, ast.Assign) for t in n.targets)
+    return {t.id for t in targets if isinstance(t, ast.Name)}
+
+
 class _Reader(ast.NodeVisitor):
     """Collects a file's names of torch and the modules that it imports."""
 
@@ -136,9 +153,12 @@ class _Reader(ast.NodeVisitor):
         self.expected: list[set[str] | None] = []  # of the blocks around; None: every name
         self.unavailable: list[str] = []  # modules that the blocks around ask for
         self.tensors: set[str] = set()  # the variables of the function that hold tensors
+        self.stored: set[str] = set()  # names of torch that the program gives a value
 
     def _found(self, line: int, name: str, why: str = _MISSING) -> None:
         last = name.rpartition(".")[2]
+        if any(f"{name}.".startswith(f"{stored}.") for stored in self.stored):
+            return
         self.seen.append(name)
         if any(names is None or last in names for names in self.expected):
             return
@@ -148,7 +168,21 @@ class _Reader(ast.NodeVisitor):
     def _may_call(self, nodes: Iterable[ast.expr]) -> None:
         self.used |= {id(node) for node in nodes}
 
+    def _dotted_getattr(self, node: ast.Call) -> str | None:
+        """torch.name of getattr(torch, "name"), which has no default."""
+        if getattr(node.func, "id", None) != "getattr" or len(node.args) != 2:
+            return None
+        owner, name = node.args
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            return None
+        found = self._dotted(owner)
+        return found and f"{found}.{name.value}"
+
     def visit_Call(self, node: ast.Call) -> None:
+        if (name := self._dotted_getattr(node)) is not None:
+            self._found(node.lineno, name)
+            if id(node) in self.used:
+                self._found(node.lineno, name, _RAISES)
         self._may_call([node.func])
         if getattr(node.func, "id", None) not in _ASKING:
             self._may_call([*node.args, *(keyword.value for keyword in node.keywords)])
@@ -187,6 +221,9 @@ class _Reader(ast.NodeVisitor):
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
+        if isinstance(node, ast.Call):
+            name = self._dotted_getattr(node)
+            return name and ".".join([name, *reversed(parts)])
         if isinstance(node, ast.Name) and node.id in self.aliases:
             return ".".join([self.aliases[node.id], *reversed(parts)])
         return None
@@ -244,17 +281,32 @@ class _Reader(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
         is_tensor = self._is_tensor(node.value)
+        name = self._dotted(node.value)
         for target in node.targets:
             names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
             self.tensors -= names
             if isinstance(target, ast.Name) and is_tensor:
                 self.tensors |= names
             self.visit(target)
+            if isinstance(target, ast.Name):
+                self._rename(target.id, name)
+            elif stored := self._dotted(target) if isinstance(target, ast.Attribute) else None:
+                self.stored.add(stored)  # there from here on
+
+    def _rename(self, variable: str, name: str | None) -> None:
+        """A variable is another name for a name of torch, or no longer one."""
+        if name is not None and _is_module_or_class(name):
+            self.aliases[variable] = name
+        elif variable != "torch" or name is None:
+            self.aliases.pop(variable, None)
 
     def _rebinds(self, node: ast.For | ast.With | ast.NamedExpr) -> None:
         """Other statements that give names a value: what that is, is not known."""
-        bound = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-        self.tensors -= {n.id for n in bound if isinstance(n.ctx, ast.Store)}
+        names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        self.tensors -= bound
+        for name in bound - _assigned(node):
+            self.aliases.pop(name, None)
         self.generic_visit(node)
 
     visit_For = visit_With = visit_NamedExpr = _rebinds  # type: ignore[assignment]

@@ -1,9 +1,10 @@
 """``python -m taeda install-shim``: a distribution named torch, by which ``import torch`` is taeda.
 
 It is a package of one file that runs, functorch, stubs by which editors and type checkers find
-taeda's names under torch's, and the metadata that pip and ``importlib.metadata`` read: installers find torch's
-version there and fetch no PyTorch for what requires it. Every Python process of the environment
-imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim`` does.
+taeda's names under torch's, and the metadata that pip and ``importlib.metadata`` read: installers
+find torch's version there and fetch no PyTorch for what requires it. Every Python process of the
+environment imports it, whoever starts it. ``pip uninstall torch`` removes it as ``uninstall-shim``
+does.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from itertools import pairwise
 
 from taeda import _C, _sparse_methods
 from taeda._C import Tensor
@@ -260,10 +261,10 @@ def is_nonzero(self: Tensor) -> bool:
 
 def _refuse_ambiguity(x: Tensor, check: Any) -> None:
     formats = [] if isinstance(check, bool) else check
-    if not isinstance(formats, list) or any(type(f) is not _C.memory_format for f in formats):
+    if not isinstance(formats, list) or not all(isinstance(f, _C.memory_format) for f in formats):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = x.stride()
-    several = 1 in x.size() or any(a == b for a, b in zip(strides, strides[1:]))
+    several = 1 in x.size() or any(a == b for a, b in pairwise(strides))
     if (check or formats) and several:
         if sum(x.is_contiguous(memory_format=f) for f in formats) != 1:
             raise RuntimeError(

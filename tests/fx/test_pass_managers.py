@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from tests.children import ENVIRONMENT
 
 import taeda
-from tests.children import ENVIRONMENT
 
 torch = pytest.importorskip("torch")
 BOTH = (taeda, torch)

@@ -2,10 +2,13 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Dict, List, Optional  # noqa: UP035
 
 import pytest
+from tests.children import ENVIRONMENT
 
 import taeda
 from taeda import _dynamo, nn
@@ -151,3 +154,22 @@ def test_futures_wait_and_call_back() -> None:
     assert all(f.done() for f in collect_all([future, chained]).wait())
     with pytest.raises(RuntimeError, match="completed Future as complete again"):
         future.set_result(1)
+
+
+@pytest.mark.parametrize("value", ["0", "false", "1", "yes", None])
+def test_pytorch_jit_in_the_environment_switches_wrapping_off(value: str | None) -> None:
+    code = """
+import taeda as torch
+layer = torch.nn.Linear(2, 2)
+f = lambda x: x
+print(torch.jit.script(layer) is layer, torch.jit.trace(f, torch.ones(1)) is f)
+torch.jit._state.disable()
+print(torch.jit.script(layer) is layer)
+"""
+    environment = {k: v for k, v in ENVIRONMENT.items() if k != "PYTORCH_JIT"}
+    environment |= {} if value is None else {"PYTORCH_JIT": value}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    off = value in ("0", "false")
+    assert done.stdout.split() == [str(off), str(off), "True"], done.stderr

@@ -800,3 +800,26 @@ def test_optimizer(text):
 @pytest.mark.parametrize("text", SCHEDULES)
 def test_schedule(text):
     compare(RATES.replace("{}", text, 1).replace("{}", ""))
+
+
+OTHER_OVERLOADS = """
+torch.split(tensor=x, split_size_or_sections=1)[1].shape
+torch.result_type(tensor=x, other=1)
+torch.result_type(scalar=1, tensor=x)
+torch.result_type(scalar1=1, scalar2=2.)
+torch.result_type(x, other=v)
+torch.pow(self=2, exponent=x)
+x.to(tensor=v).dtype
+x.new(size=(2,)).shape
+x.new(other=x).shape
+x.new(data=[1.])
+x.clone().map_(other=x, callable=lambda a, b: a + b)
+torch.ones(2, 3, 3, 3).dim_order(ambiguity_check=[torch.contiguous_format, torch.channels_last])
+torch.ones(1, 2).dim_order(ambiguity_check=True)
+x.dim_order(ambiguity_check=3)
+"""
+
+
+@pytest.mark.parametrize("call", [line for line in OTHER_OVERLOADS.split("\n") if line])
+def test_names_of_first_arguments_and_of_other_overloads(call):
+    compare(call)

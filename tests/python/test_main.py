@@ -349,6 +349,29 @@ print(subprocess.run([sys.executable, "{flag}", "-c", "import sys; sys.exit(3)"]
     ], done.stderr
 
 
+@pytest.mark.skipif(SANITIZED, reason="an isolated child finds another build")
+def test_an_isolated_child_of_a_shell_imports_taeda_where_the_command_is_plain():
+    code = """
+import subprocess, sys
+isolated = f"{sys.executable} -I -c 'import sys, torch; print(torch.__version__, sys.argv[1:])' a"
+for command in (isolated, isolated + " 'b c'", f"{sys.executable} -I -c 'print(1)' | cat"):
+    print(subprocess.run(command, shell=True, capture_output=True, text=True).stdout, end="")
+"""
+    from taeda import __version__ as version
+
+    assert run("-m", "taeda", "-c", code).stdout.splitlines() == [
+        f"{version} ['a']", f"{version} ['a', 'b c']", "1"
+    ]  # fmt: skip
+
+
+def test_a_report_of_the_machine_ends_quietly_where_its_reader_goes_away():
+    command = [sys.executable, "-m", "taeda.env"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
+
+
 SUBINTERPRETER = """
 import sys
 try:

@@ -219,3 +219,79 @@ def test_usage(tmp_path):
     assert check(cwd=tmp_path)[0] == 2
     code, _, error = check("nothing.py", cwd=tmp_path)
     assert code == 2 and "usage" in error
+
+
+def test_other_names_of_modules_are_followed(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        nnF = torch.nn.functional
+        T = torch
+        nnF.relu(nnF.no_such)
+        T.nothing.at_all
+        def f(T):
+            return T.zzz
+        def g():
+            local = torch.linalg
+            return local.no_such
+        def h():
+            T = object()
+            return T.zzz
+        local.zzz
+        T = object()
+        T.zzz
+        for nnF in []:
+            nnF.zzz
+        dtype = torch.float32
+        dtype.zzz
+        """,
+    )
+    _, lines, _ = check("program.py", cwd=tmp_path)
+    assert lines == [
+        "program.py:5: torch.nn.functional.no_such is missing",
+        "program.py:6: torch.nothing.at_all is missing",
+        "program.py:11: torch.linalg.no_such is missing",
+        "3 names of torch that taeda lacks",
+    ]
+
+
+def test_names_that_a_program_gives_a_value_are_its_own(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        torch.early
+        torch.own = 3
+        torch.own, torch.own.part
+        torch.nn.Module.describe = lambda self: 1
+        torch.nn.Module.describe(1)
+        torch.nn.Module.described
+        """,
+    )
+    _, lines, _ = check("program.py", cwd=tmp_path)
+    assert lines == [
+        "program.py:3: torch.early is missing",
+        "program.py:8: torch.nn.Module.described is missing",
+        "2 names of torch that taeda lacks",
+    ]
+
+
+def test_getattr_with_a_literal_name_is_a_name(tmp_path):
+    write(
+        tmp_path,
+        program="""
+        import torch
+        name = "abs"
+        getattr(torch, name)(1)
+        getattr(torch, "abs")(getattr(torch.nn, "NoLayer"))
+        getattr(torch, "no_such", None)
+        getattr(torch, "export").export(1)
+        """,
+    )
+    _, lines, _ = check("program.py", cwd=tmp_path)
+    assert lines == [
+        "program.py:5: torch.nn.NoLayer is missing",
+        "program.py:7: torch.export.export raises when called",
+        "2 names of torch that taeda lacks",
+    ]

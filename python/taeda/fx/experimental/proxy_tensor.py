@@ -39,7 +39,8 @@ def make_fx(
     """A function of `f`'s arguments that runs `f` on them and gives its operators as a module.
 
     Every operator is a node, those of a gradient that `f` computes too, with what it gives, as fake
-    tensors, in its ``meta["val"]``. Other tensors than the arguments become attributes. What depends on values is as it was in this run.
+    tensors, in its ``meta["val"]``. Other tensors than the arguments become attributes. What
+    depends on values is as it was in this run.
 
     Args:
         decomposition_table: functions by operator, which run instead and are recorded.

@@ -21,6 +21,10 @@ int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>
   });
 }
 
+// Up to this size an inverse is the solution for the identity's columns, as in PyTorch: getri, which
+// does less for large ones, gives zeros other signs, and these are printed.
+constexpr int kSmallInverse = 32;
+
 template <class T>
 int invert(const ColumnMajor<T>& factors, int n, const Scratch<int>& pivots) {
   using F = void(const int*, T*, const int*, const int*, T*, const int*, int*);
@@ -86,13 +90,13 @@ void lapack_inverse(const View& out, const View& info, const View& a) {
       x.load(a.as<T>() + i * m.each, m.rows);
       const int status = info.as<int>()[i] = factor_lu(x, m.rows, m.rows, pivots);
       T* const inverse = out.as<T>() + i * m.each;
-      if (status == 0) {
+      if (status == 0 && m.rows > kSmallInverse) {
         info.as<int>()[i] = invert(x, m.rows, pivots);
         return x.store(inverse, m.rows);
       }
       const ColumnMajor<T> columns(m.rows, m.rows);
       set_identity(columns, m.rows);
-      if (status > 0) solve_factored(x, pivots, columns, m.rows);
+      if (status >= 0) solve_factored(x, pivots, columns, m.rows);
       columns.store(inverse, m.rows);
     });
   });

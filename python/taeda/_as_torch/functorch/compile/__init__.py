@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from taeda import _missing
 from torch._functorch import config as config
+
+from taeda import _missing
 
 _WHY = "taeda runs programs eagerly; call the function or module itself"
 
