@@ -29,19 +29,32 @@ double epsilon(DType t) {
 std::string type_name(DType t) { return std::string(scalar_type_name(t)); }
 std::string cxx_type_name(DType t) {
   switch (t) {
-    case DType::kFloat32: return "float";
-    case DType::kFloat64: return "double";
-    case DType::kFloat16: return "c10::Half";
-    case DType::kBFloat16: return "c10::BFloat16";
-    case DType::kBool: return "bool";
-    case DType::kUInt8: return "unsigned char";
-    case DType::kInt8: return "signed char";
-    case DType::kInt16: return "short int";
-    case DType::kInt32: return "int";
-    case DType::kInt64: return "long int";
-    case DType::kComplex64: return "c10::complex<float>";
-    case DType::kComplex128: return "c10::complex<double>";
-    default: return std::string(to_text(t));
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat64:
+      return "double";
+    case DType::kFloat16:
+      return "c10::Half";
+    case DType::kBFloat16:
+      return "c10::BFloat16";
+    case DType::kBool:
+      return "bool";
+    case DType::kUInt8:
+      return "unsigned char";
+    case DType::kInt8:
+      return "signed char";
+    case DType::kInt16:
+      return "short int";
+    case DType::kInt32:
+      return "int";
+    case DType::kInt64:
+      return "long int";
+    case DType::kComplex64:
+      return "c10::complex<float>";
+    case DType::kComplex128:
+      return "c10::complex<double>";
+    default:
+      return std::string(to_text(t));
   }
 }
 

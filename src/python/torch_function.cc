@@ -91,8 +91,7 @@ std::string full_name(PyObject* function) {
   }
   if (module.starts_with("taeda")) module.replace(0, 5, "torch");
   for (const char* owner : {"linalg", "special", "fft"}) {
-    if (module == std::string("torch.") + owner)
-      return module + "." + owner + "_" + name;
+    if (module == std::string("torch.") + owner) return module + "." + owner + "_" + name;
   }
   return module + "." + name;
 }
@@ -100,22 +99,26 @@ std::string full_name(PyObject* function) {
 // TypeError: neither the mode (or null) nor any of the arguments handles the function.
 [[noreturn]] void fail_unhandled(PyObject* function, const std::vector<PyRef>& found,
                                  PyObject* mode) {
-  const bool in_python = !PyCFunction_Check(function) &&
-                         PyObject_IsInstance(function, reinterpret_cast<PyObject*>(&PyFunction_Type));
+  const bool in_python =
+      !PyCFunction_Check(function) &&
+      PyObject_IsInstance(function, reinterpret_cast<PyObject*>(&PyFunction_Type));
   PyRef types = PyRef::check(PyList_New(0));
   std::string handlers;
-  if (mode) handlers += "\n  - mode object " + std::string(utf8(PyRef::check(PyObject_Repr(mode)).get()));
+  if (mode)
+    handlers += "\n  - mode object " + std::string(utf8(PyRef::check(PyObject_Repr(mode)).get()));
   for (const PyRef& object : found) {
     PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object.get()));
     check_status(PyList_Append(types.get(), type));
-    handlers += "\n  - tensor subclass " + std::string(utf8(PyRef::check(PyObject_Repr(type)).get()));
+    handlers +=
+        "\n  - tensor subclass " + std::string(utf8(PyRef::check(PyObject_Repr(type)).get()));
   }
   if (!in_python) {
-    raise_python(PyExc_TypeError,
-                 "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned "
-                 "NotImplemented:\n{}\n\nA handler calls func(*args, **kwargs) for what it does not "
-                 "handle itself",
-                 full_name(function), handlers);
+    raise_python(
+        PyExc_TypeError,
+        "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned "
+        "NotImplemented:\n{}\n\nA handler calls func(*args, **kwargs) for what it does not "
+        "handle itself",
+        full_name(function), handlers);
   }
   PyRef list = PyRef::check(PyObject_Repr(types.get()));
   const std::string rest =

@@ -95,7 +95,7 @@ def test_all_decline():
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
 
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.clone'"):
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.clone'"):
         torch.clone(Declines())
 
 

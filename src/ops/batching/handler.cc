@@ -30,11 +30,12 @@ void check_written(const Call& call) {
     if (!schema.arguments[i].alias.written || !call.stack[i].is_tensor()) continue;
     const bool own = call.has_batch(i) && !shared_at(call.tensor(i), call.level).defined();
     if (own || take_on_batch(call.tensor(i), call.level)) continue;
-    TD_CHECK(schema.name != "taeda::_move_running_",
-             "Batch norm got a batched tensor as input while the running_mean or running_var, which "
-             "will be updated in place, were not batched.\nIf you do not need running statistics, "
-             "set `track_running_stats` to be False, or patch the module with "
-             "torch.func.replace_all_batch_norm_modules_.");
+    TD_CHECK(
+        schema.name != "taeda::_move_running_",
+        "Batch norm got a batched tensor as input while the running_mean or running_var, which "
+        "will be updated in place, were not batched.\nIf you do not need running statistics, "
+        "set `track_running_stats` to be False, or patch the module with "
+        "torch.func.replace_all_batch_norm_modules_.");
     TD_CHECK(false,
              "vmap: {}({}, *extra_args) is not possible because a Tensor in extra_args is vmapped "
              "over, and has more elements than `{}`, which is not vmapped over. Please use the "

@@ -21,8 +21,8 @@ int factor_lu(const ColumnMajor<T>& a, int rows, int columns, const Scratch<int>
   });
 }
 
-// Up to this size an inverse is the solution for the identity's columns, as in PyTorch: getri, which
-// does less for large ones, gives zeros other signs, and these are printed.
+// Up to this size an inverse is the solution for the identity's columns, as in PyTorch: getri,
+// which does less for large ones, gives zeros other signs, and these are printed.
 constexpr int kSmallInverse = 32;
 
 template <class T>

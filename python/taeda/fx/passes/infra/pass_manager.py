@@ -153,7 +153,7 @@ class PassManager:
         """Calls `check(module)` before the passes."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check  # type: ignore[method-assign]
+        self.check = check  # type: ignore[assignment, method-assign]
 
     def check(self, module: Module) -> None:
         """Raises for a module that is not as it should be."""
@@ -173,7 +173,7 @@ class PassManager:
         return result
 
     def _run_all(self, module: Module) -> PassResult:
-        modified, names = False, []
+        modified, names = False, list[str]()
         for one in self.passes:
             name = one.__name__ if inspect.isfunction(one) else type(one).__name__
             try:
