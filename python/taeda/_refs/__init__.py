@@ -41,4 +41,5 @@ def _names() -> set[str]:
 
 
 def __dir__() -> list[str]:
-    return sorted(n for n in {*_names(), *_MODULES} if not n.startswith("_"))
+    functions = (n for n in _names() if not n.startswith("_") and callable(getattr(taeda, n, None)))
+    return sorted({*functions, *_MODULES})
