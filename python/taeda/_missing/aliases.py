@@ -11,16 +11,6 @@ def _names(module: str, names: str) -> tuple[str, str]:
 
 MODULES = {
     "torch._library.custom_ops": _names("torch._library.custom_op", "CustomOpDef custom_op"),
-    "torch.jit._script": _names(
-        "torch.jit",
-        "Attribute CompilationUnit RecursiveScriptModule ScriptFunction ScriptModule "
-        "interface script script_method",
-    ),
-    "torch.jit._trace": _names(
-        "torch.jit",
-        "ONNXTracedModule TopLevelTracedModule TracedModule TracerWarning TracingCheckError "
-        "is_tracing trace trace_module _script_if_tracing",
-    ),
     "torch.jit._async": _names("torch.jit", "fork wait"),
     "torch.jit._freeze": _names(
         "torch.jit", "freeze optimize_for_inference run_frozen_optimizations"

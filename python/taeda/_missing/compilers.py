@@ -15,6 +15,11 @@ _FAKE = (
 )
 _OPERATORS = "taeda captures no control flow; call the functions in Python's loops and conditions"
 
+
+def _of_jit(names: str) -> str:
+    return " ".join(f"{name}=torch.jit.{name}" for name in names.split())
+
+
 MODULES = {
     "torch.jit": (
         _SCRIPT,
@@ -23,8 +28,20 @@ MODULES = {
         "_hide_source_ranges _set_fusion_strategy set_module",
     ),
     "torch.jit._recursive": (_SCRIPT, "create_script_module concrete_type_store wrap_cpp_module"),
-    "torch.jit._script": (_SCRIPT, "*torch.jit"),
-    "torch.jit._trace": (_SCRIPT, "*torch.jit"),
+    "torch.jit._script": (
+        _SCRIPT,
+        "*torch.jit " + _of_jit(
+            "Attribute RecursiveScriptModule ScriptFunction ScriptModule interface script "
+            "script_method"
+        ),
+    ),
+    "torch.jit._trace": (
+        _SCRIPT,
+        "*torch.jit " + _of_jit(
+            "TopLevelTracedModule TracedModule TracerWarning TracingCheckError is_tracing trace "
+            "trace_module _script_if_tracing"
+        ),
+    ),
     "torch.jit.frontend": (_SCRIPT, "class:NotSupportedError get_jit_def get_jit_class_def"),
     "torch.jit._serialization": (_ARCHIVE, "save load"),
     "torch.jit.mobile": (
