@@ -118,7 +118,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def bold(text: str, wanted: bool) -> str:
-    return f"**{text}**" if wanted else text
+    return f"**{text}**" if wanted and text else text
 
 
 def line(row: Row) -> str:

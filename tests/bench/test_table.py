@@ -62,6 +62,13 @@ def test_a_page_marks_what_misses() -> None:
     assert "| alexnet | 1.20 us | 1.00 us | **1.20** |  | 0.50 | 2000-01-01, m |" in page
 
 
+def test_a_bar_is_marked_only_where_there_is_one() -> None:
+    rows = [row("as bytes", 2.0), row("a batch", 2.0, most=1.5)]
+    page = table.page({"processes": result(*rows)})
+    assert "| as bytes | 2.00 us | 1.00 us | **2.00** |  |  | 2000-01-01, m |" in page
+    assert "| a batch | 2.00 us | 1.00 us | **2.00** |  | **at most 1.5** | 2000-01-01, m |" in page
+
+
 def test_one_thread_and_two_share_a_row() -> None:
     page = table.page({"tiny": result(row("a + b", 0.1, threads=1), row("a + b", 0.4, threads=2))})
     assert "| `a + b` | 100 ns | 1.00 us | 0.10 | **0.40** | 2000-01-01, m |" in page
