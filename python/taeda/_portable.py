@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import taeda
+from taeda._buffers import keep_buffers
 from taeda._tensor_state import state_of
 
 __all__ = ["reduce_storage", "reduce_tensor", "reduce_typed_storage"]
@@ -96,6 +97,7 @@ def reduce_storage(storage: Any) -> tuple:
         data = bytes(on_host(storage))
         make = functools.partial(_named(".", "UntypedStorage"), device=str(storage.device))
         return make, (data,)
+    keep_buffers(storage.nbytes())
     data = bytes(storage)
     args = (data, sys.byteorder, len(data), 0, _dtype(taeda.uint8))
     return Later(getattr, _named(".", "UntypedStorage"), "from_buffer"), args

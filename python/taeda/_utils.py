@@ -6,6 +6,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._buffers import keep_buffers
 
 __all__: list[str] = []
 
@@ -17,6 +18,8 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
         needed = (storage_offset + last + 1) * storage.dtype.itemsize
         if untyped.nbytes() < needed:
             untyped.resize_(needed)
+    else:
+        keep_buffers(untyped.nbytes())
     return _C._tensor_from_storage(
         untyped, storage.dtype, storage_offset, tuple(size), tuple(stride)
     )

@@ -180,3 +180,32 @@ def test_copies_do_not_go_through_bytes():
     assert pair[0] is pair[1] is not x.untyped_storage()
     module = copy.deepcopy(nn.Linear(2, 3))
     assert pickle.loads(pickle.dumps(module)).weight.tolist() == module.weight.tolist()
+
+
+FAULTS = """
+import pickle, resource, sys
+import taeda
+x = taeda.ones(1 << 20)
+def faults(run):
+    for _ in range(3):
+        run()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        run()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+content = pickle.dumps(x)
+if sys.argv[1] == "write":
+    print(faults(lambda: pickle.dumps(x)))
+else:
+    print(faults(lambda: pickle.loads(bytearray(content)).sum().item()))
+"""
+
+
+@pytest.mark.parametrize("way", ["write", "read"])
+def test_buffers_of_large_pickles_are_not_had_anew_each_time(way: str) -> None:
+    if not hasattr(os, "confstr") or not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("g"):
+        pytest.skip("another malloc than glibc's")
+    answer = subprocess.run(
+        [sys.executable, "-c", FAULTS, way], capture_output=True, text=True, check=True
+    )
+    assert int(answer.stdout) < 10 * (4 << 20) // 4096 / 4  # a quarter of one buffer's pages
