@@ -159,6 +159,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_fallback(module.get());
   add_files(module.get());
   add_worker_channel(module.get());
+  add_shared_pages(module.get());
   add_pickler(module.get());
   add_unpickler(module.get());
   add_autograd(module.get());

@@ -32,6 +32,7 @@ void add_fallback(PyObject* module);
 void add_handover(PyObject* module);
 void add_files(PyObject* module);
 void add_worker_channel(PyObject* module);
+void add_shared_pages(PyObject* module);
 void add_pickler(PyObject* module);
 void add_unpickler(PyObject* module);
 void add_operators(PyObject* module);  // operator_object.cc

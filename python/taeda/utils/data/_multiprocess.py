@@ -414,6 +414,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     "waited_seconds": cells[Cell.WAITED_NS] / 1e9,
                     "loading_seconds": cells[Cell.LOADED_NS] / 1e9,
                     "sending_seconds": cells[Cell.SENT_NS] / 1e9,
+                    "pages_dropped": cells[Cell.PAGES_DROPPED],
+                    "sharing_skipped": cells[Cell.LOOKS_SKIPPED],
                 }
             )
         return stats

@@ -288,6 +288,9 @@ class DataLoader(Generic[T_co]):
         ``trainer_waited_seconds`` of ``seconds`` is what the program waited for data; of each
         worker, ``loading_seconds`` is what its samples took and ``waited_seconds`` what it had
         nothing to do. A trainer that waits long while workers do not needs more of them.
+        ``pages_dropped`` counts a forked worker's copies of memory pages that it gave up because
+        they held what all workers share, ``sharing_skipped`` how often it could not, as with
+        threads of its own.
 
         >>> import taeda as torch
         >>> loader = torch.utils.data.DataLoader(range(6), batch_size=2)

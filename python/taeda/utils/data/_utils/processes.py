@@ -14,6 +14,7 @@ from typing import Any
 from taeda import _C
 
 from .messages import loads
+from .shared_pages import inherited_pages, prefers_memory
 from .worker import EPOCH_BITS, OVERFLOW, Cell, SentTask, Task, _worker_loop, where_in_batch
 
 __all__ = ["Link", "WorkerProcess"]
@@ -32,6 +33,7 @@ class Link:
         self._channel, self._event, self._pipe = channel, event, pipe
         self.capacity = capacity  # results that may be under way
         self._trainers = trainers  # descriptors that a forked worker has no use for
+        self._pages: Any = None  # what forked workers share
         self._is_forked = True
 
     def __getstate__(self) -> tuple:
@@ -45,6 +47,7 @@ class Link:
         channel, self._event, self._pipe = (handle.detach() for handle in handles)
         self._channel = _C._WorkerChannel._open(channel)  # type: ignore[attr-defined]
         os.close(channel)
+        self._pages = None
         self._is_forked = False
 
     def attach(self) -> Any:
@@ -54,6 +57,16 @@ class Link:
             for handle in self._trainers:
                 os.close(handle)
         return self._channel
+
+    def share_pages(self, pages: Any) -> None:
+        """Lets the worker, if it is forked, share pages of memory with the others."""
+        self._pages = pages
+
+    def start_sharing_pages(self, workers: int) -> Any:
+        """The pages, in the worker; None where they are not shared."""
+        if self._pages is not None:
+            self._pages.start(workers, prefers_memory())
+        return self._pages
 
     def notify(self) -> None:
         """Wakes the trainer if it sleeps."""
@@ -86,7 +99,14 @@ class WorkerProcess:
     """A worker process and what there is to reach it."""
 
     def __init__(
-        self, context: Any, task: Task, worker_id: int, event: int, capacity: int, own: list[int]
+        self,
+        context: Any,
+        task: Task,
+        worker_id: int,
+        event: int,
+        capacity: int,
+        own: list[int],
+        pages: Any = None,
     ) -> None:
         self.id = worker_id
         self._channel = _C._WorkerChannel(capacity)  # type: ignore[attr-defined]
@@ -99,13 +119,10 @@ class WorkerProcess:
         self._pipe, pipe = os.pipe()
         self._pidfd = -1
         own.append(self._pipe)  # which a forked worker, and those after it, close
+        link = Link(self._channel, event, pipe, self._capacity, own)
+        link.share_pages(pages)
         self.process = context.Process(
-            target=_worker_loop,
-            args=(
-                Link(self._channel, event, pipe, self._capacity, own),
-                SentTask(task, worker_id),
-                os.getpid(),
-            ),
+            target=_worker_loop, args=(link, SentTask(task, worker_id), os.getpid())
         )
         self.process.daemon = True
         self._channel.set_inherited(True)
@@ -284,8 +301,9 @@ def start_workers(context: Any, task: Task, event: int, capacity: int) -> list[W
     workers: list[WorkerProcess] = []
     own: list[int] = []
     try:
-        for i in range(task.num_workers):
-            workers.append(WorkerProcess(context, task, i, event, capacity, own))
+        with inherited_pages(context, task.num_workers) as pages:
+            for i in range(task.num_workers):
+                workers.append(WorkerProcess(context, task, i, event, capacity, own, pages))
     except BaseException as error:
         end_workers(workers)
         if isinstance(error, (TypeError, AttributeError, pickle.PicklingError)):

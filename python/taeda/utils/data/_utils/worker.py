@@ -91,6 +91,7 @@ class Cell:
     SIGNAL = 10  # that makes the worker write its stack; 0: none
     CURRENT_EPOCH = 11  # the trainer's; tasks of others are void
     TASKS_READ, RESULTS_READ = 12, 13  # messages that the worker, and the trainer, took
+    PAGES_DROPPED, LOOKS_SKIPPED = 14, 15  # by _C._SharedPages
 
 
 class State:
@@ -264,6 +265,7 @@ class _WorkerLoop:
         link.write_stacks_on_signal(self._cells)
         taeda.set_num_threads(1)
         seed_worker(task.base_seed, worker_id)
+        self._pages = link.start_sharing_pages(task.num_workers)
         _channel = channel
         self._where = f"in DataLoader worker process {worker_id}"
         self._snapshots = Snapshots()
@@ -325,7 +327,15 @@ class _WorkerLoop:
                 self._resume(pickle.loads(data))
             elif number >> EPOCH_BITS == cells[Cell.CURRENT_EPOCH] and not self._ended:
                 self._answer(number, pickle.loads(data))
+                if self._pages is not None:
+                    self._share_pages()
         cells[Cell.STATE] = State.ENDED
+
+    def _share_pages(self) -> None:
+        """Gives up the copies of the trainer's memory that hold what it holds."""
+        if self._pages.after_batch():
+            cells = self._cells
+            cells[Cell.PAGES_DROPPED], _, cells[Cell.LOOKS_SKIPPED] = self._pages.counts()
 
     def _resume(self, message: _ResumeIteration) -> None:
         from taeda._utils import ExceptionWrapper

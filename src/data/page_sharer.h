@@ -1,0 +1,66 @@
+// PageSharer: keeps a forked worker's private memory small, however many Python objects it reads.
+//
+// The worker calls after_batch() between batches. At first it only counts its page faults; after 16
+// MiB of them it looks how much of the candidates is its own. Once that is a quarter of them in all
+// workers together, one of them stores the pages for all (page_file.h). From then on each drops what
+// equals the stored pages whenever it has taken 1 MiB of faults more.
+//
+// A page that is read, copied and dropped again costs about 4 microseconds each time. A worker that
+// loads samples of a millisecond does not notice; one that does nothing but read small objects
+// would take five times as long. So a worker that would spend more than a tenth of its time on that
+// never starts, and passes keep to a 25th of it, unless memory matters more (kMemory).
+//
+// The candidates are memory whose manager is known and does not rely on what madvise() gives: the
+// arenas of Python's allocator, and the heap of glibc's. Nothing happens while the process has
+// threads that it did not start with, asynchronous input or output, or locked memory.
+// Everything here belongs to one thread.
+#pragma once
+
+#include <memory>
+
+#include "data/page_file.h"
+
+namespace taeda::data {
+
+struct PageSharing {
+  int64_t dropped = 0;  // pages
+  int64_t passes = 0;   // in which they were
+  int64_t skipped = 0;  // looks that had to be left out, because of a thread for example
+};
+
+class PageSharer {
+ public:
+  enum Preference { kSpeed, kMemory };
+  // The arenas of Python's allocator at this moment.
+  using Arenas = std::vector<PageRange> (*)();
+
+  // The process must have no threads yet but those that touch no Python objects.
+  PageSharer(std::shared_ptr<PageFile> file, size_t workers, Preference preference,
+             Arenas arenas);
+
+  // Whether it looked.
+  bool after_batch();
+  const PageSharing& counts() const { return counts_; }
+
+ private:
+  void look();
+  bool is_worth_storing(const std::vector<PageRange>& ranges);
+  std::vector<PageRange> candidates(const MemoryMap& map) const;
+  void map_stored(const std::vector<PageRange>& ranges);
+  void drop(const MemoryMap& map);
+
+  std::shared_ptr<PageFile> file_;
+  const size_t workers_;
+  const Preference preference_;
+  const Arenas arenas_;
+  const int own_threads_;
+  int64_t faults_ = 0;      // when it looked last
+  int64_t faults_between_;  // before it looks again
+  double looked_at_ = 0;    // seconds; 0: before the first batch
+  double duration_ = 0;     // of that look
+  size_t exclusive_ = 0;    // pages, then
+  bool mapped_ = false, failed_ = false;
+  PageSharing counts_;
+};
+
+}  // namespace taeda::data

@@ -1,0 +1,199 @@
+"""Forked workers and the trainer's objects: what they read stays shared, what they write is theirs."""
+
+import multiprocessing
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import taeda
+from taeda.utils import data
+from taeda.utils.data import DataLoader
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+np = pytest.importorskip("numpy")
+
+
+def private_megabytes(pid):
+    """The memory that a process shares with nobody."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    fields = {line.split()[0]: line.split()[1] for line in text.splitlines()[1:]}
+    return (int(fields["Private_Clean:"]) + int(fields["Private_Dirty:"])) / 1024
+
+
+class Rows(data.Dataset):
+    """Objects of many kinds, small ones and such as malloc has."""
+
+    def __init__(self, n):
+        self.rows = [
+            {
+                "name": f"row {i}", "values": [float(i), float(i + 1)], "pair": (i, str(i)),
+                "text": f"{i} " * 150, "array": np.full(3, i), "set": {i, -i},
+            }
+            for i in range(n)
+        ]  # fmt: skip
+
+    def __len__(self):
+        return len(self.rows)
+
+    def check(self, i):
+        row = self.rows[i]
+        assert row["name"] == f"row {i}" and row["values"] == [i, i + 1]
+        assert row["pair"] == (i, str(i)) and row["text"] == f"{i} " * 150
+        assert row["array"].tolist() == [i, i, i] and row["set"] == {i, -i}
+        return i
+
+    def __getitem__(self, i):
+        return self.check(i)
+
+
+class Busy(Rows):
+    """What it does with its objects, and with memory, is drawn anew for each sample."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.seen, self.kept = {}, []
+
+    def __getitem__(self, i):
+        row, what = self.rows[i], random.randrange(6)
+        self.check(i)
+        if what == 0:  # caches something in the object
+            row.setdefault("cache", [i] * random.randrange(200))
+        elif what == 1:  # changes it in place
+            row["count"] = row.get("count", 0) + 1
+            self.seen[i] = self.seen.get(i, 0) + 1
+        elif what == 2:  # replaces it
+            self.rows[i] = {**row, "again": str(i)}
+        elif what == 3:
+            self.kept.append(bytes(random.randrange(100_000)))
+        elif what == 4 and self.kept:
+            del self.kept[random.randrange(len(self.kept))]
+        elif what == 5:
+            row["array"][0] = i  # writes the same
+        assert row.get("count", 0) == self.seen.get(i, 0)
+        cache = row.get("cache", [])
+        assert cache == [i] * len(cache)
+        return i
+
+
+def read_all(loader, epochs):
+    """Reads it; the private megabytes of each worker after each epoch, and what stats() says."""
+    amounts = []
+    for _ in range(epochs):
+        seen = sorted(int(i) for batch in loader for i in batch)
+        assert seen == list(range(len(loader.dataset)))
+        amounts.append([private_megabytes(worker["pid"]) for worker in loader.stats()["workers"]])
+    return amounts, loader.stats()["workers"]
+
+
+def forked(dataset, **options):
+    options = {"num_workers": 2, "batch_size": 50, "shuffle": True} | options
+    return DataLoader(
+        dataset, multiprocessing_context="fork", persistent_workers=True, **options
+    )
+
+
+ROWS = 40_000  # about 70 MB
+
+
+@pytest.fixture(autouse=True)
+def share_at_any_price(monkeypatch):
+    monkeypatch.setenv("TAEDA_LOADER_SHARE_PAGES", "1")
+
+
+def test_workers_that_read_all_objects_keep_them_shared():
+    amounts, stats = read_all(forked(Rows(ROWS)), 2)
+    assert min(worker["pages_dropped"] for worker in stats) > 5_000
+    assert all(last < 40 for last in amounts[-1]), amounts
+
+
+class Working(Rows):
+    """Samples that take a while."""
+
+    def __getitem__(self, i):
+        end = time.perf_counter() + 0.001
+        while time.perf_counter() < end:
+            pass
+        return super().__getitem__(i)
+
+
+def test_workers_whose_samples_take_long_share_unasked(monkeypatch):
+    monkeypatch.delenv("TAEDA_LOADER_SHARE_PAGES")
+    loader = forked(Working(ROWS), sampler=random.sample(range(ROWS), ROWS // 4), shuffle=False)
+    for _ in loader:
+        pass
+    assert max(worker["pages_dropped"] for worker in loader.stats()["workers"]) > 1_000
+
+
+def test_workers_that_do_nothing_but_read_do_not_share_unasked(monkeypatch):
+    monkeypatch.delenv("TAEDA_LOADER_SHARE_PAGES")
+    dataset = Rows(ROWS)
+    dataset.check = lambda i: len(dataset.rows[i]["name"])
+    loader = forked(dataset)
+    for _ in range(3):
+        for _ in loader:
+            pass
+    assert [worker["pages_dropped"] for worker in loader.stats()["workers"]] == [0, 0]
+
+
+def test_the_environment_turns_sharing_off(monkeypatch):
+    monkeypatch.setenv("TAEDA_LOADER_SHARE_PAGES", "0")
+    amounts, stats = read_all(forked(Rows(ROWS)), 2)
+    assert [worker["pages_dropped"] for worker in stats] == [0, 0]
+    assert all(last > 50 for last in amounts[-1]), amounts
+
+
+def test_objects_that_workers_change_stay_as_each_made_them():
+    _, stats = read_all(forked(Busy(ROWS)), 3)
+    assert max(worker["pages_dropped"] for worker in stats) > 1_000
+
+
+class Threaded(Rows):
+    """Starts a thread in the worker."""
+
+    def __getitem__(self, i):
+        if not hasattr(self, "end"):
+            self.end = threading.Event()
+            threading.Thread(target=self.end.wait, daemon=True).start()
+        return super().__getitem__(i)
+
+
+def test_workers_with_threads_of_their_own_share_nothing_and_say_so():
+    _, stats = read_all(forked(Threaded(ROWS // 2)), 2)
+    assert [worker["pages_dropped"] for worker in stats] == [0, 0]
+    assert min(worker["sharing_skipped"] for worker in stats) > 0
+
+
+def sum_in_child(rows, answer):
+    answer.send(sum(row["pair"][0] for row in rows))
+
+
+class Forking(Rows):
+    """Forks in the worker, once much is shared."""
+
+    def __getitem__(self, i):
+        if i % 5000 == 0:
+            ours, theirs = multiprocessing.Pipe(duplex=False)
+            child = multiprocessing.get_context("fork").Process(
+                target=sum_in_child, args=(self.rows, theirs)
+            )
+            multiprocessing.current_process()._config["daemon"] = False  # may have children
+            child.start()
+            assert ours.recv() == sum(range(len(self.rows)))
+            child.join()
+            assert child.exitcode == 0
+        return super().__getitem__(i)
+
+
+def test_a_worker_may_fork_while_it_shares():
+    _, stats = read_all(forked(Forking(ROWS // 2), num_workers=2), 2)
+    assert max(worker["pages_dropped"] for worker in stats) > 1_000
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_other_workers_have_nothing_to_share(method):
+    loader = DataLoader(range(8), num_workers=2, multiprocessing_context=method)
+    assert taeda.stack([x[0] for x in loader]).tolist() == list(range(8))
+    assert [worker["pages_dropped"] for worker in loader.stats()["workers"]] == [0, 0]
