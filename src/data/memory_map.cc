@@ -44,9 +44,9 @@ MemoryMap read_memory_map() {
     char permissions[5];
     unsigned major, minor;
     unsigned long inode;
-    if (std::sscanf(line.c_str(),
-                    "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %lu", &mapping.range.begin,
-                    &mapping.range.end, permissions, &mapping.offset, &major, &minor, &inode) != 7)
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %lu",
+                    &mapping.range.begin, &mapping.range.end, permissions, &mapping.offset, &major,
+                    &minor, &inode) != 7)
       continue;
     mapping.device = makedev(major, minor);
     mapping.inode = inode;

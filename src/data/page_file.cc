@@ -170,8 +170,7 @@ bool PageFile::store(std::span<const PageRange> ranges) {
   const size_t bytes = count(ranges).existing * page_bytes();
   bool stored = bytes > 0 && shared::is_memory_available(bytes);
   for (size_t i = 0; stored && i < ranges.size(); i++) stored = write(ranges[i]);
-  if (!stored)
-    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kFileBytes);
+  if (!stored) fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kFileBytes);
   *state_ = stored ? kStored : kFailed;
   return stored;
 }

@@ -2,9 +2,9 @@
 //
 // Reading a Python object writes its reference count, so a forked worker ends up with a copy of
 // every page of the trainer's objects that it reads, though the counts go back and the copy holds
-// what the page held. Only the system does not know. Here a range of memory is replaced by a private
-// mapping of a file that holds the same bytes; a page that was written is dropped once it equals the
-// file's, and the process reads the file's again, which all workers share.
+// what the page held. Only the system does not know. Here a range of memory is replaced by a
+// private mapping of a file that holds the same bytes; a page that was written is dropped once it
+// equals the file's, and the process reads the file's again, which all workers share.
 //
 // The file has no name, is as large as the address space, and holds each page at its address:
 // forked processes have the same things at the same addresses. Only what was stored takes memory.
@@ -12,8 +12,9 @@
 // not; what differs from the file remains the process's own.
 //
 // store(), map() and drop_equal() need a process in which nothing else writes to the ranges
-// meanwhile: no other thread, no signal handler, no system call under way. What becomes of them must
-// not rely on madvise(MADV_DONTNEED) giving zeros, as allocators do that manage memory of their own.
+// meanwhile: no other thread, no signal handler, no system call under way. What becomes of them
+// must not rely on madvise(MADV_DONTNEED) giving zeros, as allocators do that manage memory of
+// their own.
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +40,8 @@ class PageFile {
 
   // Whether some process has stored its pages.
   bool is_stored() const { return *state_ == kStored; }
-  // Copies the ranges' pages to the file, once in all processes: false when another one does or did,
-  // or when there is no memory.
+  // Copies the ranges' pages to the file, once in all processes: false when another one does or
+  // did, or when there is no memory.
   bool store(std::span<const PageRange> ranges);
   // Replaces a range by a mapping of the file, in which pages that differ are copied. False when
   // that cannot be had, or when more than `most_copies` pages differ (which it counts down).

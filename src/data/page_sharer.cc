@@ -133,9 +133,9 @@ void PageSharer::look() {
 
 bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
   const PageFile::Count count = file_->count(ranges);
-  const double growth = static_cast<double>(
-      std::min(count.exclusive - std::min(exclusive_, count.exclusive),
-               static_cast<size_t>(page_faults() - faults_)));
+  const double growth =
+      static_cast<double>(std::min(count.exclusive - std::min(exclusive_, count.exclusive),
+                                   static_cast<size_t>(page_faults() - faults_)));
   exclusive_ = count.exclusive;
   if (preference_ == kSpeed) {
     failed_ = growth * kSecondsPerPage > (seconds() - looked_at_) * kMostOfTime;
@@ -184,9 +184,8 @@ void PageSharer::drop(const MemoryMap& map) {
   counts_.passes++;
   // Faults may be of other memory: then it looks less often.
   const bool useful = dropped * kPartUseful >= faults_between_;
-  faults_between_ =
-      useful ? kFaultsBetweenPasses
-             : std::min(faults_between_ * 2, kFaultsBetweenPasses * kLongestBackOff);
+  faults_between_ = useful ? kFaultsBetweenPasses
+                           : std::min(faults_between_ * 2, kFaultsBetweenPasses * kLongestBackOff);
 }
 
 }  // namespace taeda::data

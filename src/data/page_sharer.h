@@ -2,8 +2,8 @@
 //
 // The worker calls after_batch() between batches. At first it only counts its page faults; after 16
 // MiB of them it looks how much of the candidates is its own. Once that is a quarter of them in all
-// workers together, one of them stores the pages for all (page_file.h). From then on each drops what
-// equals the stored pages whenever it has taken 1 MiB of faults more.
+// workers together, one of them stores the pages for all (page_file.h). From then on each drops
+// what equals the stored pages whenever it has taken 1 MiB of faults more.
 //
 // A page that is read, copied and dropped again costs about 4 microseconds each time. A worker that
 // loads samples of a millisecond does not notice; one that does nothing but read small objects
@@ -35,8 +35,7 @@ class PageSharer {
   using Arenas = std::vector<PageRange> (*)();
 
   // The process must have no threads yet but those that touch no Python objects.
-  PageSharer(std::shared_ptr<PageFile> file, size_t workers, Preference preference,
-             Arenas arenas);
+  PageSharer(std::shared_ptr<PageFile> file, size_t workers, Preference preference, Arenas arenas);
 
   // Whether it looked.
   bool after_batch();

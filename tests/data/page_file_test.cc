@@ -226,7 +226,8 @@ TEST(PageFile, NeverChangesAByteHoweverMemoryIsUsed) {
           mprotect(at, n * kPage, PROT_READ | PROT_WRITE);
           break;
         default:
-          for (const PageRange& range : file->mapped(read_memory_map())) ASSERT_GE(file->drop_equal(range), 0);
+          for (const PageRange& range : file->mapped(read_memory_map()))
+            ASSERT_GE(file->drop_equal(range), 0);
           ASSERT_EQ(memory.content(), expected) << "seed " << seed << ", step " << step;
           continue;
       }
