@@ -40,6 +40,8 @@ class PageFile {
 
   // Whether some process has stored its pages.
   bool is_stored() const { return *state_ == kStored; }
+  // Whether one could not.
+  bool has_failed() const { return *state_ == kFailed; }
   // Copies the ranges' pages to the file, once in all processes: false when another one does or
   // did, or when there is no memory.
   bool store(std::span<const PageRange> ranges);

@@ -89,13 +89,13 @@ bool is_thread_in(const PageRange& range) {
 
 }  // namespace
 
-PageSharer::PageSharer(std::shared_ptr<PageFile> file, size_t workers, Preference preference,
-                       Arenas arenas)
+PageSharer::PageSharer(std::shared_ptr<PageFile> file, size_t workers, int own_threads,
+                       Preference preference, Arenas arenas)
     : file_(std::move(file)),
       workers_(workers),
+      own_threads_(own_threads),
       preference_(preference),
       arenas_(arenas),
-      own_threads_(process_status().threads),
       faults_between_(kFaultsBeforeStored) {
   file_->set_inherited(false);  // a worker's children are no workers
 }
@@ -105,7 +105,7 @@ bool PageSharer::after_batch() {
     faults_ = page_faults();
     looked_at_ = seconds();
   }
-  if (failed_ || page_faults() - faults_ < faults_between_) return false;
+  if (off_ || page_faults() - faults_ < faults_between_) return false;
   const double begin = seconds();
   const bool rests = (begin - looked_at_) * kMostOfTimeInPasses < duration_;
   if (rests && preference_ == kSpeed) return false;
@@ -128,7 +128,10 @@ void PageSharer::look() {
   const bool stored = file_->is_stored();
   if (!stored && !is_worth_storing(ranges)) return;
   const BlockSignals blocked;
-  if (stored || file_->store(ranges)) map_stored(ranges);
+  if (stored || file_->store(ranges))
+    map_stored(ranges);
+  else
+    off_ = file_->has_failed();
 }
 
 bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
@@ -138,9 +141,9 @@ bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
                                    static_cast<size_t>(page_faults() - faults_)));
   exclusive_ = count.exclusive;
   if (preference_ == kSpeed) {
-    failed_ = growth * kSecondsPerPage > (seconds() - looked_at_) * kMostOfTime;
+    off_ = growth * kSecondsPerPage > (seconds() - looked_at_) * kMostOfTime;
     // Of what is read again nothing is seen once most of it is exclusive.
-    if (failed_ || count.exclusive * 2 > count.existing) return false;
+    if (off_ || count.exclusive * 2 > count.existing) return false;
   }
   return count.exclusive * workers_ * kPartWorthStoring >= count.existing;
 }
@@ -167,7 +170,7 @@ void PageSharer::map_stored(const std::vector<PageRange>& ranges) {
     if (!file_->map(range, most_copies)) break;
     mapped_ = true;
   }
-  failed_ = !mapped_;
+  off_ = !mapped_;
   faults_between_ = kFaultsBetweenPasses;
 }
 
@@ -177,7 +180,7 @@ void PageSharer::drop(const MemoryMap& map) {
   int64_t dropped = 0;
   for (const PageRange& range : ranges) {
     const ssize_t here = file_->drop_equal(range);
-    if (here < 0) failed_ = true;
+    if (here < 0) off_ = true;
     dropped += std::max<ssize_t>(here, 0);
   }
   counts_.dropped += dropped;

@@ -12,7 +12,7 @@
 //
 // The candidates are memory whose manager is known and does not rely on what madvise() gives: the
 // arenas of Python's allocator, and the heap of glibc's. Nothing happens while the process has
-// threads that it did not start with, asynchronous input or output, or locked memory.
+// threads other than its own, asynchronous input or output, or locked memory.
 // Everything here belongs to one thread.
 #pragma once
 
@@ -34,8 +34,9 @@ class PageSharer {
   // The arenas of Python's allocator at this moment.
   using Arenas = std::vector<PageRange> (*)();
 
-  // The process must have no threads yet but those that touch no Python objects.
-  PageSharer(std::shared_ptr<PageFile> file, size_t workers, Preference preference, Arenas arenas);
+  // `own_threads` of the process, the caller's among them, touch no Python objects meanwhile.
+  PageSharer(std::shared_ptr<PageFile> file, size_t workers, int own_threads, Preference preference,
+             Arenas arenas);
 
   // Whether it looked.
   bool after_batch();
@@ -50,15 +51,15 @@ class PageSharer {
 
   std::shared_ptr<PageFile> file_;
   const size_t workers_;
+  const int own_threads_;
   const Preference preference_;
   const Arenas arenas_;
-  const int own_threads_;
   int64_t faults_ = 0;      // when it looked last
   int64_t faults_between_;  // before it looks again
   double looked_at_ = 0;    // seconds; 0: before the first batch
   double duration_ = 0;     // of that look
   size_t exclusive_ = 0;    // pages, then
-  bool mapped_ = false, failed_ = false;
+  bool mapped_ = false, off_ = false;
   PageSharing counts_;
 };
 

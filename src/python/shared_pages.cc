@@ -14,6 +14,8 @@ struct PagesObject {
   std::unique_ptr<PageSharer> sharer;  // in a worker
 };
 
+constexpr int kThreads = 2;  // of a worker: this one, and that which ends it with its trainer
+
 PyTypeObject* pages_type = nullptr;
 
 PagesObject* cast(PyObject* self) { return reinterpret_cast<PagesObject*>(self); }
@@ -60,7 +62,7 @@ PyObject* pages_start(PyObject* self, PyObject* args) {
   int prefer_memory;
   if (!PyArg_ParseTuple(args, "np:start", &workers, &prefer_memory)) return nullptr;
   cast(self)->sharer = std::make_unique<PageSharer>(
-      cast(self)->file, static_cast<size_t>(workers),
+      cast(self)->file, static_cast<size_t>(workers), kThreads,
       prefer_memory ? PageSharer::kMemory : PageSharer::kSpeed, arenas);
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <thread>
 #include <vector>
@@ -236,6 +237,13 @@ TEST(PageFile, NeverChangesAByteHoweverMemoryIsUsed) {
   }
 }
 
+int threads_of_this_process() {
+  int threads = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    threads++;
+  return threads;
+}
+
 std::vector<PageRange> big_ranges;
 std::vector<PageRange> arenas() { return big_ranges; }
 
@@ -244,7 +252,7 @@ TEST(PageSharer, SharesWhatWasReadUnlessThereIsAnotherThread) {
   big_ranges = {memory.range()};
   const auto file = PageFile::create();
   ASSERT_TRUE(file);
-  PageSharer sharer(file, 4, PageSharer::kMemory, arenas);
+  PageSharer sharer(file, 4, threads_of_this_process(), PageSharer::kMemory, arenas);
   EXPECT_FALSE(sharer.after_batch());
   const auto use = [&](const Memory& used) {
     for (size_t i = 0; i < used.pages(); i++) {

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from taeda.utils.data import DataLoader, SharedList
+from taeda.utils.data import ConcatDataset, DataLoader, Dataset, SharedList, Subset
 
 ROWS = [{"name": f"row {i}", "values": [i, i / 2]} for i in range(100)]
 
@@ -69,3 +69,50 @@ def test_private_memory_of_a_worker_stays_flat():
     for _ in range(999):
         next(batches)
     assert private_bytes(batches._workers[0].pid) < 1.1 * before + (4 << 20)  # of 20 MB
+
+
+class Held(Dataset):
+    def __init__(self, n):
+        self.rows, self.pairs = [{"i": i} for i in range(n)], tuple((i, str(i)) for i in range(n))
+        self.names, self.again = ["few"], self.rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]["i"], self.pairs[i][1], self.names[0]
+
+
+def test_packing_a_dataset_replaces_its_large_lists_and_leaves_it_alone():
+    held = Held(1000)
+    packed = SharedList.pack(held)
+    assert type(packed) is Held and [packed[i] for i in range(1000)] == [
+        *map(held.__getitem__, range(1000))
+    ]
+    assert type(packed.rows) is type(packed.pairs) is SharedList and packed.again is packed.rows
+    assert packed.names is held.names and type(held.rows) is list
+    assert type(SharedList.pack(Held(999)).rows) is list
+    assert type(SharedList.pack(Held(10), at_least=10).rows) is SharedList
+
+
+def test_packing_reaches_the_datasets_that_one_consists_of():
+    held = Held(1200)
+    both = ConcatDataset([held, Subset(held, range(1100)), Subset(held, list(range(5)))])
+    packed = SharedList.pack(both)
+    assert [packed[i] for i in range(len(both))] == [both[i] for i in range(len(both))]
+    first, second, third = packed.datasets
+    assert type(first.rows) is SharedList and second.dataset is third.dataset is first
+    assert type(held.rows) is list
+
+
+def test_packing_leaves_classes_of_lists_and_other_objects_alone():
+    class Rows(list):
+        pass
+
+    held = Held(1000)
+    held.rows, held.me = Rows(held.rows), held
+    packed = SharedList.pack(held)
+    assert packed.rows is held.rows and type(packed.pairs) is SharedList
+    assert packed.me is packed
+    numbers = list(range(3))
+    assert SharedList.pack(numbers) is numbers

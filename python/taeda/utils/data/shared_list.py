@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import taeda
+
+from .dataset import Dataset
 
 __all__ = ["SharedList"]
 
@@ -36,6 +39,30 @@ class SharedList(Sequence):
         self._content = taeda.frombuffer(content or bytearray(1), dtype=taeda.uint8).share_memory_()
         self._ends = taeda.tensor(ends, dtype=taeda.int64).share_memory_()
         self._open()
+
+    @classmethod
+    def pack(cls, dataset: Any, at_least: int = 1000) -> Any:
+        """A shallow copy of a dataset whose large lists are SharedLists.
+
+        Replaced are attributes that are a ``list`` or ``tuple``, and no class derived of them, with
+        ``at_least`` so many items, in the dataset and in datasets that it consists of
+        (``Subset``, ``ConcatDataset``). What holds for a SharedList holds for them: items must be
+        picklable, each reading gives a new object, so that what is cached in an item is lost, and
+        nothing can be appended. The dataset itself is left as it is.
+
+        >>> import taeda as torch
+        >>> class Texts(torch.utils.data.Dataset):
+        ...     def __init__(self):
+        ...         self.texts = [f"text {i}" for i in range(5000)]
+        ...     def __len__(self):
+        ...         return len(self.texts)
+        ...     def __getitem__(self, i):
+        ...         return self.texts[i]
+        >>> texts = torch.utils.data.SharedList.pack(Texts())
+        >>> texts[4999], type(texts.texts).__name__
+        ('text 4999', 'SharedList')
+        """
+        return _pack(dataset, at_least, {})
 
     def _open(self) -> None:
         self._bytes = memoryview(self._content.untyped_storage())  # type: ignore[arg-type]
@@ -71,3 +98,26 @@ class SharedList(Sequence):
 
     def __repr__(self) -> str:
         return f"SharedList({len(self)} items, {len(self._bytes):,} bytes)"
+
+
+def _pack(x: Any, at_least: int, done: dict[int, tuple[Any, Any]]) -> Any:
+    """What takes the place of a dataset or an attribute.
+
+    `done` has what was met already by its id, and keeps it, so that ids are not given again.
+    """
+    if id(x) in done:
+        return done[id(x)][1]
+    packed = copy.copy(x) if isinstance(x, Dataset) else _pack_items(x, at_least, done)
+    done[id(x)] = x, packed
+    if isinstance(x, Dataset):
+        for name, value in vars(x).items():
+            vars(packed)[name] = _pack(value, at_least, done)
+    return packed
+
+
+def _pack_items(x: Any, at_least: int, done: dict[int, tuple[Any, Any]]) -> Any:
+    if type(x) not in (list, tuple):
+        return x
+    if x and all(isinstance(item, Dataset) for item in x):
+        return type(x)(_pack(item, at_least, done) for item in x)
+    return SharedList(x) if len(x) >= at_least else x
