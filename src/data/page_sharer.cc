@@ -19,8 +19,9 @@
 namespace taeda::data {
 namespace {
 
-constexpr int64_t kFaultsBeforeStored = 4096;  // 16 MiB of small pages
-constexpr int64_t kFaultsBetweenPasses = 256;  // 1 MiB
+constexpr int64_t kFaultsBeforeStored = 4096;         // 16 MiB of small pages
+constexpr int64_t kFaultsBetweenPasses = 256;         // 1 MiB
+constexpr int64_t kFaultsBetweenPassesAnyway = 1024;  // where nothing else limits them
 constexpr int64_t kLongestBackOff = 32;
 constexpr int64_t kPartUseful = 8;  // of the faults, that make a pass worth its time
 constexpr size_t kPartWorthStoring = 4;
@@ -171,7 +172,11 @@ void PageSharer::map_stored(const std::vector<PageRange>& ranges) {
     mapped_ = true;
   }
   off_ = !mapped_;
-  faults_between_ = kFaultsBetweenPasses;
+  faults_between_ = between_passes();
+}
+
+int64_t PageSharer::between_passes() const {
+  return preference_ == kSpeed ? kFaultsBetweenPasses : kFaultsBetweenPassesAnyway;
 }
 
 void PageSharer::drop(const MemoryMap& map) {
@@ -187,8 +192,8 @@ void PageSharer::drop(const MemoryMap& map) {
   counts_.passes++;
   // Faults may be of other memory: then it looks less often.
   const bool useful = dropped * kPartUseful >= faults_between_;
-  faults_between_ = useful ? kFaultsBetweenPasses
-                           : std::min(faults_between_ * 2, kFaultsBetweenPasses * kLongestBackOff);
+  faults_between_ =
+      useful ? between_passes() : std::min(faults_between_ * 2, between_passes() * kLongestBackOff);
 }
 
 }  // namespace taeda::data

@@ -3,11 +3,11 @@
 // The worker calls after_batch() between batches. At first it only counts its page faults; after 16
 // MiB of them it looks how much of the candidates is its own. Once that is a quarter of them in all
 // workers together, one of them stores the pages for all (page_file.h). From then on each drops
-// what equals the stored pages whenever it has taken 1 MiB of faults more.
+// what equals the stored pages whenever it has taken 1 MiB of faults more (kMemory: 4).
 //
 // A page that is read, copied and dropped again costs about 4 microseconds each time. A worker that
 // loads samples of a millisecond does not notice; one that does nothing but read small objects
-// would take five times as long. So a worker that would spend more than a tenth of its time on that
+// would take six times as long. So a worker that would spend more than a tenth of its time on that
 // never starts, and passes keep to a 25th of it, unless memory matters more (kMemory).
 //
 // The candidates are memory whose manager is known and does not rely on what madvise() gives: the
@@ -48,6 +48,7 @@ class PageSharer {
   std::vector<PageRange> candidates(const MemoryMap& map) const;
   void map_stored(const std::vector<PageRange>& ranges);
   void drop(const MemoryMap& map);
+  int64_t between_passes() const;
 
   std::shared_ptr<PageFile> file_;
   const size_t workers_;
