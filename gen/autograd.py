@@ -43,7 +43,7 @@ def _dual_operators(op: Op) -> Iterator[Op]:
             op.line,
             "pointwise",
             op.source,
-            aten=["default"] if named else None,
+            aten={"default": ""} if named else None,
             partial=i,
             types="inexact" if op.types in ("any", "all", "numeric", "inexact") else "floating",
             grad={},

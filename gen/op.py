@@ -99,11 +99,19 @@ class Op:
     body: str  # one of BODIES
     source: Any  # the value of that key
 
-    # Names. `aten`: PyTorch's overloads that it stands for, the first of which is its own name in
-    # torch.ops.aten; 'none' (here []): it is not PyTorch's.
-    aten: list[str] | None = key(None)
-    # PyTorch's overloads of the in-place form, where they are not those of `aten`
-    aten_inplace: list[str] = key([])
+    # Names. `aten`: PyTorch's overloads that it stands for, each with its arguments, '' where those
+    # are the entry's. The first is its own name in torch.ops.aten; 'none' (here {}): it is not
+    # PyTorch's.
+    aten: dict[str, str] | None = key(None)
+    # PyTorch's overloads of the in-place form, where they are not those of `aten`, and its names
+    # of the form with out=
+    aten_inplace: dict[str, str] = key({})
+    aten_out: dict[str, str] = key({})
+    # those that no call of a program is shown as, which reach PyTorch's another way
+    aten_unseen: list[str] = key([])
+    # for one of the table's own: the call of PyTorch's operator as which modes see it, in Python;
+    # [i] behind it says which of its results is this one's
+    seen_as: str = key("")
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])

@@ -87,7 +87,7 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     row = ", ".join([device, meta, cuda, *[modes] * 4, *layers, *[modes] * 3])
     lines += [
         f"using {ident}_fn = {op.result} (*)({op.internal_parameters});",
-        f"static constexpr {ident}_fn table_{ident}[kNumKeys] = {{{row}}};",
+        f"static constinit {ident}_fn table_{ident}[kNumKeys] = {{{row}}};",
         *block(
             f"{op.result} redispatch::{ident}({op.internal_parameters})",
             f"return table_{ident}[(keys{below}).highest()]({op.internal_names(f'keys{below}')});",

@@ -8,6 +8,7 @@ worked out from the text is worked out at run time, when someone asks.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 from .op import Op
 from .schema import Signature
@@ -26,7 +27,7 @@ def namespace(op: Op) -> str:
 
 def full_name(op: Op) -> tuple[str, str]:
     """("aten::add", "Tensor"): the overload's name is PyTorch's where the entry says it."""
-    overload = op.aten[0] if op.aten else op.sig.overload
+    overload = next(iter(op.aten or {}), op.sig.overload)
     return f"{namespace(op)}::{op.name}", "" if overload == "default" else overload
 
 
@@ -129,31 +130,43 @@ def _boxed(function: str) -> list[str]:
     return [f"{cast}(&{function})", f"dispatch::invoker(&{function})"]
 
 
+def _aliases(op: Op) -> Iterator[tuple[str, str]]:
+    """Further names in PyTorch, and what OverloadRecord says of each: of the plain form but the first,
+    of the others all that the entry gives."""
+    own = list((op.aten or {}).items())[1:]
+    for form, suffix, overloads in (
+        ("kPlain", "", own),
+        ("kInplace", "_", op.aten_inplace.items()),
+        ("kOut", "", op.aten_out.items()),
+    ):
+        for name, arguments in overloads:
+            whole = f"{namespace(op)}::{op.name}{suffix}.{'' if name == 'default' else name}"
+            seen = str(name not in op.aten_unseen).lower()
+            fields = (f"&record::{op.ident}", quoted(arguments), f"Operator::Form::{form}", seen)
+            yield whole, ", ".join(fields)
+
+
 def list_file(ops: list[Op]) -> str:
-    """All records in the order of their names, and the overloads that they cover besides; of the
-    in-place form, all of them where it has names of its own."""
+    """All records in the order of their names, and the overloads that they cover besides."""
     records = sorted(ops, key=full_name)
     for one, other in itertools.pairwise(records):
         if full_name(one) == full_name(other):
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
-    names = [(op, op.name, (op.aten or [])[1:]) for op in ops]
-    names += [(op, f"{op.name}_", op.aten_inplace) for op in ops]
-    aliases = sorted(
-        (f"{namespace(op)}::{name}.{'' if overload == 'default' else overload}", op.ident)
-        for op, name, overloads in names
-        for overload in overloads
-    )
+    aliases = sorted(line for op in ops for line in _aliases(op))
+    spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     listed = (f"&record::{op.ident}" for op in records)
-    also = (f'{{"{name}", &record::{ident}}}' for name, ident in aliases)
+    also = (f'{{"{name}", {rest}}}' for name, rest in aliases)
     return join_lines(
-        '#include "ops/modes.h"',
+        '#include "ops/overloads.h"',
         "namespace taeda {",
         *map(declaration, records),
         *initializer("const OperatorRecord* const kOperatorRecords[]", listed),
         f"const size_t kNumOperatorRecords = {len(records)};",
-        *initializer("const OperatorAlias kOperatorAliases[]", also),
-        f"const size_t kNumOperatorAliases = {len(aliases)};",
+        *initializer("const OverloadRecord kOverloads[]", also),
+        f"const size_t kNumOverloads = {len(aliases)};",
+        *initializer("const SpellingRecord kSpellings[]", spelled),
+        f"const size_t kNumSpellings = {len(spelled)};",
         f"const char* const kPointwiseFunctions = {quoted(' '.join(pointwise))};",
         "}  // namespace taeda",
     )

@@ -121,9 +121,10 @@ def _read(entry: dict, sig: Signature) -> dict[str, Any]:
             values["grad"] = {}
         case str() as formula:  # one that stands alone is the first argument's
             values["grad"] = {sig.args[0].name: formula}
-    for key in {"aten", "aten_inplace"} & values.keys():
+    for key in {"aten", "aten_inplace", "aten_out"} & values.keys():
         if isinstance(aten := values[key], str):
-            values[key] = [] if aten == "none" else [aten]
+            values[key] = {} if aten == "none" else {aten: ""}
+        values[key] = {name: arguments or "" for name, arguments in values[key].items()}
     return values
 
 

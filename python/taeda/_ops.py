@@ -27,14 +27,28 @@ class AliasInfo:
         return f"AliasInfo({sorted(self.before_set)}, is_write={self.is_write})"
 
 
+def _in_python(text: str) -> str:
+    """A type of the schema language as annotations have it: "int[2]?" is "Optional[List[int]]"."""
+    if text.endswith("?"):
+        return f"Optional[{_in_python(text[:-1])}]"
+    if text.endswith("]"):
+        return f"List[{_in_python(text[: text.rindex('[')])}]"
+    return {"Scalar": "number"}.get(text, text)
+
+
 class Type:
-    """The type of an argument as schemas name it."""
+    """The type of an argument. `annotation_str` is how Python names it, `str` too: List[int]."""
 
     def __init__(self, text: str):
-        self._text = text
+        self._text = text  # in the schema language
+
+    @property
+    def annotation_str(self) -> str:
+        """ "Optional[Tensor]" """
+        return _in_python(self._text)
 
     def __str__(self) -> str:
-        return self._text
+        return self.annotation_str
 
     __repr__ = __str__
 
@@ -51,6 +65,8 @@ class Argument:
     def __init__(self, row: tuple):
         self.name, kind, self._has_default, self.default_value, self.kwarg_only = row[:5]
         self.type = self.real_type = Type(kind)
+        #: of int[N]: how many equal ones a single number stands for
+        self.N = int(n) if (n := kind.rstrip("?").rpartition("[")[2].rstrip("]")).isdigit() else None
         self.alias_info = AliasInfo(row[5], row[6]) if row[5] else None
 
     def has_default_value(self) -> bool:
@@ -61,6 +77,11 @@ class Argument:
     def is_write(self) -> bool:
         """Whether the operator changes its elements."""
         return self.alias_info is not None and self.alias_info.is_write
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is a tensor to write, given by name."""
+        return self.kwarg_only and self.is_write
 
     def __repr__(self) -> str:
         return f"Argument(name={self.name!r}, type={self.type})"
@@ -78,6 +99,11 @@ class FunctionSchema:
     def is_mutable(self) -> bool:
         """Whether an argument is written."""
         return any(argument.is_write for argument in self.arguments)
+
+    def _is_view_op(self) -> bool:
+        """Whether a result shares memory with an argument that is not written."""
+        aliases = [a.alias_info for a in self.arguments if a.alias_info is not None]
+        return bool(aliases) and not any(alias.is_write for alias in aliases)
 
     def __str__(self) -> str:
         return self._text
@@ -149,8 +175,16 @@ class OpOverload(_C._OperatorBase):
     @property
     def is_view(self) -> bool:
         """Whether a result shares memory with an argument that is not written."""
-        aliases = [a.alias_info for a in self._schema.arguments if a.alias_info is not None]
-        return bool(aliases) and not any(alias.is_write for alias in aliases)
+        return self._schema._is_view_op()
+
+    @property
+    def _name(self) -> str:
+        return self.name()
+
+    @property
+    def op(self) -> OpOverload:
+        """The overload itself."""
+        return self
 
     def name(self) -> str:
         """ "aten::add.Tensor" """
@@ -160,6 +194,10 @@ class OpOverload(_C._OperatorBase):
     def has_kernel_for_dispatch_key(self, key: Any) -> bool:
         """Whether the operator answers calls with this key by itself."""
         return _C._has_kernel(self, getattr(key, "name", key))
+
+    def has_kernel_for_any_dispatch_key(self, keys: Any) -> bool:
+        """Whether it does for one of the keys."""
+        return any(self.has_kernel_for_dispatch_key(key) for key in keys)
 
     def decompose(self, *args: Any, **kwargs: Any) -> Any:
         """NotImplemented for an operator with a kernel; others run what they are made of."""
@@ -197,7 +235,7 @@ class OpOverloadPacket:
 
     def overloads(self) -> list[str]:
         """The overloads' names, "default" for the one without."""
-        return [name or "default" for name in _C._overload_names(self._qualified_op_name)]
+        return [op._overloadname for op in _C._operators(self._qualified_op_name)]
 
     @property
     def op(self) -> OpOverloadPacket:

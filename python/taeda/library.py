@@ -6,7 +6,9 @@ An operator that is registered here has a schema, runs through the same keys as 
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -55,9 +57,45 @@ def _never_met(key: str) -> bool:
     return device in _BACKENDS.split() and device not in _KEYS_OF_DEVICES.values()
 
 
-def _forget_rules(rules: list[tuple[str, type]]) -> None:
+# How many kernels libraries have given for an operator and a key: "aten::add.Tensor/CPU".
+_implemented: collections.Counter[str] = collections.Counter()
+_warned = False  # of a kernel that replaces one of the table's
+
+
+def _forget(rules: list[tuple[str, type]], implemented: list[str]) -> None:
     while rules:
         _C._torch_dispatch_rules.pop(rules.pop(), None)
+    while implemented:
+        _implemented.subtract([implemented.pop()])
+
+
+def _check_override(name: str, key: str) -> None:
+    """Before an operator of the table gets a kernel: a warning, once for all, as in PyTorch."""
+    global _warned
+    found = _overload(name)
+    if found._is_registered:
+        return
+    composite = _C._has_kernel(found, "CompositeImplicitAutograd")
+    if key == "Meta" and composite:
+        raise RuntimeError(
+            f"We should not register a meta kernel directly to the operator '{name}', because it "
+            "has a CompositeImplicitAutograd kernel in core. Instead we should let the operator "
+            "decompose, and ensure that we have meta kernels for the base ops that it decomposes "
+            "into."
+        )
+    if key.startswith("Composite"):
+        warnings.warn(
+            f"{name}: a kernel for {key} is never called, the operator has one for each device",
+            stacklevel=3,
+        )
+    elif not _warned and _C._has_kernel(found, key):
+        _warned = True
+        warnings.warn(
+            "Warning only once for all operators, other operators may also be overridden. "
+            "Overriding a previously registered kernel for the same operator and the same "
+            f"dispatch key\n  operator: {found._schema}\n  dispatch key: {key}",
+            stacklevel=3,
+        )
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
@@ -109,7 +147,8 @@ class Library:
         self.m: Any = _C._Library(ns)
         self._defined: set[str] = set()  # names that torch.ops may keep
         self._rules: list[tuple[str, type]] = []  # keys of _C._torch_dispatch_rules
-        weakref.finalize(self, _forget_rules, self._rules)
+        self._implemented: list[str] = []  # keys of _implemented
+        weakref.finalize(self, _forget, self._rules, self._implemented)
         _open.add(self)
 
     def __repr__(self) -> str:
@@ -130,11 +169,13 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ) -> None:
         """Gives an operator its kernel for a dispatch key: 'CPU', 'Meta', 'Autograd', ...
 
-        The newest kernel of a key answers, with `allow_override` or without.
+        The newest kernel of a key answers; with `allow_override` false a second one is a
+        RuntimeError. Namespace "aten" is that of the operators of the table: what has a kernel of
+        its own can be given another until the library ends, which warns once.
         """
         if not callable(fn):
             raise TypeError(
@@ -144,12 +185,22 @@ class Library:
             raise NotImplementedError("Library.impl: kernels are not given a key set")
         name = self._qualify(_name_of(op_name))
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        implemented = f"{name.removesuffix('.default')}/{key}"
+        if not allow_override and _implemented[implemented] > 0:
+            raise RuntimeError(
+                "This is not allowed since there's already a kernel registered from python "
+                f"overriding {name.partition('::')[2]}'s behavior for {key} dispatch key and "
+                f"{self.ns} namespace."
+            )
         if _never_met(key):
             _overload(name)
         elif fn is fallthrough_kernel:
             self.m.fallthrough(name, key)
         else:
+            _check_override(name, key)
             self.m.impl(name, key, fn)
+        _implemented[implemented] += 1
+        self._implemented.append(implemented)
 
     def fallthrough(self, op_name: Any, dispatch_key: str = "") -> None:
         """Passes the key by for this operator."""
@@ -184,7 +235,7 @@ class Library:
         for name in self._defined:
             vars(getattr(_ops.ops, self.ns)).pop(name, None)
         self._defined.clear()
-        _forget_rules(self._rules)
+        _forget(self._rules, self._implemented)
 
 
 @contextlib.contextmanager

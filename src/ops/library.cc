@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "ops/operator.h"
+#include "ops/overloads.h"
+#include "ops/overrides.h"
 
 namespace taeda {
 
@@ -24,8 +26,10 @@ Library::Library(std::string name_space)
 Library::Library(Library&&) noexcept = default;
 Library::~Library() {
   if (!registrations_) return;
-  for (const auto& [op, kind, function] : registrations_->kernels)
+  for (const auto& [op, kind, function] : registrations_->kernels) {
     OperatorRegistry::remove_kernel(*op, kind, function);
+    OperatorRegistry::refresh(*op);
+  }
   for (const Operator* op : registrations_->defined) OperatorRegistry::get().undefine(*op);
 }
 
@@ -52,18 +56,26 @@ std::string Library::define(std::string_view text) {
 
 namespace {
 
+// The operator of that name to which kernels can be given.
 Operator& registered(const std::string& qualified) {
   const size_t colons = qualified.find("::"), dot = qualified.find('.', colons);
   const std::string name = qualified.substr(0, dot);
   std::string overload = dot == std::string::npos ? "" : qualified.substr(dot + 1);
   if (overload == "default") overload.clear();
-  Operator* op = OperatorRegistry::get().find(name, overload);
-  TD_CHECK_IMPLEMENTED(
-      op || !find_operator(name, overload),
-      "{}: the kernels of the operator table's operators cannot be replaced at run "
-      "time; a TorchDispatchMode can stand in front of them",
-      qualified);
+  if (Operator* op = OperatorRegistry::get().find(name, overload)) return *op;
+  // The table's are constant but for what programs register.
+  auto* const op = const_cast<Operator*>(find_operator(name, overload));
   TD_CHECK(op, "operator {} does not exist: define it before giving it a kernel", qualified);
+  const Operator& entry = overloads::entry_of(*op);
+  TD_CHECK_IMPLEMENTED(
+      &entry == op || overloads::is_seen(*op),
+      "{}: calls do not pass this overload but {}, which can be given a kernel", qualified,
+      entry.qualified_name());
+  TD_CHECK_IMPLEMENTED(
+      overrides::can_have(*op),
+      "{}: has no kernel of its own that could be replaced, it is computed by other operators; "
+      "replace those, or let a TorchDispatchMode or __torch_function__ stand in front of it",
+      qualified);
   return *op;
 }
 
@@ -74,6 +86,7 @@ void Library::implement(std::string_view name, KernelKind kind, BoxedKernel kern
   auto function = std::make_shared<const BoxedKernel>(std::move(kernel));
   OperatorRegistry::set_kernel(op, kind, function);
   registrations_->kernels.push_back({&op, kind, std::move(function)});
+  OperatorRegistry::refresh(op);
 }
 
 void Library::fall_through(std::string_view name, KernelKind kind) {

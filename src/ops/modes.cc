@@ -7,6 +7,7 @@
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"
+#include "ops/overrides.h"
 #include "ops/profile_handler.h"
 #include "ops/sparse/call.h"
 
@@ -29,6 +30,7 @@ Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
 
 // Whether the operator stops for this key; the others pass by it.
 bool stops(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
+  if (overrides::any() && overrides::has(record.form(form), key)) return true;
   if (!handler(key)) return false;
   if (key == Key::kBatched)
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
@@ -53,6 +55,15 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
   record.invoke(record.below, all, results);
 }
 
+// The handler of a generic key; without one, or where what stopped the call was a program's kernel for
+// another overload, what lies below.
+void go_on(const Operator& op, Key key, KeySet keys, Stack& stack) {
+  if (const BoxedHandler answer = handler(key))
+    answer(op, keys, stack);
+  else
+    op.redispatch(keys - key, stack);
+}
+
 }  // namespace
 
 void set_handler(Key key, BoxedHandler handler) { handlers[static_cast<int>(key)] = handler; }
@@ -72,10 +83,14 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
   const Operator::Form form = form_of(record, args);
   if (keys.has(Key::kProfile))
     return profile_handler.load(std::memory_order_acquire)(record, form, keys, args, results);
-  while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest())) &&
+  const auto is_mode = [&] { return kModeKeys.has(static_cast<Key>(keys.highest())); };
+  if (overrides::any() && !keys.empty() && !is_mode() &&
+      overrides::run(record, form, keys, args, results))
+    return;
+  while (!keys.empty() && is_mode() &&
          !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());
-  if (keys.empty() || !kModeKeys.has(static_cast<Key>(keys.highest())))
+  if (keys.empty() || !is_mode())
     return pass(record, keys.empty() && record.has(OperatorRecord::kDispatched) ? Key::kCPU : keys,
                 args, results);
   const Operator& op = record.form(form);
@@ -83,7 +98,11 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
   Stack stack;
   boxing::box(record, args + into, stack);
   if (form == Operator::Form::kOut) stack.emplace_back(*static_cast<const Tensor*>(args[0]));
-  handler(static_cast<Key>(keys.highest()))(op, keys, stack);
+  const Key key = static_cast<Key>(keys.highest());
+  if (const overrides::Found found = overrides::find(op, key, stack); found.kernel)
+    (*found.kernel)(*found.op, keys, stack);
+  else
+    go_on(op, key, keys, stack);
   if (form != Operator::Form::kPlain || record.has(OperatorRecord::kWrites)) {
     *static_cast<Tensor*>(results[0]) = *static_cast<const Tensor*>(args[0]);
     return;

@@ -7,55 +7,109 @@
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
 #include "ops/forms.h"
+#include "ops/overloads.h"
+#include "ops/overrides.h"
 #include "ops/tensors_of.h"
 
 namespace taeda {
+
+namespace {
+KernelKind kind_of_device(Key key) {
+  return key == Key::kMeta   ? KernelKind::kMeta
+         : key == Key::kCUDA ? KernelKind::kCUDA
+                             : KernelKind::kCPU;
+}
+}  // namespace
+
+KernelKind kind_of(Key key) {
+  switch (key) {
+    case Key::kPython:
+      return KernelKind::kPython;
+    case Key::kFunctionalize:
+      return KernelKind::kFunctionalize;
+    case Key::kAutograd:
+    case Key::kForward:
+      return KernelKind::kAutograd;
+    case Key::kTrace:
+      return KernelKind::kTrace;
+    case Key::kAutocast:
+      return KernelKind::kAutocast;
+    case Key::kBatched:
+      return KernelKind::kBatched;
+    case Key::kProfile:
+      return KernelKind::kProfile;
+    default:
+      return kind_of_device(key);
+  }
+}
+
 namespace {
 
 using Form = Operator::Form;
 using Flags = OperatorRecord::Flags;
 
-// The aliases of a name: its overloads, each as kOperatorAliases has them.
-Span<const OperatorAlias> aliases_of(std::string_view name) {
+// The aliases of a name: its overloads, each as kOverloads has them.
+Span<const OverloadRecord> aliases_of(std::string_view name) {
   const std::string first = std::string(name) + ".";
-  const auto* const end = kOperatorAliases + kNumOperatorAliases;
+  const auto* const end = kOverloads + kNumOverloads;
   const auto* const begin =
-      std::lower_bound(kOperatorAliases, end, first,
-                       [](const OperatorAlias& a, const std::string& n) { return a.name < n; });
+      std::lower_bound(kOverloads, end, first,
+                       [](const OverloadRecord& a, const std::string& n) { return a.name < n; });
   const auto* last = begin;
   while (last != end && std::string_view(last->name).starts_with(first)) last++;
   return {begin, static_cast<size_t>(last - begin)};
 }
-// The overloads of an in-place form where they are not those of the operator.
-Span<const OperatorAlias> inplace_aliases(std::string_view name) {
-  const auto found = aliases_of(name);
-  return found.empty() || found[0].record->name() == name ? Span<const OperatorAlias>() : found;
-}
-std::string_view overload_of(const OperatorAlias& alias) {
+std::string_view overload_of(const OverloadRecord& alias) {
   const std::string_view name = alias.name;
   return name.substr(name.rfind('.') + 1);
 }
+// The names that a record has for a form, where they do not follow from those of its plain form.
+std::vector<const OverloadRecord*> names_of(const OperatorRecord& record, Form form) {
+  const std::string name = std::string(record.name()) + (form == Form::kInplace ? "_" : "");
+  std::vector<const OverloadRecord*> found;
+  for (const OverloadRecord& alias : aliases_of(name))
+    if (alias.record == &record && alias.form == form) found.push_back(&alias);
+  return found;
+}
+// The name that stands for the form itself: the one with the entry's arguments.
+const OverloadRecord* own_name(Span<const OverloadRecord* const> names) {
+  for (const OverloadRecord* alias : names)
+    if (!*alias->arguments) return alias;
+  return nullptr;
+}
 
-// The schema of a form, from that of the entry.
-Schema schema_of(const OperatorRecord& record, Form form) {
-  Schema schema = parse_table_schema(record.text);
+// The schema of the plain form: the entry's, or with the arguments of an overload.
+Schema plain_schema(const OperatorRecord& record, const OverloadRecord* overload) {
+  std::string text = record.text;
+  if (overload && *overload->arguments)
+    text = std::string(record.name()) + overload->arguments + text.substr(text.rfind(" -> "));
+  Schema schema = parse_table_schema(text);
+  if (overload) schema.overload = overload_of(*overload);
   if (schema.results.size() == 1) schema.results[0].name.clear();
   const bool view = record.inverse != OperatorRecord::Inverse::kNone;
   if (view && schema.arguments[0].type.is_tensor())
     schema.arguments[0].alias = {"a", false, schema.results[0].type.is_tensors()};
   if (view || record.has(Flags::kWrites))
     for (SchemaArgument& result : schema.results) result.alias = {"a", !view, false};
+  return schema;
+}
+
+// The schema of a form, from that of the plain one.
+Schema schema_of(const OperatorRecord& record, Form form, const OverloadRecord* overload) {
+  Schema schema = plain_schema(record, overload);
+  const std::vector<const OverloadRecord*> names = names_of(record, form);
+  const OverloadRecord* const own = own_name(names);
   if (form == Form::kInplace) {
     schema.name += "_";
-    // Of several overloads that with the widest type, Tensor, stands last.
-    for (const OperatorAlias& alias : inplace_aliases(schema.name))
-      schema.overload = overload_of(alias);
+    if (own && !overload) schema.overload = overload_of(*own);
     schema.arguments[0].alias = {"a", true, false};
     schema.results[0].alias = {"a", true, false};
     schema.results[0].name.clear();
   }
   if (form == Form::kOut) {
-    schema.overload = schema.overload.empty() ? "out" : schema.overload + "_out";
+    schema.overload = own                      ? std::string(overload_of(*own))
+                      : schema.overload.empty() ? "out"
+                                                : schema.overload + "_out";
     for (size_t i = 0; i < schema.results.size(); i++) {
       SchemaArgument& result = schema.results[i];
       result.alias = {std::string(1, static_cast<char>('a' + i)), true, false};
@@ -67,6 +121,16 @@ Schema schema_of(const OperatorRecord& record, Form form) {
     }
   }
   return schema;
+}
+
+// The overloads of a form beside its own. An in-place form without names of its own has those of
+// the plain one.
+std::vector<const OverloadRecord*> overloads_of(const OperatorRecord& record, Form form) {
+  std::vector<const OverloadRecord*> found = names_of(record, form);
+  if (form == Form::kInplace && found.empty()) found = names_of(record, Form::kPlain);
+  if (form != Form::kPlain)
+    std::erase_if(found, [](const OverloadRecord* alias) { return !*alias->arguments; });
+  return found;
 }
 
 [[noreturn]] void fail_value(const Schema& schema, const SchemaArgument& argument,
@@ -135,33 +199,6 @@ bool conform(const SchemaType& type, Value& value) {
   return false;
 }
 
-KernelKind kind_of_device(Key key) {
-  return key == Key::kMeta   ? KernelKind::kMeta
-         : key == Key::kCUDA ? KernelKind::kCUDA
-                             : KernelKind::kCPU;
-}
-KernelKind kind_of(Key key) {
-  switch (key) {
-    case Key::kPython:
-      return KernelKind::kPython;
-    case Key::kFunctionalize:
-      return KernelKind::kFunctionalize;
-    case Key::kAutograd:
-    case Key::kForward:
-      return KernelKind::kAutograd;
-    case Key::kTrace:
-      return KernelKind::kTrace;
-    case Key::kAutocast:
-      return KernelKind::kAutocast;
-    case Key::kBatched:
-      return KernelKind::kBatched;
-    case Key::kProfile:
-      return KernelKind::kProfile;
-    default:
-      return kind_of_device(key);
-  }
-}
-
 const char* device_name(Key key) {
   return key == Key::kMeta ? "Meta" : key == Key::kCUDA ? "CUDA" : "CPU";
 }
@@ -208,9 +245,10 @@ const Operator& OperatorRecord::form(Operator::Form form) const {
 }
 
 Operator::Operator(Schema schema, const OperatorRecord* record, Form form)
-    : schema_(std::move(schema)), record_(record), form_(form) {
-  if (!record) kernels_ = std::make_unique<Kernels>();
-}
+    : schema_(std::move(schema)),
+      record_(record),
+      form_(form),
+      kernels_(std::make_unique<Kernels>()) {}
 Operator::~Operator() = default;
 
 std::string Operator::qualified_name() const {
@@ -260,6 +298,10 @@ void Operator::call(Stack& stack) const {
   for (size_t i = 0; i < stack.size(); i++)
     if (!conform(schema_.arguments[i].type, stack[i]))
       fail_value(schema_, schema_.arguments[i], stack[i]);
+  if (kernels_->entry) {
+    overloads::to_entry(*this, stack);
+    return kernels_->entry->call(stack);
+  }
   if (is_dispatched() && record_) boxing::wrap_arguments(*record_, schema_, stack);
   KeySet keys = keys_of(stack);
   if (record_ && form_ == Form::kOut) keys = keys - kDifferentiationKeys;
@@ -268,6 +310,11 @@ void Operator::call(Stack& stack) const {
 
 void Operator::redispatch(KeySet keys, Stack& stack) const {
   if (!record_) return call_kernel(keys, stack);
+  if (const Operator* const entry = kernels_->entry) {
+    overloads::to_entry(*this, stack);
+    for (size_t i = 0; i < stack.size(); i++) conform(entry->schema_.arguments[i].type, stack[i]);
+    return entry->redispatch(keys, stack);
+  }
   // Forms that compute and then copy stop for nothing: what they call does.
   const bool stops = form_ == Form::kPlain || record_->has(Flags::kInto);
   while (!keys.empty() && kModeKeys.has(static_cast<Key>(keys.highest()))) {
@@ -275,6 +322,9 @@ void Operator::redispatch(KeySet keys, Stack& stack) const {
     const bool has_rule = key != Key::kAutocast ||
                           (record_->autocast != OperatorRecord::kNoRule && form_ == Form::kPlain);
     const BoxedHandler handler = dispatch::handler(key);
+    if (const auto found = stops ? overrides::find(*this, key, stack) : overrides::Found();
+        found.kernel)
+      return (*found.kernel)(*found.op, keys, stack);
     if (stops && has_rule && handler) return handler(*this, keys, stack);
     keys = keys - key;
   }
@@ -375,7 +425,14 @@ OperatorRegistry& OperatorRegistry::get() {
 }
 
 Operator* OperatorRegistry::make(const OperatorRecord& record, Form form) {
-  return new Operator(schema_of(record, form), &record, form);
+  auto* const entry = new Operator(schema_of(record, form, nullptr), &record, form);
+  for (const OverloadRecord* alias : overloads_of(record, form)) {
+    auto* const overload = new Operator(schema_of(record, form, alias), &record, form);
+    overload->kernels_->entry = entry;
+    overload->kernels_->is_seen = alias->is_seen && *alias->arguments;
+    entry->kernels_->overloads.emplace_back(overload);
+  }
+  return entry;
 }
 
 Operator* OperatorRegistry::find(std::string_view name, std::string_view overload) const {
@@ -412,6 +469,12 @@ void OperatorRegistry::set_kernel(Operator& op, KernelKind kind, Operator::Kerne
   Operator::Kernels::Slot& slot = op.kernels_->slots[static_cast<size_t>(kind)];
   if (slot) op.kernels_->covered.emplace_back(kind, std::move(slot));
   slot = std::move(kernel);
+}
+
+void OperatorRegistry::refresh(const Operator& op) {
+  static auto& one_at_a_time = *new std::mutex;
+  const std::lock_guard lock(one_at_a_time);
+  if (op.record()) overrides::refresh(op);
 }
 
 void OperatorRegistry::remove_kernel(Operator& op, KernelKind kind,
@@ -455,41 +518,58 @@ const OperatorRecord* first_record(std::string_view name) {
 
 const OperatorRecord* find_record(std::string_view name, std::string_view overload) {
   const auto* const found = lower_bound(name, overload);
-  if (!is_end(found) && compare(**found, name, overload) == 0) return *found;
-  const std::string whole = std::string(name) + "." + std::string(overload);
-  const auto* const aliases_end = kOperatorAliases + kNumOperatorAliases;
-  const auto* const alias =
-      std::lower_bound(kOperatorAliases, aliases_end, whole,
-                       [](const OperatorAlias& a, const std::string& w) { return a.name < w; });
-  return alias != aliases_end && alias->name == whole ? alias->record : nullptr;
+  return !is_end(found) && compare(**found, name, overload) == 0 ? *found : nullptr;
+}
+
+const OverloadRecord* find_alias(std::string_view name, std::string_view overload) {
+  for (const OverloadRecord& alias : aliases_of(name))
+    if (overload_of(alias) == overload) return &alias;
+  return nullptr;
+}
+
+// An operator or one of its overloads, by the overload's name.
+const Operator* named(const Operator& op, std::string_view overload) {
+  if (op.overload() == overload) return &op;
+  for (const auto& other : overloads::of(op))
+    if (other->overload() == overload) return other.get();
+  return nullptr;
+}
+
+// The record of that name, its own or that of an overload for which it stands.
+const OperatorRecord* record_for(std::string_view name, std::string_view overload) {
+  if (const OperatorRecord* record = find_record(name, overload)) return record;
+  const OverloadRecord* const alias = find_alias(name, overload);
+  return alias ? alias->record : nullptr;
 }
 
 bool is_out(std::string_view overload) { return overload == "out" || overload.ends_with("_out"); }
 
 const Operator* find_form(std::string_view name, std::string_view overload) {
-  if (const auto inplace = inplace_aliases(name); !inplace.empty()) {
-    for (const OperatorAlias& alias : inplace)
-      if (overload_of(alias) == overload) return &alias.record->form(Form::kInplace);
-    return nullptr;
-  }
+  if (const OverloadRecord* alias = find_alias(name, overload))
+    return named(alias->record->form(alias->form), overload);
   if (const OperatorRecord* record = find_record(name, overload))
     return &record->form(Form::kPlain);
   if (name.ends_with("_")) {
-    const OperatorRecord* record = find_record(name.substr(0, name.size() - 1), overload);
-    if (record && record->has(Flags::kHasInplace)) return &record->form(Form::kInplace);
+    const OperatorRecord* record = record_for(name.substr(0, name.size() - 1), overload);
+    if (record && record->has(Flags::kHasInplace))
+      return named(record->form(Form::kInplace), overload);
   }
   if (!is_out(overload)) return nullptr;
   const size_t cut = overload == "out" ? 0 : overload.size() - 4;
-  const OperatorRecord* record = find_record(name, overload.substr(0, cut));
+  const OperatorRecord* record = record_for(name, overload.substr(0, cut));
   if (!record && overload == "out") record = first_record(name);
   return record && record->has(Flags::kHasOut) ? &record->form(Form::kOut) : nullptr;
 }
 
 template <class Visit>
 void each_form(const OperatorRecord& record, const Visit& visit) {
-  visit(record.form(Form::kPlain));
-  if (record.has(Flags::kHasInplace)) visit(record.form(Form::kInplace));
-  if (record.has(Flags::kHasOut)) visit(record.form(Form::kOut));
+  const auto with_overloads = [&](const Operator& op) {
+    visit(op);
+    for (const auto& overload : overloads::of(op)) visit(*overload);
+  };
+  with_overloads(record.form(Form::kPlain));
+  if (record.has(Flags::kHasInplace)) with_overloads(record.form(Form::kInplace));
+  if (record.has(Flags::kHasOut)) with_overloads(record.form(Form::kOut));
 }
 
 }  // namespace
@@ -513,22 +593,6 @@ std::vector<const Operator*> find_overloads(std::string_view name) {
   for (const Operator* op : OperatorRegistry::get().all())
     if (op->name() == name) found.push_back(op);
   return found;
-}
-
-std::vector<std::string> overload_names(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Operator* op : find_overloads(name)) names.push_back(op->schema().overload);
-  const bool inplace = name.ends_with("_");
-  const std::string_view plain = inplace ? name.substr(0, name.size() - 1) : name;
-  const auto add = [&](const OperatorAlias& alias) {
-    const std::string overload(overload_of(alias));
-    if (std::find(names.begin(), names.end(), overload) == names.end()) names.push_back(overload);
-  };
-  for (const OperatorAlias& alias : aliases_of(name)) add(alias);
-  if (!inplace || !inplace_aliases(name).empty()) return names;
-  for (const OperatorAlias& alias : aliases_of(plain))
-    if (alias.record->has(Flags::kHasInplace)) add(alias);
-  return names;
 }
 
 std::vector<const Operator*> all_operators() {

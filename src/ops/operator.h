@@ -12,9 +12,13 @@ namespace taeda {
 
 inline constexpr size_t kNumKernelKinds = 12;
 
-// The kernels of a registered operator.
+// What programs have registered for an operator, and PyTorch's overloads of which an entry's form
+// stands for several (overloads.h).
 struct Operator::Kernels {
   using Slot = std::shared_ptr<const BoxedKernel>;
+  const Operator* entry = nullptr;                   // of an overload
+  bool is_seen = true;                               // OverloadRecord::is_seen
+  std::vector<std::unique_ptr<Operator>> overloads;  // of an entry's form
   mutable std::shared_mutex mutex;
   Slot slots[kNumKernelKinds];
   std::vector<std::pair<KernelKind, Slot>> covered;  // by later ones, the last one first to return
@@ -24,6 +28,9 @@ struct Operator::Kernels {
     return slots[static_cast<size_t>(kind)];
   }
 };
+
+// For what a key's kernel is registered.
+KernelKind kind_of(Key key);
 
 // One layer of a call of a dispatched operator of the table: forward mode's or autograd's. What
 // lies below it gets the other `keys`, also those of higher priority. False where the operator has
@@ -35,21 +42,22 @@ inline std::string_view short_name(std::string_view name) {
   return name.substr(name.find("::") + 2);
 }
 
-// The names of all overloads, those that one entry of the table covers among them.
-std::vector<std::string> overload_names(std::string_view name);
-
 // Makes, finds and takes back Operator objects. One a process.
 class OperatorRegistry {
  public:
+  using Kernels = Operator::Kernels;
   static OperatorRegistry& get();
 
   static Operator* make(const OperatorRecord& record, Operator::Form form);
+  static const Kernels& kernels_of(const Operator& op) { return *op.kernels_; }
   // The registered operator; null where there is none.
   Operator* find(std::string_view name, std::string_view overload) const;
   std::vector<Operator*> all() const;
   Operator& define(Schema schema);
   void undefine(const Operator& op);
   static void set_kernel(Operator& op, KernelKind kind, Operator::Kernels::Slot kernel);
+  // After kernels of an operator came or went: where it is one of the table's, calls find them.
+  static void refresh(const Operator& op);
   // What it covered is back, unless a later kernel covers both.
   static void remove_kernel(Operator& op, KernelKind kind, const Operator::Kernels::Slot& kernel);
 

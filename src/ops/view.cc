@@ -95,6 +95,8 @@ Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   return alias_tensor(self, sizes, strides, self.storage_offset());
 }
 
+Tensor t(const Tensor& self) { return transpose(self, 0, self.dim() < 2 ? 0 : 1); }
+
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   const auto d = static_cast<size_t>(dim);
   DimVector sizes(self.sizes()), strides(self.strides());

@@ -1,5 +1,6 @@
 #include "python/boxed.h"
 
+#include "ops/overloads.h"
 #include "python/arguments.h"
 #include "python/call.h"
 #include "python/objects.h"
@@ -135,19 +136,6 @@ struct Wrap {
                argument.name, type_name(object), schema.text());
 }
 
-bool is_default(const SchemaArgument& argument, const Value& value) {
-  if (!argument.has_default) return false;
-  const Value::Data& expected = argument.default_value.data();
-  return std::visit(
-      [&]<class T>(const T& held) {
-        if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, TensorList>)
-          return false;
-        else
-          return std::holds_alternative<T>(expected) && std::get<T>(expected) == held;
-      },
-      value.data());
-}
-
 }  // namespace
 
 std::optional<Value> to_value(PyObject* object, const SchemaType& type) {
@@ -244,7 +232,7 @@ PythonCall python_call(const Schema& schema, const Stack& stack) {
   size_t positional = 0;
   while (positional < stack.size() && !schema.arguments[positional].keyword_only) positional++;
   size_t shown = positional;
-  while (shown > 0 && is_default(schema.arguments[shown - 1], stack[shown - 1])) shown--;
+  while (shown > 0 && overloads::is_default(schema.arguments[shown - 1], stack[shown - 1])) shown--;
   PythonCall call{PyRef::check(PyTuple_New(static_cast<Py_ssize_t>(shown))),
                   PyRef::check(PyDict_New())};
   for (size_t i = 0; i < shown; i++)
@@ -252,7 +240,7 @@ PythonCall python_call(const Schema& schema, const Stack& stack) {
                      PyRef::check(wrap(stack[i])).release());
   for (size_t i = positional; i < stack.size(); i++) {
     const SchemaArgument& argument = schema.arguments[i];
-    if (is_default(argument, stack[i])) continue;
+    if (overloads::is_default(argument, stack[i])) continue;
     const PyRef value = PyRef::check(wrap(stack[i]));
     check_status(PyDict_SetItemString(call.kwargs.get(), argument.name.c_str(), value.get()));
   }

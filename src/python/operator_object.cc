@@ -9,6 +9,7 @@
 #include "ops/boxing.h"
 #include "ops/modes.h"
 #include "ops/operator.h"
+#include "ops/overloads.h"
 #include "python/boxed.h"
 #include "python/call.h"
 #include "python/module.h"
@@ -194,7 +195,14 @@ PyObject* new_object(const Operator& op) {
   PyObject* self = overload_type->tp_alloc(overload_type, 0);
   if (!self) throw PythonError();
   cast(self)->op = &op;
-  return self;
+  const PyRef owner = PyRef::check(self);
+  const std::string_view space = op.name().substr(0, op.name().find("::"));
+  const auto set = [self](const char* name, const std::string& text) {
+    check_status(PyObject_SetAttrString(self, name, PyRef::check(wrap(text)).get()));
+  };
+  set("__module__", format("torch._ops.{}", space));
+  set("__qualname__", op.qualified_name());
+  return new_ref(self);
 }
 
 PyObject* object_or_none(const Operator* op) {
@@ -226,13 +234,16 @@ PyObject* find_all(PyObject*, PyObject* name) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// _overload_names(name) -> the names of its overloads, those that one entry covers among them
-PyObject* find_names(PyObject*, PyObject* name) {
+// _spellings() -> [(operator, the call of PyTorch's as which it is shown)]
+PyObject* spellings(PyObject*, PyObject*) {
   TD_PYTHON_TRY
-  if (!PyUnicode_Check(name)) raise_python(PyExc_TypeError, "_overload_names() expects a str");
   PyRef list = PyRef::check(PyList_New(0));
-  for (const std::string& one : overload_names(utf8(name)))
-    check_status(PyList_Append(list.get(), PyRef::check(wrap(one)).get()));
+  for (size_t i = 0; i < kNumSpellings; i++) {
+    const Operator& op = kSpellings[i].record->form(Operator::Form::kPlain);
+    const PyRef row =
+        PyRef::check(Py_BuildValue("(Os)", operator_object(op), kSpellings[i].call));
+    check_status(PyList_Append(list.get(), row.get()));
+  }
   return list.release();
   TD_PYTHON_CATCH(nullptr)
 }
@@ -327,9 +338,9 @@ PyMethodDef functions[] = {
     {"_get_schema", in_python<kSchemaOf>, METH_VARARGS, nullptr},
     {"_operator", find, METH_VARARGS, nullptr},
     {"_operators", find_all, METH_O, nullptr},
-    {"_overload_names", find_names, METH_O, nullptr},
     {"_load_library", load_library, METH_O, nullptr},
     {"_pointwise_functions", pointwise_functions, METH_NOARGS, nullptr},
+    {"_spellings", spellings, METH_NOARGS, nullptr},
     {"_factories", factories, METH_NOARGS, nullptr},
     {"_check_arguments", check_arguments, METH_VARARGS, nullptr},
     {"_stands_for_tensor", find_stand_in, METH_VARARGS, nullptr},

@@ -3,6 +3,7 @@
 #include "autograd/record.h"
 #include "ops/allocate.h"
 #include "ops/modes.h"
+#include "ops/overloads.h"
 #include "python/arguments.h"
 #include "python/autograd_support.h"
 #include "python/boxed.h"
@@ -16,7 +17,7 @@ namespace {
 
 thread_local PyObject* modes = nullptr;  // list of active TorchDispatchModes, innermost last
 PyObject* disabled_implementation = nullptr;
-PyObject* torch_dispatch_name = nullptr;
+PyObject *torch_dispatch_name = nullptr, *sees_table_name = nullptr;
 // (operator's name, class) -> what answers for the class's __torch_dispatch__
 // (torch.library.register_torch_dispatch).
 PyObject* rules = nullptr;
@@ -91,20 +92,29 @@ struct Shown {
   PyRef restore;
 };
 
+// Whether a mode's class says that it is shown the table's operators. A look-up in the cache of types.
+bool sees_table(PyObject* mode) { return _PyType_Lookup(Py_TYPE(mode), sees_table_name); }
+
 // Operators of the table that PyTorch has under another name, with other arguments or as several
-// are shown as PyTorch has them (taeda/_library/aten.py), but to a mode that has _sees_table set.
+// are shown as PyTorch has them (taeda/_library/aten.py, `aten:` in the table), but to a mode whose
+// class has _sees_table.
 Shown shown(const Operator& op, const Stack& stack) {
-  Shown result{PyRef::share(operator_object(op)), python_call(op.schema(), stack), {}};
-  if (!op.record()) return result;
-  if (mode_count() > 0 &&
-      PyObject_HasAttrString(PyList_GET_ITEM(modes, mode_count() - 1), "_sees_table"))
-    return result;
+  const auto as_it_is = [](const Operator& which, const Stack& arguments) {
+    return Shown{PyRef::share(operator_object(which)), python_call(which.schema(), arguments), {}};
+  };
+  const bool as_table = mode_count() > 0 && sees_table(PyList_GET_ITEM(modes, mode_count() - 1));
+  if (!op.record() || as_table) return as_it_is(op, stack);
   static PyObject* const spellings = [] {
     const PyRef module = PyRef::check(PyImport_ImportModule("taeda._library.aten"));
     return PyRef::check(PyObject_GetAttrString(module.get(), "SPELLINGS")).release();
   }();
   PyObject* spell = PyDict_GetItemString(spellings, op.qualified_name().c_str());
-  if (!spell) return result;
+  if (!spell) {
+    Stack arguments = stack;
+    const Operator* const overload = overloads::of_call(op, arguments);
+    return as_it_is(overload ? *overload : op, arguments);
+  }
+  const Shown result = as_it_is(op, stack);
   const PyRef made = PyRef::check(call_python(
       [&] { return PyObject_Call(spell, result.call.args.get(), result.call.kwargs.get()); }));
   PyObject *shown_op, *args, *kwargs, *restore;
@@ -339,6 +349,7 @@ void set_torch_dispatch_modes(PyObject* list) {
 
 void add_torch_dispatch(PyObject* module) {
   torch_dispatch_name = interned("__torch_dispatch__");
+  sees_table_name = interned("_sees_table");
   check_status(PyModule_AddFunctions(module, functions));
   rules = PyRef::check(PyDict_New()).release();
   check_status(PyModule_AddObjectRef(module, "_torch_dispatch_rules", rules));

@@ -6,9 +6,9 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from taeda import Tensor
+from taeda import _C, Tensor
 
-from .spelling import SPELLINGS, aten, ours  # noqa: F401
+from .spelling import SPELLINGS, aten, from_table, ours
 from .spelling import define as _define
 from .spelling import like as _like
 from .spelling import spells as _spells
@@ -232,4 +232,7 @@ def _(*args: Any) -> tuple:
     return aten.avg_pool2d.default, args, {}, None
 
 
-from . import aten_math, aten_nn  # noqa: E402, F401
+from . import aten_image, aten_math, aten_nn  # noqa: E402, F401
+
+for _op, _text in _C._spellings():
+    SPELLINGS[_op.name()] = from_table(_op, _text)

@@ -236,3 +236,37 @@ def _softplus_backward(gy: Tensor, x: Tensor, beta: Any, threshold: Any) -> Tens
 @spells("softplus_grad0")
 def _(gy: Any, x: Any, *, beta: Any = 1, threshold: Any = 20) -> tuple:
     return _softplus_backward, (gy, x, beta, threshold), {}, None
+
+
+define("_prelu_kernel(Tensor self, Tensor weight) -> Tensor")(
+    lambda x, weight: ours.prelu_broadcast(x, weight)
+)
+
+define("log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")(
+    lambda x: (ours.logsigmoid(x), x.new_empty(0))
+)
+_log_sigmoid_backward = define(
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor"
+)(lambda gy, x, buffer: ours.logsigmoid_grad0(gy, x))
+
+
+@spells("logsigmoid_grad0")
+def _(gy: Any, x: Any) -> tuple:
+    return _log_sigmoid_backward, (gy, x, like(x, (0,))), {}, None
+
+
+@define(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
+    "bool is_result, Tensor self_or_result) -> Tensor"
+)
+def _elu_backward(gy: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool,
+                  x: Tensor) -> Tensor:  # fmt: skip
+    if is_result:
+        negative = gy * input_scale * (x + alpha * scale)
+        return negative.where(x <= 0, gy * scale)
+    return ours.elu_grad0(gy, x, alpha=alpha, scale=scale, input_scale=input_scale)
+
+
+@spells("elu_grad0")
+def _(gy: Any, x: Any, *, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> tuple:
+    return _elu_backward, (gy, alpha, scale, input_scale, False, x), {}, None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import taeda
@@ -23,6 +25,41 @@ def spells(name: str) -> Callable:
         return function
 
     return register
+
+
+_CALL = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\)(?:\[(\d)\])?$")
+
+
+def _without_defaults(op: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The arguments as a program would write them."""
+    schema = {argument.name: argument for argument in op._schema.arguments}
+
+    def is_default(argument: Any, value: Any) -> bool:
+        known = argument.has_default_value() and not isinstance(value, Tensor)
+        return known and argument.default_value == value
+
+    count, arguments = len(args), [*schema.values()]
+    while count and is_default(arguments[count - 1], args[count - 1]):
+        count -= 1
+    return args[:count], {k: v for k, v in kwargs.items() if not is_default(schema[k], v)}
+
+
+def from_table(op: Any, text: str) -> Callable:
+    """How calls of an operator are shown, from its `seen_as` in the table."""
+    match = _CALL.match(text)
+    assert match, text
+    name, overload, arguments, index = match.groups()
+    code = compile(f"call({arguments})", f"<seen_as of {op}>", "eval")
+    defaults = {a.name: a.default_value for a in op._schema.arguments}
+    restore = None if index is None else itemgetter(int(index))
+    names = {"call": lambda *args, **kwargs: (args, kwargs), "like": like}
+
+    def spell(*args: Any, **kwargs: Any) -> tuple[Any, tuple, dict, Any]:
+        given = defaults | dict(zip(defaults, args)) | kwargs
+        shown = getattr(getattr(aten, name), overload or "default")
+        return shown, *_without_defaults(shown, *eval(code, names, given)), restore
+
+    return spell
 
 
 def define(schema: str) -> Callable:

@@ -5,6 +5,7 @@
 #include "op/fill_.h"
 #include "op/permute.h"
 #include "op/squeeze.h"
+#include "op/transpose.h"
 #include "ops/batching/rules.h"
 #include "ops/contract.h"
 
@@ -27,6 +28,16 @@ void permute(Call& call) {
   {
     const Outside outside(call.level);
     result = op::permute(call.value(0), order);
+  }
+  call.give(result);
+}
+
+void t(Call& call) {
+  const bool matrix = call.tensor(0).dim() == 2;
+  Tensor result;
+  {
+    const Outside outside(call.level);
+    result = op::transpose(call.value(0), matrix ? 1 : 0, matrix ? 2 : 0);
   }
   call.give(result);
 }

@@ -1,0 +1,139 @@
+"""PyTorch's spellings of pooling, padding and interpolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import taeda
+from taeda import Tensor
+from taeda.utils._mode_utils import no_dispatch
+
+from .spelling import aten, define, like, ours, spells
+
+# --- max pooling: the table's indices are those within a window, PyTorch's those in the plane ---
+
+
+def _within_windows(
+    indices: Tensor, sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> Tensor:
+    """The table's argmax of PyTorch's indices [..., o1, ..., on] into planes of `sizes`."""
+    n = len(kernel)
+    window = taeda.zeros_like(indices)
+    rest = indices
+    taps = 1
+    for d in reversed(range(n)):  # the last dimension varies fastest
+        at, rest = rest % sizes[d], rest // sizes[d]
+        shape = [1] * (n - d - 1)
+        first = taeda.arange(indices.shape[d - n], device=indices.device).view(-1, *shape)
+        tap = (at - first * stride[d] + padding[d]) // dilation[d]
+        window = window + tap * taps
+        taps *= kernel[d]
+    return window.to(taeda.uint8 if taps <= 255 else taeda.int32)
+
+
+def _max_pool(n: int) -> None:
+    op = getattr(aten, f"max_pool{n}d_with_indices").default
+    gradient = define(
+        f"max_pool{n}d_with_indices_backward(Tensor grad_output, Tensor self, "
+        f"int[{n}] kernel_size, int[{n}] stride, int[{n}] padding, int[{n}] dilation, "
+        "bool ceil_mode, Tensor indices) -> Tensor"
+    )(lambda gy, x, *rest: _scattered(gy, rest[-1], x.shape, n))
+
+    @spells(f"_max_pool{n}d")
+    def _(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+          ceil_mode: bool = False, with_argmax: bool = False) -> tuple:  # fmt: skip
+        each = lambda v: [v] * n if isinstance(v, int) else [*v]  # noqa: E731
+        padding, dilation = each(padding), each(dilation)
+        stride = [*stride] or [*kernel]
+        sizes = x.shape[-n:]
+
+        def restore(results: Any) -> tuple:
+            values, indices = results
+            if not with_argmax:
+                return values, None
+            with no_dispatch():
+                return values, _within_windows(indices, sizes, kernel, stride, padding, dilation)
+
+        args = (x, kernel, stride, padding, dilation, ceil_mode)
+        return op, args, {}, restore
+
+    _GRADIENTS[n] = gradient
+
+
+def _scattered(gy: Tensor, indices: Tensor, sizes: Any, n: int) -> Tensor:
+    """The gradient of the planes whose elements at `indices` were the maxima."""
+    *lead, _ = sizes[: len(sizes) - n], None
+    planes = gy.new_zeros(*lead[0], int(taeda.Size(sizes[-n:]).numel()))
+    flat = planes.scatter_add(-1, indices.flatten(-n), gy.flatten(-n))
+    return flat.view(sizes)
+
+
+_GRADIENTS: dict[int, Any] = {}
+for _n in (2, 3):
+    _max_pool(_n)
+
+
+@spells("_max_pool_scatter")
+def _(gy: Any, argmax: Any, sizes: Any, kernel: Any, stride: Any, *rest: Any) -> tuple:
+    n = len(kernel)
+    if n not in _GRADIENTS:
+        return ours._max_pool_scatter.default, (gy, argmax, sizes, kernel, stride, *rest), {}, None
+    stride = [*stride] or [*kernel]
+    with no_dispatch():
+        indices = ours._max_pool_indices(argmax, sizes, kernel, stride, *rest)
+    return _GRADIENTS[n], (gy, like(gy, sizes), kernel, stride, *rest, indices), {}, None
+
+
+# --- padding ---
+
+
+def _padding(kind: str, mode: str, n: int) -> None:
+    _PADDINGS[mode, 2 * n] = define(
+        f"{kind}_pad{n}d(Tensor self, SymInt[{2 * n}] padding) -> Tensor"
+    )(lambda x, padding: ours.pad_by_index(x, padding, mode))
+
+
+_PADDINGS: dict[tuple[str, int], Any] = {}
+for _n in (1, 2, 3):
+    _padding("reflection", "reflect", _n)
+    _padding("replication", "replicate", _n)
+
+
+@spells("pad_by_index")
+def _(x: Any, padding: Any, mode: str) -> tuple:
+    op = _PADDINGS.get((mode, len(padding)))
+    if op is None:
+        return ours.pad_by_index.default, (x, padding, mode), {}, None
+    return op, (x, padding), {}, None
+
+
+# --- interpolation ---
+
+_UPSAMPLE = {
+    ("nearest", 1): "upsample_nearest1d",
+    ("nearest", 2): "upsample_nearest2d",
+    ("nearest", 3): "upsample_nearest3d",
+    ("nearest-exact", 1): "_upsample_nearest_exact1d",
+    ("nearest-exact", 2): "_upsample_nearest_exact2d",
+    ("nearest-exact", 3): "_upsample_nearest_exact3d",
+    ("linear", 1): "upsample_linear1d",
+    ("linear", 2): "upsample_bilinear2d",
+    ("linear", 3): "upsample_trilinear3d",
+    ("cubic", 2): "upsample_bicubic2d",
+    ("linear-aa", 2): "_upsample_bilinear2d_aa",
+    ("cubic-aa", 2): "_upsample_bicubic2d_aa",
+}
+
+
+@spells("resample")
+def _(x: Any, sizes: Any, mode: str, corners: bool, *scales: float) -> tuple:
+    n = len(sizes)
+    mode = "nearest" if mode == "nearest-whole" else mode
+    name = _UPSAMPLE.get((mode, n))
+    if name is None:
+        return ours.resample.default, (x, sizes, mode, corners, *scales), {}, None
+    given = [None if scale == 0 else scale for scale in scales[3 - n :]]
+    while given and given[-1] is None:
+        given.pop()
+    flags = () if mode.startswith("nearest") else (corners,)
+    return getattr(aten, name).default, (x, sizes, *flags, *given), {}, None

@@ -1,0 +1,189 @@
+#include "ops/overrides.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ops/boxing.h"
+#include "ops/overloads.h"
+
+namespace taeda::overrides {
+namespace {
+
+using Kernels = OperatorRegistry::Kernels;
+using Slot = Kernels::Slot;
+using Form = Operator::Form;
+using Function = OperatorRecord::Function;
+
+// The tables that were ever changed, each with the functions that it had: another thread may be on
+// its way to one of them.
+struct Tables {
+  std::shared_mutex mutex;
+  std::unordered_map<const OperatorRecord*, std::vector<Function>> originals;
+  std::unordered_set<const OperatorRecord*> active;  // those with kernels
+  std::atomic<size_t> count{0};                      // of these
+};
+Tables& tables() {
+  static auto& all = *new Tables;
+  return all;
+}
+
+Function* handlers(const OperatorRecord& record) {
+  // Records are constant, the tables that they point at are not.
+  return static_cast<Function*>(const_cast<void*>(record.handlers));
+}
+
+Function original(const OperatorRecord& record, Key key) {
+  const std::shared_lock lock(tables().mutex);
+  const auto found = tables().originals.find(&record);
+  return found == tables().originals.end() ? nullptr : found->second[static_cast<size_t>(key)];
+}
+
+// The keys at which the table must stop for a kernel.
+KeySet stops_at(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::kCPU:
+      return Key::kCPU;
+    case KernelKind::kMeta:
+      return Key::kMeta;
+    case KernelKind::kCUDA:
+      return Key::kCUDA;
+    case KernelKind::kAutograd:
+      return kDeviceKeys | kDifferentiationKeys;
+    default:
+      return {};
+  }
+}
+
+template <class Visit>
+void each_operator(const OperatorRecord& record, const Visit& visit) {
+  for (const Form form : {Form::kPlain, Form::kInplace, Form::kOut}) {
+    const Operator* op = record.forms[static_cast<int>(form)].load(std::memory_order_acquire);
+    if (!op) continue;  // nobody has asked for it
+    visit(*op);
+    for (const auto& overload : overloads::of(*op)) visit(*overload);
+  }
+}
+
+// An operator that is called as itself or as an overload, with the arguments that this takes.
+const Operator& called(const Operator& op, Stack& stack) {
+  const Operator* const overload = overloads::of_call(op, stack);
+  return overload ? *overload : op;
+}
+
+bool is_below_autograd() {
+  return thread_modes.excluded.has(Key::kAutograd) && thread_modes.grad_enabled;
+}
+
+// A program's kernel; one that lets the key be passed by counts as none.
+Slot kernel_of(const Operator& op, KernelKind kind) {
+  Slot kernel = OperatorRegistry::kernels_of(op).get(kind);
+  return kernel && *kernel ? kernel : nullptr;
+}
+
+// The kernel that answers a call which the table has brought to `key`.
+Slot kernel_for(const Operator& op, Key key) {
+  if (!is_below_autograd())
+    if (Slot kernel = kernel_of(op, KernelKind::kAutograd)) return kernel;
+  return kDeviceKeys.has(key) ? kernel_of(op, kind_of(key)) : nullptr;
+}
+
+// The kernel's results where the C++ caller wants them.
+void give(const Operator& op, Stack& stack, const void* const* args, void* const* results) {
+  TD_CHECK(stack.size() == op.schema().results.size(),
+           "{}: the kernel returned {} results, not {}", op.qualified_name(), stack.size(),
+           op.schema().results.size());
+  if (op.form() != Form::kPlain || op.record()->has(OperatorRecord::kWrites))
+    *static_cast<Tensor*>(results[0]) = *static_cast<const Tensor*>(args[0]);
+  else
+    boxing::unbox_results(op, stack, results);
+}
+
+void call(const Operator& op, const BoxedKernel& kernel, Key key, KeySet keys, Stack& stack) {
+  std::vector<std::pair<Tensor, uint32_t>> written;
+  for (size_t i = 0; i < stack.size(); i++)
+    if (op.schema().arguments[i].alias.written && stack[i].is_tensor())
+      written.emplace_back(stack[i].tensor(), stack[i].tensor().version());
+  {
+    const ExcludeKeys above(kDeviceKeys.has(key) ? kDifferentiationKeys : KeySet());
+    kernel(op, keys, stack);
+  }
+  for (const auto& [tensor, version] : written)
+    if (tensor.version() == version) tensor.impl()->bump_version();
+}
+
+}  // namespace
+
+bool can_have(const Operator& op) {
+  const bool by_name_only = !overloads::is_seen(op);
+  return op.record() && op.is_dispatched() && !by_name_only;
+}
+
+void refresh(const Operator& op) {
+  const OperatorRecord& record = *op.record();
+  KeySet keys;
+  bool has_any = false;
+  each_operator(record, [&](const Operator& one) {
+    for (size_t kind = 0; kind < kNumKernelKinds; kind++) {
+      if (!OperatorRegistry::kernels_of(one).get(static_cast<KernelKind>(kind))) continue;
+      has_any = true;
+      keys = keys | stops_at(static_cast<KernelKind>(kind));
+    }
+  });
+  Function* const table = handlers(record);
+  const std::unique_lock lock(tables().mutex);
+  auto& originals = tables().originals;
+  if (!originals.contains(&record)) originals.emplace(&record, std::vector(table, table + kNumKeys));
+  const std::vector<Function> kept = originals.at(&record);
+  for (int k = 0; k < kNumKeys; k++) {
+    const bool stops = keys.has(static_cast<Key>(k)) && kept[static_cast<size_t>(k)];
+    const Function wanted = kept[static_cast<size_t>(stops ? static_cast<int>(Key::kProfile) : k)];
+    std::atomic_ref<Function>(table[k]).store(wanted, std::memory_order_release);
+  }
+  if (has_any)
+    tables().active.insert(&record);
+  else
+    tables().active.erase(&record);
+  tables().count = tables().active.size();
+}
+
+bool any() { return tables().count.load(std::memory_order_relaxed) != 0; }
+
+Found find(const Operator& op, Key key, Stack& stack) {
+  if (!any() || !op.record()) return {};
+  Stack arguments = stack;
+  const Operator& which = called(op, arguments);
+  Slot kernel = kernel_of(which, kind_of(key));
+  if (!kernel) return {};
+  stack = std::move(arguments);
+  return {std::move(kernel), &which};
+}
+
+bool has(const Operator& op, Key key) {
+  bool found = kernel_of(op, kind_of(key)) != nullptr;
+  for (const auto& overload : overloads::of(op))
+    found = found || kernel_of(*overload, kind_of(key));
+  return found;
+}
+
+bool run(const OperatorRecord& record, Form form, KeySet keys, const void* const* args,
+         void* const* results) {
+  const Key key = static_cast<Key>(keys.highest());
+  const Function below = original(record, key);
+  if (!below) return false;
+  const bool into = record.has(OperatorRecord::kInto);
+  Stack stack;
+  boxing::box(record, args + into, stack);
+  if (form == Form::kOut) stack.emplace_back(*static_cast<const Tensor*>(args[0]));
+  const Operator& op = called(record.form(form), stack);
+  if (const Slot kernel = kernel_for(op, key)) {
+    call(op, *kernel, key, keys, stack);
+    give(op, stack, args, results);
+    return true;
+  }
+  const void* all[32] = {&keys};
+  for (const void** to = all + 1; *args;) *to++ = *args++;
+  record.invoke(below, all, results);
+  return true;
+}
+
+}  // namespace taeda::overrides

@@ -1,0 +1,44 @@
+// Kernels that programs give to operators of the table: torch.library.Library("aten", "IMPL").
+//
+// An operator's calls jump through its table of handlers, one function a key. While a program's
+// kernel stands for a key, the table holds dispatch::modes there, which boxes the call, and
+// run_modes asks here before it goes on; the function that was there is kept and called for what the
+// kernel does not answer (other forms and overloads). So operators without such kernels pay nothing.
+// Kernels for generic keys (autocast, vmap, ...) are looked up by run_modes alone.
+//
+// A kernel of kAutograd answers whether or not an argument requires grad, as in PyTorch, but below
+// autograd. Those of kComposite and kCompositeExplicit are kept and never called: the table has
+// kernels for every key, which come first.
+#pragma once
+
+#include "ops/operator.h"
+
+namespace taeda::overrides {
+
+// Whether kernels can be given to the operator; composites call others, and are not looked up.
+bool can_have(const Operator& op);
+
+// After a kernel came or went: the record's table as it is to be from now on. Not for two threads
+// at once; calls on other threads see the one or the other.
+void refresh(const Operator& op);
+
+// Whether any operator of the table has such kernels now.
+bool any();
+
+// A program's kernel, and the operator or overload that it was given to.
+struct Found {
+  std::shared_ptr<const BoxedKernel> kernel;
+  const Operator* op = nullptr;
+};
+
+// The kernel that answers a call for a generic key, whose arguments become those of the overload;
+// null where there is none. has(): whether the operator or one of its overloads has one at all.
+Found find(const Operator& op, Key key, Stack& stack);
+bool has(const Operator& op, Key key);
+
+// A call whose highest key is a device's or one of differentiation, which came by the table.
+// False where the record has no kernel of a program's.
+bool run(const OperatorRecord& record, Operator::Form form, KeySet keys, const void* const* args,
+         void* const* results);
+
+}  // namespace taeda::overrides
