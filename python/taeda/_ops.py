@@ -6,6 +6,7 @@ looked up when they are first named; the core keeps what is known of them as con
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -37,18 +38,13 @@ def _in_python(text: str) -> str:
 
 
 class Type:
-    """The type of an argument. `annotation_str` is how Python names it, `str` too: List[int]."""
+    """The type of an argument, named as in annotations: "Optional[List[int]]"."""
 
     def __init__(self, text: str):
-        self._text = text  # in the schema language
-
-    @property
-    def annotation_str(self) -> str:
-        """ "Optional[Tensor]" """
-        return _in_python(self._text)
+        self._text = self.annotation_str = text
 
     def __str__(self) -> str:
-        return self.annotation_str
+        return self._text
 
     __repr__ = __str__
 
@@ -64,7 +60,9 @@ class Argument:
 
     def __init__(self, row: tuple):
         self.name, kind, self._has_default, self.default_value, self.kwarg_only = row[:5]
-        self.type = self.real_type = Type(kind)
+        self.real_type = Type(_in_python(kind))
+        #: as which it is passed: dtypes and the like are ints in PyTorch's schemas
+        self.type = Type(re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(self.real_type)))
         #: of int[N]: how many equal ones a single number stands for
         self.N = int(n) if (n := kind.rstrip("?").rpartition("[")[2].rstrip("]")).isdigit() else None
         self.alias_info = AliasInfo(row[5], row[6]) if row[5] else None

@@ -41,6 +41,25 @@ __all__ = [
 ]
 
 _KEYS_OF_DEVICES = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
+# Keys of PyTorch's that calls do not pass here.
+_KEYS_WITHOUT_KERNELS = (
+    "ADInplaceOrView",
+    "BackendSelect",
+    "CompositeExplicitAutogradNonFunctional",
+    "Conjugate",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchDynamicLayerBackMode",
+    "FuncTorchDynamicLayerFrontMode",
+    "FuncTorchGradWrapper",
+    "Negative",
+    "NestedTensor",
+    "PreDispatch",
+    "PythonDispatcher",
+    "PythonTLSSnapshot",
+    "SparseCPU",
+    "SparseCsrCPU",
+    "ZeroTensor",
+)
 _open: weakref.WeakSet[Library] = weakref.WeakSet()
 
 
@@ -191,6 +210,11 @@ class Library:
                 "This is not allowed since there's already a kernel registered from python "
                 f"overriding {name.partition('::')[2]}'s behavior for {key} dispatch key and "
                 f"{self.ns} namespace."
+            )
+        if key in _KEYS_WITHOUT_KERNELS:
+            raise NotImplementedError(
+                f"Library.impl: {name} cannot be given a kernel for {key}: taeda has no such key "
+                "between a call and its kernel. Autograd and the devices' keys can have one"
             )
         if _never_met(key):
             _overload(name)

@@ -87,10 +87,13 @@ Schema plain_schema(const OperatorRecord& record, const OverloadRecord* overload
   if (overload) schema.overload = overload_of(*overload);
   if (schema.results.size() == 1) schema.results[0].name.clear();
   const bool view = record.inverse != OperatorRecord::Inverse::kNone;
-  if (view && schema.arguments[0].type.is_tensor())
-    schema.arguments[0].alias = {"a", false, schema.results[0].type.is_tensors()};
   if (view || record.has(Flags::kWrites))
     for (SchemaArgument& result : schema.results) result.alias = {"a", !view, false};
+  // Composites that give views say so on both sides; their overloads in the result alone.
+  const bool views = !schema.results.empty() && !schema.results[0].alias.set.empty();
+  if (views)
+    schema.arguments[0].alias = {"a", record.has(Flags::kWrites),
+                                 schema.results[0].type.is_tensors()};
   return schema;
 }
 
@@ -107,6 +110,7 @@ Schema schema_of(const OperatorRecord& record, Form form, const OverloadRecord* 
     schema.results[0].name.clear();
   }
   if (form == Form::kOut) {
+    for (SchemaArgument& argument : schema.arguments) argument.alias = {};
     schema.overload = own                      ? std::string(overload_of(*own))
                       : schema.overload.empty() ? "out"
                                                 : schema.overload + "_out";

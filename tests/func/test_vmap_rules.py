@@ -141,6 +141,31 @@ def test_more_samples_are_no_more_calls(name):
     assert counts[0] == counts[1] > 0
 
 
+SPACES = {
+    "linspace": lambda a, b, dtype: taeda.linspace(a, b, 7, dtype=dtype),
+    "logspace": lambda a, b, dtype: taeda.logspace(a, b, 7, 3.0, dtype=dtype),
+    "linspace to a number": lambda a, b, dtype: taeda.linspace(a, 2, 9, dtype=dtype),
+    "nested": lambda a, b, dtype: taeda.vmap(lambda c: taeda.linspace(a, c, 5, dtype=dtype))(
+        taeda.stack([a, b])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("dtype", [taeda.float32, taeda.float64, taeda.int32, taeda.complex64])
+def test_spaces_of_samples_have_the_bits_of_a_loop(name, dtype):
+    space = SPACES[name]
+    a, b = taeda.randn(40), taeda.randn(40) * 3
+    got = taeda.vmap(lambda a, b: space(a, b, dtype))(a, b)
+    expected = [
+        taeda.stack([taeda.linspace(x, y, 5, dtype=dtype) for y in (x, z)])
+        if name == "nested"
+        else space(x, z, dtype)
+        for x, z in zip(a, b)
+    ]
+    assert taeda.equal(got, taeda.stack(expected))
+
+
 GRADIENTS = ["take", "put_", "put_, accumulating", "masked_scatter", "embedding", "fft"]
 
 

@@ -113,8 +113,11 @@ def test_errors_name_the_operator(namespace):
         library.impl("g", lambda x: x, "CPU")
     with pytest.raises(RuntimeError, match="could not parse dispatch key"):
         library.impl("f", lambda x: x, "Nonsense")
-    with pytest.raises(NotImplementedError, match="cannot be replaced at run time"):
-        Library("aten", "IMPL").impl("aten::relu", lambda x: x, "CPU")
+    for name in ("aten::matmul", "zeros"):
+        with pytest.raises(NotImplementedError, match=r"has no kernel of its own that could be"):
+            Library("aten", "IMPL").impl(name, lambda x: x, "CPU")
+    with pytest.raises(NotImplementedError, match="cannot be given a kernel for BackendSelect"):
+        Library("aten", "IMPL").impl("aten::relu", lambda x: x, "BackendSelect")
     with pytest.raises(RuntimeError, match="operator table"):
         Library("aten", "DEF").define("mine(Tensor x) -> Tensor")
     library.impl("f", lambda x: "text", "CPU")
@@ -419,6 +422,123 @@ def test_opcheck_finds_an_undeclared_write(namespace):
     library.impl("f", lambda x: x.add_(1).clone(), "CPU")
     with pytest.raises(taeda.library._OpCheckError, match="not defined as mutable but was mutated"):
         opcheck(ops(namespace).f.default, (taeda.ones(2),), test_utils="test_schema")
+
+
+#: Operators, and what PyTorch's opcheck says of them: which of its tests fail.
+CHECKED = {}
+
+
+def checked(fake=None, mutates=()):
+    """A decorator: a function of (framework) that gives the function of a custom operator."""
+
+    def keep(make):
+        CHECKED[make.__name__] = make, fake, mutates
+        return make
+
+    return keep
+
+
+@checked(fake=lambda t: t.empty_like)
+def right(t):
+    return lambda x: x.sin()
+
+
+@checked()
+def without_fake(t):
+    return lambda x: x.sin()
+
+
+def not_worked_out(x):
+    raise NotImplementedError("sizes of this are not worked out yet")
+
+
+@checked(fake=lambda t: not_worked_out)
+def fake_not_implemented(t):
+    return lambda x: x.sin()
+
+
+@checked(fake=lambda t: lambda x: x.new_empty(7))
+def fake_of_another_shape(t):
+    return lambda x: x.sin()
+
+
+@checked(fake=lambda t: lambda x: x.new_empty(x.shape, dtype=t.float64))
+def fake_of_another_dtype(t):
+    return lambda x: x.sin()
+
+
+@checked(fake=lambda t: t.empty_like)
+def fake_of_other_strides(t):
+    return lambda x: x.sin().t().contiguous().t()
+
+
+@checked(fake=lambda t: t.empty_like)
+def undeclared_write(t):
+    return lambda x: x.add_(1).sin()
+
+
+@checked(fake=lambda t: t.empty_like)
+def result_is_the_argument(t):
+    return lambda x: x
+
+
+@checked(fake=lambda t: t.empty_like)
+def result_is_a_view(t):
+    return lambda x: x.view(-1).view(x.shape)
+
+
+@checked(fake=lambda t: lambda x: x.new_empty(int(x.sum().item())))
+def fake_reads_values(t):
+    return lambda x: x.new_zeros(int(x.sum().item()))
+
+
+def refuse(x):
+    raise ValueError("the kernel said no")
+
+
+@checked(fake=lambda t: t.empty_like)
+def kernel_raises(t):
+    return refuse
+
+
+@checked(fake=lambda t: lambda x: int("three"))
+def fake_raises(t):
+    return lambda x: x.sin()
+
+
+def verdicts(t, namespace, name):
+    make, fake, mutates = CHECKED[name]
+    function = make(t)
+    op = t.library.custom_op(
+        f"{namespace}::{name}", function, mutates_args=mutates, schema="(Tensor x) -> Tensor"
+    )
+    if fake:
+        op.register_fake(fake(t))
+    found = {}
+    for grad in (False, True):
+        x = t.ones(3, 2).requires_grad_(grad)
+        tests = ("test_schema", "test_autograd_registration", "test_faketensor")
+        found[grad] = t.library.opcheck(op, (x,), raise_exception=False, test_utils=tests)
+    return found
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_opchecks_verdicts_are_pytorchs(namespace, name):
+    torch = pytest.importorskip("torch")
+    ours, theirs = (verdicts(t, namespace, name) for t in (taeda, torch))
+    for grad in (False, True):
+        passed = {test: result == "SUCCESS" for test, result in ours[grad].items()}
+        assert passed == {test: result == "SUCCESS" for test, result in theirs[grad].items()}
+
+
+def test_opcheck_says_only_of_a_missing_fake_that_it_is_missing(namespace):
+    missing = verdicts(taeda, namespace, "without_fake")[False]["test_faketensor"]
+    assert "has no fake implementation; add one with torch.library.register_fake" in str(missing)
+    raised = verdicts(taeda, namespace, "fake_not_implemented")[False]["test_faketensor"]
+    assert isinstance(raised, NotImplementedError)
+    assert str(raised) == "sizes of this are not worked out yet"
+    shape = verdicts(taeda, namespace, "fake_of_another_shape")[False]["test_faketensor"]
+    assert "gives a tensor of shape torch.Size([3, 2]), its fake implementation of" in str(shape)
 
 
 def test_opcheck_finds_a_missing_gradient_and_a_wrong_fake(namespace):

@@ -59,12 +59,18 @@ def test_names():
     assert op.overloadpacket is OPS.add
     assert OPS.relu.default.name() == "aten::relu"
     assert OPS.add.Tensor is op
-    assert OPS.add.Scalar is op  # one entry of the table covers both
+    assert OPS.add.Scalar is not op  # although one entry of the table covers both
+    assert OPS.add.Scalar is OPS.add.Scalar
+    assert OPS.add.Scalar != op
+    assert OPS.add.Scalar.name() == OPS.add.Scalar.__qualname__ == "aten::add.Scalar"
+    assert OPS.add.Scalar.__module__ == "torch._ops.aten"
     assert "Tensor" in OPS.add.overloads()
     assert "default" in OPS.relu.overloads()
     assert "relu" in dir(OPS)
     assert copy.deepcopy(op) is op
     assert pickle.loads(pickle.dumps(op)) is op
+    assert pickle.loads(pickle.dumps(OPS.add.Scalar)) is OPS.add.Scalar
+    assert len({op, OPS.add.Scalar, OPS.add.Tensor}) == 2
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         OPS.nope  # noqa: B018
     with pytest.raises(AttributeError, match="has no overload name 'nope'"):
@@ -80,7 +86,7 @@ def test_a_schema_describes_its_arguments():
     first, _, alpha = schema.arguments
     assert first.alias_info.is_write
     assert first.alias_info.before_set == {"a"}
-    assert (alpha.name, str(alpha.type), alpha.default_value) == ("alpha", "Scalar", 1)
+    assert (alpha.name, str(alpha.type), alpha.default_value) == ("alpha", "number", 1)
     assert alpha.kwarg_only
     assert alpha.has_default_value()
     assert OPS.view.default.is_view
@@ -160,8 +166,101 @@ def test_schemas_are_those_of_pytorch():
             other.append(key)
     assert ours_only == []  # what PyTorch has not is in namespace taeda
     # Losses take `reduction` as text, and some arguments bear the names of the public function.
-    assert len(same) >= 380
+    assert len(same) >= 480
     assert len(same) > 2 * len(other)
+
+
+def shared_overloads():
+    """The overloads of namespace aten that both frameworks have, as pairs (ours, PyTorch's)."""
+    torch = pytest.importorskip("torch")
+    for name in dir(OPS):
+        theirs = getattr(torch.ops.aten, name, None)
+        ours = getattr(OPS, name)
+        for overload in ours.overloads() if theirs else ():
+            if overload in theirs.overloads():
+                yield getattr(ours, overload), getattr(theirs, overload)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    ["__name__", "__qualname__", "__module__", "_opname", "_overloadname", "namespace", "_name"],
+)
+def test_every_overload_is_an_operator_of_its_own(attribute):
+    pairs = [*shared_overloads()]
+    assert len(pairs) > 1300
+    assert len({id(op) for op, _ in pairs}) == len({op.name() for op, _ in pairs}) == len(pairs)
+    wrong = [op for op, other in pairs if getattr(op, attribute) != getattr(other, attribute)]
+    assert wrong == []
+    for op, other in pairs:
+        assert (str(op), repr(op), op.name()) == (str(other), repr(other), other.name())
+        assert str(op.overloadpacket) == str(other.overloadpacket)
+        named = op._schema.name, op._schema.overload_name
+        assert named == (other._schema.name, other._schema.overload_name)
+
+
+# What shares memory in PyTorch's schemas only: overloads that one of the table's stands for, or
+# written lists, which the table's schema does not mark.
+WITHOUT_VIEWS = set()
+
+
+def test_views_and_writes_are_those_of_pytorch():
+    views = {op.name() for op, other in shared_overloads() if op.is_view != other.is_view}
+    assert views == WITHOUT_VIEWS
+    writes = {
+        op.name()
+        for op, other in shared_overloads()
+        if op._schema.is_mutable != other._schema.is_mutable
+    }
+    assert writes == {
+        "aten::_fused_adam_",
+        "aten::_fused_adamw_",
+        "aten::_fused_sgd_",
+        "aten::_foreach_dummy",
+    } - {"aten::_foreach_dummy"}
+
+
+def test_types_of_arguments_are_named_as_in_pytorch():
+    for op, other in shared_overloads():
+        mine, theirs = op._schema.arguments, other._schema.arguments
+        if _normal(str(op._schema)) != _normal(str(other._schema)):
+            continue
+        assert [str(a.type) for a in mine] == [str(a.type) for a in theirs], op
+        assert [str(a.real_type) for a in mine] == [str(a.real_type) for a in theirs], op
+        assert [a.is_out for a in mine] == [a.is_out for a in theirs], op
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda aten, x: aten.add.Scalar(x, 2, 3), [7.0, 8.0]),
+        (lambda aten, x: aten.rsub.Scalar(x, 2, 3), [-1.0, -4.0]),
+        (lambda aten, x: aten.pow.Scalar(2, x), [2.0, 4.0]),
+        (lambda aten, x: aten.pow.Tensor_Scalar(x, 2), [1.0, 4.0]),
+        (lambda aten, x: aten.sum.default(x), 3.0),
+        (lambda aten, x: aten.mean.default(x, dtype=x.dtype), 1.5),
+        (lambda aten, x: aten.all.dim(x, 0), True),
+        (lambda aten, x: aten.squeeze.dim(x.view(1, 2), 0), [1.0, 2.0]),
+        (lambda aten, x: aten.squeeze.dims(x.view(1, 2, 1), [0, 2]), [1.0, 2.0]),
+        (lambda aten, x: aten.clamp_min.default(x, 1.5), [1.5, 2.0]),
+        (lambda aten, x: aten.clamp_min_.Tensor(x, x + 1), [2.0, 3.0]),
+        (lambda aten, x: aten.bitwise_left_shift.Scalar_Tensor(1, x.long()), [2, 4]),
+        (lambda aten, x: aten.arange.start(1, 4), [1, 2, 3]),
+        (lambda aten, x: aten.movedim.int(x.view(1, 2), 0, 1), [[1.0], [2.0]]),
+        (lambda aten, x: aten.lerp_.Scalar(x, x + 2, 0.5), [2.0, 3.0]),
+    ],
+)
+def test_overloads_take_the_arguments_of_their_schema(call, expected):
+    assert call(OPS, taeda.tensor([1.0, 2.0])).tolist() == expected
+    torch = pytest.importorskip("torch")
+    assert call(torch.ops.aten, torch.tensor([1.0, 2.0])).tolist() == expected
+
+
+def test_an_overload_refuses_what_its_schema_does_not_take():
+    x = taeda.ones(2)
+    with pytest.raises(RuntimeError, match="type 'number'|type 'Scalar' for argument 'other'"):
+        OPS.add.Scalar(x, x)
+    with pytest.raises(RuntimeError, match="expected at most 1 argument"):
+        OPS.sum.default(x, 0)
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,8 @@ def _max_pool(n: int) -> None:
 
 def _scattered(gy: Tensor, indices: Tensor, sizes: Any, n: int) -> Tensor:
     """The gradient of the planes whose elements at `indices` were the maxima."""
-    *lead, _ = sizes[: len(sizes) - n], None
-    planes = gy.new_zeros(*lead[0], int(taeda.Size(sizes[-n:]).numel()))
-    flat = planes.scatter_add(-1, indices.flatten(-n), gy.flatten(-n))
-    return flat.view(sizes)
+    planes = gy.new_zeros(sizes).flatten(-n)
+    return planes.scatter_add(-1, indices.flatten(-n), gy.flatten(-n)).view(sizes)
 
 
 _GRADIENTS: dict[int, Any] = {}

@@ -198,6 +198,9 @@ _pool = define("_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tens
 _pool_gradient = define("_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor")(
     lambda gy, x: ours.adaptive_avg_pool2d_backward(gy, x.shape)
 )
+define("_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor")(
+    lambda x, sizes: aten.adaptive_avg_pool3d(x, sizes)
+)
 
 
 @spells("_adaptive_avg_pool2d")

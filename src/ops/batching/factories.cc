@@ -8,6 +8,7 @@
 #include "op/to_device.h"
 #include "op/unbind.h"
 #include "ops/batching/rules.h"
+#include "ops/dispatch.h"
 
 namespace taeda::batching {
 namespace {
@@ -18,13 +19,20 @@ std::vector<Scalar> ends(const Call& call, size_t i) {
   if (!call.stack[i].is_tensor()) return std::vector(size, call.stack[i].scalar());
   if (!call.has_batch(i)) return std::vector(size, call.tensor(i).item_scalar());
   std::vector<Scalar> all;
+  const ExcludeKeys one_call(kModeKeys);
   for (const Tensor& one : op::unbind(op::to_device(call.value(i), Device(), false), 0))
     all.push_back(one.item_scalar());
   return all;
 }
 
-bool is_batched_outside(const Call& call, size_t i) {
-  return call.stack[i].is_tensor() && call.value_or_plain(i).impl()->keys.has(Key::kBatched);
+// Whether an end's values cannot be read here: another vmap batches it, its memory is a class's own, or
+// what is computed from it is written down.
+bool is_opaque(const Call& call, size_t i) {
+  KeySet keys = thread_modes.included & (KeySet(Key::kTrace) | Key::kFunctionalize);
+  if (call.stack[i].is_tensor())
+    keys = keys | (dispatch::keys(call.value_or_plain(i)) &
+                   (KeySet(Key::kBatched) | Key::kPython | Key::kFunctionalize | Key::kMeta));
+  return !keys.empty();
 }
 
 TensorOptions options_of(const Value* given) {
@@ -37,15 +45,17 @@ TensorOptions options_of(const Value* given) {
 // The rows that `make` gives for the ends of each sample; `options` are in the call from there on.
 template <class Make>
 void rows(Call& call, size_t options, const Make& make) {
-  // What another vmap batches cannot be read here.
-  if (is_batched_outside(call, 0) || is_batched_outside(call, 1)) return by_samples(call);
+  if (is_opaque(call, 0) || is_opaque(call, 1)) return by_samples(call);
   TensorList made;
   Tensor result;
   {
     const Outside outside(call.level);
     const std::vector<Scalar> first = ends(call, 0), last = ends(call, 1);
     const TensorOptions given = options_of(&call.stack[options]);
-    for (size_t i = 0; i < first.size(); i++) made.push_back(make(first[i], last[i], given));
+    {
+      const ExcludeKeys one_call(kModeKeys);  // modes see the whole, not each row
+      for (size_t i = 0; i < first.size(); i++) made.push_back(make(first[i], last[i], given));
+    }
     result = op::stack(made, 0);
   }
   call.give(result);
@@ -55,7 +65,7 @@ void rows(Call& call, size_t options, const Make& make) {
 void linspace_rows(Call& call) {
   const int64_t n = call.stack[2].integer();
   rows(call, 3, [n](const Scalar& first, const Scalar& last, const TensorOptions& options) {
-    return op::linspace(first, last, n, options);
+    return impl::linspace(first, last, n, options);
   });
 }
 // (start, end, steps, base, options)
@@ -63,7 +73,7 @@ void logspace_rows(Call& call) {
   const int64_t n = call.stack[2].integer();
   const double base = call.stack[3].real();
   rows(call, 4, [n, base](const Scalar& first, const Scalar& last, const TensorOptions& options) {
-    return op::logspace(first, last, n, base, options);
+    return impl::logspace(first, last, n, base, options);
   });
 }
 
