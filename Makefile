@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan tsan wheel wheels docs docs-errors clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -65,6 +65,14 @@ $(BUILD_TSAN)/build.ninja: | $(READY)
 tsan: $(READY) $(BUILD_TSAN)/build.ninja ## run the tests of threads under the thread sanitizer
 	@ninja -C $(BUILD_TSAN) -j $(JOBS) all taeda_tests fuzzers
 	@$(PY) tools/run_tests.py --build $(BUILD_TSAN) --sanitize thread
+
+asan-core: $(READY) $(BUILD_ASAN)/build.ninja ## the same for the tests of src/base, src/core and of data workers, in minutes
+	@ninja -C $(BUILD_ASAN) -j $(JOBS) taeda_core_tests
+	@$(PY) tools/run_tests.py --build $(BUILD_ASAN) --sanitize address --only core
+
+tsan-core: $(READY) $(BUILD_TSAN)/build.ninja ## these under the thread sanitizer
+	@ninja -C $(BUILD_TSAN) -j $(JOBS) taeda_core_tests
+	@$(PY) tools/run_tests.py --build $(BUILD_TSAN) --sanitize thread --only core
 
 programs: build ## run programs on public packages beside PyTorch; writes docs/programs.md
 	@$(PY) bench/compare_programs.py

@@ -11,5 +11,6 @@ add_executable(taeda_core_tests EXCLUDE_FROM_ALL ${core_sources} ${core_tests})
 target_include_directories(taeda_core_tests PRIVATE include src tests)
 target_link_libraries(taeda_core_tests PRIVATE hwy_headers ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS}
   GTest::gtest GTest::gtest_main gomp)
-target_compile_definitions(taeda_core_tests PRIVATE TAEDA_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+target_compile_definitions(taeda_core_tests PRIVATE TAEDA_WITHOUT_OPERATOR_METHODS
+  TAEDA_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
 set_target_properties(taeda_core_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

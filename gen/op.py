@@ -109,9 +109,9 @@ class Op:
     aten_out: dict[str, str] = key({})
     # those that no call of a program is shown as, which reach PyTorch's another way
     aten_unseen: list[str] = key([])
-    # for one of the table's own: the call of PyTorch's operator as which modes see it, in Python;
-    # [i] behind it says which of its results is this one's
-    seen_as: str = key("")
+    # for one of the table's own: the call of PyTorch's operator as which modes see it, in Python,
+    # or several, each with the condition when; [i] behind it says which of its results is this one's
+    seen_as: str | dict[str, str] = key("")
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])

@@ -146,6 +146,13 @@ def _aliases(op: Op) -> Iterator[tuple[str, str]]:
             yield whole, ", ".join(fields)
 
 
+def _calls(op: Op) -> str:
+    """As what modes see the operator: one call, or "condition => call" in lines."""
+    if isinstance(op.seen_as, str):
+        return op.seen_as
+    return "\n".join(f"{condition} => {call}" for condition, call in op.seen_as.items())
+
+
 def list_file(ops: list[Op]) -> str:
     """All records in the order of their names, and the overloads that they cover besides."""
     records = sorted(ops, key=full_name)
@@ -153,7 +160,7 @@ def list_file(ops: list[Op]) -> str:
         if full_name(one) == full_name(other):
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
     aliases = sorted(line for op in ops for line in _aliases(op))
-    spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
+    spelled = [f"{{&record::{op.ident}, {quoted(_calls(op))}}}" for op in records if op.seen_as]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     listed = (f"&record::{op.ident}" for op in records)
     also = (f'{{"{name}", {rest}}}' for name, rest in aliases)

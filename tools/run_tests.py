@@ -26,7 +26,7 @@ PYTEST_SUMMARY = re.compile(
 # all that reaches C++, under that of threads what has threads.
 SANITIZED = {
     "address": "tests/smoke tests/python tests/autograd tests/ops tests/nn tests/fuzz tests/io "
-    "tests/threads tests/optim tests/func".split(),
+    "tests/threads tests/optim tests/func tests/data tests/multiprocessing".split(),
     "thread": "tests/threads tests/ops/test_random_threads.py tests/autograd/test_backward.py "
     "tests/bench/test_models.py tests/multiprocessing".split(),
 }
@@ -63,8 +63,10 @@ def died(what: str, status: int) -> Counts:
     return Counts(failed=1, failures=[f"{what} {how} without a report"])
 
 
-def run_gtest(build: Path, env: dict[str, str], names: str = "") -> Counts:
-    binary = build / "taeda_tests"
+def run_gtest(
+    build: Path, env: dict[str, str], names: str = "", program: str = "taeda_tests"
+) -> Counts:
+    binary = build / program
     if not binary.exists():
         return Counts(failed=1, failures=[f"{binary.name} was not built"])
     report = build / "test-results" / "gtest.json"
@@ -157,7 +159,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--sanitize", choices=list(SANITIZED), help="what the build has in it")
-    parser.add_argument("--only", choices=["cpp", "python"])
+    parser.add_argument("--only", choices=["cpp", "python", "core"])
     parser.add_argument("rest", nargs="*", help="paths and options for pytest")
     args = parser.parse_args()
     build = args.build.resolve()
@@ -166,8 +168,9 @@ def main() -> int:
 
     total = Counts()
     if args.only != "python":
-        total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, "")))
-    if args.only != "cpp":
+        program = "taeda_core_tests" if args.only == "core" else "taeda_tests"
+        total.add(run_gtest(build, env, LEFT_OUT.get(args.sanitize, ""), program))
+    if args.only not in ("cpp", "core"):
         paths = ["tests"]
         if args.sanitize:
             env["LD_PRELOAD"] = sanitizer_libraries(args.sanitize)

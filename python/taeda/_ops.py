@@ -62,9 +62,13 @@ class Argument:
         self.name, kind, self._has_default, self.default_value, self.kwarg_only = row[:5]
         self.real_type = Type(_in_python(kind))
         #: as which it is passed: dtypes and the like are ints in PyTorch's schemas
-        self.type = Type(re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(self.real_type)))
+        self.type = Type(
+            re.sub(r"\b(ScalarType|Layout|MemoryFormat)\b", "int", str(self.real_type))
+        )
         #: of int[N]: how many equal ones a single number stands for
-        self.N = int(n) if (n := kind.rstrip("?").rpartition("[")[2].rstrip("]")).isdigit() else None
+        self.N = (
+            int(n) if (n := kind.rstrip("?").rpartition("[")[2].rstrip("]")).isdigit() else None
+        )
         self.alias_info = AliasInfo(row[5], row[6]) if row[5] else None
 
     def has_default_value(self) -> bool:

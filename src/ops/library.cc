@@ -67,10 +67,9 @@ Operator& registered(const std::string& qualified) {
   auto* const op = const_cast<Operator*>(find_operator(name, overload));
   TD_CHECK(op, "operator {} does not exist: define it before giving it a kernel", qualified);
   const Operator& entry = overloads::entry_of(*op);
-  TD_CHECK_IMPLEMENTED(
-      &entry == op || overloads::is_seen(*op),
-      "{}: calls do not pass this overload but {}, which can be given a kernel", qualified,
-      entry.qualified_name());
+  TD_CHECK_IMPLEMENTED(&entry == op || overloads::is_seen(*op),
+                       "{}: calls do not pass this overload but {}, which can be given a kernel",
+                       qualified, entry.qualified_name());
   TD_CHECK_IMPLEMENTED(
       overrides::can_have(*op),
       "{}: has no kernel of its own that could be replaced, it is computed by other operators; "

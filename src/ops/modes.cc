@@ -55,8 +55,8 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
   record.invoke(record.below, all, results);
 }
 
-// The handler of a generic key; without one, or where what stopped the call was a program's kernel for
-// another overload, what lies below.
+// The handler of a generic key; without one, or where what stopped the call was a program's kernel
+// for another overload, what lies below.
 void go_on(const Operator& op, Key key, KeySet keys, Stack& stack) {
   if (const BoxedHandler answer = handler(key))
     answer(op, keys, stack);
@@ -87,8 +87,7 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
   if (overrides::any() && !keys.empty() && !is_mode() &&
       overrides::run(record, form, keys, args, results))
     return;
-  while (!keys.empty() && is_mode() &&
-         !stops(record, static_cast<Key>(keys.highest()), form, args))
+  while (!keys.empty() && is_mode() && !stops(record, static_cast<Key>(keys.highest()), form, args))
     keys = keys - static_cast<Key>(keys.highest());
   if (keys.empty() || !is_mode())
     return pass(record, keys.empty() && record.has(OperatorRecord::kDispatched) ? Key::kCPU : keys,

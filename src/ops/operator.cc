@@ -111,7 +111,7 @@ Schema schema_of(const OperatorRecord& record, Form form, const OverloadRecord* 
   }
   if (form == Form::kOut) {
     for (SchemaArgument& argument : schema.arguments) argument.alias = {};
-    schema.overload = own                      ? std::string(overload_of(*own))
+    schema.overload = own                       ? std::string(overload_of(*own))
                       : schema.overload.empty() ? "out"
                                                 : schema.overload + "_out";
     for (size_t i = 0; i < schema.results.size(); i++) {

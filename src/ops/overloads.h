@@ -27,7 +27,7 @@ extern const size_t kNumOverloads;
 // As which call of PyTorch's operator one of the table's own is shown, in Python (generated).
 struct SpellingRecord {
   const OperatorRecord* record;
-  const char* call;  // "log_sigmoid_forward(self)[0]"
+  const char* call;  // "log_sigmoid_forward(self)[0]", or lines of "condition => call"
 };
 extern const SpellingRecord kSpellings[];
 extern const size_t kNumSpellings;
@@ -40,7 +40,6 @@ const Operator& entry_of(const Operator& op);
 Span<const std::unique_ptr<Operator>> of(const Operator& entry);
 // Whether calls of the entry may be shown as this overload.
 bool is_seen(const Operator& overload);
-
 
 // Whether a value is the one that a call without this argument has. Tensors never are.
 bool is_default(const SchemaArgument& argument, const Value& value);

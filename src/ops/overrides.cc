@@ -89,9 +89,8 @@ Slot kernel_for(const Operator& op, Key key) {
 
 // The kernel's results where the C++ caller wants them.
 void give(const Operator& op, Stack& stack, const void* const* args, void* const* results) {
-  TD_CHECK(stack.size() == op.schema().results.size(),
-           "{}: the kernel returned {} results, not {}", op.qualified_name(), stack.size(),
-           op.schema().results.size());
+  TD_CHECK(stack.size() == op.schema().results.size(), "{}: the kernel returned {} results, not {}",
+           op.qualified_name(), stack.size(), op.schema().results.size());
   if (op.form() != Form::kPlain || op.record()->has(OperatorRecord::kWrites))
     *static_cast<Tensor*>(results[0]) = *static_cast<const Tensor*>(args[0]);
   else
@@ -132,7 +131,8 @@ void refresh(const Operator& op) {
   Function* const table = handlers(record);
   const std::unique_lock lock(tables().mutex);
   auto& originals = tables().originals;
-  if (!originals.contains(&record)) originals.emplace(&record, std::vector(table, table + kNumKeys));
+  if (!originals.contains(&record))
+    originals.emplace(&record, std::vector(table, table + kNumKeys));
   const std::vector<Function> kept = originals.at(&record);
   for (int k = 0; k < kNumKeys; k++) {
     const bool stops = keys.has(static_cast<Key>(k)) && kept[static_cast<size_t>(k)];

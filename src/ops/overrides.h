@@ -2,9 +2,9 @@
 //
 // An operator's calls jump through its table of handlers, one function a key. While a program's
 // kernel stands for a key, the table holds dispatch::modes there, which boxes the call, and
-// run_modes asks here before it goes on; the function that was there is kept and called for what the
-// kernel does not answer (other forms and overloads). So operators without such kernels pay nothing.
-// Kernels for generic keys (autocast, vmap, ...) are looked up by run_modes alone.
+// run_modes asks here before it goes on; the function that was there is kept and called for what
+// the kernel does not answer (other forms and overloads). So operators without such kernels pay
+// nothing. Kernels for generic keys (autocast, vmap, ...) are looked up by run_modes alone.
 //
 // A kernel of kAutograd answers whether or not an argument requires grad, as in PyTorch, but below
 // autograd. Those of kComposite and kCompositeExplicit are kept and never called: the table has

@@ -240,8 +240,7 @@ PyObject* spellings(PyObject*, PyObject*) {
   PyRef list = PyRef::check(PyList_New(0));
   for (size_t i = 0; i < kNumSpellings; i++) {
     const Operator& op = kSpellings[i].record->form(Operator::Form::kPlain);
-    const PyRef row =
-        PyRef::check(Py_BuildValue("(Os)", operator_object(op), kSpellings[i].call));
+    const PyRef row = PyRef::check(Py_BuildValue("(Os)", operator_object(op), kSpellings[i].call));
     check_status(PyList_Append(list.get(), row.get()));
   }
   return list.release();

@@ -92,7 +92,8 @@ struct Shown {
   PyRef restore;
 };
 
-// Whether a mode's class says that it is shown the table's operators. A look-up in the cache of types.
+// Whether a mode's class says that it is shown the table's operators. A look-up in the cache of
+// types.
 bool sees_table(PyObject* mode) { return _PyType_Lookup(Py_TYPE(mode), sees_table_name); }
 
 // Operators of the table that PyTorch has under another name, with other arguments or as several

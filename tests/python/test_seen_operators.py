@@ -1,7 +1,7 @@
 """What a TorchDispatchMode sees of common programs: the operators that PyTorch's mode sees.
 
-seen_programs.txt has one program a line; where another list of operators is seen than in PyTorch, the
-reason stands behind " # ". A line with a reason that has none any more fails, too.
+seen_programs.txt has one program a line; where another list of operators is seen than in PyTorch,
+the reason stands behind " # ". A line with a reason that has none any more fails, too.
 """
 
 import re
@@ -57,12 +57,11 @@ def split(program):
     """A layer or an optimizer is made before the mode is on: its text, and that of the rest."""
     if not program.startswith(("nn.", "optim.")) or program.startswith("nn.utils"):
         return "", program
-    depth = 0
-    for i, letter in enumerate(program):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if letter == ")" and depth == 0:
-            break
-    made, rest = program[: i + 1], program[i + 1 :]
+    end = depth = 0
+    while end == 0 or depth:  # behind the bracket that closes the first one
+        end += 1
+        depth = program[:end].count("(") - program[:end].count(")") if "(" in program[:end] else 1
+    made, rest = program[:end], program[end:]
     if rest.startswith(".eval()"):
         made, rest = made + ".eval()", rest.removeprefix(".eval()")
     return made, "made" + rest

@@ -257,7 +257,7 @@ def test_overloads_take_the_arguments_of_their_schema(call, expected):
 
 def test_an_overload_refuses_what_its_schema_does_not_take():
     x = taeda.ones(2)
-    with pytest.raises(RuntimeError, match="type 'number'|type 'Scalar' for argument 'other'"):
+    with pytest.raises(RuntimeError, match="of type 'Scalar' for argument 'other'"):
         OPS.add.Scalar(x, x)
     with pytest.raises(RuntimeError, match="expected at most 1 argument"):
         OPS.sum.default(x, 0)

@@ -1,4 +1,4 @@
-"""PyTorch's spellings of pooling, padding and interpolation."""
+"""PyTorch's spellings of max pooling and padding."""
 
 from __future__ import annotations
 
@@ -85,53 +85,13 @@ def _(gy: Any, argmax: Any, sizes: Any, kernel: Any, stride: Any, *rest: Any) ->
 # --- padding ---
 
 
-def _padding(kind: str, mode: str, n: int) -> None:
-    _PADDINGS[mode, 2 * n] = define(
-        f"{kind}_pad{n}d(Tensor self, SymInt[{2 * n}] padding) -> Tensor"
-    )(lambda x, padding: ours.pad_by_index(x, padding, mode))
+def _padding(schema: str, mode: str) -> None:
+    define(f"{schema} -> Tensor")(lambda x, padding: ours.pad_by_index(x, padding, mode))
 
 
-_PADDINGS: dict[tuple[str, int], Any] = {}
-for _n in (1, 2, 3):
-    _padding("reflection", "reflect", _n)
-    _padding("replication", "replicate", _n)
-
-
-@spells("pad_by_index")
-def _(x: Any, padding: Any, mode: str) -> tuple:
-    op = _PADDINGS.get((mode, len(padding)))
-    if op is None:
-        return ours.pad_by_index.default, (x, padding, mode), {}, None
-    return op, (x, padding), {}, None
-
-
-# --- interpolation ---
-
-_UPSAMPLE = {
-    ("nearest", 1): "upsample_nearest1d",
-    ("nearest", 2): "upsample_nearest2d",
-    ("nearest", 3): "upsample_nearest3d",
-    ("nearest-exact", 1): "_upsample_nearest_exact1d",
-    ("nearest-exact", 2): "_upsample_nearest_exact2d",
-    ("nearest-exact", 3): "_upsample_nearest_exact3d",
-    ("linear", 1): "upsample_linear1d",
-    ("linear", 2): "upsample_bilinear2d",
-    ("linear", 3): "upsample_trilinear3d",
-    ("cubic", 2): "upsample_bicubic2d",
-    ("linear-aa", 2): "_upsample_bilinear2d_aa",
-    ("cubic-aa", 2): "_upsample_bicubic2d_aa",
-}
-
-
-@spells("resample")
-def _(x: Any, sizes: Any, mode: str, corners: bool, *scales: float) -> tuple:
-    n = len(sizes)
-    mode = "nearest" if mode == "nearest-whole" else mode
-    name = _UPSAMPLE.get((mode, n))
-    if name is None:
-        return ours.resample.default, (x, sizes, mode, corners, *scales), {}, None
-    given = [None if scale == 0 else scale for scale in scales[3 - n :]]
-    while given and given[-1] is None:
-        given.pop()
-    flags = () if mode.startswith("nearest") else (corners,)
-    return getattr(aten, name).default, (x, sizes, *flags, *given), {}, None
+_padding("reflection_pad1d(Tensor self, SymInt[2] padding)", "reflect")
+_padding("reflection_pad2d(Tensor self, SymInt[4] padding)", "reflect")
+_padding("reflection_pad3d(Tensor self, SymInt[6] padding)", "reflect")
+_padding("replication_pad1d(Tensor self, SymInt[2] padding)", "replicate")
+_padding("replication_pad2d(Tensor self, SymInt[4] padding)", "replicate")
+_padding("replication_pad3d(Tensor self, SymInt[6] padding)", "replicate")

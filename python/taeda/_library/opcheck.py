@@ -66,8 +66,8 @@ def test_autograd_registration(op: _ops.OpOverload, args: tuple, kwargs: dict) -
     if _C._has_kernel(op, "Autograd") or _C._has_kernel(op, "CompositeImplicitAutograd"):
         return
     raise OpCheckError(
-        f"{op.name()}: an argument requires grad, but the operator has no kernel for Autograd. If it "
-        "is differentiable, give it a gradient with torch.library.register_autograd."
+        f"{op.name()}: an argument requires grad, but the operator has no kernel for Autograd. If "
+        "it is differentiable, give it a gradient with torch.library.register_autograd."
     )
 
 

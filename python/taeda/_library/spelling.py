@@ -44,20 +44,44 @@ def _without_defaults(op: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     return args[:count], {k: v for k, v in kwargs.items() if not is_default(schema[k], v)}
 
 
+class _Call:
+    """A call as the table writes it."""
+
+    def __init__(self, text: str, where: str):
+        condition, _, text = text.rpartition(" => ")
+        match = _CALL.match(text)
+        assert match, text
+        self.name, overload, arguments, index = match.groups()
+        self.overload = overload or "default"
+        self.condition = compile(condition or "True", where, "eval")
+        self.arguments = compile(f"call({arguments})", where, "eval")
+        self.restore = None if index is None else itemgetter(int(index))
+
+    def __call__(self, given: dict) -> tuple[Any, tuple, dict, Any]:
+        shown = getattr(getattr(aten, self.name), self.overload)
+        args, kwargs = eval(self.arguments, _NAMES, given)
+        return shown, *_without_defaults(shown, args, kwargs), self.restore
+
+
+#: What the table's conditions and calls may use besides the operator's arguments.
+_NAMES = {
+    "call": lambda *args, **kwargs: (args, kwargs),
+    "like": lambda x, sizes: like(x, sizes),
+    "known": lambda scale: scale or None,  # 0 stands for a scale that follows from the sizes
+}
+
+
 def from_table(op: Any, text: str) -> Callable:
     """How calls of an operator are shown, from its `seen_as` in the table."""
-    match = _CALL.match(text)
-    assert match, text
-    name, overload, arguments, index = match.groups()
-    code = compile(f"call({arguments})", f"<seen_as of {op}>", "eval")
+    calls = [_Call(line, f"<seen_as of {op}>") for line in text.split("\n")]
     defaults = {a.name: a.default_value for a in op._schema.arguments}
-    restore = None if index is None else itemgetter(int(index))
-    names = {"call": lambda *args, **kwargs: (args, kwargs), "like": like}
 
     def spell(*args: Any, **kwargs: Any) -> tuple[Any, tuple, dict, Any]:
         given = defaults | dict(zip(defaults, args)) | kwargs
-        shown = getattr(getattr(aten, name), overload or "default")
-        return shown, *_without_defaults(shown, *eval(code, names, given)), restore
+        for call in calls:
+            if eval(call.condition, _NAMES, given):
+                return call(given)
+        return op, args, kwargs, None
 
     return spell
 

@@ -25,8 +25,8 @@ std::vector<Scalar> ends(const Call& call, size_t i) {
   return all;
 }
 
-// Whether an end's values cannot be read here: another vmap batches it, its memory is a class's own, or
-// what is computed from it is written down.
+// Whether an end's values cannot be read here: another vmap batches it, its memory is a class's
+// own, or what is computed from it is written down.
 bool is_opaque(const Call& call, size_t i) {
   KeySet keys = thread_modes.included & (KeySet(Key::kTrace) | Key::kFunctionalize);
   if (call.stack[i].is_tensor())

@@ -92,9 +92,7 @@ void transpose(Call& call) {
   call.give(exchanged(call, call.stack[1].integer(), call.stack[2].integer()));
 }
 
-void t(Call& call) {
-  call.give(exchanged(call, 0, call.tensor(0).dim() < 2 ? 0 : 1));
-}
+void t(Call& call) { call.give(exchanged(call, 0, call.tensor(0).dim() < 2 ? 0 : 1)); }
 
 void permute(Call& call) {
   const Tensor t = call.tensor(0);
