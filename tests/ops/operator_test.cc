@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/modes.h"
+#include "ops/overloads.h"
 #include "taeda/autograd.h"
 #include "taeda/ops.h"
 #include "taeda/values.h"
@@ -34,11 +35,29 @@ TEST(Operator, HasItsSchema) {
 }
 
 TEST(Operator, IsFoundByEveryNameThatItsEntryCovers) {
-  EXPECT_EQ(find_operator("aten::add", "Scalar"), find_operator("aten::add", "Tensor"));
-  EXPECT_EQ(find_operator("aten::sum"), find_operator("aten::sum", "dim_IntList"));
+  EXPECT_NE(find_operator("aten::add", "Scalar"), nullptr);
+  EXPECT_NE(find_operator("aten::sum"), nullptr);
   EXPECT_EQ(find_operator("aten::relu", "default"), find_operator("aten::relu"));
   EXPECT_EQ(find_operator("aten::no_such_operator"), nullptr);
   EXPECT_EQ(find_operator("aten::add", "no_such_overload"), nullptr);
+}
+
+TEST(Operator, OverloadsAreComputedByTheirEntry) {
+  const Operator& scalar = *find_operator("aten::add", "Scalar");
+  EXPECT_EQ(scalar.schema().text(),
+            "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor");
+  EXPECT_EQ(&overloads::entry_of(scalar), find_operator("aten::add", "Tensor"));
+  EXPECT_FALSE(overloads::is_seen(scalar));
+  Stack stack = {ones({2}), 2, 3};
+  scalar.call(stack);
+  EXPECT_EQ(number(stack[0].tensor().sum()), 14);
+
+  const Operator& sum = *find_operator("aten::sum", "dim_IntList");
+  Stack all = {ones({2}), Value(), false, Value()}, one = {ones({2}), IntSpan({0}), false, Value()};
+  EXPECT_EQ(overloads::of_call(sum, all), find_operator("aten::sum"));
+  EXPECT_EQ(all.size(), 2u);
+  EXPECT_EQ(overloads::of_call(sum, one), nullptr);
+  EXPECT_EQ(one.size(), 4u);
 }
 
 TEST(Operator, HasFormsForInPlaceAndOut) {
@@ -236,6 +255,26 @@ TEST(Library, RefusesWhatDoesNotFit) {
   EXPECT_THROW(Library("aten").implement("aten::relu", KernelKind::kCPU, scale), Error);
   Stack stack = {tensor({1.0})};
   EXPECT_THROW(find_operator("operator_test_refused::f")->call(stack), Error);  // no kernel
+}
+
+TEST(Library, ReplacesAKernelOfTheTableUntilItEnds) {
+  const Tensor x = ones({2}).requires_grad_();
+  {
+    Library library("aten");
+    library.implement("neg", KernelKind::kCPU,
+                      BoxedKernel([](const Operator&, KeySet, Stack& stack) {
+                        stack = {stack[0].tensor() * 5};
+                      }));
+    const Tensor y = -x;
+    EXPECT_EQ(number(y.sum()), 10);
+    EXPECT_TRUE(y.requires_grad());
+    EXPECT_EQ(number(x.detach().clone().neg_().sum()), -2);
+  }
+  EXPECT_EQ(number((-x).sum()), -2);
+  Library library("aten");
+  const BoxedKernel kernel = [](const Operator&, KeySet, Stack&) {};
+  EXPECT_THROW(library.implement("matmul", KernelKind::kCPU, kernel), Error);
+  EXPECT_THROW(library.implement("add.Scalar", KernelKind::kCPU, kernel), Error);
 }
 
 TEST(Library, TakesItsOperatorsBack) {
