@@ -28,15 +28,21 @@ Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
                                                           : Operator::Form::kOut;
 }
 
-// Whether the operator stops for this key; the others pass by it.
-bool stops(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
-  if (overrides::any() && overrides::has(record.form(form), key)) return true;
+// Whether the handler of this key has something to do for the operator; the others pass by it.
+bool has_rule(const OperatorRecord& record, Key key, Operator::Form form,
+              const void* const* args) {
   if (!handler(key)) return false;
   if (key == Key::kBatched)
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
   if (key == Key::kAutocast)
     return record.autocast != OperatorRecord::kNoRule && form == Operator::Form::kPlain;
   return true;
+}
+
+// Whether a call stops for this key: for its handler, or a program's kernel.
+bool stops(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
+  return (overrides::any() && overrides::has(record.form(form), key)) ||
+         has_rule(record, key, form, args);
 }
 
 // A factory's requires_grad, which no schema has: it is applied to whatever the handler made.
@@ -53,15 +59,6 @@ void pass(const OperatorRecord& record, KeySet keys, const void* const* args,
   const void* all[32] = {&keys};
   for (const void** to = all + 1; *args;) *to++ = *args++;
   record.invoke(record.below, all, results);
-}
-
-// The handler of a generic key; without one, or where what stopped the call was a program's kernel
-// for another overload, what lies below.
-void go_on(const Operator& op, Key key, KeySet keys, Stack& stack) {
-  if (const BoxedHandler answer = handler(key))
-    answer(op, keys, stack);
-  else
-    op.redispatch(keys - key, stack);
 }
 
 }  // namespace
@@ -100,8 +97,10 @@ void run_modes(const OperatorRecord& record, KeySet keys, const void* const* arg
   const Key key = static_cast<Key>(keys.highest());
   if (const overrides::Found found = overrides::find(op, key, stack); found.kernel)
     (*found.kernel)(*found.op, keys, stack);
-  else
-    go_on(op, key, keys, stack);
+  else if (!overrides::any() || has_rule(record, key, form, args))
+    handler(key)(op, keys, stack);
+  else  // the kernel is another overload's
+    op.redispatch(keys - key, stack);
   if (form != Operator::Form::kPlain || record.has(OperatorRecord::kWrites)) {
     *static_cast<Tensor*>(results[0]) = *static_cast<const Tensor*>(args[0]);
     return;
