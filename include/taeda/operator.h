@@ -327,18 +327,18 @@ class Operator {
   Schema schema_;
   const OperatorRecord* record_;
   Form form_;
-  std::unique_ptr<Kernels> kernels_;  // of a registered operator
+  std::unique_ptr<Kernels> kernels_;  // what programs registered; overloads
 };
 
 // The operator of that name ("aten::add") and overload ("Tensor", "" or "default"); null where
-// there is none. Overloads of PyTorch that one entry of the table covers lead to that entry. Costs
+// there is none. PyTorch's overloads for which one entry of the table stands are Operators. Costs
 // a search by name, so keep the pointer. The first search for an operator also parses its schema.
 //
-//   assert(find_operator("aten::add", "Scalar") == find_operator("aten::add", "Tensor"));
+//   assert(find_operator("aten::add", "Scalar") != find_operator("aten::add", "Tensor"));
 //   assert(find_operator("aten::no_such_operator") == nullptr);
 const Operator* find_operator(std::string_view name, std::string_view overload = "");
-// The overloads of a name, the table's in alphabetical order; empty where there is none. Those that
-// lead to another one's entry are not listed apart.
+// The overloads of a name, the table's in alphabetical order; empty where there is none. Those for
+// which an entry stands are listed behind it.
 std::vector<const Operator*> find_overloads(std::string_view name);
 // Every operator: makes all that were not asked for yet, so it costs milliseconds the first time.
 std::vector<const Operator*> all_operators();

@@ -114,13 +114,6 @@ Schema parse_table_schema(std::string_view text);
 // All records, sorted by name and overload (generated).
 extern const OperatorRecord* const kOperatorRecords[];
 extern const size_t kNumOperatorRecords;
-// Further names of overloads that an entry covers: sorted by name (generated).
-struct OperatorAlias {
-  const char* name;  // "aten::add.Scalar"
-  const OperatorRecord* record;
-};
-extern const OperatorAlias kOperatorAliases[];
-extern const size_t kNumOperatorAliases;
 // The names that Python has for the pointwise operators, with spaces between (generated).
 extern const char* const kPointwiseFunctions;
 
