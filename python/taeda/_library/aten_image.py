@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import taeda
 from taeda import Tensor
-from taeda.utils._mode_utils import no_dispatch
+from taeda.utils._python_dispatch import _disable_current_modes
 
 from .spelling import aten, define, like, ours, spells
 
@@ -18,6 +19,9 @@ def _within_windows(
 ) -> Tensor:
     """The table's argmax of PyTorch's indices [..., o1, ..., on] into planes of `sizes`."""
     n = len(kernel)
+    small = taeda.uint8 if prod(kernel) <= 255 else taeda.int32
+    if hasattr(indices, "fake_mode"):  # without values
+        return indices.to(small)
     window = taeda.zeros_like(indices)
     rest = indices
     taps = 1
@@ -28,7 +32,7 @@ def _within_windows(
         tap = (at - first * stride[d] + padding[d]) // dilation[d]
         window = window + tap * taps
         taps *= kernel[d]
-    return window.to(taeda.uint8 if taps <= 255 else taeda.int32)
+    return window.to(small)
 
 
 def _max_pool(n: int) -> None:
@@ -51,7 +55,7 @@ def _max_pool(n: int) -> None:
             values, indices = results
             if not with_argmax:
                 return values, None
-            with no_dispatch():
+            with _disable_current_modes():
                 return values, _within_windows(indices, sizes, kernel, stride, padding, dilation)
 
         args = (x, kernel, stride, padding, dilation, ceil_mode)
@@ -77,7 +81,7 @@ def _(gy: Any, argmax: Any, sizes: Any, kernel: Any, stride: Any, *rest: Any) ->
     if n not in _GRADIENTS:
         return ours._max_pool_scatter.default, (gy, argmax, sizes, kernel, stride, *rest), {}, None
     stride = [*stride] or [*kernel]
-    with no_dispatch():
+    with _disable_current_modes():
         indices = ours._max_pool_indices(argmax, sizes, kernel, stride, *rest)
     return _GRADIENTS[n], (gy, like(gy, sizes), kernel, stride, *rest, indices), {}, None
 
