@@ -6,7 +6,7 @@ list(APPEND core_sources src/data/block_allocator.cc src/data/shared_area.cc src
 file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS tests/base/*_test.cc tests/core/*_test.cc)
 list(APPEND core_tests ${CMAKE_SOURCE_DIR}/tests/data/worker_channel_test.cc)
 # These make tensors by operators.
-list(FILTER core_tests EXCLUDE REGEX "(handover|error|tensor_str|device_memory|generator|tensor_impl|interrupt)_test")
+list(FILTER core_tests EXCLUDE REGEX "(handover|error|fail_allocation|tensor_str|device_memory|generator|tensor_impl|interrupt)_test")
 add_executable(taeda_core_tests EXCLUDE_FROM_ALL ${core_sources} ${core_tests})
 target_include_directories(taeda_core_tests PRIVATE include src tests)
 target_link_libraries(taeda_core_tests PRIVATE hwy_headers ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS}

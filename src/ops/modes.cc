@@ -29,8 +29,7 @@ Operator::Form form_of(const OperatorRecord& record, const void* const* args) {
 }
 
 // Whether the handler of this key has something to do for the operator; the others pass by it.
-bool has_rule(const OperatorRecord& record, Key key, Operator::Form form,
-              const void* const* args) {
+bool has_rule(const OperatorRecord& record, Key key, Operator::Form form, const void* const* args) {
   if (!handler(key)) return false;
   if (key == Key::kBatched)
     return batching::concerns(record, args + record.has(OperatorRecord::kInto));
