@@ -28,6 +28,8 @@ enum class Key : uint8_t {
   kSparse,         // sparse tensors, which are made of others (src/ops/sparse)
   kPython,         // __torch_dispatch__ of a mode or of an argument's class
   kFunctionalize,  // writes in place as new tensors
+  kConjugate,      // the elements are the conjugates of what lies in memory (ops/math_bits.h)
+  kNegative,       // ... their negatives
   kBatched,        // vmap, on tensors that stand for a batch; the thread includes it meanwhile
   kAutograd,       // history, on tensors whose history matters
   kForward,        // tangents, on tensors that carry one
@@ -35,7 +37,7 @@ enum class Key : uint8_t {
   kAutocast,       // converts arguments to the dtype of the operator's entry
   kProfile,        // times the calls
 };
-inline constexpr int kNumKeys = 12;
+inline constexpr int kNumKeys = 14;
 
 // A set of keys, one bit each, by value. The order of keys is that of their bits, so the highest is
 // found by one instruction.
@@ -65,10 +67,13 @@ class KeySet {
 };
 
 inline constexpr KeySet kDeviceKeys = KeySet(Key::kCPU) | Key::kMeta | Key::kCUDA;
+// The bits of conj() and of the imaginary part of a conjugate, which views pass on.
+inline constexpr KeySet kMathBits = KeySet(Key::kConjugate) | Key::kNegative;
 inline constexpr KeySet kDifferentiationKeys = KeySet(Key::kAutograd) | Key::kForward;
 // Keys with one handler for all operators (src/ops/modes.h); the others have generated ones.
 inline constexpr KeySet kModeKeys = KeySet(Key::kSparse) | Key::kPython | Key::kFunctionalize |
-                                    Key::kTrace | Key::kAutocast | Key::kBatched | Key::kProfile;
+                                    kMathBits | Key::kTrace | Key::kAutocast | Key::kBatched |
+                                    Key::kProfile;
 // Those that see a composite operator as a whole and not only what it is made of.
 inline constexpr KeySet kCompositeKeys = KeySet(Key::kTrace) | Key::kAutocast | Key::kProfile;
 // Those that see a factory, which makes its result by itself.

@@ -136,6 +136,13 @@ class Tensor {
     Layout layout() const {
       return impl_->keys.has(Key::kSparse) ? sparse_layout() : Layout::kStrided;
     }
+    // Whether the elements are the conjugates, the negatives, of what lies in memory: views that
+    // conj() and imag() make. Operators take them as they read; data_ptr() shows the memory.
+    //
+    //   const Tensor x = zeros({2}, DType::kComplex64), y = x.conj();
+    //   assert(y.is_conj() && y.storage() == x.storage() && !y.resolve_conj().is_conj());
+    bool is_conj() const { return impl_->keys.has(Key::kConjugate); }
+    bool is_neg() const { return impl_->keys.has(Key::kNegative); }
     bool is_sparse() const { return impl_->keys.has(Key::kSparse); }  // of any sparse layout
     bool is_meta() const { return impl_->device.is_meta(); }
     bool is_inference() const { return impl_->inference; }

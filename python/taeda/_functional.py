@@ -70,20 +70,8 @@ def is_inference(input: Tensor) -> bool:
 
 @_overridable
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once."""
+    """Whether the elements are the conjugates of what lies in memory."""
     return input.is_conj()
-
-
-@_overridable
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed at once."""
-    return input
-
-
-@_overridable
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negatives are computed at once."""
-    return input
 
 
 @_overridable

@@ -19,7 +19,7 @@ from typing import Any
 
 import taeda
 from taeda._buffers import keep_buffers
-from taeda._tensor_state import state_of
+from taeda._tensor_state import get_tensor_metadata, state_of
 
 __all__ = ["reduce_storage", "reduce_tensor", "reduce_typed_storage"]
 
@@ -134,6 +134,8 @@ def _reduce_plain(tensor: Any) -> tuple:
     make, _ = reduce_typed_storage(tensor.detach().untyped_storage(), tensor.dtype)
     offset = tensor.storage_offset()
     args: tuple = (Later(make), offset, size, stride, requires_grad, OrderedDict())
+    if metadata := get_tensor_metadata(tensor):
+        args = (*args, metadata)
     return _named("._utils", "_rebuild_tensor_v2"), args
 
 

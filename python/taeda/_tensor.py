@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from taeda import _C, _sparse_methods
 from taeda._C import Tensor
+from taeda._tensor_state import get_tensor_metadata, set_tensor_metadata
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
@@ -309,6 +310,8 @@ def __deepcopy__(self: Tensor, memo: dict) -> Tensor:
         copied = _C._tensor_from_storage(
             memo[id(storage)], self.dtype, self.storage_offset(), self.size(), self.stride()
         )
+        copied._set_conj(self.is_conj())
+        copied._set_neg(self.is_neg())
     if self.__class__ is not Tensor:
         copied = copied.as_subclass(self.__class__)
     if self.requires_grad:
@@ -332,9 +335,12 @@ def _rebuild_tensor(
     stride: tuple,
     requires_grad: bool,
     attributes: dict | None,
+    metadata: dict[str, bool] | None = None,
 ) -> Tensor:
     """What multiprocessing's pickle of a tensor, and a shallow copy, call."""
     tensor = _C._tensor_from_storage(storage, dtype, offset, size, stride)
+    if metadata:
+        set_tensor_metadata(tensor, metadata)
     if cls is not Tensor:
         tensor = tensor.as_subclass(cls)
     if requires_grad:
@@ -386,6 +392,7 @@ def __copy__(self: Tensor) -> Tensor:
             self.stride(),
             self.requires_grad,
             self.__dict__ or None,
+            get_tensor_metadata(self),
         )
     if self.grad is not None:
         copied.grad = self.grad

@@ -46,3 +46,17 @@ def refuse_history(tensor: Tensor) -> None:
             "does not support crossing process boundaries.  If you just want to transfer the data, "
             "call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
+
+
+def get_tensor_metadata(tensor: Tensor) -> dict[str, bool]:
+    """The bits that say how a tensor's elements are read from its memory, those that are set."""
+    bits = {"conj": tensor.is_conj(), "neg": tensor.is_neg()}
+    return {name: True for name, value in bits.items() if value}
+
+
+def set_tensor_metadata(tensor: Tensor, metadata: dict[str, bool]) -> None:
+    """Sets the bits that ``get_tensor_metadata`` gave."""
+    for name, value in metadata.items():
+        if name not in ("conj", "neg"):
+            raise RuntimeError(f"set_tensor_metadata: expected 'conj' or 'neg', got {name!r}")
+        getattr(tensor, f"_set_{name}")(value)

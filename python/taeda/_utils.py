@@ -7,6 +7,7 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor
 from taeda._buffers import keep_buffers
+from taeda._tensor_state import get_tensor_metadata, set_tensor_metadata  # noqa: F401
 
 __all__: list[str] = []
 
@@ -35,6 +36,8 @@ def _rebuild_tensor_v2(
     metadata: Any = None,
 ) -> Tensor:
     tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    if metadata:
+        set_tensor_metadata(tensor, metadata)
     return tensor.requires_grad_() if requires_grad else tensor
 
 

@@ -27,8 +27,10 @@ std::mutex& grad_lock(const TensorImpl* leaf) {
   return locks.mutexes[reinterpret_cast<uintptr_t>(leaf) / 256 % kLocks];
 }
 
-// The strides that a grad should have: the leaf's where it is dense, else row-major.
+// The strides that a grad should have: the leaf's where it is dense, else row-major. Its memory is
+// what it reads.
 bool has_leaf_layout(const Tensor& gradient, const Tensor& leaf) {
+  if (gradient.is_conj() || gradient.is_neg()) return false;
   if (gradient.is_sparse()) return true;
   if (!leaf.is_sparse() && is_dense_layout(leaf.sizes(), leaf.strides())) {
     return gradient.strides() == leaf.strides() ||

@@ -163,7 +163,7 @@ void Tensor::set_data(const Tensor& value) {
   to->own_version = std::move(counter);
   to->dtype = from->dtype;
   to->device = from->device;
-  constexpr KeySet kKinds = kDeviceKeys | Key::kSparse;
+  constexpr KeySet kKinds = kDeviceKeys | kMathBits | Key::kSparse;
   to->keys = (to->keys - kKinds) | (from->keys & kKinds);
   if (value.is_sparse()) to->wrapped = from->wrapped;
   to->set_layout(from->sizes, from->strides, from->offset);

@@ -73,9 +73,11 @@ Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& vie
   TD_CHECK_IMPLEMENTED(base.dtype() == view.dtype(),
                        "forward mode: in-place change of a {} view of a {} tensor", view.dtype(),
                        base.dtype());
-  return math::as_strided(
+  const Tensor part = math::as_strided(
       base_tangent, view.sizes(), view.strides(),
       view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
+  const Tensor turned = view.is_conj() != base.is_conj() ? math::conjugate(part) : part;
+  return view.is_neg() != base.is_neg() ? math::negative_view(turned) : turned;
 }
 
 // Whether views of one tensor have a counterpart in the other, of the same sizes.

@@ -4,6 +4,7 @@
 
 #include "core/host_copy.h"
 #include "core/layout.h"
+#include "op/_neg_view.h"
 #include "op/add.h"
 #include "op/alias.h"
 #include "op/as_strided.h"
@@ -69,6 +70,7 @@ Tensor pairs_as_complex(const Tensor& t) {
 }
 void copy_(const Tensor& to, const Tensor& from) { op::copy_(to, from, false); }
 Tensor conjugate(const Tensor& t) { return op::conj(t); }
+Tensor negative_view(const Tensor& t) { return op::_neg_view(t); }
 Tensor view(const Tensor& t) { return op::alias(t); }
 
 namespace {
@@ -133,7 +135,7 @@ Tensor alias(const Tensor& t) {
   impl->wrapped_number = from.wrapped_number;
   impl->own_version = from.own_version;
   impl->inference = false;
-  impl->keys = from.keys & (kDeviceKeys | Key::kFunctionalize);
+  impl->keys = from.keys & (kDeviceKeys | kMathBits | Key::kFunctionalize);
   return Tensor(std::move(impl));
 }
 

@@ -24,7 +24,9 @@ Tensor view_as_real(const Tensor& t);
 // Neighbours of a vector of even length as complex numbers.
 Tensor pairs_as_complex(const Tensor& t);
 void copy_(const Tensor& to, const Tensor& from);
+// The conjugate, the negative, as a view.
 Tensor conjugate(const Tensor& t);
+Tensor negative_view(const Tensor& t);
 // A differentiable view of the whole tensor.
 Tensor view(const Tensor& t);
 // Any NaN among the elements of a floating or complex tensor.

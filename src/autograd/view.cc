@@ -22,9 +22,18 @@ class GradientBuffer {
     whole_ = math::as_strided(memory_, base.sizes, base.strides, 0);
   }
   const Tensor& whole() const { return whole_; }
-  // The part that a view covers. Elements outside of the base's own range (a view by as_strided)
-  // have no place here.
+  // The part that a view covers, as the view reads it. Elements outside of the base's own range (a
+  // view by as_strided) have no place here.
   Tensor part(const ViewGeometry& view) const {
+    const Tensor plain = memory_of(view);
+    const bool conjugate = view.bits.has(Key::kConjugate) != base_.bits.has(Key::kConjugate);
+    const bool negative = view.bits.has(Key::kNegative) != base_.bits.has(Key::kNegative);
+    const Tensor turned = conjugate && is_complex(view.dtype) ? math::conjugate(plain) : plain;
+    return negative ? math::negative_view(turned) : turned;
+  }
+
+ private:
+  Tensor memory_of(const ViewGeometry& view) const {
     if (view.dtype == base_.dtype) {
       return math::as_strided(memory_, view.sizes, view.strides, view.offset - base_.offset);
     }
@@ -38,7 +47,6 @@ class GradientBuffer {
     return math::as_strided(pairs, view.sizes, view.strides, view.offset - base_.offset / 2);
   }
 
- private:
   const ViewGeometry& base_;
   Tensor memory_, whole_;
 };
@@ -59,7 +67,7 @@ struct AsStridedNode final : Node {
   TensorList apply(TensorList&& grads) override {
     TensorList out(1);
     if (!grads[0].defined() || !should_compute(0)) return out;
-    if (base.dtype == view.dtype) {
+    if (base.dtype == view.dtype && base.bits == view.bits) {
       out[0] = math::as_strided_backward(grads[0], base.sizes, base.strides, base.offset,
                                          view.sizes, view.strides, view.offset);
     } else {

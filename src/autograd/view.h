@@ -17,10 +17,15 @@ struct ViewGeometry {
   DimVector sizes, strides;
   int64_t offset = 0;
   DType dtype = DType::kFloat32;
+  KeySet bits;  // of kMathBits
 
   ViewGeometry() = default;
   explicit ViewGeometry(const Tensor& t)
-      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), dtype(t.dtype()) {}
+      : sizes(t.sizes()),
+        strides(t.strides()),
+        offset(t.storage_offset()),
+        dtype(t.dtype()),
+        bits(t.impl()->keys & kMathBits) {}
 };
 
 // Makes (node, output_nr) the history of `t`; null removes it.

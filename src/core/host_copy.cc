@@ -6,6 +6,7 @@
 namespace taeda {
 
 Tensor (*functional_value)(const Tensor& t) = nullptr;
+Tensor (*resolved_value)(const Tensor& t) = nullptr;
 Scalar (*dispatched_item)(const Tensor& t) = nullptr;
 
 void fail_value_of_samples() {
@@ -18,6 +19,7 @@ void fail_value_of_samples() {
 
 Tensor host_copy(const Tensor& t) {
   if (t.impl()->keys.has(Key::kFunctionalize)) return host_copy(functional_value(t));
+  if (!(t.impl()->keys & kMathBits).empty()) return host_copy(resolved_value(t));
   if (t.device().is_cpu()) return t;
   TD_CHECK_IMPLEMENTED(!t.is_meta(), "Cannot copy out of meta tensor; no data!");
   count_host_read();

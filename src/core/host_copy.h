@@ -13,6 +13,9 @@ Tensor host_copy(const Tensor& t);
 // What a tensor that stands for another (Key::kFunctionalize) stands for now; set by its owner.
 extern Tensor (*functional_value)(const Tensor& t);
 
+// The elements of a tensor with a conjugate or a negative bit as they read; set by its owner.
+extern Tensor (*resolved_value)(const Tensor& t);
+
 // RuntimeError: a value is asked that each sample of vmap may have another of.
 [[noreturn]] void fail_value_of_samples();
 

@@ -32,6 +32,7 @@ DType storage_dtype(const Scalar& number) {
   TD_CHECK(!x.is_meta(), "Tensor.item() cannot be called on meta tensors");
   if (impl.keys.has(Key::kBatched)) fail_value_of_samples();
   if (impl.keys.has(Key::kFunctionalize)) return functional_value(x).item_scalar();
+  if (!(impl.keys & kMathBits).empty()) return resolved_value(x).item_scalar();
   TD_CHECK_IMPLEMENTED(
       !x.is_sparse(),
       "Could not run 'aten::_local_scalar_dense' with arguments from the 'SparseCPU' "
@@ -85,7 +86,7 @@ Scalar Tensor::item_scalar() const {
   TD_CHECK(defined(), "item(): the tensor is undefined");
   TD_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
   constexpr KeySet kElsewhere = KeySet(Key::kMeta) | Key::kCUDA | Key::kSparse | Key::kPython |
-                                Key::kFunctionalize | Key::kBatched;
+                                Key::kFunctionalize | Key::kBatched | kMathBits;
   if (!((impl_->keys | thread_modes.included) & kElsewhere).empty()) [[unlikely]]
     return item_elsewhere(*this);
   return read_element(dtype(), impl_->data());

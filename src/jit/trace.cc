@@ -50,9 +50,10 @@ class Tracer {
           sizes(t.sizes()),
           strides(t.strides()),
           offset(t.storage_offset()),
-          dtype(t.dtype()) {}
+          dtype(t.dtype()),
+          bits(t.impl()->keys & kMathBits) {}
     bool has_layout_of(const Tensor& t) const {
-      return dtype == t.dtype() && sizes == t.sizes() && strides == t.strides() &&
+      return dtype == t.dtype() && bits == (t.impl()->keys & kMathBits) && sizes == t.sizes() && strides == t.strides() &&
              offset == t.storage_offset();
     }
     Tensor tensor;  // kept, so that its address is nobody else's
@@ -60,6 +61,7 @@ class Tracer {
     DimVector sizes, strides;
     int64_t offset;
     DType dtype;
+    KeySet bits;
   };
   const Seen& seen(int number) const { return seen_[static_cast<size_t>(number)]; }
 
@@ -155,7 +157,7 @@ int Tracer::number_of_memory(const Tensor& t) {
       numbers_[t.impl()] = same;
       return same;
     }
-    if (candidate.dtype == t.dtype()) other = *number;
+    if (candidate.dtype == t.dtype() && candidate.bits == (t.impl()->keys & kMathBits)) other = *number;
   }
   if (same != kNoValue && !t.requires_grad()) return add_view("aten::detach", same, {}, t);
   if (same != kNoValue) other = same;

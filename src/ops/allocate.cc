@@ -63,6 +63,7 @@ Tensor alias_tensor(const Tensor& base, IntSpan sizes, IntSpan strides, int64_t 
   const TensorImpl& source = *base.impl();
   auto impl = make_ref<TensorImpl>(source.storage, source.dtype, source.device);
   impl->own_version = source.own_version;
+  impl->keys = impl->keys | (source.keys & kMathBits);
   impl->set_layout(sizes, strides, offset);
   return Tensor(std::move(impl));
 }

@@ -7,6 +7,7 @@
 #include "ops/batching/rules.h"
 #include "ops/boxing.h"
 #include "ops/functionalize/memory.h"
+#include "ops/math_bits.h"
 #include "ops/overrides.h"
 #include "ops/profile_handler.h"
 #include "ops/sparse/call.h"
@@ -70,6 +71,7 @@ BoxedHandler handler(Key key) {
   if (key == Key::kAutocast) return autocast::handle;
   if (key == Key::kBatched) return batching::handle;
   if (key == Key::kFunctionalize) return functionalize::handle;
+  if (key == Key::kConjugate || key == Key::kNegative) return math_bits::handle;
   if (key == Key::kSparse) return sparse::handle;
   return handlers[static_cast<int>(key)].load(std::memory_order_acquire);
 }

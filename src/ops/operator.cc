@@ -7,6 +7,7 @@
 #include "ops/boxing.h"
 #include "ops/dispatch.h"
 #include "ops/forms.h"
+#include "ops/math_bits.h"
 #include "ops/overloads.h"
 #include "ops/overrides.h"
 #include "ops/tensors_of.h"
@@ -382,6 +383,7 @@ void Operator::call_kernel(KeySet keys, Stack& stack) const {
       keys = keys - key;
       continue;
     }
+    if (!composite && kMathBits.has(key)) return math_bits::handle(*this, keys, stack);
     if (const Kernels::Slot kernel = kernels_->get(kind_of(key))) {
       if (*kernel) return (*kernel)(*this, keys, stack);
     } else if (const BoxedHandler handler = dispatch::handler(key);

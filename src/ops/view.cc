@@ -169,6 +169,12 @@ Tensor view(const Tensor& self, IntSpan size) {
 Tensor _unsafe_view(const Tensor& self, IntSpan size) { return view(self, size); }
 
 Tensor view_dtype(const Tensor& self, DType dtype) {
+  TD_CHECK(!self.is_conj() || dtype == self.dtype(),
+           "torch.Tensor.view is not supported for conjugate view tensors when converting to a "
+           "different dtype.");
+  TD_CHECK(!self.is_neg() || dtype == self.dtype(),
+           "torch.Tensor.view is not supported for tensors with negative bit set when converting "
+           "to a different dtype.");
   const int64_t from = self.itemsize(), to = item_size(dtype);
   DimVector sizes(self.sizes()), strides(self.strides());
   int64_t offset = self.storage_offset();
@@ -257,12 +263,17 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
 }
 
 Tensor view_as_real(const Tensor& self) {
+  TD_CHECK(!self.is_conj(),
+           "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+           "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+           "the resulting tensor will NOT alias the original.");
   DimVector sizes(self.sizes()), strides(self.strides());
   for (auto& s : strides) s *= 2;
   sizes.push_back(2);
   strides.push_back(1);
   auto impl = make_ref<TensorImpl>(self.storage(), to_real(self.dtype()), self.device());
   impl->own_version = self.impl()->own_version;
+  impl->keys = impl->keys | (self.impl()->keys & kMathBits);
   impl->set_layout(sizes, strides, self.storage_offset() * 2);
   return Tensor(std::move(impl));
 }
@@ -286,6 +297,7 @@ Tensor view_as_complex(const Tensor& self) {
   TD_CHECK(self.storage_offset() % 2 == 0, "Tensor must have a storage_offset divisible by 2");
   auto impl = make_ref<TensorImpl>(self.storage(), to_complex(self.dtype()), self.device());
   impl->own_version = self.impl()->own_version;
+  impl->keys = impl->keys | (self.impl()->keys & kMathBits);
   impl->set_layout(sizes, strides, self.storage_offset() / 2);
   return Tensor(std::move(impl));
 }

@@ -82,6 +82,10 @@ void destroy_capsule(PyObject* capsule) {
 
 template <class Managed>
 PyObject* export_tensor(const Tensor& x, const char* name) {
+  if (x.is_conj() || x.is_neg())
+    raise_python(PyExc_BufferError,
+                 "Can't export tensors with the {} bit set: use tensor.resolve_{}()",
+                 x.is_conj() ? "conjugate" : "negative", x.is_conj() ? "conj" : "neg");
   auto exported = std::make_unique<Exported<Managed>>();
   exported->storage = x.storage();
   exported->storage->forbid_resize();

@@ -149,6 +149,10 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     raise_python(PyExc_BufferError,
                  "the tensor is not contiguous and the consumer wants no strides");
   }
+  if (x.is_conj() || x.is_neg())
+    raise_python(PyExc_BufferError,
+                 "the memory holds the tensor's {}: use tensor.resolve_{}()",
+                 x.is_conj() ? "conjugates" : "negatives", x.is_conj() ? "conj" : "neg");
   if ((flags & PyBUF_WRITABLE) && !x.storage()->writable())
     raise_python(PyExc_BufferError, "the tensor is read-only");
   x.storage()->forbid_resize();

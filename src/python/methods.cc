@@ -100,10 +100,22 @@ TD_METHOD(is_floating_point) { return wrap(a.tensor(0).is_floating_point()); }
 TD_METHOD(is_complex) { return wrap(a.tensor(0).is_complex()); }
 TD_METHOD(is_signed) { return wrap(is_signed(a.tensor(0).dtype())); }
 TD_METHOD(is_inference) { return wrap(a.tensor(0).is_inference()); }
-TD_METHOD(is_conj) { return wrap(false); }
-TD_METHOD(is_neg) { return wrap(false); }
-TD_METHOD(resolve_conj) { return a.return_argument(0); }
-TD_METHOD(resolve_neg) { return a.return_argument(0); }
+TD_METHOD(is_conj) { return wrap(a.tensor(0).is_conj()); }
+TD_METHOD(is_neg) { return wrap(a.tensor(0).is_neg()); }
+// For files and messages, which hold the memory and the bits: PyTorch's names.
+PyObject* set_bit(const Tensor& x, Key bit, bool value) {
+  KeySet& keys = x.impl()->keys;
+  keys = value ? keys | bit : keys - bit;
+  Py_RETURN_NONE;
+}
+TD_METHOD(_set_conj, {"x", Kind::kBool}) {
+  TD_CHECK(!a.boolean(1, false) || a.tensor(0).is_complex(),
+           "_set_conj: expected a complex tensor, got {}", a.tensor(0).dtype());
+  return set_bit(a.tensor(0), Key::kConjugate, a.boolean(1, false));
+}
+TD_METHOD(_set_neg, {"x", Kind::kBool}) {
+  return set_bit(a.tensor(0), Key::kNegative, a.boolean(1, false));
+}
 TD_METHOD(is_pinned, {"device", Kind::kDevice, "None", kNone}) {
   return wrap(is_pinned(a.tensor(0)));
 }
@@ -230,6 +242,13 @@ PyObject* to_numpy(const Tensor& x, bool force) {
                  "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the "
                  "tensor to host memory first.",
                  x.device());
+  }
+  if (x.is_conj() || x.is_neg()) {
+    TD_CHECK(force,
+             "Can't call numpy() on Tensor that has {} bit set. Use tensor.resolve_{}().numpy() "
+             "instead.",
+             x.is_conj() ? "conjugate" : "negative", x.is_conj() ? "conj" : "neg");
+    return array_from_tensor(host_copy(op::detach(x)));
   }
   if (x.requires_grad()) {
     TD_CHECK(
@@ -562,12 +581,14 @@ PyMethodDef methods[] = {
     TD_ENTRY(is_signed, "is_signed() -> bool\n\nWhether the elements can be negative."),
     TD_ENTRY(is_inference,
              "is_inference() -> bool\n\nWhether the tensor was made under inference_mode."),
-    TD_ENTRY(is_conj, "is_conj() -> bool\n\nFalse: conjugates are computed at once."),
-    TD_ENTRY(is_neg, "is_neg() -> bool\n\nFalse: negatives are computed at once."),
-    TD_ENTRY(resolve_conj,
-             "resolve_conj() -> Tensor\n\nThe tensor itself: conjugates are computed at once."),
-    TD_ENTRY(resolve_neg,
-             "resolve_neg() -> Tensor\n\nThe tensor itself: negatives are computed at once."),
+    TD_ENTRY(is_conj,
+             "is_conj() -> bool\n\nWhether the elements are the conjugates of what lies in memory: "
+             "conj() makes such views."),
+    TD_ENTRY(is_neg,
+             "is_neg() -> bool\n\nWhether the elements are the negatives of what lies in memory, as "
+             "of the imaginary part of a conjugate."),
+    TD_ENTRY(_set_conj, nullptr),
+    TD_ENTRY(_set_neg, nullptr),
     TD_ENTRY(is_pinned, "is_pinned() -> bool\n\nWhether the memory is pinned for devices."),
     TD_ENTRY(is_shared, "is_shared() -> bool\n\nWhether other processes can be given this memory."),
     TD_ENTRY(get_device, "get_device() -> int\n\n-1: the cpu."),

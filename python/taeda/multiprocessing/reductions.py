@@ -22,7 +22,7 @@ from typing import Any
 import taeda
 from taeda import _C, Tensor, UntypedStorage
 from taeda._tensor import _rebuild_meta_tensor, _rebuild_tensor
-from taeda._tensor_state import refuse_history, set_state, state_of
+from taeda._tensor_state import get_tensor_metadata, refuse_history, set_state, state_of
 from taeda._utils import _rebuild_sparse_tensor
 from taeda.storage import TypedStorage
 
@@ -204,8 +204,8 @@ def reduce_tensor(tensor: Tensor) -> tuple:
         tensor.requires_grad,
     )
     if kind is Tensor or kind is taeda.nn.Parameter:
-        return _rebuild_tensor, (*args, tensor.__dict__ or None)
-    return _rebuild_subclass, ((*args, None), state_of(tensor))
+        return _rebuild_tensor, (*args, tensor.__dict__ or None, get_tensor_metadata(tensor))
+    return _rebuild_subclass, ((*args, None, get_tensor_metadata(tensor)), state_of(tensor))
 
 
 def _rebuild_subclass(args: tuple, state: Any) -> Tensor:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import taeda
 from taeda import _C, Tensor
 from taeda._portable import is_wrapper
-from taeda._tensor_state import state_of
+from taeda._tensor_state import get_tensor_metadata, state_of
 
 from ._names import STORAGE_NAMES
 from ._rebuild import check_layout
@@ -160,6 +160,8 @@ class _Rules:
         layout: tuple = (offset, size, stride, tensor.requires_grad, OrderedDict())
         if dtype._is_storage_type:  # no storage class is named after it
             return _name("torch._utils", "_rebuild_tensor_v3"), (storage, *layout, dtype)
+        if metadata := get_tensor_metadata(tensor):
+            layout = (*layout, metadata)
         return self.rebuild_tensor, (taeda.storage.TypedStorage(storage, dtype), *layout)
 
     # --- names ---

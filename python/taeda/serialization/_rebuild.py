@@ -7,6 +7,7 @@ from typing import Any
 
 import taeda
 from taeda import _C, Tensor
+from taeda._tensor_state import set_tensor_metadata
 from taeda.storage import TypedStorage, UntypedStorage
 
 __all__ = ["REBUILD"]
@@ -89,7 +90,7 @@ def _rebuild_tensor_v2(
     backward_hooks: Any = None,
     metadata: Any = None,
 ) -> Tensor:
-    tensor = _rebuild_tensor(storage, offset, size, stride)
+    tensor = _with_bits(_rebuild_tensor(storage, offset, size, stride), metadata)
     return _requiring(tensor, requires_grad)
 
 
@@ -105,7 +106,18 @@ def _rebuild_tensor_v3(
 ) -> Tensor:
     if not isinstance(dtype, taeda.dtype):
         raise RuntimeError(f"load: the dtype of a tensor is {_shown(dtype)}")
-    return _requiring(_tensor(storage, dtype, offset, size, stride), requires_grad)
+    tensor = _with_bits(_tensor(storage, dtype, offset, size, stride), metadata)
+    return _requiring(tensor, requires_grad)
+
+
+def _with_bits(tensor: Tensor, metadata: Any) -> Tensor:
+    """The tensor with the conjugate and the negative bit that a file says it has."""
+    if metadata is None:
+        return tensor
+    if type(metadata) is not dict or not all(type(v) is bool for v in metadata.values()):
+        raise RuntimeError(f"load: the metadata of a tensor is {_shown(metadata)}")
+    set_tensor_metadata(tensor, metadata)
+    return tensor
 
 
 def _requiring(tensor: Tensor, requires_grad: Any) -> Tensor:

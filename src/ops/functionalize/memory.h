@@ -55,11 +55,16 @@ Tensor viewed(const Tensor& t, IntSpan sizes, bool copies_views);
 
 struct Layout {
   explicit Layout(const Tensor& t)
-      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), dtype(t.dtype()) {}
+      : sizes(t.sizes()),
+        strides(t.strides()),
+        offset(t.storage_offset()),
+        dtype(t.dtype()),
+        bits(t.impl()->keys & kMathBits) {}
   bool operator==(const Layout&) const = default;
   DimVector sizes, strides;
   int64_t offset;
   DType dtype;
+  KeySet bits;
 };
 
 inline constexpr int kWhole = -1;

@@ -1,0 +1,287 @@
+"""Conjugates and negatives as views: is_conj, is_neg, resolve_conj, resolve_neg, beside PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taeda as torch
+
+theirs = pytest.importorskip("torch")
+VALUES = (np.arange(12).reshape(3, 4) - 5) + 1j * (np.arange(12)[::-1].reshape(3, 4) % 5 - 2)
+
+
+def given(framework: Any, dtype: str = "complex128") -> Any:
+    return framework.tensor(VALUES.tolist(), dtype=getattr(framework, dtype))
+
+
+def summary(x: Any) -> tuple:
+    """What both must agree on: elements, bits, layout, dtype."""
+    plain = x.detach().resolve_conj().resolve_neg()
+    bits = (x.is_conj(), x.is_neg())
+    return plain.tolist(), bits, tuple(x.shape), x.stride(), str(x.dtype)
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "conj": lambda x: x.conj(),
+    "conj twice": lambda x: x.conj().conj(),
+    "H": lambda x: x.H,
+    "mH": lambda x: x.mH,
+    "adjoint": lambda x: x.adjoint(),
+    "conj imag": lambda x: x.conj().imag,
+    "conj real": lambda x: x.conj().real,
+    "row": lambda x: x.conj()[1],
+    "slice": lambda x: x.conj()[:, ::2],
+    "transposed": lambda x: x.conj().t(),
+    "view": lambda x: x.conj().view(2, 6),
+    "unbind": lambda x: x.conj().unbind(1)[2],
+    "split": lambda x: x.conj().split(2, 1)[1],
+    "expand": lambda x: x.conj()[:, None].expand(3, 2, 4),
+    "diagonal": lambda x: x.conj().diagonal(),
+    "detach": lambda x: x.conj().detach(),
+    "narrow of imag": lambda x: x.conj().imag.narrow(0, 1, 2),
+    "negative of negative": lambda x: x.conj().imag._neg_view(),
+    "complex of negative": lambda x: x._neg_view().real,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_view_has_pytorchs_bits_and_the_memory_of_its_base(view: Callable) -> None:
+    x = given(torch)
+    y = view(x)
+    assert summary(y) == summary(view(given(theirs)))
+    assert y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_what_is_written_through_a_view_reaches_the_base(view: Callable) -> None:
+    bases = []
+    for framework in (torch, theirs):
+        x = given(framework)
+        y = view(x)
+        if "expand" not in str(y.stride()) and 0 not in y.stride():
+            y.mul_(2)
+            y[0] = 7
+            y.add_(y)
+        bases.append(x)
+    mine, oracle = bases
+    assert mine.tolist() == oracle.tolist()
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "add plain": lambda x, y: x.conj() + y,
+    "mul": lambda x, y: x.conj() * y.conj(),
+    "matmul": lambda x, y: x.conj() @ y.mH,
+    "mv": lambda x, y: x.H @ y[:, 0],
+    "vdot": lambda x, y: (x[0].conj() * y[0]).sum(),
+    "sum": lambda x, y: x.conj().sum(0),
+    "abs": lambda x, y: x.conj().abs(),
+    "angle": lambda x, y: x.conj().angle(),
+    "cat": lambda x, y: (x.conj(), y),
+    "imag arithmetic": lambda x, y: x.conj().imag * 2 + y.imag,
+    "clone": lambda x, y: x.conj().clone(),
+    "contiguous": lambda x, y: x.conj().t().contiguous(),
+    "to": lambda x, y: x.conj().to(dtype=x.dtype),
+    "reshape": lambda x, y: x.conj().t().reshape(-1),
+    "conj_physical": lambda x, y: x.conj().conj_physical(),
+    "resolved": lambda x, y: x.conj().resolve_conj(),
+    "resolved negative": lambda x, y: x.conj().imag.resolve_neg(),
+    "comparison": lambda x, y: x.conj().imag < y.real,
+    "index": lambda x, y: x.conj()[[0, 2]],
+    "mask": lambda x, y: x.conj()[x.real > 0],
+    "sorted": lambda x, y: x.conj().imag.sort()[0],
+    "cumulative": lambda x, y: x.conj().cumsum(0),
+    "repeat": lambda x, y: x.conj().repeat(2, 1),
+    "flip": lambda x, y: x.conj().flip(0),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_an_operator_reads_the_elements_and_not_the_memory(operator: Callable) -> None:
+    results = []
+    for framework in (torch, theirs):
+        x = given(framework)
+        result = operator(x, x.flip(0) + 1)
+        results.append(framework.cat(result) if isinstance(result, tuple) else result)
+    mine, oracle = results
+    np.testing.assert_allclose(mine.resolve_conj().resolve_neg().tolist(),
+                               oracle.resolve_conj().resolve_neg().tolist())
+    assert mine.is_conj() == oracle.is_conj() and mine.is_neg() == oracle.is_neg()
+
+
+@pytest.mark.parametrize("name", ["mul", "add", "exp", "zero", "copy"])
+def test_in_place_operators_write_through_the_bits(name: str) -> None:
+    bases = []
+    for framework in (torch, theirs):
+        x = given(framework)
+        y = x.conj()
+        if name == "copy":
+            assert y.copy_(x) is y
+        elif name in ("mul", "add"):
+            assert getattr(y, name + "_")(x) is y
+        else:
+            getattr(y, name + "_")()
+        assert y.is_conj()
+        bases.append(x)
+    np.testing.assert_allclose(bases[0].tolist(), bases[1].tolist())
+
+
+def test_out_may_be_a_conjugate() -> None:
+    bases = []
+    for framework in (torch, theirs):
+        x, out = given(framework), given(framework)
+        framework.mul(x, 2, out=out.conj())
+        framework.exp(x.conj().imag, out=out.imag)
+        bases.append(out)
+    np.testing.assert_allclose(bases[0].tolist(), bases[1].tolist())
+
+
+def test_a_write_counts_as_a_change_of_the_base() -> None:
+    x = given(torch)
+    version = x._version
+    x.conj().mul_(2)
+    assert x._version > version
+
+
+def test_values_are_read_through_the_bits() -> None:
+    x = given(torch)
+    y = x.conj()
+    assert y[0, 1].item() == complex(x[0, 1].item()).conjugate()
+    assert complex(y[0, 0]) == complex(x[0, 0]).conjugate()
+    assert y.tolist() == [[value.conjugate() for value in row] for row in x.tolist()]
+    assert float(y.imag[0, 0]) == -float(x.imag[0, 0])
+    assert torch.equal(y, y.clone()) and not torch.equal(y, x)
+    assert repr(y) == repr(given(theirs).conj())
+
+
+def test_numpy_and_dlpack_refuse_memory_that_reads_otherwise() -> None:
+    x = given(torch)
+    with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that has conjugate"):
+        x.conj().numpy()
+    with pytest.raises(RuntimeError, match="that has negative bit set"):
+        x.conj().imag.numpy()
+    assert x.conj().numpy(force=True).tolist() == VALUES.conj().tolist()
+    with pytest.raises(BufferError):
+        memoryview(x.conj())
+    with pytest.raises(BufferError, match="conjugate"):
+        np.from_dlpack(x.conj())
+
+
+def test_view_as_real_and_other_dtypes_are_refused() -> None:
+    for framework in (torch, theirs):
+        x = given(framework)
+        with pytest.raises(RuntimeError, match="unresolved conjugated"):
+            framework.view_as_real(x.conj())
+        with pytest.raises(RuntimeError, match="conjugate view tensors"):
+            x.conj().view(framework.float64)
+        with pytest.raises(RuntimeError, match="negative bit"):
+            x.conj().imag.view(framework.int64)
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_gradients_through_a_view_are_pytorchs(view: Callable) -> None:
+    gradients = []
+    for framework in (torch, theirs):
+        x = given(framework).requires_grad_()
+        y = view(x)
+        (y * y * (2 + 1j)).abs().sum().backward()
+        gradients.append(x.grad)
+    mine, oracle = (g.resolve_conj().resolve_neg().tolist() for g in gradients)
+    np.testing.assert_allclose(mine, oracle)
+
+
+@pytest.mark.parametrize("view", ["conj", "H", "conj imag", "conj real", "slice", "complex of negative"])
+def test_gradients_through_a_write_into_a_view_are_pytorchs(view: str) -> None:
+    gradients = []
+    for framework in (torch, theirs):
+        x = given(framework).requires_grad_()
+        base = x * (1 + 2j)
+        y = VIEWS[view](base)
+        y.mul_(3)
+        late = VIEWS[view](base)
+        y.add_(late.detach().abs())
+        (base * base).abs().sum().backward(retain_graph=True)
+        first = x.grad.clone()
+        (y * y).abs().sum().backward()
+        gradients.append([first, x.grad])
+    for mine, oracle in zip(*gradients):
+        np.testing.assert_allclose(mine.resolve_conj().tolist(), oracle.resolve_conj().tolist())
+
+
+def test_forward_mode_follows_the_bits() -> None:
+    x, tangent = given(torch), given(torch).flip(1)
+    for name, view in VIEWS.items():
+        y, moved = torch.func.jvp(view, (x,), (tangent,))
+        assert summary(moved)[0] == summary(view(tangent))[0], name
+
+
+def test_gradcheck_holds_of_first_and_second_order() -> None:
+    x = given(torch).requires_grad_()
+    assert torch.autograd.gradcheck(lambda t: t.conj() * t, (x,))
+    assert torch.autograd.gradgradcheck(lambda t: t.conj().imag * t.mH.mH.real, (x,))
+
+
+def test_vmap_and_functionalize_follow_the_bits() -> None:
+    x = given(torch)
+    assert torch.func.vmap(lambda row: row.conj().imag + 1)(x).tolist() == (1 - x.imag).tolist()
+
+    def write(t: torch.Tensor) -> torch.Tensor:
+        t = t.clone()
+        t.conj().mul_(2j)
+        t.conj().imag.add_(1)
+        return t
+
+    expected = write(x).tolist()
+    assert torch.func.functionalize(write)(x).tolist() == expected
+    assert torch.func.vmap(write)(x).tolist() == expected
+
+
+def test_copies_and_files_keep_the_bits() -> None:
+    x = given(torch).conj()
+    for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert made.is_conj() and made.tolist() == x.tolist()
+    file = io.BytesIO()
+    torch.save({"conj": x, "imag": x.imag, "plain": x.clone()}, file)
+    for loads in (torch.load, theirs.load):
+        file.seek(0)
+        loaded = loads(file)
+        assert loaded["conj"].is_conj() and loaded["imag"].is_neg()
+        assert not loaded["plain"].is_conj()
+        assert loaded["conj"].tolist() == x.tolist() and loaded["imag"].tolist() == x.imag.tolist()
+
+
+def test_a_mode_sees_the_view_and_the_copy() -> None:
+    from taeda.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = given(torch)
+    with Log():
+        x.conj() * x
+    assert seen[0] == "aten._conj.default" and "aten.mul.Tensor" in seen
+
+
+def test_meta_tensors_keep_the_bits() -> None:
+    x = torch.empty(2, 3, dtype=torch.complex64, device="meta")
+    assert x.conj().is_conj() and x.mH.is_conj() and x.conj().imag.is_neg()
+    assert (x.conj() * 2).shape == (2, 3) and not (x.conj() * 2).is_conj()
+
+
+def test_an_operator_of_a_library_gets_the_elements() -> None:
+    library = torch.library.Library("conjugate_views", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda t: torch.view_as_complex(torch.view_as_real(t) * 2), "CPU")
+    x = given(torch)
+    assert torch.ops.conjugate_views.twice(x.conj()).tolist() == (x.conj() * 2).tolist()
