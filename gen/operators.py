@@ -84,7 +84,7 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
     below = " - kDifferentiationKeys"
     if op.grad != {} or op.mutates or op.view or "inplace" in op.variants:
         below, layers = "", [f"autograd_layer::{ident}", f"forward_layer::{ident}"]
-    row = ", ".join([device, meta, cuda, *[modes] * 4, *layers, *[modes] * 3])
+    row = ", ".join([device, meta, cuda, *[modes] * 6, *layers, *[modes] * 3])
     lines += [
         f"using {ident}_fn = {op.result} (*)({op.internal_parameters});",
         f"static constinit {ident}_fn table_{ident}[kNumKeys] = {{{row}}};",

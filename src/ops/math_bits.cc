@@ -28,28 +28,31 @@ struct Written {
   Tensor tensor, copy;
 };
 
+// The conjugate, the negative, or both of a tensor without bits.
+Tensor turned(const Tensor& t, KeySet bits) {
+  const Tensor conjugate = bits.has(Key::kConjugate) ? op::conj_physical(t) : t;
+  return bits.has(Key::kNegative) ? op::neg(conjugate) : conjugate;
+}
+
 // Gives `to` the copy's sizes and elements.
 void write_back(const Written& written) {
   const Tensor& to = written.tensor;
   if (to.sizes() != written.copy.sizes()) op::resize_(to, written.copy.sizes(), std::nullopt);
-  const Tensor plain = with_bits(to, {});
-  op::copy_(plain, resolved(with_bits(written.copy, to.impl()->keys & kMathBits)), false);
+  op::copy_(with_bits(to, {}), turned(written.copy, to.impl()->keys & kMathBits), false);
 }
 
 }  // namespace
 
 Tensor with_bits(const Tensor& t, KeySet bits) {
   Tensor alias = alias_tensor(t, t.sizes(), t.strides(), t.storage_offset());
-  alias.impl()->keys = (alias.impl()->keys - kMathBits) | bits;
+  alias.impl()->keys = (t.impl()->keys & (kDeviceKeys | Key::kFunctionalize)) | bits;
   return alias;
 }
 
 Tensor resolved(const Tensor& t) {
   if (!has_bits(t)) return t;
   const ExcludeKeys above(kAbove);
-  Tensor plain = with_bits(t, {});
-  if (t.is_conj()) plain = op::conj_physical(plain);
-  return t.is_neg() ? op::neg(plain) : plain;
+  return turned(with_bits(t, {}), t.impl()->keys & kMathBits);
 }
 
 void handle(const Operator& op, KeySet keys, Stack& stack) {

@@ -1,8 +1,8 @@
 // The properties of Tensor: shape, dtype, grad, data, T, ...
+#include "op/imag.h"
 #include "op/permute.h"
-#include "op/select.h"
+#include "op/real.h"
 #include "op/transpose.h"
-#include "op/view_as_real.h"
 #include "python/arguments.h"
 #include "python/autograd.h"
 #include "python/module.h"
@@ -124,12 +124,11 @@ PyObject* get_grad(PyObject*, const Tensor& x) {
 PyObject* get_grad_quietly(PyObject*, const Tensor& x) { return wrap(x.grad()); }
 
 PyObject* get_real(PyObject* self, const Tensor& x) {
-  return x.is_complex() ? wrap(op::select(op::view_as_real(x), -1, 0)) : new_ref(self);
+  return x.is_complex() ? wrap(op::real(x)) : new_ref(self);
 }
 
 PyObject* get_imag(PyObject*, const Tensor& x) {
-  TD_CHECK(x.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
-  return wrap(op::select(op::view_as_real(x), -1, 1));
+  return wrap(op::imag(x));
 }
 
 int set_grad(PyObject* self, PyObject* value, void*) {

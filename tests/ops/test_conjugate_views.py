@@ -111,8 +111,9 @@ def test_an_operator_reads_the_elements_and_not_the_memory(operator: Callable) -
         result = operator(x, x.flip(0) + 1)
         results.append(framework.cat(result) if isinstance(result, tuple) else result)
     mine, oracle = results
-    np.testing.assert_allclose(mine.resolve_conj().resolve_neg().tolist(),
-                               oracle.resolve_conj().resolve_neg().tolist())
+    np.testing.assert_allclose(
+        mine.resolve_conj().resolve_neg().tolist(), oracle.resolve_conj().resolve_neg().tolist()
+    )
     assert mine.is_conj() == oracle.is_conj() and mine.is_neg() == oracle.is_neg()
 
 
@@ -185,8 +186,9 @@ def test_view_as_real_and_other_dtypes_are_refused() -> None:
             x.conj().imag.view(framework.int64)
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
-def test_gradients_through_a_view_are_pytorchs(view: Callable) -> None:
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "detach"])
+def test_gradients_through_a_view_are_pytorchs(name: str) -> None:
+    view = VIEWS[name]
     gradients = []
     for framework in (torch, theirs):
         x = given(framework).requires_grad_()
@@ -197,7 +199,9 @@ def test_gradients_through_a_view_are_pytorchs(view: Callable) -> None:
     np.testing.assert_allclose(mine, oracle)
 
 
-@pytest.mark.parametrize("view", ["conj", "H", "conj imag", "conj real", "slice", "complex of negative"])
+@pytest.mark.parametrize(
+    "view", ["conj", "H", "conj imag", "conj real", "slice", "complex of negative"]
+)
 def test_gradients_through_a_write_into_a_view_are_pytorchs(view: str) -> None:
     gradients = []
     for framework in (torch, theirs):
@@ -218,6 +222,8 @@ def test_gradients_through_a_write_into_a_view_are_pytorchs(view: str) -> None:
 def test_forward_mode_follows_the_bits() -> None:
     x, tangent = given(torch), given(torch).flip(1)
     for name, view in VIEWS.items():
+        if name == "detach":
+            continue
         y, moved = torch.func.jvp(view, (x,), (tangent,))
         assert summary(moved)[0] == summary(view(tangent))[0], name
 
@@ -248,7 +254,7 @@ def test_copies_and_files_keep_the_bits() -> None:
     for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert made.is_conj() and made.tolist() == x.tolist()
     file = io.BytesIO()
-    torch.save({"conj": x, "imag": x.imag, "plain": x.clone()}, file)
+    torch.save({"conj": x, "imag": given(torch).conj().imag, "plain": x.clone()}, file)
     for loads in (torch.load, theirs.load):
         file.seek(0)
         loaded = loads(file)
@@ -263,7 +269,9 @@ def test_a_mode_sees_the_view_and_the_copy() -> None:
     seen = []
 
     class Log(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(str(func))
             return func(*args, **(kwargs or {}))
 

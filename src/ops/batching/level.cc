@@ -32,7 +32,8 @@ void hold(const Tensor& batched, const Tensor& value, Level& level, const Tensor
   held->shared = shared;
   held->level = Ref<Level>(&level);
   TensorImpl& impl = *batched.impl();
-  impl.keys = impl.keys | Key::kBatched;
+  const Tensor& like = shared.defined() ? shared : value;
+  impl.keys = (impl.keys - kMathBits) | (like.impl()->keys & kMathBits) | Key::kBatched;
   impl.wrapped = std::move(held);
   refresh_layout(batched);
 }
