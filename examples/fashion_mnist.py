@@ -11,6 +11,7 @@ Ctrl-C stops the training and keeps the last checkpoint; `--resume` goes on from
 
 import argparse
 import importlib
+import importlib.util
 import os
 import platform
 import shutil
@@ -21,18 +22,49 @@ import time
 import datasets
 import report
 
+
+
+def at_least(least, kind=int):
+    """Reads an argument: a number, `least` or more."""
+
+    def read(text):
+        value = kind(text)
+        if not value >= least:
+            raise argparse.ArgumentTypeError(f"expected {least} or more, got {text}")
+        return value
+
+    read.__name__ = kind.__name__
+    return read
+
+
+def framework_name(text):
+    if text not in ("taeda", "torch"):
+        raise argparse.ArgumentTypeError(f"expected taeda or torch, got {text}")
+    if importlib.util.find_spec(text) is None:
+        raise argparse.ArgumentTypeError(f"{text} is not installed here")
+    return text
+
+
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--framework", default="taeda", help="the module to train with: taeda or torch")
+parser.add_argument(
+    "--framework", type=framework_name, default="taeda", help="what to train with: taeda or torch"
+)
 parser.add_argument("--data", default=datasets.FASHION_MNIST, help="folder of the four IDX files")
-parser.add_argument("--epochs", type=int, help="default: 5, or 30 for the digits")
-parser.add_argument("--batch-size", type=int, default=128)
-parser.add_argument("--lr", type=float, default=0.004, help="the peak of the one-cycle schedule")
+parser.add_argument("--epochs", type=at_least(1), help="default: 5, or 30 for the digits")
+parser.add_argument("--batch-size", type=at_least(2), default=128, help="default: 128")
+parser.add_argument(
+    "--lr", type=at_least(0.0, float), default=0.004, help="the peak of the one-cycle schedule"
+)
 parser.add_argument("--seed", type=int, default=0)
-parser.add_argument("--limit", type=int, help="use only this many training images")
+parser.add_argument("--limit", type=at_least(2), help="use only this many training images")
 parser.add_argument("--out", default=None, help="folder of the results: runs/NAME")
 parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
 parser.add_argument("--evaluate", metavar="CHECKPOINT", help="only test a checkpoint")
 args = parser.parse_args()
+if args.limit and args.limit < args.batch_size:
+    parser.error(f"--limit {args.limit}: fewer images than a batch, --batch-size {args.batch_size}")
+if args.data != datasets.FASHION_MNIST and not os.path.isdir(args.data):
+    parser.error(f"--data {args.data}: there is no such folder")
 
 torch = importlib.import_module(args.framework)
 nn = importlib.import_module(f"{args.framework}.nn")
@@ -109,6 +141,17 @@ class Progress:
             print(flush=True)
 
 
+def read_checkpoint(path):
+    """What `train` saved; ends the program where the file is no such thing."""
+    try:
+        state = torch.load(path)
+    except Exception as error:
+        sys.exit(f"{path} cannot be read: {str(error).splitlines()[0]}")
+    if not isinstance(state, dict) or not state.keys() >= {"model", "schedule", "history"}:
+        sys.exit(f"{path} is no checkpoint of this program")
+    return state
+
+
 def train(model, train_set, test_set, mirror, folder, epochs):
     loader = data.DataLoader(train_set, batch_size=args.batch_size, shuffle=True, drop_last=True)
     optimizer = optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.02)
@@ -121,7 +164,13 @@ def train(model, train_set, test_set, mirror, folder, epochs):
     if args.resume and not os.path.exists(checkpoint):
         print(f"--resume: there is no {checkpoint}; training from the start")
     elif args.resume:
-        state = torch.load(checkpoint)
+        state = read_checkpoint(checkpoint)
+        steps = state["schedule"]["total_steps"]
+        if steps != epochs * len(loader):
+            sys.exit(
+                f"--resume: {checkpoint} is of a run of {steps} steps; {epochs} epochs of "
+                f"{len(loader)} batches are {epochs * len(loader)}"
+            )
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         schedule.load_state_dict(state["schedule"])
@@ -206,7 +255,7 @@ def main():
     model = Net(len(classes))
     test_set = data.TensorDataset(test_images, test_labels)
     if args.evaluate:
-        model.load_state_dict(torch.load(args.evaluate)["model"])
+        model.load_state_dict(read_checkpoint(args.evaluate)["model"])
         print(f"test accuracy {evaluate(model, test_set)[0]:.6f}")
         return 0
 
@@ -217,9 +266,11 @@ def main():
     if args.limit:
         images, labels = images[: args.limit], labels[: args.limit]
     weights = sum(p.numel() for p in model.parameters())
-    framework = f"{args.framework} {torch.__version__}"
+    version = getattr(torch.version, "taeda", torch.__version__)  # not the interface's, 2.13.0
+    framework = f"{args.framework} {version}"
+    planned = report.counted(epochs, "epoch")
     print(f"{name}: {len(labels):,} training and {len(test_labels):,} test images")
-    print(f"{framework}, {torch.get_num_threads()} threads, {weights:,} weights, {epochs} epochs")
+    print(f"{framework}, {torch.get_num_threads()} threads, {weights:,} weights, {planned}")
     try:
         history, checkpoint = train(
             model, data.TensorDataset(images, labels), test_set, name == "Fashion-MNIST",
@@ -257,7 +308,7 @@ def main():
             "Network": f"3 convolutions, 2 linear layers, {weights:,} weights",
             "Training": f"AdamW, one cycle to {args.lr}, batches of {args.batch_size}",
             "Images": f"{len(labels):,} for training, {len(test_labels):,} for testing",
-            "Training time": f"{history['seconds']:.1f} s for {epochs} epochs",
+            "Training time": f"{history['seconds']:.1f} s for {planned}",
             "Checkpoint": f"{checkpoint}, read again by a new process: accuracy {again:.4f}",
         },
     )

@@ -80,6 +80,11 @@ def processor():
     return f"{os.cpu_count()} cores"
 
 
+def counted(number, what):
+    """'1 epoch', '5 epochs'."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def write(
     path, *, title, classes, history, accuracy, images, labels, probabilities, facts, loss_note=""
 ):
@@ -96,7 +101,7 @@ def write(
         ("main", f"{accuracy * 100:.2f} %", "test accuracy"),
         ("", f"{len(wrong):,}", f"mistakes in {len(labels):,} test images"),
         ("", f"{rate:,.0f}", "training images a second"),
-        ("", duration(history["seconds"]), f"training, {len(history['epochs'])} epochs"),
+        ("", duration(history["seconds"]), f"training, {counted(len(history['epochs']), 'epoch')}"),
     ]
 
     def tiles(indices):

@@ -159,7 +159,11 @@ class BackwardNode:
             members.append(f"const char* title = {title};")
             title = "title"
         members.append(f"const char* name() const override {{ return {title}; }}")
-        shown = (f'visit("{k.shown}", {k.member});' for k in self.kept if k.shown)
+        shown = (
+            f'visit("{op.saved_as.get(k.shown, k.shown)}", {k.member});'
+            for k in self.kept
+            if k.shown
+        )
         members += block("void fields([[maybe_unused]] const auto& visit)", shown)
         members += [
             "void release_saved() override { fields(autograd::Release()); }",

@@ -123,6 +123,8 @@ class Op:
     # name -> condition on the arguments: another name where it holds, as of PyTorch's overloads that
     # one entry stands for; "number NAME" holds where a number was given for that tensor
     node_where: dict[str, str] = key({})
+    # PyTorch's names of what the node keeps, where they are other ones: _saved_result1 for mean
+    saved_as: dict[str, str] = key({})
     variants: list[str] = key([])  # which of inplace and out exist
     # whose in-place forms Python has as functions too, torch.relu_ for torch.relu; if it does not
     # say, those of a pointwise operator with one tensor

@@ -1,6 +1,8 @@
 // The extension module taeda._C.
 #include "python/module.h"
 
+#include "python/keyword_hints.h"
+
 #include <cstring>
 
 #include "base/interrupt.h"
@@ -148,6 +150,7 @@ extern "C" [[gnu::visibility("default")]] PyObject* PyInit__C() {
   add_objects(module.get());
   add_torch_function(module.get());
   add_overridable(module.get());
+  add_keyword_hints(module.get());
   add_storage(module.get());
   add_tensor_type(module.get());
   add_generated_functions(module.get());

@@ -4,7 +4,9 @@
 // function written in Python is put into one of these objects instead. It looks at its arguments as
 // they come (lists and tuples one level deep) and hands the call over under its own name, or calls
 // the function with the same arguments: no Python frame is added, so warnings point where they did.
+// A function that nothing overrides is wrapped to say more of its keywords (keyword_hints.h).
 #include "python/arguments.h"
+#include "python/keyword_hints.h"
 #include "python/module.h"
 #include "python/torch_function.h"
 
@@ -22,7 +24,18 @@ struct OverridableObject {
 
 OverridableObject* cast(PyObject* object) { return reinterpret_cast<OverridableObject*>(object); }
 
-PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+PyObject* call_wrapped(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  PyObject* const function = cast(self)->function;
+  if (!function) [[unlikely]] {  // the garbage collector has begun to take it apart
+    PyErr_SetString(PyExc_RuntimeError, "a function was called while it was deleted");
+    return nullptr;
+  }
+  PyObject* result = PyObject_Vectorcall(function, args, nargsf, kwnames);
+  return result ? result : hint_at_keywords(function, kwnames);
+}
+
+PyObject* call_overridable(PyObject* self, PyObject* const* args, size_t nargsf,
+                           PyObject* kwnames) {
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   const Py_ssize_t count = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
   bool overridden = Arguments::torch_function_modes > 0;
@@ -31,12 +44,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
   }
   if (overridden) [[unlikely]]
     return call_torch_function_by_name(self, args, nargs, kwnames);
-  PyObject* const function = cast(self)->function;
-  if (!function) [[unlikely]] {  // the garbage collector has begun to take it apart
-    PyErr_SetString(PyExc_RuntimeError, "a function was called while it was deleted");
-    return nullptr;
-  }
-  return PyObject_Vectorcall(function, args, nargsf, kwnames);
+  return call_wrapped(self, args, nargsf, kwnames);
 }
 
 // As functools.wraps: the wrapper answers for its function, also to inspect.signature.
@@ -50,17 +58,21 @@ void take_names(OverridableObject* self) {
 
 PyTypeObject* overridable_type = nullptr;
 
-PyObject* overridable(PyObject*, PyObject* function) {
-  TD_PYTHON_TRY
-  if (!PyFunction_Check(function)) {
-    raise_python(PyExc_TypeError, "_overridable() expects a function, got {}", type_name(function));
-  }
+PyRef wrap(PyObject* function, vectorcallfunc call) {
   PyRef made = PyRef::check(overridable_type->tp_alloc(overridable_type, 0));
   cast(made.get())->function = new_ref(function);
   cast(made.get())->dict = PyRef::check(PyDict_New()).release();
   cast(made.get())->call = call;
   take_names(cast(made.get()));
-  return made.release();
+  return made;
+}
+
+PyObject* overridable(PyObject*, PyObject* function) {
+  TD_PYTHON_TRY
+  if (!PyFunction_Check(function)) {
+    raise_python(PyExc_TypeError, "_overridable() expects a function, got {}", type_name(function));
+  }
+  return wrap(function, call_overridable).release();
   TD_PYTHON_CATCH(nullptr)
 }
 
@@ -149,6 +161,8 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyRef hinting_function(PyObject* function) { return wrap(function, call_wrapped); }
 
 void add_overridable(PyObject* module) {
   overridable_type =

@@ -24,8 +24,19 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 // NumPy's names of what has another name in PyTorch.
 std::string_view translated(std::string_view name) {
-  if (name == "axis" || name == "axes") return "dim";
+  if (name == "axis" || name == "axes" || name == "axs" || name == "axi") return "dim";
   return name;
+}
+
+// 'step_size' for 'step': the one name that begins so; empty where several or none do.
+std::string_view only_longer(std::string_view start, const std::vector<std::string_view>& known) {
+  std::string_view found;
+  for (const std::string_view name : known) {
+    if (start.size() < 3 || name == found || name.substr(0, start.size()) != start) continue;
+    if (!found.empty()) return {};
+    found = name;
+  }
+  return found;
 }
 
 }  // namespace
@@ -33,14 +44,16 @@ std::string_view translated(std::string_view name) {
 std::string did_you_mean(std::string_view wrong, const std::vector<std::string_view>& known) {
   const std::string_view meant = translated(wrong);
   std::string_view best;
-  size_t fewest = std::max<size_t>(1, meant.size() / 3) + 1;
+  size_t fewest = meant.size();
   for (const std::string_view name : known) {
     const size_t edits = edit_distance(meant, name);
-    if (edits < fewest) {
+    const size_t allowed = (meant.size() + name.size() + 3) / 6;
+    if (edits <= allowed && edits < fewest) {
       best = name;
       fewest = edits;
     }
   }
+  if (best.empty()) best = only_longer(meant, known);
   if (best.empty()) return {};
   return ". Did you mean '" + std::string(best) + "'?";
 }

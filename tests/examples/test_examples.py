@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import taeda
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
@@ -51,10 +53,47 @@ def test_demo_trains_saves_and_reports(tmp_path):
     assert match, lines[-1]
     assert float(match[1]) > 0.6
     assert any("a new process loads" in line and line.endswith("the same") for line in lines)
+    (head,) = [line for line in lines if line.startswith("taeda ")]
+    assert head.startswith(f"taeda {taeda.version.taeda}, ") and head.endswith(" weights, 1 epoch")
+    columns = max(len(line) for line in lines if str(tmp_path) not in line)
+    assert columns <= 80
     page = Path(match[2]).read_text()
     assert page.count("<svg") == 4
     assert page.count("data:image/png;base64,") >= 60
     assert "http" not in page.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epochs", "0"], "argument --epochs: expected 1 or more, got 0"),
+        (["--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
+        (["--batch-size", "1"], "argument --batch-size: expected 2 or more, got 1"),
+        (["--lr", "-1"], "argument --lr: expected 0.0 or more, got -1"),
+        (["--limit", "100"], "--limit 100: fewer images than a batch, --batch-size 128"),
+        (["--framework", "tensorflow"], "expected taeda or torch, got tensorflow"),
+        (["--data", "/no/such/folder"], "--data /no/such/folder: there is no such folder"),
+        (["--evaluate", "/no/such/file"], "/no/such/file cannot be read: "),
+    ],
+)
+def test_arguments_that_the_demo_cannot_use_are_refused_in_a_sentence(arguments, words):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "fashion_mnist.py", *arguments],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_demo_goes_on_with_no_checkpoint_of_another_run(tmp_path):
+    command = [EXAMPLES / "fashion_mnist.py", "--limit", 1280, "--out", tmp_path]
+    run(*command, "--epochs", 1)
+    done = subprocess.run(
+        [sys.executable, *map(str, command), "--epochs", "2", "--resume"],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "is of a run of 10 steps; 2 epochs of 10 batches are 20" in done.stderr
 
 
 def test_demo_stops_and_goes_on(tmp_path):

@@ -14,13 +14,18 @@ import taeda
 from taeda import hub
 
 ROOT = Path(__file__).parents[2]
-WITH_EFFECT, WITHOUT = (ROOT / "docs" / "environment.md").read_text().split("are not read")
+PYTORCHS, OWN = (ROOT / "docs" / "environment.md").read_text().split("## taeda's own")
+WITH_EFFECT, WITHOUT = PYTORCHS.split("are not read")
 READ = re.compile(r"""(?:getenv\(|environ\.get\(|environ\[|names = \(|for \(.*\{)\s*"(\w+)\"""")
 
 
 def variables(text):
     rows = [row.split("|")[1] for row in text.splitlines() if row.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`(\w+\*?)`", row)}
+
+
+def source_files():
+    return [*ROOT.glob("python/taeda/**/*.py"), *ROOT.glob("src/**/*.cc"), *ROOT.glob("src/**/*.h")]
 
 
 def printed(program, **settings):
@@ -115,10 +120,9 @@ def test_files_in_folders_that_may_not_be_written_are_collected_among_temporary_
 
 def test_what_is_read_is_listed_and_what_is_listed_as_not_read_is_not():
     shown = {"collect_env.py", "__config__.py"}  # print what is set
-    files = [*ROOT.glob("python/taeda/**/*.py"), *ROOT.glob("src/**/*.cc")]
     read = {
         name
-        for file in files
+        for file in source_files()
         if file.name not in shown
         for name in READ.findall(file.read_text())
         if not name.startswith("TAEDA_") and name.isupper() and name != "PYTHONPATH"
@@ -126,3 +130,31 @@ def test_what_is_read_is_listed_and_what_is_listed_as_not_read_is_not():
     assert "OMP_NUM_THREADS" in variables(WITH_EFFECT)
     assert read - variables(WITH_EFFECT) == set()
     assert read & variables(WITHOUT) == set()
+
+
+def test_the_table_of_own_variables_lists_those_that_the_sources_read():
+    read = {
+        name
+        for file in source_files()
+        for name in READ.findall(file.read_text())
+        if re.fullmatch("TAEDA_[A-Z_]+[A-Z]", name)  # not the prefix that taeda.env looks for
+    }
+    assert "TAEDA_CPU" in read
+    assert variables(OWN) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("TAEDA_CPU", "fast", "expected baseline, avx2 or avx512"),
+        ("TAEDA_CONTENTION", "some", "expected none, migrate, backoff or both"),
+        ("TAEDA_FAIL_ALLOCATION", "soon", "expected a number"),
+    ],
+)
+def test_values_that_the_table_does_not_list_are_reported(name, value, words):
+    program = "import taeda; x = taeda.ones(2000, 2000); x + x; x @ x"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ENVIRONMENT | {name: value, "TAEDA_NUM_THREADS": "2"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert words in done.stderr
