@@ -9,6 +9,7 @@ import pytest
 
 import taeda as torch
 from taeda import nn
+from taeda.utils.data import DataLoader
 
 
 def last_line(code):
@@ -51,12 +52,82 @@ def test_attributes_that_are_near_nothing_suggest_nothing():
         (lambda x: torch.zeros(2, dtpye=torch.int8), "'dtpye'. Did you mean 'dtype'?"),
         (lambda x: torch.max(x, dimm=1), "'dimm'. Did you mean 'dim'?"),
         (lambda x: x.clamp(mim=0), "'mim'. Did you mean 'min'?"),
+        (lambda x: x.add(x, alfa=2), "'alfa'. Did you mean 'alpha'?"),
+        (lambda x: x.sum(axs=0), "'axs'. Did you mean 'dim'?"),
+        (lambda x: x.backward(retain_grap=True), "'retain_grap'. Did you mean 'retain_graph'?"),
+        (lambda x: nn.functional.softmax(x, dimm=1), "'dimm'. Did you mean 'dim'?"),
+        (lambda x: nn.functional.gelu(x, approx="tanh"), "'approx'. Did you mean 'approximate'?"),
+        (lambda x: nn.functional.interpolate(x, scale=2), "'scale'. Did you mean 'scale_factor'?"),
+        (lambda x: nn.init.xavier_uniform_(x, gian=2), "'gian'. Did you mean 'gain'?"),
+        (lambda x: nn.utils.clip_grad_norm_([x], max_nrm=1), "Did you mean 'max_norm'?"),
+        (lambda x: torch.save(x, "f", pickle_protocl=2), "Did you mean 'pickle_protocol'?"),
+        (lambda x: nn.Linear(2, 2).to(devise="cpu"), "to() got an unexpected keyword argument 'dev"),
+        (lambda x: nn.Linear(2, 2).to(devise="cpu"), "'devise'. Did you mean 'device'?"),
+        (lambda x: nn.Linear(2, 2, biass=False), "'biass'. Did you mean 'bias'?"),
+        (lambda x: nn.Conv2d(1, 1, 1, paddin=1), "'paddin'. Did you mean 'padding'?"),
+        (lambda x: nn.LSTM(2, 2, batchfirst=True), "'batchfirst'. Did you mean 'batch_first'?"),
+        (lambda x: torch.optim.Adam([x], lrr=1), "'lrr'. Did you mean 'lr'?"),
+        (
+            lambda x: torch.optim.lr_scheduler.StepLR(torch.optim.SGD([x], lr=1), step=3),
+            "'step'. Did you mean 'step_size'?",
+        ),
+        (lambda x: DataLoader([1], num_worker=2), "'num_worker'. Did you mean 'num_workers'?"),
+        (lambda x: torch.distributions.Normal(0, scal=1), "'scal'. Did you mean 'scale'?"),
     ],
 )
 def test_keywords_that_are_misspelt_suggest_one(call, text):
     with pytest.raises(TypeError) as caught:
-        call(torch.ones(2, 2))
+        call(torch.ones(2, 2, requires_grad=True))
     assert text in str(caught.value)
+
+
+def test_keywords_that_are_near_nothing_keep_pytorchs_words():
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'whatever'$"):
+        nn.Linear(2, 2, whatever=1)
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'a'$"):
+        nn.Sequential(a=1)
+
+
+def test_errors_from_inside_a_constructor_are_left_as_they_are():
+    class Broken(nn.Linear):
+        def __init__(self, size, depth=1):
+            super().__init__(size, size, **{"bia": True})
+
+    hinted = torch._C._hint_keywords(Broken)
+    assert hinted is Broken and type(Broken) is type
+    with pytest.raises(TypeError) as caught:  # the keyword of the inner call, not of this one
+        Broken(3, depth=2)
+    assert str(caught.value).endswith("got an unexpected keyword argument 'bia'")
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'size'"):
+        Broken()
+    with pytest.raises(TypeError, match=r"'dept'. Did you mean 'depth'\?$"):
+        Broken(3, **{"dept": 2})
+
+
+def test_hints_leave_the_call_alone():
+    seen = []
+
+    class Meta(type):
+        def __call__(cls, *args, **kwargs):
+            seen.append((args, kwargs))
+            return super().__call__(*args, **kwargs)
+
+    class Plain:
+        def __init__(self, *args, key=None, **rest):
+            self.given = args, key, rest
+
+    class Special(Plain, metaclass=Meta):
+        pass
+
+    for cls in (Plain, Special):
+        torch._C._hint_keywords(cls)
+        made = cls(1, 2, key=3, more=4)
+        assert type(made) is cls and made.given == ((1, 2), 3, {"more": 4})
+    assert seen == [((1, 2), {"key": 3, "more": 4})]
+    with pytest.raises(TypeError, match="expects a function or class, got int"):
+        torch._C._hint_keywords(1)
+    with pytest.raises(TypeError, match="expects a function or class, got type"):
+        torch._C._hint_keywords(int)
 
 
 def test_keywords_that_are_near_nothing_suggest_nothing():

@@ -8,6 +8,8 @@ tensor(0.5000)
 ``log_prob(sample).backward()`` gives the score function's.
 """
 
+from taeda import _C
+
 from . import constraints, transforms  # noqa: F401
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -105,3 +107,7 @@ __all__ = [
     "transform_to",
 ]
 __all__.extend(transforms.__all__)
+
+for _class in [v for v in globals().values() if isinstance(v, type)]:
+    _C._hint_keywords(_class)
+del _class

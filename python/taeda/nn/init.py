@@ -68,6 +68,7 @@ def _no_grad_zero_(tensor: Tensor) -> Tensor:
         return tensor.zero_()
 
 
+@_C._hint_keywords
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor by which weights grow to keep the variance through a nonlinearity.
 
@@ -126,6 +127,7 @@ def _no_grad_trunc_normal_(
         return _reject_uniform(tensor, mean, std, a, b, generator)
 
 
+@_C._hint_keywords
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -174,16 +176,19 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     return _no_grad_fill_(tensor, val)
 
 
+@_C._hint_keywords
 def ones_(tensor: Tensor) -> Tensor:
     """All elements 1."""
     return _no_grad_fill_(tensor, 1.0)
 
 
+@_C._hint_keywords
 def zeros_(tensor: Tensor) -> Tensor:
     """All elements 0."""
     return _no_grad_zero_(tensor)
 
 
+@_C._hint_keywords
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix."""
     if tensor.dim() != 2:
@@ -194,6 +199,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor
 
 
+@_C._hint_keywords
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Convolution weights that pass as many channels through unchanged as there are."""
     if tensor.dim() not in (3, 4, 5):
@@ -229,6 +235,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return fan_in if mode == "fan_in" else fan_out
 
 
+@_C._hint_keywords
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform with variance ``gain^2 * 2 / (fan_in + fan_out)`` (Glorot & Bengio, 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
@@ -237,6 +244,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
+@_C._hint_keywords
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with variance ``gain^2 * 2 / (fan_in + fan_out)`` (Glorot & Bengio, 2010)."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
@@ -269,6 +277,7 @@ def kaiming_uniform_(
     return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
+@_C._hint_keywords
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -283,6 +292,7 @@ def kaiming_normal_(
     return _no_grad_normal_(tensor, 0.0, std, generator)
 
 
+@_C._hint_keywords
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """A (semi-)orthogonal matrix; further dimensions are flattened (Saxe et al., 2013)."""
     if tensor.dim() < 2:
@@ -316,6 +326,7 @@ def _orthonormal(a: Tensor) -> Tensor:
     return q
 
 
+@_C._hint_keywords
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normal, with a fraction ``sparsity`` of each column zero (Martens, 2010)."""
     if tensor.dim() != 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from taeda import _missing
+from taeda import _C, _missing
 
 from . import lr_scheduler
 from ._adafactor import Adafactor
@@ -47,6 +47,10 @@ __all__ = [
     "swa_utils",
 ]
 
+for _class in [v for v in (globals() | vars(lr_scheduler)).values() if isinstance(v, type)]:
+    if _class.__module__.startswith(__name__):
+        _C._hint_keywords(_class)
+del _class
 
 if TYPE_CHECKING:
     from taeda.optim import swa_utils as swa_utils

@@ -16,7 +16,7 @@ from pickle import UnpicklingError
 from typing import IO, Any
 
 import taeda
-from taeda import _missing
+from taeda import _C, _missing
 from taeda._portable import on_host
 from taeda.utils.serialization import config
 
@@ -140,6 +140,7 @@ class safe_globals:
 # --- saving ---
 
 
+@_C._hint_keywords
 def save(
     obj: Any,
     f: FileLike,
@@ -193,6 +194,7 @@ def save(
 # --- loading ---
 
 
+@_C._hint_keywords
 def load(
     f: FileLike,
     map_location: Any = None,

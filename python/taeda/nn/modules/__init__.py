@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from taeda import _C
+
 from . import (
     activation,
     adaptive,
@@ -47,6 +49,10 @@ from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
+
+for _class in [v for v in globals().values() if isinstance(v, type)]:
+    _C._hint_keywords(_class)
+del _class
 
 if TYPE_CHECKING:
     from .linear_cross_entropy_options import (

@@ -132,6 +132,10 @@ def _parse_to(
     return device, dtype, non_blocking, memory_format
 
 
+_parse_to.__qualname__ = "to"  # whose arguments a TypeError is about
+_parse_to = taeda._C._hint_keywords(_parse_to)
+
+
 def _shares_kind(old: Tensor, new: Tensor) -> bool:
     """Whether ``old.data = new`` is possible: meta and real tensors do not turn into each other."""
     return (old.device.type == "meta") == (new.device.type == "meta")

@@ -31,6 +31,7 @@ def _parameter_list(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return parameters
 
 
+@taeda._C._hint_keywords
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
@@ -61,6 +62,7 @@ def get_total_norm(
     return total_norm
 
 
+@taeda._C._hint_keywords
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -79,6 +81,7 @@ def clip_grads_with_norm_(
             grad.mul_(scale.to(grad.device))
 
 
+@taeda._C._hint_keywords
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -106,6 +109,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     return clip_grad_norm_(*args, **kwargs)
 
 
+@taeda._C._hint_keywords
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:

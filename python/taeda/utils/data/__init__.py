@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from taeda import _missing
+from taeda import _C, _missing
 
 from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
 from .dataset import (
@@ -53,6 +53,10 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+for _class in [v for v in globals().values() if isinstance(v, type)]:
+    _C._hint_keywords(_class)
+del _class
 
 _PIPES = ("IterDataPipe", "MapDataPipe", "functional_datapipe")
 
