@@ -80,6 +80,27 @@ def test_tied_weights_count_once():
     model[1].weight = model[0].weight
     table = torch.summary(model)
     assert table.parameters == 16 and [row.parameters for row in table.rows] == [0, 16, 0]
+    assert table.parameter_bytes == sum(row.bytes for row in table.rows) == 64
+
+
+def test_tied_weights_are_marked_where_they_stand_again():
+    model = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10), nn.Linear(4, 10, bias=False))
+    model[1].weight = model[2].weight = model[0].weight
+    table = torch.summary(model)
+    assert [row.tied for row in table.rows] == [False, False, True, True]
+    assert table.parameters == sum(row.parameters for row in table.rows) == 50
+    first, partly, wholly = str(table).splitlines()[3:6]
+    assert re.search(r"Embedding\) +40 +160 B$", first)
+    assert re.search(r"Linear\) +10 \+ shared +40 B$", partly)
+    assert re.search(r"Linear\) +shared +-$", wholly)
+    assert table._repr_html_().count("shared") == 2
+
+
+def test_tied_buffers_are_marked():
+    model = nn.Sequential(nn.BatchNorm1d(2, affine=False), nn.BatchNorm1d(2, affine=False))
+    for name in ("running_mean", "running_var", "num_batches_tracked"):
+        setattr(model[1], name, getattr(model[0], name))
+    assert [row.tied for row in torch.summary(model).rows] == [False, False, True]
 
 
 def test_the_model_is_afterwards_as_it_was(inputs):

@@ -33,6 +33,7 @@ class Row:
     bytes: int  # of these and of its buffers
     calls: int  # how often it ran
     again: bool  # whether it stands further up under another name
+    tied: bool  # whether it has parameters or buffers of its own that a row further up counts
     lazy: bool  # whether it has parameters without a shape
 
 
@@ -86,6 +87,8 @@ def of_module(model: Module) -> Summary:
     rows, results = [], 0
     for path, depth, module, again in _walk(model):
         call = calls.get(path)
+        own = [t for t in (module._parameters | module._buffers).values() if t is not None]
+        tied = not again and any(id(t) in seen for t in own)
         parameters = [] if again else _new(module._parameters, seen)
         buffers = [] if again else _new(module._buffers, seen)
         sized = [t for t in (*parameters, *buffers) if not is_lazy(t)]
@@ -99,6 +102,7 @@ def of_module(model: Module) -> Summary:
                 bytes=sum(t.nbytes for t in sized),
                 calls=call.count if call else 0,
                 again=again,
+                tied=tied,
                 lazy=len(sized) < len(parameters) + len(buffers),
             )
         )

@@ -29,9 +29,11 @@ def label(row: Row) -> str:
 
 
 def parameters(row: Row) -> str:
-    """The number of parameters, or why there is none."""
-    if row.again:
+    """The number of parameters, or why there is none; '8 + shared': more in a row further up."""
+    if row.again or (row.tied and not row.parameters):
         return "shared"
+    if row.tied:
+        return f"{row.parameters:,} + shared"
     if row.lazy and not row.parameters:
         return "lazy"
     return f"{row.parameters:,}" if row.parameters else "-"
