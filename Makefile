@@ -12,7 +12,7 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_PREFIX_PATH=$(CURDIR)/.venv \
   -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
 .DEFAULT_GOAL := build
-.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-errors clean help
+.PHONY: build setup test demo lint format bench programs suites fuzz fuzz-readers asan asan-core tsan tsan-core wheel wheels docs docs-coverage docs-errors clean help
 
 $(READY): tools/bootstrap.sh tools/requirements.txt
 	@tools/bootstrap.sh
@@ -94,6 +94,9 @@ wheels: $(READY) ## the same for each CPython 3.11 to 3.14 that is installed
 
 docs: build .venv-docs/.ready ## the documentation as a site in build/site, with search
 	@$(PY) tools/make_docs.py
+
+docs-coverage: build ## docs/coverage.md and the README's figures, from what was built
+	@$(PY) tools/make_docs.py --refresh --stage
 
 docs-errors: build ## docs/errors.md: what typical mistakes say, beside PyTorch's words
 	@PYTHONPATH=$(BUILD)/python $(PY) -m tests.errors

@@ -2,8 +2,9 @@
 
 Stages pages in build/site-pages (the texts of docs, the reference from the built package's
 docstrings, the public C++ headers), writes the navigation, and runs mkdocs on them. Docstrings of
-operators come from the operator table, so the pages cannot disagree with it. Also refreshes
-docs/coverage.md and what the README says of both. `--stage` leaves mkdocs out.
+operators come from the operator table, so the pages cannot disagree with it. `--stage` leaves
+mkdocs out. With `--refresh` it writes docs/coverage.md and what the README says of both first, as
+`make docs-coverage` does; otherwise nothing outside of build is written.
 """
 
 from __future__ import annotations
@@ -56,6 +57,22 @@ def navigation(pages: dict[str, str], reference: api.Reference) -> list[Any]:
     ]
 
 
+# How far up the search lists a page, beside 1: what programs use before how it is made.
+RANKS = {
+    "api/torch": 8.0, "api/nn": 6.0, "api/optim": 6.0, "api/utils.data": 6.0, "api/Tensor": 4.0,
+    "api/": 1.5, "tutorials/": 1.5, "cpp/": 0.3, "notes/": 0.3, "project/": 0.2,
+}  # fmt: skip
+NOT_SEARCHED = ("project/changelog.md", "coverage.md", "programs.md", "suites.md")
+
+
+def search_settings(path: str) -> str:
+    """The head of a page that tells the search of it."""
+    if path in NOT_SEARCHED:
+        return "---\nsearch:\n  exclude: true\n---\n"
+    rank = next((rank for start, rank in RANKS.items() if path.startswith(start)), None)
+    return f"---\nsearch:\n  boost: {rank}\n---\n" if rank else ""
+
+
 def stage(folder: Path) -> tuple[int, list[str]]:
     """Writes all pages and mkdocs.yml; the number of pages and the names without a description."""
     reference = api.Reference()
@@ -63,7 +80,7 @@ def stage(folder: Path) -> tuple[int, list[str]]:
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in pages.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+        (folder / path).write_text(search_settings(path) + text)
     shutil.copytree(ROOT / "docs" / "images", folder / "images")
     (folder / "assets").mkdir()
     for name in ("extra.css", "iframe-worker.js"):
@@ -87,9 +104,11 @@ def stage(folder: Path) -> tuple[int, list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--stage", action="store_true", help="only write the pages, in Markdown")
+    parser.add_argument("--refresh", action="store_true", help="docs/coverage.md and README first")
     args = parser.parse_args()
-    coverage.write(names.resolve("taeda"))
-    table.update_readme(ROOT / "README.md", (ROOT / "docs" / "benchmarks.md").read_text())
+    if args.refresh:
+        coverage.write(names.resolve("taeda"))
+        table.update_readme(ROOT / "README.md", (ROOT / "docs" / "benchmarks.md").read_text())
     count, undocumented = stage(PAGES)
     print(f"{count} pages in build/site-pages")
     for name in undocumented:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 
 import make_docs  # noqa: E402
-from site_pages import cxx, markdown  # noqa: E402
+from site_pages import api, cxx, markdown  # noqa: E402
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -58,6 +58,37 @@ def test_the_reference_has_signatures_and_links_names(site):
     assert "class Linear(in_features: int, out_features: int, bias: bool = True" in page
     functions = (site / "api" / "torch-elementwise.md").read_text()
     assert "{ #taeda.add }" in functions and "add(input: Tensor | Number" in functions
+
+
+def test_the_search_puts_what_programs_use_first_and_leaves_lists_out(site):
+    def head(path):
+        text = (site / path).read_text()
+        return text.split("---")[1] if text.startswith("---\n") else ""
+
+    assert "exclude: true" in head("project/changelog.md") and "exclude" in head("coverage.md")
+    boost = {p: float(head(p).split("boost:")[1]) for p in ("api/nn-linear.md", "cpp/nn.md")}
+    assert boost["api/nn-linear.md"] > 1 > boost["cpp/nn.md"] > 0
+
+
+def test_methods_are_shown_without_their_tensor_and_without_out(site):
+    text = (site / "api" / "Tensor-reductions.md").read_text()
+    shown = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert "amax(dim: int | Sequence[int] = [], keepdim: bool = False) -> Tensor\n" in shown
+    assert not re.search(r"\b(input|out): ", "".join(shown))
+    text = (site / "api" / "Tensor-elementwise.md").read_text()
+    assert "add(other: Tensor | Number, *, alpha: Number = 1) -> Tensor\n" in text
+    assert api.as_method("item() -> number") == "item() -> number"
+    assert api.as_method("f(input: Tensor, size: Sequence[int], *, out: T | None = None) -> T") == (
+        "f(size: Sequence[int]) -> T"
+    )
+
+
+def test_building_the_site_writes_nothing_outside_of_build(monkeypatch, tmp_path):
+    pages = {p: p.stat().st_mtime_ns for p in [ROOT / "README.md", ROOT / "docs" / "coverage.md"]}
+    monkeypatch.setattr(sys, "argv", ["make_docs.py", "--stage"])
+    monkeypatch.setattr(make_docs, "PAGES", tmp_path / "pages")
+    assert make_docs.main() == 0
+    assert {p: p.stat().st_mtime_ns for p in pages} == pages
 
 
 def test_docstrings_become_markdown():

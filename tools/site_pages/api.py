@@ -41,12 +41,27 @@ def signature(value: Any) -> str:
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text).removesuffix(" -> None")
 
 
-def signatures(name: str, value: Any) -> tuple[list[str], str]:
+def as_method(text: str) -> str:
+    """'add(other: Tensor) -> Tensor' for 'add(input: Tensor, other: Tensor, *, out=None) -> Tensor'.
+
+    A method's tensor is in front of the dot, and its result is what it returns.
+    """
+    head, _, rest = text.partition("(")
+    inside, arrow, result = rest.rpartition(") -> ")
+    parts = re.split(r", (?![^\[(]*[\])])", inside) if inside else []
+    kept = [p for p in parts if not p.startswith(("input: ", "out: "))]
+    if kept and kept[-1] == "*":
+        kept.pop()
+    return f"{head}({', '.join(kept)}{arrow}{result}"
+
+
+def signatures(name: str, value: Any, method: bool = False) -> tuple[list[str], str]:
     """Its signatures, and the docstring without them."""
     lines = (inspect.getdoc(value) or "").split("\n")
     stated = []
     while lines and names.SIGNATURE.fullmatch(lines[0]):
-        stated.append(lines.pop(0))
+        stated.append(as_method(lines[0]) if method else lines[0])
+        del lines[0]
     if not stated and callable(value) and (text := signature(value)):
         stated = [f"{'class ' if isinstance(value, type) else ''}{name}{text}"]
     return stated, "\n".join(lines).strip("\n")
@@ -105,7 +120,7 @@ class Reference:
             found = self.link(text, path, page)
             return None if found == f"#{anchor(path, name)}" else found
 
-        stated, doc = signatures(name, value)
+        stated, doc = signatures(name, value, method=path == "taeda.Tensor")
         out = [f"### `{name}` {{ #{anchor(path, name)} }}", ""]
         if stated:
             out += [
