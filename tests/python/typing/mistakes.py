@@ -45,4 +45,8 @@ def train() -> float:
     torch.split(x, 2.5)  # mistake
     nn.functional.softmax(x, axis=1)  # mistake
     torch.linalg.nrom(x)  # mistake
+    nn.Sequential(3)  # mistake
+    model.fourth(x)  # mistake
+    model.fourth + 1  # mistake
+    x.sum().item().upper()  # mistake
     return x.max(dim=best) + count  # mistake

@@ -723,7 +723,7 @@ class Module:
 
     # --- attributes ---
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Tensor | Module:
         # Unrolled, as every access to a parameter or submodule comes through here.
         fields = self.__dict__
         if "_parameters" in fields:
