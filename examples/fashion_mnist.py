@@ -23,7 +23,6 @@ import datasets
 import report
 
 
-
 def at_least(least, kind=int):
     """Reads an argument: a number, `least` or more."""
 

@@ -61,7 +61,10 @@ def test_attributes_that_are_near_nothing_suggest_nothing():
         (lambda x: nn.init.xavier_uniform_(x, gian=2), "'gian'. Did you mean 'gain'?"),
         (lambda x: nn.utils.clip_grad_norm_([x], max_nrm=1), "Did you mean 'max_norm'?"),
         (lambda x: torch.save(x, "f", pickle_protocl=2), "Did you mean 'pickle_protocol'?"),
-        (lambda x: nn.Linear(2, 2).to(devise="cpu"), "to() got an unexpected keyword argument 'dev"),
+        (
+            lambda x: nn.Linear(2, 2).to(devise="cpu"),
+            "to() got an unexpected keyword argument 'dev",
+        ),
         (lambda x: nn.Linear(2, 2).to(devise="cpu"), "'devise'. Did you mean 'device'?"),
         (lambda x: nn.Linear(2, 2, biass=False), "'biass'. Did you mean 'bias'?"),
         (lambda x: nn.Conv2d(1, 1, 1, paddin=1), "'paddin'. Did you mean 'padding'?"),

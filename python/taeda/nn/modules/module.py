@@ -172,6 +172,21 @@ class Module:
     call_super_init: bool = False
     _is_full_backward_hook: bool | None
     _compiled_call_impl: Callable | None = None
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _modules: dict[str, Any]
+    _backward_pre_hooks: OrderedDict[int, Callable]
+    _backward_hooks: OrderedDict[int, Callable]
+    _forward_hooks: OrderedDict[int, Callable]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: OrderedDict[int, Callable]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _state_dict_hooks: OrderedDict[int, Callable]
+    _state_dict_pre_hooks: OrderedDict[int, Callable]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Callable]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False and kwargs:

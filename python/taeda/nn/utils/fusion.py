@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import taeda
 from taeda import Tensor
@@ -84,7 +84,7 @@ def fuse_conv_bn_eval(conv: T, bn: Module, transpose: bool = False) -> T:
         fused.bias,
         bn.running_mean,
         bn.running_var,
-        bn.eps,
+        cast(float, bn.eps),
         bn.weight,
         bn.bias,
         transpose,
@@ -106,7 +106,7 @@ def fuse_linear_bn_eval(linear: T, bn: Module) -> T:
         fused.bias,
         bn.running_mean,
         bn.running_var,
-        bn.eps,
+        cast(float, bn.eps),
         bn.weight,
         bn.bias,
     )

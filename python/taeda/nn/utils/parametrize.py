@@ -171,7 +171,7 @@ def _inject_class(module: Module) -> None:
 
 def _inject_property(module: Module, name: str) -> None:
     def get(self: Module) -> Tensor:
-        parametrization = self.parametrizations[name]
+        parametrization = self._modules["parametrizations"][name]
         if not _cache_depth:
             return parametrization()
         key = (id(self), name)
@@ -180,7 +180,7 @@ def _inject_property(module: Module, name: str) -> None:
         return _cache[key]
 
     def set_(self: Module, value: Tensor) -> None:
-        self.parametrizations[name].right_inverse(value)
+        self._modules["parametrizations"][name].right_inverse(value)
 
     setattr(type(module), name, property(get, set_))
 
@@ -194,7 +194,7 @@ def register_parametrization(
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        parametrizations = module.parametrizations[tensor_name]
+        parametrizations = module._modules["parametrizations"][tensor_name]
         if not unsafe:
             before = getattr(module, tensor_name)
             after = parametrization(before)
@@ -238,7 +238,7 @@ def remove_parametrizations(
     """Makes a parametrized tensor plain again, with its present or its original value."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    parametrizations = module.parametrizations[tensor_name]
+    parametrizations = module._modules["parametrizations"][tensor_name]
     if parametrizations.is_tensor:
         original = parametrizations.original
         if leave_parametrized:
