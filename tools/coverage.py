@@ -148,7 +148,7 @@ def page(package: Any) -> str:
     usage, operators = read("usage.csv"), read("operators.csv")
     text = f"""# Coverage of PyTorch's interface
 
-Made by `tools/coverage.py` from the built package (`make docs-coverage`). A name counts as there when it can
+Made by `make docs-coverage` from the built package. A name counts as there when it can
 be reached and does more than raise; whether it does what PyTorch's does is what the tests say.
 
 {summary(package)}
