@@ -50,6 +50,13 @@ assert losses[-1] < 0.5 * losses[0], losses
 a = torch.randn(5, 5, dtype=torch.float64)
 assert (a @ a.T).shape == (5, 5)
 assert "numpy" not in sys.modules
+import pydoc  # what help() prints
+for shown, word in ((torch.nn.Linear, "in_features"), (torch.add, "alpha"), (torch.optim.SGD, "lr")):
+    assert word in pydoc.render_doc(shown), shown
+try:
+    torch.nn.Linear(2, 2, biass=True)
+except TypeError as error:
+    assert str(error).endswith("Did you mean 'bias'?"), error
 print("trained in the empty environment: loss", round(losses[0], 3), "->", round(losses[-1], 3))
 """
 

@@ -42,7 +42,7 @@ def signature(value: Any) -> str:
 
 
 def as_method(text: str) -> str:
-    """'add(other: Tensor) -> Tensor' for 'add(input: Tensor, other: Tensor, *, out=None) -> Tensor'.
+    """'add(other: T) -> Tensor' for 'add(input: Tensor, other: T, *, out: T = None) -> Tensor'.
 
     A method's tensor is in front of the dot, and its result is what it returns.
     """
