@@ -51,7 +51,7 @@ a = torch.randn(5, 5, dtype=torch.float64)
 assert (a @ a.T).shape == (5, 5)
 assert "numpy" not in sys.modules
 import pydoc  # what help() prints
-for shown, word in ((torch.nn.Linear, "in_features"), (torch.add, "alpha"), (torch.optim.SGD, "lr")):
+for shown, word in ((torch.nn.Linear, "bias"), (torch.add, "alpha"), (torch.optim.SGD, "lr")):
     assert word in pydoc.render_doc(shown), shown
 try:
     torch.nn.Linear(2, 2, biass=True)

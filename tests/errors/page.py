@@ -16,8 +16,17 @@ words are PyTorch's, since programs look for them; where they leave something op
 in the message or in the notes below it: the operator with the shapes and dtypes that it was given,
 and the layer's path in the model.
 
-A point for *where* (the operator, layer or argument is named) and one for *what* (what was expected
-and what was given): taeda {ours} of {most}, PyTorch {theirs}.
+The score counts what a test finds in the text: *where* (the operator or layer, and the argument
+where one is at fault), *expected*, *given*, and the *fix*, each by the words that
+`tests/errors/cases.py` lists for the mistake; a mistake without words for one of them has no point
+for it. The words were written by those who wrote the messages, so the score tells what is there,
+not how well it reads.
+
+| | where | expected | given | fix | all four |
+|---|---:|---:|---:|---:|---:|
+{table}
+
+What is missing is named beside each text; below it stands what to do.
 """
 
 
@@ -42,10 +51,24 @@ def said(framework: Any, mistake: Mistake) -> Said:
     return Said("", "", [])
 
 
-def points(found: Said, mistake: Mistake) -> int:
-    return all(part in found.text for part in mistake.where) + all(
-        part in found.text for part in mistake.what
-    )
+def scored(found: Said, mistake: Mistake) -> tuple[bool, ...]:
+    """Whether where, expected, given and the fix are in the text; those without words are not."""
+    asked = (mistake.where, mistake.expected, mistake.given, mistake.cure)
+    return tuple(bool(words) and all(word in found.text for word in words) for words in asked)
+
+
+ASPECTS = ("where", "expected", "given", "fix")
+
+
+def row(name: str, scores: list[tuple[bool, ...]]) -> str:
+    counts = [sum(score[i] for score in scores) for i in range(len(ASPECTS))]
+    return f"| {name} | {' | '.join(map(str, [*counts, sum(map(all, scores))]))} |"
+
+
+def label(name: str, score: tuple[bool, ...]) -> str:
+    """'taeda (4 of 4)', 'PyTorch (2 of 4: no fix, no where)'."""
+    lacking = ", ".join(f"no {aspect}" for aspect, has in zip(ASPECTS, score) if not has)
+    return f"{name} ({sum(score)} of 4{': ' if lacking else ''}{lacking})"
 
 
 def shown(found: Said) -> str:
@@ -55,11 +78,11 @@ def shown(found: Said) -> str:
 
 def entry(mistake: Mistake, ours: Said, theirs: Said) -> str:
     if ours.text == theirs.text:
-        both = f"Both ({points(ours, mistake)} of 2):\n\n{shown(ours)}"
+        both = f"{label('Both', scored(ours, mistake))}:\n\n{shown(ours)}"
     else:
         both = (
-            f"taeda ({points(ours, mistake)} of 2):\n\n{shown(ours)}\n\n"
-            f"PyTorch ({points(theirs, mistake)} of 2):\n\n{shown(theirs)}"
+            f"{label('taeda', scored(ours, mistake))}:\n\n{shown(ours)}\n\n"
+            f"{label('PyTorch', scored(theirs, mistake))}:\n\n{shown(theirs)}"
         )
     code = mistake.code.rstrip("\n")
     return f"## {mistake.title}\n\n```py\n{code}\n```\n\n{both}\n\n**Fix:** {mistake.fix}.\n"
@@ -70,8 +93,11 @@ def page(taeda: Any, torch: Any) -> str:
     head = HEAD.format(
         count=len(found),
         version=torch.__version__.partition("+")[0],
-        most=2 * len(found),
-        ours=sum(points(ours, m) for m, ours, _ in found),
-        theirs=sum(points(theirs, m) for m, _, theirs in found),
+        table="\n".join(
+            [
+                row(f"taeda, of {len(found)}", [scored(ours, m) for m, ours, _ in found]),
+                row("PyTorch", [scored(theirs, m) for m, _, theirs in found]),
+            ]
+        ),
     )
     return "\n".join([head, *(entry(*one) for one in found)])

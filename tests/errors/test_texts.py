@@ -7,7 +7,7 @@ import pytest
 import taeda
 
 from .cases import MISTAKES
-from .page import page, said
+from .page import Said, label, page, said, scored
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 
@@ -17,8 +17,8 @@ def test_a_mistake_says_where_and_what(mistake):
     found = said(taeda, mistake)
     assert found.error == mistake.error
     assert mistake.words in found.message
-    missing = [part for part in (*mistake.where, *mistake.what) if part not in found.text]
-    assert missing == [], found.text
+    listed = (*mistake.where, *mistake.expected, *mistake.given, *mistake.cure)
+    assert [part for part in listed if part not in found.text] == [], found.text
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.title)
@@ -27,6 +27,20 @@ def test_pytorch_raises_the_same_type_with_these_words(mistake):
     theirs = said(torch, mistake)
     assert theirs.error == mistake.error
     assert mistake.words in theirs.message
+
+
+def test_the_score_needs_words_for_each_aspect():
+    mistake = MISTAKES[0]._replace(where=("a",), expected=("b",), given=(), cure=("c",))
+    found = Said("RuntimeError", "a b", ["and c"])
+    assert scored(found, mistake) == (True, True, False, True)
+    assert label("Ours", scored(found, mistake)) == "Ours (3 of 4: no given)"
+
+
+def test_most_mistakes_say_all_but_the_fix_and_half_of_them_that():
+    scores = [scored(said(taeda, mistake), mistake) for mistake in MISTAKES]
+    where, expected, given, fix = (sum(score[i] for score in scores) for i in range(4))
+    assert where == len(scores) and min(expected, given) >= 0.9 * len(scores)
+    assert fix >= len(scores) / 2
 
 
 def test_there_are_forty_mistakes_and_the_page_shows_what_they_say_now():

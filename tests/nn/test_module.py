@@ -340,7 +340,44 @@ def test_an_error_in_forward_names_the_module():
         "bias=[1] float32)",
         "In module 'encoder.1' of Sequential: Linear(in_features=5, out_features=1, bias=True), "
         "called with ([4, 2] float32)",
+        "Fix: in_features is 5 and the input's last size 2: make them equal",
     ]
+
+
+@pytest.mark.parametrize(
+    ("layer", "input", "words"),
+    [
+        (nn.Linear(3, 2), taeda.ones(3).double(), "convert the input, x.to(torch.float32)"),
+        (
+            nn.Conv1d(2, 3, 3),
+            taeda.ones(4, 3, 8),
+            "in_channels is 2 and the input's channels are 3",
+        ),
+        (nn.Conv2d(2, 3, 3), taeda.ones(8, 8), "(batch,) channels and 2 more dimensions"),
+        (nn.Conv2d(2, 3, 9), taeda.ones(1, 2, 8, 8), "pad the input, or take a smaller kernel"),
+        (nn.BatchNorm2d(3), taeda.ones(1, 4, 2, 2), "num_features is 3"),
+        (nn.BatchNorm1d(3), taeda.ones(1, 3), "a batch of 2 or more"),
+        (nn.LayerNorm([2, 3]), taeda.ones(4, 3, 2), "is (2, 3) and the input's last sizes (3, 2)"),
+        (nn.GRU(3, 2), taeda.ones(4, 2), "input_size is 3 and the input's last size 2"),
+        (nn.Embedding(3, 2), taeda.ones(2), "indices are integers: x.long()"),
+        (nn.Embedding(3, 2), taeda.tensor([3]), "num_embeddings is 3: indices run from 0"),
+    ],
+)
+def test_an_input_that_does_not_fit_its_layer_gets_the_fix_in_a_note(layer, input, words):
+    with pytest.raises((RuntimeError, ValueError, IndexError)) as info:
+        nn.Sequential(layer)(input)
+    (fix,) = [note for note in info.value.__notes__ if note.startswith("Fix: ")]
+    assert words in fix
+
+
+def test_errors_of_other_kinds_and_layers_get_no_fix():
+    class Odd(nn.Linear):
+        def forward(self, x):
+            raise KeyError("other")
+
+    with pytest.raises(KeyError) as info:
+        Odd(3, 2)(taeda.ones(4))
+    assert not any(note.startswith("Fix: ") for note in info.value.__notes__)
 
 
 def test_missing_forward():

@@ -122,7 +122,12 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         param_groups: list[Any] = list(params)
         if not param_groups:
-            raise ValueError("optimizer got an empty parameter list")
+            error = ValueError("optimizer got an empty parameter list")
+            error.add_note(
+                "Fix: give model.parameters(), of a model that has some; layers in a Python list "
+                "are not registered, those in an nn.ModuleList are"
+            )
+            raise error
         if not isinstance(param_groups[0], dict):
             param_groups = [{"params": param_groups}]
         for param_group in param_groups:
@@ -392,7 +397,9 @@ def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = False) -> 
         if lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
     if not 0.0 <= lr:
-        raise ValueError(f"Invalid learning rate: {lr}")
+        error = ValueError(f"Invalid learning rate: {lr}")
+        error.add_note("Fix: lr is a number from 0 on; to go uphill, maximize=True")
+        raise error
 
 
 def check_not_negative(value: float, text: str) -> None:

@@ -23,12 +23,26 @@ def note_module(error: BaseException, module: Any, args: tuple, kwargs: dict) ->
         except AttributeError:
             return
         error.add_note(trail.text())
+        if isinstance(error, RuntimeError | ValueError | IndexError):
+            _add_fix(error, module, args)
         return
     before = trail.text()
     trail.enter(module)
     notes = getattr(error, "__notes__", [])
     if before in notes:
         notes[notes.index(before)] = trail.text()
+
+
+def _add_fix(error: BaseException, module: Any, args: tuple) -> None:
+    """The note that says what to change, where the module's kind is one that `advice` knows."""
+    from ._advice import advice
+
+    try:
+        text = advice(module, args)
+    except Exception:  # the input or the module is odder than the advice expects
+        return
+    if text:
+        error.add_note(f"Fix: {text}")
 
 
 class _Trail:

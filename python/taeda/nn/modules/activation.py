@@ -878,7 +878,11 @@ class MultiheadAttention(Module):
         self.batch_first = batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
+            error = AssertionError("embed_dim must be divisible by num_heads")
+            fitting = ", ".join(str(n) for n in range(1, embed_dim + 1) if embed_dim % n == 0)
+            error.add_note(f"embed_dim is {embed_dim} and num_heads {num_heads}")
+            error.add_note(f"Fix: num_heads may be {fitting}")
+            raise error
         if not self._qkv_same_embed_dim:
             self.q_proj_weight = Parameter(taeda.empty((embed_dim, embed_dim), **options))
             self.k_proj_weight = Parameter(taeda.empty((embed_dim, self.kdim), **options))

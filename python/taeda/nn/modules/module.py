@@ -775,7 +775,10 @@ class Module:
         modules = fields.get("_modules")
         if isinstance(value, Module):
             if modules is None:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                error = AttributeError("cannot assign module before Module.__init__() call")
+                name = type(self).__name__
+                error.add_note(f"Fix: call super().__init__() first in {name}.__init__")
+                raise error
             self._forget(name, "_parameters", "_buffers")
             modules[name] = self._run_module_registration_hooks(name, value)
             return

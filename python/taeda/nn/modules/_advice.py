@@ -1,0 +1,92 @@
+"""What to change where a layer's input does not fit it: the "Fix: ..." note of an exception."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taeda import Tensor
+
+from .batchnorm import _BatchNorm
+from .conv import _ConvNd
+from .linear import Linear
+from .normalization import LayerNorm
+from .rnn import RNNBase
+from .sparse import Embedding
+
+
+def advice(module: Any, args: tuple) -> str:
+    """One sentence for the first thing that does not fit, "" where nothing is seen.
+
+    >>> layer = torch.nn.Linear(4, 2)
+    >>> torch.nn.modules._advice.advice(layer, (torch.ones(3, 5),))
+    "in_features is 4 and the input's last size 5: make them equal"
+    """
+    if not args or not isinstance(args[0], Tensor):
+        return ""
+    for kind, advise in _ADVICE.items():
+        if isinstance(module, kind):
+            return advise(module, args[0])
+    return ""
+
+
+def _equal(name: str, wanted: int, what: str, given: int) -> str:
+    return f"{name} is {wanted} and {what} {given}: make them equal" if wanted != given else ""
+
+
+def _dtype(module: Any, x: Tensor) -> str:
+    wanted = module.weight.dtype
+    return f"convert the input, x.to({wanted}), or the model" if x.dtype != wanted else ""
+
+
+def _linear(module: Any, x: Tensor) -> str:
+    size = x.shape[-1] if x.dim() else 1
+    return _equal("in_features", module.in_features, "the input's last size", size) or _dtype(
+        module, x
+    )
+
+
+def _conv(module: Any, x: Tensor) -> str:
+    spatial = len(module.kernel_size)
+    if x.dim() not in (spatial + 1, spatial + 2):
+        return f"the input has (batch,) channels and {spatial} more dimensions: add one by x[None]"
+    channels = x.shape[-spatial - 1]
+    fault = _equal("in_channels", module.in_channels, "the input's channels are", channels)
+    return fault or _dtype(module, x) or "pad the input, or take a smaller kernel"
+
+
+def _batch_norm(module: Any, x: Tensor) -> str:
+    channels = x.shape[1] if x.dim() > 1 else 0
+    if channels != module.num_features:
+        return _equal("num_features", module.num_features, "the input's channels are", channels)
+    if module.training and x.numel() == channels:
+        return "a batch of 2 or more, drop_last=True in the DataLoader, or eval()"
+    return ""
+
+
+def _layer_norm(module: Any, x: Tensor) -> str:
+    wanted = tuple(module.normalized_shape)
+    given = tuple(x.shape[-len(wanted) :])
+    if wanted != given:
+        return f"normalized_shape is {wanted} and the input's last sizes {given}: make them equal"
+    return ""
+
+
+def _recurrent(module: Any, x: Tensor) -> str:
+    size = x.shape[-1] if x.dim() else 1
+    return _equal("input_size", module.input_size, "the input's last size", size)
+
+
+def _embedding(module: Any, x: Tensor) -> str:
+    if x.is_floating_point():
+        return "indices are integers: x.long()"
+    return f"num_embeddings is {module.num_embeddings}: indices run from 0 to one less"
+
+
+_ADVICE = {
+    Linear: _linear,
+    _ConvNd: _conv,
+    _BatchNorm: _batch_norm,
+    LayerNorm: _layer_norm,
+    RNNBase: _recurrent,
+    Embedding: _embedding,
+}
