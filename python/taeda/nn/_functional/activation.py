@@ -57,82 +57,222 @@ _leaky_relu, leaky_relu_ = raw("leaky_relu"), raw_("leaky_relu")
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``max(0, x)``."""
+    """``max(0, x)``, element by element; the gradient at 0 is 0.
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.relu(torch.tensor([-1., 0., 2.]))
+    tensor([0., 0., 2.])
+    """
     return relu_(input) if inplace else _relu(input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """``x`` where ``x > threshold``, else ``value``."""
+    """``x`` where ``x > threshold``, else ``value``.
+
+    Args:
+        threshold: the bound, which is itself replaced.
+        value: what stands for elements at or below it.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.threshold(torch.tensor([0.5, 1.5]), 1.0, -1.0)
+    tensor([-1.0000,  1.5000])
+    """
     return (threshold_ if inplace else _threshold)(input, threshold, value)
 
 
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """``min(max(x, min_val), max_val)``."""
+    """``min(max(x, min_val), max_val)``; the gradient is 0 outside of the bounds.
+
+    Args:
+        min_val, max_val: the bounds.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.hardtanh(torch.tensor([-2., 0.5, 3.]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return (hardtanh_ if inplace else _hardtanh)(input, min_val, max_val)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """``min(max(x, 0), 6)``."""
+    """``min(max(x, 0), 6)``, bounded so that low precision has enough digits.
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.relu6(torch.tensor([-1., 3., 8.]))
+    tensor([0., 3., 6.])
+    """
     return (hardtanh_ if inplace else _hardtanh)(input, 0.0, 6.0)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``x`` where ``x > 0``, else ``alpha (exp(x) - 1)``."""
+    """``x`` where ``x > 0``, else ``alpha (exp(x) - 1)`` (Clevert, Unterthiner and Hochreiter
+    2016).
+
+    Args:
+        alpha: minus the value far below 0.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.elu(torch.tensor([-1., 1.]))
+    tensor([-0.6321,  1.0000])
+    """
     return (elu_ if inplace else _elu)(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """ELU with the scales that keep mean 0 and variance 1."""
+    """ELU with the scales that keep mean 0 and variance 1 from layer to layer: ``1.0507 x`` where
+    ``x > 0``, else ``1.7581 (exp(x) - 1)`` (Klambauer, Unterthiner, Mayr and Hochreiter 2017).
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.selu(torch.tensor([-1., 1.]))
+    tensor([-1.1113,  1.0507])
+    """
     return selu_(input) if inplace else _selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``: an ELU whose slope is continuous at 0
+    for every ``alpha`` (Barron 2017).
+
+    Args:
+        alpha: minus the value far below 0.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.celu(torch.tensor([-1., 1.]), alpha=2.0)
+    tensor([-0.7869,  1.0000])
+    """
     return (celu_ if inplace else _celu)(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """``x`` where ``x > 0``, else ``negative_slope * x``."""
+    """``x`` where ``x > 0``, else ``negative_slope * x``.
+
+    Args:
+        negative_slope: the slope below 0.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     return (leaky_relu_ if inplace else _leaky_relu)(input, negative_slope)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``, also called swish.
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.silu(torch.tensor([-1., 0., 1.]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
     return _silu_(input) if inplace else _silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))`` (Misra 2019).
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.mish(torch.tensor([-1., 1.]))
+    tensor([-0.3034,  0.8651])
+    """
     return _mish_(input) if inplace else _mish(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``x * min(max(x + 3, 0), 6) / 6``."""
+    """``x * min(max(x + 3, 0), 6) / 6``: silu by straight lines (Howard et al. 2019).
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.hardswish(torch.tensor([-4., 1., 4.]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
     return _hardswish_(input) if inplace else _hardswish(input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``min(max(x / 6 + 1/2, 0), 1)``."""
+    """``min(max(x / 6 + 1/2, 0), 1)``: the sigmoid by straight lines.
+
+    Args:
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.hardsigmoid(torch.tensor([-4., 0., 1.]))
+    tensor([0.0000, 0.5000, 0.6667])
+    """
     return _hardsigmoid_(input) if inplace else _hardsigmoid(input)
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``, from 0 to 1; `binary_cross_entropy_with_logits` needs no sigmoid
+    before it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.sigmoid(torch.tensor([0., 2.]))
+    tensor([0.5000, 0.8808])
+    """
     return input.sigmoid()
 
 
 def tanh(input: Tensor) -> Tensor:
-    """``tanh(x)``."""
+    """``(exp(x) - exp(-x)) / (exp(x) + exp(-x))``, from -1 to 1.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.tanh(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.7616])
+    """
     return input.tanh()
 
 
 @fallback
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """``a * sigmoid(b)``, with a and b the halves of the input along ``dim``."""
+    """The gated linear unit ``a * sigmoid(b)``, with a and b the halves of the input along
+    ``dim`` (Dauphin, Fan, Auli and Grangier 2017).
+
+    Args:
+        dim: the dimension that is halved; its size must be even.
+
+    Shape: ``(..., 2 n, ...)`` to ``(..., n, ...)``.
+
+    >>> torch.nn.functional.glu(torch.tensor([2., 4., 0., 0.]))
+    tensor([1., 2.])
+    """
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     if input.size(dim) % 2 != 0:
@@ -162,7 +302,19 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """Leaky ReLU whose slope is drawn from ``[lower, upper]`` in training, its mean otherwise."""
+    """Leaky ReLU whose slope is drawn from ``[lower, upper]`` for each element in training, and
+    is the mean of the bounds otherwise (Xu, Wang, Chen and Li 2015).
+
+    Args:
+        lower, upper: the bounds of the slope below 0.
+        training: draw slopes.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.rrelu(torch.tensor([-1., 2.]), lower=0.1, upper=0.3)
+    tensor([-0.2000,  2.0000])
+    """
     if has("rrelu"):
         return (raw_("rrelu") if inplace else raw("rrelu"))(input, lower, upper, training)
     if not training:
@@ -176,6 +328,28 @@ def rrelu_(
 ) -> Tensor:
     """``rrelu`` in place."""
     return rrelu(input, lower, upper, training, inplace=True)
+
+
+_FORMULAS = {
+    "softmax": {"formula": "exp(x_i) / sum_j exp(x_j)", "what": "sums to 1", "result": "0.5000"},
+    "softmin": {"formula": "exp(-x_i) / sum_j exp(-x_j)", "what": "sums to 1", "result": "0.5000"},
+    "log_softmax": {
+        "formula": "x_i - log(sum_j exp(x_j))",
+        "what": "is more exact than the logarithm of softmax",
+        "result": "-0.6931",
+    },
+}
+_ALONG_DIM = """``{formula}`` along ``dim``, without overflow; {what}.
+
+Args:
+    dim: the dimension of the sum; left out, it is guessed from the shape, with a warning.
+    dtype: what the input is converted to before, such as float32 for half-precision scores.
+
+Shape: any; the result has the input's. A slice that holds NaN, inf, or only -inf gives NaN.
+
+>>> torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)
+tensor([{result}, {result}])
+"""
 
 
 def _along_dim(name: str) -> Callable[..., Tensor]:
@@ -195,6 +369,7 @@ def _along_dim(name: str) -> Callable[..., Tensor]:
             dim = 0 if input.dim() in (0, 1, 3) else 1
         return function(input, dim, dtype=dtype)
 
+    along_dim.__doc__ = _ALONG_DIM.format(name=name, **_FORMULAS[name])
     return along_dim
 
 
@@ -206,8 +381,22 @@ log_softmax = _along_dim("log_softmax")
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """Samples from the Gumbel-softmax distribution; ``hard`` gives one-hot samples whose gradient
-    is the soft one's. https://arxiv.org/abs/1611.01144
+    """Samples of the Gumbel-softmax distribution, ``softmax((logits + g) / tau)`` with g drawn
+    from the standard Gumbel distribution (Jang, Gu and Poole 2017,
+    https://arxiv.org/abs/1611.01144).
+
+    Args:
+        logits: logarithms of probabilities, of any scale.
+        tau: the temperature; near 0 samples are nearly one-hot.
+        hard: give one-hot samples whose gradient is that of the soft ones.
+        eps: has no effect.
+        dim: the dimension of the classes.
+
+    Shape: any; the result has the logits' and sums to 1 along ``dim``.
+
+    >>> sample = torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True)
+    >>> sample.sum(-1)
+    tensor([1., 1.])
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)

@@ -79,7 +79,21 @@ _feature_alpha_dropout = _function("feature_alpha_dropout", whole_features=True,
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeroes each element with probability ``p`` and scales the others by ``1 / (1 - p)``."""
+    """Zeroes each element with probability ``p`` and multiplies the others by ``1 / (1 - p)``, so
+    that the mean stays (Srivastava et al. 2014); outside of training the input itself.
+
+    Args:
+        p: the probability of a zero, from 0 to 1.
+        training: whether to drop anything; a model's ``self.training``.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: any; the result has the input's.
+
+    >>> torch.nn.functional.dropout(torch.ones(3), training=False)
+    tensor([1., 1., 1.])
+    >>> sorted(set(torch.nn.functional.dropout(torch.ones(100), 0.75).tolist()))
+    [0.0, 4.0]
+    """
     _check_p(p)
     return _dropout(input, p, training, inplace)
 
@@ -121,7 +135,20 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Zeroes whole channels of ``(n, c, h, w)``."""
+    """Dropout of whole channels of images: neighbours in a channel are alike, so that dropping
+    single elements would take away little (Tompson et al. 2015).
+
+    Args:
+        p: the probability that a channel is zeroed.
+        training: whether to drop anything.
+        inplace: write the result into ``input`` and return it.
+
+    Shape: ``(n, c, h, w)`` or ``(c, h, w)``; the result has the input's.
+
+    >>> y = torch.nn.functional.dropout2d(torch.ones(1, 8, 2, 2))
+    >>> sorted(set(y.sum((2, 3)).flatten().tolist())) in ([0.0, 8.0], [0.0], [8.0])
+    True
+    """
     _check_p(p)
     if input.dim() not in (3, 4):
         warnings.warn(

@@ -71,6 +71,39 @@ if TYPE_CHECKING:
         ) -> Tensor: ...
 
 
+_SHAPES = {1: "w", 2: "h, w", 3: "d, h, w"}
+_MAX_POOL = """The maximum of each window over the last {n} dimension(s).
+
+Args:
+    kernel_size: the window's size, a number or one for each dimension.
+    stride: the step from window to window; by default the window's size.
+    padding: how much -infinity stands at both ends, at most half of the window.
+    dilation: the step between a window's elements.
+    ceil_mode: let the last window reach past the end, where it begins within.
+    return_indices: give also where each maximum was found, as an index into the input's flattened
+        last {n} dimension(s): what ``max_unpool{n}d`` takes.
+
+Shape: ``(n, c, {shape})`` or ``(c, {shape})``; each of the last sizes L becomes
+``floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1``.
+
+>>> x = torch.tensor([1., 4., 2., 3.]).view({view})
+>>> torch.nn.functional.max_pool{n}d(x, {window}).flatten()
+tensor([4., 3.])
+"""
+_ADAPTIVE = """The means of windows that divide the last {n} dimension(s) evenly: window o of m over
+a size L begins at ``floor(o L / m)`` and ends before ``ceil((o + 1) L / m)``.
+
+Args:
+    output_size: the result's last size(s); None keeps the input's.
+
+Shape: ``(n, c, {shape})`` or ``(c, {shape})``; the last {n} size(s) become ``output_size``.
+
+>>> x = torch.arange(8.).view({view})
+>>> torch.nn.functional.adaptive_avg_pool{n}d(x, 1).flatten()
+tensor([3.5000])
+"""
+
+
 def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
     values_only = raw(f"max_pool{n}d")
     values_and_indices = raw(f"max_pool{n}d_with_indices")
@@ -101,10 +134,9 @@ def _max_pool(n: int) -> tuple[_MaxPool, _MaxPool]:
         return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     pool.__name__ = f"max_pool{n}d"
-    pool.__doc__ = (
-        f"The maximum of each window over the last {n} dimension(s); with ``return_indices`` also "
-        "where it was found, as an index into the flattened input plane."
-    )
+    view = ", ".join("1" * n) + ", 4"
+    window = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
+    pool.__doc__ = _MAX_POOL.format(n=n, shape=_SHAPES[n], view=view, window=window)
     with_indices.__name__ = f"max_pool{n}d_with_indices"
     with_indices.__doc__ = f"``max_pool{n}d`` with ``return_indices=True``."
     return pool, with_indices
@@ -132,7 +164,8 @@ def _adaptive_avg_pool(n: int) -> Any:
         return function(input, _full_size(input, output_size, n))
 
     pool.__name__ = f"adaptive_avg_pool{n}d"
-    pool.__doc__ = f"Average pooling of the last {n} dimension(s) to ``output_size``."
+    view = {1: "1, 8", 2: "1, 2, 4", 3: "1, 2, 2, 2"}[n]
+    pool.__doc__ = _ADAPTIVE.format(n=n, shape=_SHAPES[n], view=view)
     return pool
 
 

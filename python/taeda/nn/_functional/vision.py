@@ -58,7 +58,22 @@ def _or_default(align_corners: bool | None) -> bool:
 
 @fallback
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Sampling positions ``(n, h, w, 2)`` of affine maps ``(n, 2, 3)``; in 3-D likewise."""
+    """The positions that `grid_sample` reads to transform images by ``theta``: ``theta @ (x, y,
+    1)`` for each pixel (x, y) of the result, in coordinates from -1 to 1.
+
+    Args:
+        theta: a matrix for each image, ``(n, 2, 3)``, or ``(n, 3, 4)`` for volumes.
+        size: the result's ``(n, c, h, w)`` or ``(n, c, d, h, w)``.
+        align_corners: whether -1 and 1 are the middles of the outermost pixels, or their edges (the
+            default); as in `grid_sample`.
+
+    Shape: ``(n, h, w, 2)``, or ``(n, d, h, w, 3)`` for volumes.
+
+    >>> theta = torch.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+    >>> torch.nn.functional.affine_grid(theta, (1, 1, 1, 2), align_corners=True)[0, 0]
+    tensor([[-1.,  0.],
+            [ 1.,  0.]])
+    """
     align_corners = _or_default(align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -91,9 +106,23 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """``input (n, c, h, w)`` at the positions ``grid (n, h', w', 2)``, in [-1, 1], x first.
+    """Reads ``input`` at the positions of ``grid``, between pixels by interpolation (Jaderberg,
+    Simonyan, Zisserman and Kavukcuoglu 2015).
 
-    ``mode``: bilinear, nearest or (in 2-D) bicubic; ``padding_mode``: zeros, border or reflection.
+    Args:
+        input: images ``(n, c, h, w)`` or volumes ``(n, c, d, h, w)``.
+        grid: positions from -1 to 1, x first: ``(n, h', w', 2)`` or ``(n, d', h', w', 3)``.
+        mode: ``bilinear``, ``nearest`` or, for images, ``bicubic``.
+        padding_mode: what lies outside: ``zeros``, ``border`` (the nearest pixel), ``reflection``.
+        align_corners: whether -1 and 1 are the middles of the outermost pixels, or their edges (the
+            default).
+
+    Shape: ``(n, c, h', w')`` or ``(n, c, d', h', w')``.
+
+    >>> x = torch.tensor([[[[1., 3.]]]])
+    >>> middle = torch.zeros(1, 1, 1, 2)
+    >>> torch.nn.functional.grid_sample(x, middle, align_corners=True)
+    tensor([[[[2.]]]])
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -116,7 +145,18 @@ def grid_sample(
 
 @fallback
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """``(*, c r^2, h, w)`` to ``(*, c, h r, w r)``."""
+    """Makes channels into pixels: ``y[c, r i + a, r j + b] = x[c r^2 + r a + b, i, j]`` with r
+    the ``upscale_factor`` (Shi et al. 2016).
+
+    Args:
+        upscale_factor: r; the number of channels must be a multiple of its square.
+
+    Shape: ``(*, c r^2, h, w)`` to ``(*, c, h r, w r)``.
+
+    >>> torch.nn.functional.pixel_shuffle(torch.arange(4.).view(4, 1, 1), 2)
+    tensor([[[0., 1.],
+             [2., 3.]]])
+    """
     r = upscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -139,7 +179,17 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @fallback
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """``(*, c, h r, w r)`` to ``(*, c r^2, h, w)``."""
+    """Makes pixels into channels, the inverse of `pixel_shuffle`.
+
+    Args:
+        downscale_factor: r; height and width must be multiples of it.
+
+    Shape: ``(*, c, h r, w r)`` to ``(*, c r^2, h, w)``.
+
+    >>> x = torch.tensor([[[0., 1.], [2., 3.]]])
+    >>> torch.nn.functional.pixel_unshuffle(x, 2).flatten()
+    tensor([0., 1., 2., 3.])
+    """
     r = downscale_factor
     if input.dim() < 3:
         raise RuntimeError(
@@ -390,9 +440,27 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resizes ``(n, c, ...)`` to ``size`` or by ``scale_factor``.
+    """Resizes images, sequences or volumes to ``size`` or by ``scale_factor``; one of them is
+    given.
 
-    ``mode``: nearest, nearest-exact, area, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D).
+    Args:
+        size: the sizes of the last dimensions, or one number for all.
+        scale_factor: what the sizes are multiplied by, rounded down.
+        mode: ``nearest`` (the pixel left of the position), ``nearest-exact`` (the closest),
+            ``area`` (means), ``linear`` for sequences, ``bilinear`` and ``bicubic`` for images,
+            ``trilinear`` for volumes.
+        align_corners: whether the first and last pixels lie on those of the input, for the modes
+            with ``linear`` and ``cubic`` in their name; else pixels are squares whose edges do.
+        recompute_scale_factor: compute positions by the ratio of the sizes, not by the factor.
+        antialias: weigh all pixels under a larger one when images shrink (bilinear, bicubic).
+
+    Shape: ``(n, c, w)``, ``(n, c, h, w)`` or ``(n, c, d, h, w)``; the last dimensions change.
+
+    >>> x = torch.tensor([[[1., 3.]]])
+    >>> torch.nn.functional.interpolate(x, scale_factor=2)
+    tensor([[[1., 1., 3., 3.]]])
+    >>> torch.nn.functional.interpolate(x, size=3, mode="linear", align_corners=True)
+    tensor([[[1., 2., 3.]]])
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
