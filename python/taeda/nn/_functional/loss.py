@@ -46,59 +46,59 @@ def _warning(name: str) -> Callable[..., Tensor]:
             )
         return function(*args, **kwargs)
 
-    loss.__doc__ = _described(name, function.__doc__)
+    loss.__doc__ = _described(function.__doc__ or "")
     return loss
 
 
+# What arguments mean; of several texts the first whose condition is among the loss's arguments.
 _ARGUMENTS = {
-    "input": "what the model says.",
-    "target": "what it should say, of the input's shape.",
-    "weight": "a factor for each element, of a shape that broadcasts.",
-    "size_average": "old; with `reduce` it chose what `reduction` chooses.",
-    "reduce": "old, as `size_average`.",
-    "reduction": "'mean' and 'sum' give one number, 'none' the loss of each element.",
-}
-_CLASSES = {
-    "input": "scores (for nll_loss logarithms of probabilities): `(n, c)`, `(c)` or `(n, c, ...)`.",
-    "target": "the class of each sample from 0 to c - 1: int64 of the input's shape without c.",
-    "weight": "a factor for each class, `(c)`; 'mean' divides by the sum of those that count.",
-    "ignore_index": "the target of samples that do not count.",
-    "label_smoothing": "the share of the target, from 0 to 1, that goes to all classes evenly.",
-}
-_OF_LOSS: dict[str, dict[str, str]] = {
-    "cross_entropy": _CLASSES
-    | {"target": f"{_CLASSES['target'][:-1]}, or probabilities of the input's shape."},
-    "nll_loss": _CLASSES,
-    "multi_margin_loss": _CLASSES,
-    "cosine_embedding_loss": {"target": "1 for pairs that are to be alike, -1 for others: `(n)`."},
-    "margin_ranking_loss": {"target": "1 where input1 is to be the larger one, -1 where input2."},
-    "hinge_embedding_loss": {"target": "1 or -1, of the input's shape."},
-    "soft_margin_loss": {"target": "1 or -1, of the input's shape."},
-    "binary_cross_entropy": {"input": "probabilities.", "target": "from 0 to 1, of their shape."},
-    "binary_cross_entropy_with_logits": {
-        "input": "logits: scores before a sigmoid.",
-        "target": "from 0 to 1, of their shape.",
-        "pos_weight": "a factor for positive targets, of a shape that broadcasts.",
+    "input": {
+        "ignore_index": "scores, or for nll_loss logarithms of probabilities: `(n, c)`, `(c)` or "
+        "`(n, c, ...)`.",
+        "pos_weight": "logits: scores before a sigmoid.",
+        "log_target": "logarithms of the model's probabilities.",
+        "": "what the model says.",
     },
-    "smooth_l1_loss": {"beta": "where the loss turns from a square into a line."},
-    "huber_loss": {"delta": "where the loss turns from a square into a line."},
-    "kl_div": {
-        "input": "logarithms of the model's probabilities.",
-        "target": "probabilities, or their logarithms with `log_target`.",
-        "log_target": "whether the target is given as logarithms.",
-        "reduction": "'batchmean' divides the sum by the batch, as the definition does; 'mean' "
+    "target": {
+        "ignore_index": "the class of each sample from 0 to c - 1: int64 of the input's shape "
+        "without c.",
+        "pos_weight": "from 0 to 1, of the input's shape.",
+        "log_target": "probabilities, or their logarithms with `log_target`.",
+        "": "what it should say.",
+    },
+    "weight": {
+        "ignore_index": "a factor for each class, `(c)`; 'mean' divides by their sum.",
+        "": "a factor for each element, of a shape that broadcasts, or for each class.",
+    },
+    "reduction": {
+        "log_target": "'batchmean' divides the sum by the batch, as the definition does; 'mean' "
         "by the number of elements; 'sum'; 'none'.",
+        "": "'mean' and 'sum' give one number, 'none' the loss of each element.",
     },
+    "size_average": {"": "old; with `reduce` it chose what `reduction` chooses."},
+    "reduce": {"": "old, as `size_average`."},
+    "ignore_index": {"": "the target of samples that do not count."},
+    "label_smoothing": {"": "the share of the target, from 0 to 1, that goes to all classes."},
+    "pos_weight": {"": "a factor for positive targets, of a shape that broadcasts."},
+    "log_target": {"": "whether the target is given as logarithms."},
+    "margin": {"": "by how much the right answer is to be ahead."},
+    "beta": {"": "where the loss turns from a square into a line."},
+    "delta": {"": "where the loss turns from a square into a line."},
+    "eps": {"": "keeps divisions and logarithms finite."},
 }
 
 
-def _described(name: str, doc: str) -> str:
-    """The table's docstring with a line for each argument that has one here."""
+def _meaning(argument: str, taken: list[str]) -> str:
+    texts = _ARGUMENTS[argument]
+    return next(text for condition, text in texts.items() if not condition or condition in taken)
+
+
+def _described(doc: str) -> str:
+    """The table's docstring with a line for each argument whose meaning is known."""
     head, _, text = doc.partition("\n\n")
     first, mark, example = text.partition("\n>>>")
-    known = _ARGUMENTS | _OF_LOSS.get(name, {})
     taken = re.findall(r"(\w+): ", head.partition("(")[2])
-    lines = [f"    {argument}: {known[argument]}" for argument in taken if argument in known]
+    lines = [f"    {name}: {_meaning(name, taken)}" for name in taken if name in _ARGUMENTS]
     return "\n".join([head, "", first, "", "Args:", *lines, "", f"{mark}{example}".lstrip("\n")])
 
 
