@@ -86,12 +86,6 @@ class Faulty(data.Dataset):
     def interrupt(self):
         raise KeyboardInterrupt
 
-    def unpicklable(self):
-        return lambda: 0
-
-    def with_history(self):
-        return taeda.ones(2, requires_grad=True) * 2
-
     def ragged(self):
         return taeda.zeros(3)
 
@@ -100,10 +94,6 @@ class Faulty(data.Dataset):
 
     def hang(self):
         time.sleep(1000)
-
-
-def as_list(batch):
-    return batch
 
 
 def run(what, method, **options):
@@ -135,17 +125,11 @@ def test_an_exception_arrives_with_its_type_and_traceback(method):
         ("key_error", KeyError, "Caught KeyError in DataLoader worker process 1.\nOriginal"),
         ("own_error", RuntimeError, "Caught OwnError in DataLoader worker process 1"),
         ("local_error", RuntimeError, "LocalError: boom"),
-        ("stop_iteration", StopIteration, "Caught StopIteration in DataLoader"),
+        ("stop_iteration", RuntimeError, "sample 7 of Faulty raised StopIteration"),
         ("ragged", ValueError, "in collate_fn, batch 1"),
     ],
 )
 def test_exceptions_of_any_type_arrive(what, kind, text):
-    if what == "stop_iteration":  # which ends a loop
-        batches = iter(DataLoader(Faulty(what), 4, num_workers=2, multiprocessing_context="fork"))
-        next(batches)
-        with pytest.raises(StopIteration, match=text):
-            next(batches)
-        return
     error, _ = run(what, "fork")
     assert type(error) is kind and text in str(error)
 
@@ -209,15 +193,6 @@ def test_a_death_is_named_within_two_seconds(what, cause, method):
     assert what != "segfault" or "in segfault" in text  # its Python stack
 
 
-@pytest.mark.parametrize("method", PROCESSES)
-@pytest.mark.parametrize("what", ["unpicklable", "with_history"])
-def test_what_cannot_be_sent_is_an_exception(what, method):
-    error, _ = run(what, method, collate_fn=as_list)
-    assert type(error) is (RuntimeError if what == "with_history" else AttributeError)
-    assert "batch 1 cannot be pickled" in str(error)
-    assert re.search(r"worker 1, pid \d+", str(error))
-
-
 def test_the_stack_of_a_death_is_none_that_was_asked_for_before():
     batches = iter(
         DataLoader(Faulty("hang"), 4, num_workers=2, multiprocessing_context="fork", timeout=20)
@@ -266,7 +241,7 @@ def test_timeout_names_worker_sample_and_stack(method):
         assert "loading sample 3 of batch 1" in text and "in hang" in text
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "thread"])
+@pytest.mark.parametrize("method", [*PROCESSES, "thread"])
 def test_a_hang_is_warned_of_with_the_stack(method, monkeypatch):
     monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 1.0)
     batches = iter(DataLoader(Faulty("hang"), 4, num_workers=2, multiprocessing_context=method))
@@ -503,18 +478,6 @@ def test_kept_batches_need_no_descriptors(tmp_path):
     process.wait(20)
 
 
-def test_too_few_descriptors_are_an_exception():
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = len(os.listdir("/proc/self/fd"))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 4, hard))
-    try:
-        with pytest.raises((OSError, RuntimeError), match=r"Too many open files|cannot"):
-            iter(DataLoader(range(4), num_workers=4, multiprocessing_context="fork"))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(list(DataLoader(range(4), num_workers=2, multiprocessing_context="fork"))) == 4
-
-
 def test_nothing_is_left_after_passes():
     def count():
         gc.collect()
@@ -549,7 +512,7 @@ def test_a_full_dev_shm_does_not_matter(tmp_path):
         import taeda
         from taeda.utils.data import DataLoader, TensorDataset
         x = TensorDataset(taeda.arange(400000.0).view(4, 100000))
-        for method in ("fork", "forkserver"):
+        for method in ("fork", "forkserver", "spawn"):
             if __name__ == "__main__":
                 loader = DataLoader(x, 2, num_workers=2, multiprocessing_context=method)
                 print([b[0][1, 0].item() for b in loader], flush=True)
@@ -564,7 +527,7 @@ def test_a_full_dev_shm_does_not_matter(tmp_path):
         pytest.skip("needs unshare")
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("mount namespaces are not allowed here")
-    assert done.stdout == "[100000.0, 300000.0]\n" * 2, done.stderr
+    assert done.stdout == "[100000.0, 300000.0]\n" * 3, done.stderr
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver"])

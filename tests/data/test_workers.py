@@ -460,6 +460,18 @@ def test_stats_say_who_waits():
     assert max(w["loading_seconds"] for w in stats["workers"]) >= 0.9
 
 
+@pytest.mark.parametrize("method", ["fork", "thread"])
+def test_stats_say_what_each_worker_sent(method):
+    samples = [(taeda.zeros(1000), b"row") for _ in range(8)]
+    source = loader(Identity(samples), method, batch_size=2)
+    assert len(list(source)) == 4
+    stats = source.stats()
+    least = 8 * (4 * 1000 + 3)
+    assert least <= stats["bytes"] < least + 4 * 2000
+    assert sum(worker["bytes"] for worker in stats["workers"]) == stats["bytes"]
+    assert all(worker["sending_seconds"] > 0 for worker in stats["workers"])
+
+
 def test_options_are_checked_as_pytorchs():
     with pytest.raises(ValueError, match="can only be used with multi-process loading"):
         DataLoader(Rows(), multiprocessing_context="fork")

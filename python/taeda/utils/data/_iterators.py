@@ -13,6 +13,7 @@ import taeda
 
 from . import _utils
 from ._state import EpochStart
+from .sampler import iter_from
 
 __all__ = ["_BaseDataLoaderIter", "_SingleProcessDataLoaderIter"]
 
@@ -48,6 +49,15 @@ def is_pipe(dataset: Any) -> bool:
 
 def _draw(generator: Any) -> int:
     return int(taeda.empty((), dtype=taeda.int64).random_(generator=generator).item())
+
+
+def warn_of_reading(dataset: Any, samples: int) -> None:
+    """Says that going on takes as long as getting there did."""
+    warnings.warn(
+        f"DataLoader.load_state_dict: {type(dataset).__name__} has no state_dict and "
+        f"load_state_dict, so that its first {samples} samples are read again to go on after them",
+        stacklevel=6,
+    )
 
 
 class _BaseDataLoaderIter:
@@ -126,6 +136,9 @@ class _BaseDataLoaderIter:
 
     def _next_index(self) -> Any:
         return next(self._sampler_iter)
+
+    def _skip_indices(self, n: int) -> None:
+        self._sampler_iter = iter_from(self._index_sampler, n, self._sampler_iter)
 
     def _next_data(self) -> Any:
         raise NotImplementedError
@@ -217,8 +230,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
                 self._dataset.load_state_dict(resume["dataset"])
             else:
                 samples = resume["batches"] * (self._batch_size or 1)
-            for _ in range(resume["batches"]):
-                next(self._sampler_iter)
+            self._skip_indices(resume["batches"])
             self._num_yielded = resume["batches"]
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind,
@@ -228,6 +240,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             self._drop_last,
         )
         if samples and self._dataset_kind == _DatasetKind.Iterable:
+            warn_of_reading(self._dataset, samples)
             self._dataset_fetcher.skip(samples)
         if resume is not None and resume.get("ended"):
             self._dataset_fetcher.ended = True

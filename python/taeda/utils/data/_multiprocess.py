@@ -15,9 +15,9 @@ from taeda import _C
 from taeda._utils import ExceptionWrapper
 
 from . import _utils
-from ._iterators import _BaseDataLoaderIter, is_pipe
+from ._iterators import _BaseDataLoaderIter, _DatasetKind, is_pipe, warn_of_reading
 from ._state import EpochStart, restore_epoch_start
-from ._utils.processes import end_workers, start_workers
+from ._utils.processes import check_descriptors, end_workers, start_workers
 from ._utils.seeds import RandomState
 from ._utils.worker import (
     EPOCH_BITS,
@@ -27,12 +27,14 @@ from ._utils.worker import (
     Task,
     _IterableDatasetStopIteration,
     _ResumeIteration,
+    has_state,
 )
 
 __all__ = ["_MultiProcessingDataLoaderIter"]
 
 _MOST_TASKS = 1 << 15  # under way at a time, however large prefetch_factor is
 _SECONDS_TO_LOOK_FOR_ROOM = 0.01  # for tasks, while a worker drops those of other epochs
+_SECONDS_TO_LOOK_FOR_DEATH = 0.001  # of a worker that has closed its pipe
 _BATCH_MASK = (1 << EPOCH_BITS) - 1
 
 
@@ -61,10 +63,10 @@ class _Delivered:
     Random states are None until the worker has given a batch: they follow from its seed then.
     """
 
-    def __init__(self, start: RandomState | None = None) -> None:
+    def __init__(self, start: RandomState | None = None, dataset: Any = None) -> None:
         self.batches = 0
         self.random = self.start = start
-        self.dataset: Any = None
+        self.dataset = dataset  # the state of an iterable dataset that has one
         self.ended = False  # whether an iterable dataset with a state has
 
     def state(self) -> dict[str, Any]:
@@ -153,6 +155,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _start(self, loader: Any, task: Task) -> None:
         context = worker_context(loader)
+        check_descriptors(self._num_workers)
         self._event = _C._WorkerChannel.event()  # type: ignore[attr-defined]
         try:
             self._processes = start_workers(context, task, self._event, self._most_tasks + 8)
@@ -177,7 +180,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._workers_num_tasks = [0] * self._num_workers
         self._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
         self._next_worker = 0
-        self._delivered = [_Delivered(last.random) for last in self._delivered]
+        self._delivered = [_Delivered(last.random, last.dataset) for last in self._delivered]
         self._warned: set[int] = set()  # workers: one warning a pass, however slow the samples
 
     def _reset(
@@ -189,13 +192,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._waited_ns = self._bytes = 0
         super()._reset(loader, first_iter)
         self._epoch += 1
+        ended_workers = [not active for active in self._workers_status]
         self._begin_epoch()
-        for worker, delivered in zip(self._processes, self._delivered):
+        for worker, delivered, ended in zip(self._processes, self._delivered, ended_workers):
             worker.set_epoch(self._epoch)
             if not first_iter:
                 self._workers_seed = self._shared_seed
+                left = None if ended else (delivered.dataset,)
                 worker.put(
-                    RESUME, _ResumeIteration(self._workers_seed, self._epoch, delivered.start)
+                    RESUME,
+                    _ResumeIteration(self._workers_seed, self._epoch, delivered.start, left),
                 )
         if resume is not None:
             self._go_on(resume)
@@ -204,12 +210,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _go_on(self, resume: dict[str, Any]) -> None:
         """Asks again for what was under way; what was given out before is not loaded again."""
         self._num_yielded = resume["batches"]
+        if self._dataset_kind == _DatasetKind.Iterable and not has_state(self._dataset):
+            warn_of_reading(self._dataset, self._num_yielded * (self._batch_size or 1))
         self._rcvd_idx = resume["received"]
         self._workers_status = list(resume["active"])
         pending = dict(resume["pending"])
         for delivered, state in zip(self._delivered, resume["workers"]):
             delivered.restore(state)
-        for self._send_idx in range(resume["sent"]):
+        first = min(pending, default=resume["sent"])
+        self._skip_indices(first)
+        for self._send_idx in range(first, resume["sent"]):
             index = self._next_index()
             if self._send_idx in pending:
                 self._put(pending[self._send_idx], index)
@@ -266,6 +276,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             delivered = self._delivered[worker_id]
             if random is not None:
                 delivered.random = RandomState(*random)
+            if dataset is not None:
+                delivered.dataset, delivered.ended = dataset
             if isinstance(data, _IterableDatasetStopIteration):
                 self._workers_status[worker_id] = False
                 for other in [b for b, (w,) in self._task_info.items() if w == worker_id]:
@@ -273,8 +285,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._refill()
                 continue
             delivered.batches += 1
-            if dataset is not None:
-                delivered.dataset, delivered.ended = dataset
             self._bytes += nbytes
             return self._process_data(data, worker_id)
 
@@ -338,20 +348,29 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Until one of the workers has a message, or any has ended."""
         if not all([worker.flush() for worker in self._processes]):
             seconds = _SECONDS_TO_LOOK_FOR_ROOM
-        channels = [self._processes[i].channel for i in waiting]
-        for channel in channels:
-            channel.arm(True)
+        workers = [self._processes[i] for i in waiting]
+        pipes = [worker.pipe for worker in workers if worker.pipe >= 0]
+        for worker in workers:
+            worker.channel.arm(True)
+        for pipe in pipes:
+            self._poller.register(pipe, select.POLLIN)
         try:
-            if any(channel.has_message() for channel in channels):
+            if any(worker.pipe < 0 and worker.channel.has_message() for worker in workers):
                 return
-            events = self._poller.poll(max(1, seconds * 1000))
+            events = dict(self._poller.poll(max(1, seconds * 1000)))
         finally:
-            for channel in channels:
-                channel.arm(False)
-        if len(events) == 1 and events[0][0] == self._event:
+            for worker in workers:
+                worker.channel.arm(False)
+            for pipe in pipes:
+                self._poller.unregister(pipe)
+        if any(events.get(pipe, 0) & select.POLLIN for pipe in pipes):
+            return
+        if events.keys() == {self._event}:
             os.read(self._event, 8)
         elif events:
             self._look_for_deaths(waiting)
+            if pipes:
+                time.sleep(_SECONDS_TO_LOOK_FOR_DEATH)
 
     def _look_for_deaths(self, waiting: list[int]) -> None:
         if any(self._processes[i].channel.has_message() for i in waiting):
@@ -375,7 +394,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _warn_of_hangs(self, waiting: list[int], watch: _Watch, now: float) -> None:
         for i in waiting:
             worker = self._processes[i]
-            seconds = watch.seconds_unchanged(i, worker.cells(), now)
+            seconds = watch.seconds_unchanged(i, worker, now)
             if seconds < watch.interval or i in self._warned:
                 continue
             self._warned.add(i)
@@ -411,6 +430,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     "id": worker.id,
                     "pid": worker.pid,
                     "batches": cells[Cell.BATCHES],
+                    "bytes": cells[Cell.BYTES],
                     "waited_seconds": cells[Cell.WAITED_NS] / 1e9,
                     "loading_seconds": cells[Cell.LOADED_NS] / 1e9,
                     "sending_seconds": cells[Cell.SENT_NS] / 1e9,
@@ -447,16 +467,18 @@ class _Watch:
 
     def __init__(self, now: float) -> None:
         self.interval = _utils.HANG_WARNING_INTERVAL
-        self.last: dict[int, tuple[tuple[int, int], float]] = {}
+        self.last: dict[int, tuple[tuple[int, int, int], float]] = {}
         self._begin = now
 
-    def seconds_unchanged(self, worker: int, cells: list[int], now: float) -> float:
-        """Since when, as far as is known, it is where it is."""
-        at = (cells[Cell.BATCH], cells[Cell.SAMPLE] if cells[Cell.STATE] == State.LOADING else -1)
-        known = self.last.get(worker)
+    def seconds_unchanged(self, i: int, worker: Any, now: float) -> float:
+        """Since when, as far as is known, worker i is where it is."""
+        cells = worker.cells()
+        sample = cells[Cell.SAMPLE] if cells[Cell.STATE] == State.LOADING else -1
+        at = (cells[Cell.BATCH], sample, worker.received)
+        known = self.last.get(i)
         if known is None or known[0] != at:
-            self.last[worker] = (at, self._begin if known is None else now)
-        return now - self.last[worker][1]
+            self.last[i] = (at, self._begin if known is None else now)
+        return now - self.last[i][1]
 
 
 def worker_context(loader: Any) -> Any:

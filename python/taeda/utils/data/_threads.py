@@ -7,6 +7,7 @@ without the GIL (files, NumPy, decoders, any on free-threaded Python) are loaded
 from __future__ import annotations
 
 import collections
+import collections.abc
 import queue
 import random
 import sys
@@ -34,6 +35,7 @@ from ._utils.worker import (
     _ResumeIteration,
     _ThreadInfo,
     fetch,
+    go_back,
     make_dataset,
     make_fetcher,
     state_of_dataset,
@@ -69,6 +71,20 @@ def _restore(rng: _RNG, state: RandomState) -> None:
         rng.numpy_generator.bit_generator.state = state.numpy
 
 
+def bytes_of(data: Any) -> int:
+    """What the tensors, arrays and texts of a batch take, as they would travel."""
+    if isinstance(data, taeda.Tensor):
+        return data.numel() * data.element_size()
+    if isinstance(data, (str, bytes, bytearray)):
+        return len(data)
+    if isinstance(data, collections.abc.Mapping):
+        return sum(map(bytes_of, data.values()))
+    if isinstance(data, (list, tuple)):
+        return sum(map(bytes_of, data))
+    nbytes = getattr(data, "nbytes", 0)
+    return nbytes if isinstance(nbytes, int) else 0
+
+
 class ThreadWorker:
     """A worker thread, with the methods of ``WorkerProcess``."""
 
@@ -79,6 +95,7 @@ class ThreadWorker:
         self._results: collections.deque = collections.deque()
         self._rng = _make_rng(task.base_seed + worker_id)
         self._first = _rng_state(self._rng)
+        self._first_state: Any = None  # of the dataset
         self._fetcher: Any = None
         self._failed: Any = None
         self._ended = False
@@ -92,6 +109,8 @@ class ThreadWorker:
     def pid(self) -> int | None:
         """The number of the thread."""
         return self.process.native_id
+
+    received = 0  # nothing arrives bit by bit
 
     def cells(self) -> list[int]:
         """The worker's numbers."""
@@ -107,7 +126,7 @@ class ThreadWorker:
         self._tasks.put((number, task))
 
     def get(self) -> tuple[int, Any, int] | None:
-        """(number of a message, its content, 0), None when there is none yet."""
+        """(number of a message, its content, its bytes), None when there is none yet."""
         return self._results.popleft() if self._results else None
 
     def has_message(self) -> bool:
@@ -155,6 +174,7 @@ class ThreadWorker:
             if task.init_fn is not None:
                 task.init_fn(self.id)
             self._first = _rng_state(self._rng)
+            self._first_state = state_of_dataset(task, None)
             self._start(task.shared_seed, task.resume[self.id] if task.resume else None)
         except BaseException:
             self._failed = self._wrap()
@@ -185,6 +205,7 @@ class ThreadWorker:
     def _resume(self, message: _ResumeIteration) -> None:
         try:
             _restore(self._rng, self._first if message.random is None else message.random)
+            go_back(self._task, message, self._first_state)
             self._start(message.seed)
         except BaseException:
             self._failed = self._wrap()
@@ -214,13 +235,18 @@ class ThreadWorker:
         except BaseException:  # sys.exit in a sample, say, which would end the thread unseen
             at = where_in_batch(numbers, index)
             data = self._wrap(f"\n(worker {self.id}, {at})\n")
-        numbers[Cell.LOADED_NS] += time.perf_counter_ns() - begin
-        numbers[Cell.BATCHES] += 1
+        loaded = time.perf_counter_ns()
+        numbers[Cell.LOADED_NS] += loaded - begin
+        numbers[Cell.STATE] = State.SENDING
         self._ended = isinstance(data, _IterableDatasetStopIteration)
         state = (_rng_state(self._rng), state_of_dataset(self._task, self._fetcher))
+        nbytes = bytes_of(data)
         with self._ready:
-            self._results.append((number, (data, *state), 0))
+            self._results.append((number, (data, *state), nbytes))
             self._ready.notify_all()
+        numbers[Cell.BATCHES] += 1
+        numbers[Cell.BYTES] += nbytes
+        numbers[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
 
 class _MultiThreadingDataLoaderIter(_MultiProcessingDataLoaderIter):

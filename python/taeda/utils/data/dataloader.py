@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import warnings
@@ -31,16 +32,20 @@ class _InfiniteConstantSampler(Sampler):
     """The sampler of an iterable dataset: it decides only how often to ask."""
 
     def __iter__(self) -> Iterator[None]:
-        while True:
-            yield None
+        return itertools.repeat(None)
+
+    def _iter_from(self, start: int) -> Iterator[None]:
+        return iter(self)
 
 
 class _ConstantBatchSampler(BatchSampler):
     """Batches of the sampler above, of any size: an iterable dataset may end before they do."""
 
     def __iter__(self) -> Iterator[Any]:
-        while True:
-            yield range(self.batch_size)  # only its length is read
+        return itertools.repeat(range(self.batch_size))  # only its length is read
+
+    def _iter_from(self, start: int) -> Iterator[Any]:
+        return iter(self)
 
 
 def __getattr__(name: str) -> Any:
@@ -265,8 +270,10 @@ class DataLoader(Generic[T_co]):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next pass goes on where ``state_dict`` was taken, without loading anything again.
 
-        Indices are drawn again and dropped. Iterable datasets without a state of their own are
-        read up to there.
+        This takes no longer the later in the epoch that was: the samplers of this module draw
+        their order again, as an epoch does when it begins, and go to the index at once. Other
+        samplers are asked for the indices again. Iterable datasets without a ``state_dict`` and
+        ``load_state_dict`` of their own are read up to there, with a warning.
         """
         if state_dict.get("version") != 1:
             raise ValueError(

@@ -45,6 +45,22 @@ class Sampler(Generic[T_co]):
         raise NotImplementedError
 
 
+def iter_from(sampler: Any, start: int, iterator: Iterator[Any] | None = None) -> Iterator[Any]:
+    """``iter(sampler)`` past its first items, its generators as if those had been asked for.
+
+    Samplers of this module go there at once. Of others ``iterator``, if there is one, is read.
+    """
+    for kind in type(sampler).__mro__:
+        if "__iter__" in vars(kind):
+            seek = vars(kind).get("_iter_from")  # not that of a base whose order is another
+            if seek is not None:
+                return seek(sampler, start)
+            break
+    found = iter(sampler) if iterator is None else iterator
+    next(itertools.islice(found, start, start), None)
+    return found
+
+
 class SequentialSampler(Sampler[int]):
     """The indices of a dataset in order: 0, 1, 2, ...
 
@@ -59,7 +75,10 @@ class SequentialSampler(Sampler[int]):
         self.data_source = data_source
 
     def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
+        return self._iter_from(0)
+
+    def _iter_from(self, start: int) -> Iterator[int]:
+        return iter(range(start, len(self.data_source)))
 
     def __len__(self) -> int:
         return len(self.data_source)
@@ -71,6 +90,16 @@ def _new_generator() -> Any:
     generator = taeda.Generator()
     generator.manual_seed(seed)
     return generator
+
+
+_DRAWN_AT_ONCE = 32  # with replacement
+
+
+def _numbers_from(drawn: Iterator[Any], skip: int) -> Iterator[int]:
+    """The numbers in tensors, without the first ``skip`` of the first one, which is drawn at once
+    where that is any; the others when they are asked for."""
+    head = next(drawn)[skip:].tolist() if skip else []
+    return itertools.chain(head, itertools.chain.from_iterable(t.tolist() for t in drawn))
 
 
 class RandomSampler(Sampler[int]):
@@ -115,18 +144,29 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
+        yield from self._iter_from(0)
+
+    def _iter_from(self, start: int) -> Iterator[int]:
         n = len(self.data_source)
         generator = _new_generator() if self.generator is None else self.generator
         if self.replacement:
-            for start in range(0, self.num_samples, 32):
-                size = (min(32, self.num_samples - start),)
-                draws = taeda.randint(high=n, size=size, dtype=taeda.int64, generator=generator)
-                yield from draws.tolist()
-            return
+            before = start - start % _DRAWN_AT_ONCE
+            taeda.randint(high=n, size=(before,), dtype=taeda.int64, generator=generator)
+            return _numbers_from(self._draws(before, n, generator), start - before)
+        permutations = self._permutations(n, generator)
+        for _ in range(start // n):
+            next(permutations)
+        return _numbers_from(permutations, start % n)
+
+    def _draws(self, start: int, n: int, generator: Any) -> Iterator[Any]:
+        for i in range(start, self.num_samples, _DRAWN_AT_ONCE):
+            size = (min(_DRAWN_AT_ONCE, self.num_samples - i),)
+            yield taeda.randint(high=n, size=size, dtype=taeda.int64, generator=generator)
+
+    def _permutations(self, n: int, generator: Any) -> Iterator[Any]:
         for _ in range(self.num_samples // n):
-            yield from taeda.randperm(n, generator=generator).tolist()
-        rest = self.num_samples % n
-        yield from taeda.randperm(n, generator=generator).tolist()[:rest]
+            yield taeda.randperm(n, generator=generator)
+        yield taeda.randperm(n, generator=generator)[: self.num_samples % n]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -148,8 +188,11 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in taeda.randperm(len(self.indices), generator=self.generator).tolist():
-            yield self.indices[i]
+        yield from self._iter_from(0)
+
+    def _iter_from(self, start: int) -> Iterator[int]:
+        order = taeda.randperm(len(self.indices), generator=self.generator)[start:].tolist()
+        return (self.indices[i] for i in order)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -197,10 +240,13 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
+        yield from self._iter_from(0)
+
+    def _iter_from(self, start: int) -> Iterator[int]:
         drawn = taeda.multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
-        yield from iter(drawn.tolist())
+        return iter(drawn[start:].tolist())
 
     def __len__(self) -> int:
         return self.num_samples
@@ -230,7 +276,12 @@ class BatchSampler(Sampler[list[int]]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
-        indices = iter(self.sampler)
+        yield from self._batches(iter(self.sampler))
+
+    def _iter_from(self, start: int) -> Iterator[list[int]]:
+        return self._batches(iter_from(self.sampler, start * self.batch_size))
+
+    def _batches(self, indices: Iterator[int]) -> Iterator[list[int]]:
         while batch := list(itertools.islice(indices, self.batch_size)):
             if len(batch) < self.batch_size and self.drop_last:
                 return

@@ -27,7 +27,10 @@ class _BaseDatasetFetcher:
     def _collate(self, data: Any) -> Any:
         if self.progress is not None:
             self.progress.collating()
-        return self.collate_fn(data)
+        try:
+            return self.collate_fn(data)
+        except StopIteration as error:  # which would end the pass without a word
+            raise RuntimeError("DataLoader: collate_fn raised StopIteration") from error
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
@@ -65,14 +68,23 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """The samples at indices."""
+    """The samples at indices. A StopIteration of theirs, which would end the pass without a word
+    and lose the rest, becomes a RuntimeError."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        dataset = self.dataset
-        if not self.auto_collation:
-            return self._collate(dataset[possibly_batched_index])
-        if getattr(dataset, "__getitems__", None):
-            return self._collate(dataset.__getitems__(possibly_batched_index))
-        if self.progress is None:
-            return self.collate_fn([dataset[i] for i in possibly_batched_index])
-        return self._collate([dataset[i] for i in self._watched(possibly_batched_index)])
+        return self._collate(self._load(possibly_batched_index))
+
+    def _load(self, index: Any) -> Any:
+        dataset, at = self.dataset, index
+        try:
+            if not self.auto_collation:
+                return dataset[index]
+            if getattr(dataset, "__getitems__", None):
+                return dataset.__getitems__(index)
+            data = []
+            for at in self._watched(index):
+                data.append(dataset[at])
+            return data
+        except StopIteration as error:
+            name = type(dataset).__name__
+            raise RuntimeError(f"DataLoader: sample {at!r} of {name} raised StopIteration") from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
+import errno
 import multiprocessing.connection  # noqa: F401  # joining needs it, maybe within an import
 import os
 import pickle
+import resource
 import signal
 import time
 import warnings
@@ -22,6 +24,9 @@ __all__ = ["Link", "WorkerProcess"]
 _SPARE_MESSAGES = 2  # the other side's count may be seen before the room that it stands for
 _SECONDS_FOR_STACK = 1.0  # that a worker has to write it
 _SECONDS_TO_END = 3.0  # before a worker is terminated, and half a second later killed
+# Of the trainer: a channel, a pipe, a pidfd and multiprocessing's two; and while processes start.
+_DESCRIPTORS_A_WORKER = 5
+_SPARE_DESCRIPTORS = 12
 
 
 class Link:
@@ -95,6 +100,14 @@ class Link:
             cells[Cell.SIGNAL] = number
 
 
+class _Overflow:
+    """A message that arrives by the pipe, as far as it has come."""
+
+    def __init__(self, head: bytes) -> None:
+        self.number, self.nbytes = pickle.loads(head)
+        self.data = bytearray()
+
+
 class WorkerProcess:
     """A worker process and what there is to reach it."""
 
@@ -116,7 +129,9 @@ class WorkerProcess:
         self._cells = memoryview(self._channel)
         self._cell_values: list[int] = []
         self._stack_bytes_read = 0
+        self._overflow: _Overflow | None = None
         self._pipe, pipe = os.pipe()
+        os.set_blocking(self._pipe, False)
         self._pidfd = -1
         own.append(self._pipe)  # which a forked worker, and those after it, close
         link = Link(self._channel, event, pipe, self._capacity, own)
@@ -162,13 +177,23 @@ class WorkerProcess:
         """The worker's numbers."""
         return self._cell_values or self._cells.tolist()
 
+    @property
+    def pipe(self) -> int:
+        """The descriptor by which a message arrives now; -1 while none does."""
+        return -1 if self._overflow is None else self._pipe
+
+    @property
+    def received(self) -> int:
+        """Bytes of that message so far: who sends them does not hang."""
+        return 0 if self._overflow is None else len(self._overflow.data)
+
     def set_epoch(self, epoch: int) -> None:
         """Makes tasks of other epochs void, and drops those not sent and results not read."""
         self._cells[Cell.CURRENT_EPOCH] = epoch
         self._backlog.clear()
-        while (message := self._receive()) is not None:
+        while self._overflow is None and (message := self._receive()) is not None:
             if message[0] == OVERFLOW:
-                self._read(pickle.loads(message[1])[1])
+                self._overflow = _Overflow(message[1])
 
     def put(self, number: int, task: Any) -> None:
         """Gives it something to do, at once or when there is room."""
@@ -194,15 +219,19 @@ class WorkerProcess:
         return message
 
     def get(self) -> tuple[int, Any, int] | None:
-        """(number of a message, its content, its bytes), None when there is none yet."""
-        message = self._receive()
+        """(number of a message, its content, its bytes), None when none is complete yet."""
+        message = self._read_pipe() if self._overflow is not None else self._receive()
+        if message is not None and message[0] == OVERFLOW:
+            self._overflow = _Overflow(message[1])
+            message = self._read_pipe()
         if message is None:
             return None
         number, content, items, nbytes = message
-        if number == OVERFLOW:
-            number, nbytes = pickle.loads(content)
-            content, items = self._read(nbytes), []
-        return number, self._unpickle(number, content, items), nbytes + len(content)
+        if number >> EPOCH_BITS != self._cells[Cell.CURRENT_EPOCH]:
+            return number, None, 0
+        nbytes += len(content)
+        self._cells[Cell.BYTES] += nbytes
+        return number, self._unpickle(number, content, items), nbytes
 
     def _unpickle(self, number: int, content: bytes, items: list) -> Any:
         """(batch, random state, state of the dataset); an exception is the batch."""
@@ -215,14 +244,20 @@ class WorkerProcess:
             where = f"unpickling batch {batch} of DataLoader worker {self.id} (pid {self.pid})"
             return ExceptionWrapper(where=where), None, None
 
-    def _read(self, nbytes: int) -> bytes:
-        data = bytearray()
-        while len(data) < nbytes:
-            chunk = os.read(self._pipe, min(nbytes - len(data), 1 << 20))
+    def _read_pipe(self) -> tuple | None:
+        """The message that arrives by the pipe when it is complete. Never waits."""
+        message = self._overflow
+        assert message is not None
+        while len(message.data) < message.nbytes:
+            try:
+                chunk = os.read(self._pipe, min(message.nbytes - len(message.data), 1 << 20))
+            except BlockingIOError:
+                return None
             if not chunk:
-                raise RuntimeError(self.describe_death(None))
-            data += chunk
-        return bytes(data)
+                return None  # its end has closed: the process has ended
+            message.data += chunk
+        self._overflow = None
+        return message.number, bytes(message.data), [], 0
 
     def is_alive(self) -> bool:
         """Whether it has not ended."""
@@ -294,6 +329,34 @@ def _open_pid(process: Any) -> int:
         return os.pidfd_open(process.pid)
     except OSError:  # an old kernel
         return -1
+
+
+def check_descriptors(workers: int) -> None:
+    """OSError, before anything has started, where so many workers need more than are free."""
+    needed = workers * _DESCRIPTORS_A_WORKER + _SPARE_DESCRIPTORS
+    found: list[int] = []
+    try:
+        while len(found) < needed:
+            found.append(os.eventfd(0))
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise _too_few_descriptors(error, workers, needed, len(found)) from None
+    finally:
+        for descriptor in found:
+            os.close(descriptor)
+
+
+def _too_few_descriptors(error: OSError, workers: int, needed: int, free: int) -> OSError:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OSError(
+        error.errno,
+        f"DataLoader: too few file descriptors to start {workers} workers: they need about "
+        f"{needed}, and {free} are free ({error.strerror}; the limit of this process, "
+        f"RLIMIT_NOFILE, is {soft}, which it may raise to {hard}). Raise the limit "
+        "(resource.setrlimit, or ulimit -n in the shell), close files, use fewer workers, or "
+        'multiprocessing_context="thread", which needs none',
+    )
 
 
 def start_workers(context: Any, task: Task, event: int, capacity: int) -> list[WorkerProcess]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import os
 import pickle
 import signal
@@ -57,6 +59,7 @@ class _ResumeIteration(NamedTuple):
     seed: int | None = None
     epoch: int = 0
     random: Any = None  # after the last batch that was given out; None where there was none
+    left: tuple | None = None  # (the dataset's state then,) of an epoch that was left early
 
 
 _worker_info: WorkerInfo | None = None
@@ -198,12 +201,26 @@ def make_fetcher(task: Task, dataset: Any, resume: Any = None) -> Any:
 
 def state_of_dataset(task: Task, fetcher: Any) -> tuple[Any, bool] | None:
     """(state, whether it has ended) of an iterable dataset that has a state, else None."""
-    dataset = task.dataset
-    if task.dataset_kind != _ITERABLE or not hasattr(dataset, "load_state_dict"):
+    if task.dataset_kind != _ITERABLE or not has_state(task.dataset):
         return None
-    return dataset.state_dict(), getattr(fetcher, "ended", False)
+    return task.dataset.state_dict(), getattr(fetcher, "ended", False)
 
 
+def has_state(dataset: Any) -> bool:
+    """Whether a dataset can say where it is, and go there."""
+    return hasattr(dataset, "state_dict") and hasattr(dataset, "load_state_dict")
+
+
+def go_back(task: Task, message: _ResumeIteration, first: Any) -> None:
+    """Puts a dataset that was read ahead where the program left it; ``first`` is its state before
+    it was read at all."""
+    if message.left is None or first is None:
+        return
+    (state,) = message.left
+    task.dataset.load_state_dict(first[0] if state is None else state)
+
+
+_MOST_INDICES = 16  # of a batch that a message names
 _STATES = ("starting", "waiting for a batch", "loading", "in collate_fn", "sending", "ended")
 
 
@@ -211,13 +228,23 @@ def where_in_batch(cells: Any, index: Any) -> str:
     """What a worker does: "loading sample 2 of batch 3 (index 17)", given the batch's indices."""
     state, batch, sample = cells[Cell.STATE], cells[Cell.BATCH], cells[Cell.SAMPLE]
     if state in (State.COLLATING, State.SENDING):
-        return f"{_STATES[state]}, batch {batch}"
+        return f"{_STATES[state]}, batch {batch}{name_indices(index)}"
     if state != State.LOADING:
         return _STATES[state]
     what = f"loading sample {sample} of batch {batch}"
     if isinstance(index, (list, tuple)):
         return what + (f" (index {index[sample]!r})" if sample < len(index) else "")
     return what if index is None else f"{what} (index {index!r})"
+
+
+def name_indices(index: Any) -> str:
+    """" (indices 4, 5, 6, 7)" of a batch, " (index 3)" of a sample; "" of an iterable dataset's."""
+    if index is None or isinstance(index, range):
+        return ""
+    if not isinstance(index, (list, tuple)):
+        return f" (index {index!r})"
+    shown = ", ".join(repr(i) for i in index[:_MOST_INDICES])
+    return f" (indices {shown}{', ...' if len(index) > _MOST_INDICES else ''})"
 
 
 def fetch(fetcher: Any, index: Any, task: Task, worker_id: int, where: str, at: str) -> Any:
@@ -275,6 +302,7 @@ class _WorkerLoop:
         self._ended = False
         self._sent = 0
         self._first = RandomState()
+        self._first_state: Any = None  # of the dataset
         if not self._failed:
             self._start(task.resume[worker_id] if task.resume else None)
 
@@ -293,6 +321,7 @@ class _WorkerLoop:
             if task.init_fn is not None:
                 task.init_fn(self._id)
             self._first = RandomState.now()
+            self._first_state = state_of_dataset(task, None)
             if resume is not None and resume.start is not None:
                 resume.start.restore()
             self._make_fetcher(dataset, resume)
@@ -350,6 +379,7 @@ class _WorkerLoop:
         try:
             state = self._first if message.random is None else message.random
             restore_worker(state, self._task.base_seed, self._id)
+            go_back(self._task, message, self._first_state)
             self._make_fetcher(make_dataset(self._task, message.seed))
         except Exception:
             self._failed = ExceptionWrapper(where=self._where)
@@ -371,22 +401,24 @@ class _WorkerLoop:
         cells[Cell.LOADED_NS] += loaded - begin
         cells[Cell.STATE] = State.SENDING
         self._ended = isinstance(data, _IterableDatasetStopIteration)
-        self._send(number, data)
+        self._send(number, data, index)
         cells[Cell.BATCHES] += 1
         cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
-    def _send(self, number: int, data: Any) -> None:
+    def _send(self, number: int, data: Any, index: Any) -> None:
         state = (self._snapshots.take(), state_of_dataset(self._task, self._fetcher))
         try:
             content, items = self._dumps((data, *state))
         except Exception as error:
             from taeda._utils import ExceptionWrapper
 
+            from .collate import default_collate
+            from .unpicklable import describe
+
             if not isinstance(data, ExceptionWrapper):
-                note = (
-                    f"\n({self._at}: batch {self._cells[Cell.BATCH]} "
-                    "cannot be pickled, which is how it travels to the trainer)\n"
-                )
+                batch = f"batch {self._cells[Cell.BATCH]}{name_indices(index)}"
+                samples = None if self._task.collate_fn is default_collate else index
+                note = f"\n({self._at}: {batch} {describe(data, samples, self._dumps)})\n"
                 data = ExceptionWrapper(
                     (type(error), error, error.__traceback__), self._where, note
                 )
@@ -424,14 +456,16 @@ class _WorkerLoop:
 
 
 def _dump_exception(wrapper: Any, state: tuple) -> tuple[bytes, list]:
-    """A message with an exception, by another type where its own cannot be pickled."""
+    """A message with an exception, by another type where its own cannot be pickled, and without
+    the dataset's state where that cannot."""
     from .messages import dumps
 
-    try:
-        return dumps((wrapper, *state))
-    except Exception:
-        wrapper.exc_type = RuntimeError
-        return dumps((wrapper, *state))
+    kinds = (wrapper.exc_type, RuntimeError)
+    for kind, rest in itertools.product(kinds, (state, (state[0], None))):
+        wrapper.exc_type = kind
+        with contextlib.suppress(Exception):
+            return dumps((wrapper, *rest))
+    return dumps((wrapper, None, None))
 
 
 def is_alive(pid: int) -> bool:
