@@ -201,4 +201,4 @@ def test_a_dataset_with_a_state_goes_on_where_the_program_left_it(method, worker
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert plain(again) == expected
-    assert [x for b in expected for x in b][0] > max(numbers) - 2 * max(workers, 1)
+    assert expected[0][0] > max(numbers) - 2 * max(workers, 1)

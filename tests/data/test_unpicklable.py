@@ -193,9 +193,7 @@ def test_a_collate_fn_that_raises_stop_iteration_is_an_error(method):
 
 
 def test_loading_goes_on_after_a_stop_iteration():
-    batches = iter(
-        DataLoader(Samples("stop"), 4, num_workers=2, multiprocessing_context="fork")
-    )
+    batches = iter(DataLoader(Samples("stop"), 4, num_workers=2, multiprocessing_context="fork"))
     assert len(next(batches)) == 4
     with pytest.raises(RuntimeError):
         next(batches)

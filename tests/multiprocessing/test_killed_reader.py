@@ -9,7 +9,7 @@ import pytest
 
 import taeda as torch
 from taeda import multiprocessing as mp
-from taeda.multiprocessing.read_lock import ReadLock, receive
+from taeda.multiprocessing.file_lock import FileLock
 
 SECONDS = 60
 
@@ -54,26 +54,31 @@ def test_others_read_on_when_a_reader_is_killed(method, kind):
         other.join(SECONDS)
 
 
-def receive_half(reader, lock):
-    lock.acquire()
-    lock.set_receiving(True)
-    os.read(reader.fileno(), 6)
+def receive_part(queue):
+    queue._rlock.acquire()
+    queue._reader._receive_packet()
     os.kill(os.getpid(), 9)
 
 
-def test_half_a_message_is_an_error_and_no_wrong_answer():
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+def test_the_rest_of_a_half_received_message_is_skipped(kind):
     context = mp.get_context("fork")
-    queue = context.Queue()
-    queue.put("a message")
-    child = context.Process(target=receive_half, args=(queue._reader, queue._rlock), daemon=True)
+    queue = getattr(context, kind)()
+    large = os.urandom(1 << 20)
+    sender = threading.Thread(target=queue.put, args=(large,))
+    sender.start()
+    child = context.Process(target=receive_part, args=(queue,), daemon=True)
     child.start()
     child.join(SECONDS)
-    with pytest.raises(RuntimeError, match="a process was killed while it received"):
-        queue.get(timeout=SECONDS)
+    putter = threading.Thread(target=queue.put, args=("next",))
+    putter.start()
+    assert queue.get() == "next"
+    for thread in (sender, putter):
+        thread.join(SECONDS)
 
 
 def test_threads_of_one_process_exclude_each_other():
-    lock, first, order = ReadLock(), threading.Event(), []
+    lock, first, order = FileLock(), threading.Event(), []
 
     def second():
         first.wait(SECONDS)
@@ -99,6 +104,22 @@ def hold(lock, connection):
         connection.recv()
 
 
+def test_a_lock_says_whether_anybody_has_it():
+    context = mp.get_context("fork")
+    lock = FileLock()
+    ours, theirs = context.Pipe()
+    assert not lock.is_held()
+    with lock:
+        assert lock.is_held()
+    child = context.Process(target=hold, args=(lock, theirs), daemon=True)
+    child.start()
+    assert ours.recv() and lock.is_held() and not lock.acquire(False)
+    child.kill()
+    child.join(SECONDS)
+    assert not lock.is_held() and lock.acquire(True, SECONDS)
+    lock.release()
+
+
 def test_a_get_in_time_raises_empty_while_another_process_reads():
     context = mp.get_context("fork")
     queue = context.Queue()
@@ -117,8 +138,7 @@ def test_a_get_in_time_raises_empty_while_another_process_reads():
 
 def test_the_end_of_a_pipe_is_no_damage():
     reader, writer = mp.Pipe(duplex=False)
-    lock = ReadLock()
     writer.close()
     for _ in range(2):
-        with lock, pytest.raises(EOFError):
-            receive(reader, lock)
+        with pytest.raises(EOFError):
+            reader.recv()

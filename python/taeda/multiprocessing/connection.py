@@ -1,8 +1,11 @@
-"""Connections that send tensors: messages over a socket pair, segments' descriptors beside them.
+"""Connections that send tensors: packets over a socket pair, segments' descriptors beside them.
 
-They are multiprocessing's connections in everything else, its format of messages included. A
-descriptor arrives with the bytes it was sent with, whether or not the sender still lives, and
-becomes a mapping at once, so that none piles up on either side.
+They are multiprocessing's connections in everything else. A message is one packet or several, each
+with a header that says which message it is of: the system takes a packet as a whole, so that
+who is killed while it sends or receives leaves the others no half of one, and they can tell a
+message whose beginning or rest is missing from the next. A descriptor arrives with the packet it
+was sent with, whether or not the sender still lives, and becomes a mapping at once, so that none
+piles up on either side.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import array
 import errno
 import io
+import itertools
 import multiprocessing.connection
 import os
 import socket
@@ -26,21 +30,33 @@ __all__ = ["Connection", "Pipe"]
 
 _MOST_DESCRIPTORS = 253  # that one call may send
 _INT_BYTES = array.array("i").itemsize
-_MORE_DESCRIPTORS = -2  # in place of a length: a message's descriptors did not fit beside it
+_HEADER = struct.Struct("=QQQ")  # of a packet: the message's number and bytes, these bytes' offset
+_ONLY_DESCRIPTORS = (1 << 64) - 1  # in place of a message's bytes: they did not fit beside it
+_PACKET_BYTES = 1 << 16
 _SECONDS_FOR_ROOM = 0.2
-_MOST_ATOMIC = 1 << 14  # bytes that a socket takes as a whole or not at all
+_SECONDS_BETWEEN_LOOKS = 0.02  # at who sends the rest of a message
 
+_numbers = itertools.count()
 
 _StandardConnection: Any = multiprocessing.connection.Connection
+
+
+def _new_number() -> int:
+    """Of a message; those of processes that send to the same connection differ."""
+    return os.getpid() << 32 | next(_numbers) & 0xFFFFFFFF
 
 
 class Connection(_StandardConnection):
     """One end of a socket pair, whose descriptor it owns."""
 
+    writers: Any = None  # a lock that who sends to this end has, where several may
+
     def __init__(self, handle: int, readable: bool = True, writable: bool = True) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, handle)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, handle)
         self._socket.setblocking(True)  # whatever the program's default timeout is
         self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
+        self._packet = bytearray()
+        self.lost = 0  # messages whose rest has not come
         super().__init__(handle, readable, writable)
 
     def _close(self, _close: Any = os.close) -> None:
@@ -54,57 +70,55 @@ class Connection(_StandardConnection):
         self._check_writable()
         self.send_message(Message(obj))
 
-    def send_message(self, message: Message) -> None:
-        """Sends what was pickled before."""
+    def send_message(self, message: Message, number: int | None = None) -> None:
+        """Sends what was pickled before, under a number that :meth:`peek_number` gives."""
         try:
-            data = self._send_start(message, 0)
-            while data:
-                data = data[self._socket.send(data, socket.MSG_NOSIGNAL) :]
+            descriptors = message.descriptors() if message.names else []
+            while len(descriptors) > _MOST_DESCRIPTORS:
+                header = _HEADER.pack(0, _ONLY_DESCRIPTORS, 0)
+                self._send_beside([header], descriptors[:_MOST_DESCRIPTORS], 0)
+                descriptors = descriptors[_MOST_DESCRIPTORS:]
+            self._send_packets(message.data, descriptors, number=number)
         except BaseException:
             message.drop()
             raise
 
     def try_send_message(self, message: Message) -> bool:
         """Sends a small message unless it would have to wait."""
-        if len(message.data) > _MOST_ATOMIC:
+        descriptors = message.descriptors() if message.names else []
+        if len(message.data) > _PACKET_BYTES or len(descriptors) > _MOST_DESCRIPTORS:
             return False
         try:
-            rest = self._send_start(message, socket.MSG_DONTWAIT)
+            self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT)
         except OSError:
             return False  # the thread that may wait meets it again and reports it
-        while rest:
-            rest = rest[self._socket.send(rest, socket.MSG_NOSIGNAL) :]
         return True
 
-    def _send_start(self, message: Message, flags: int) -> memoryview:
-        """Sends the length, the descriptors and some of the bytes; returns the others."""
-        data = message.data
-        header = _header(len(data))
-        descriptors = message.descriptors() if message.names else []
-        while len(descriptors) > _MOST_DESCRIPTORS:
-            more = struct.pack("!i", _MORE_DESCRIPTORS)
-            self._send_beside([more], descriptors[:_MOST_DESCRIPTORS], 0)
-            descriptors, flags = descriptors[_MOST_DESCRIPTORS:], 0
-        sent = self._send_beside([header, data], descriptors, flags) - len(header)
-        if sent < 0:
-            rest = memoryview(header)[sent:]
-            while rest:
-                rest = rest[self._socket.send(rest, socket.MSG_NOSIGNAL) :]
-        return data[max(sent, 0) :]
+    def _send_packets(
+        self, data: Any, descriptors: list[int], flags: int = 0, number: int | None = None
+    ) -> None:
+        number, size = _new_number() if number is None else number, len(data)
+        for offset in range(0, size or 1, _PACKET_BYTES):
+            header = _HEADER.pack(number, size, offset)
+            self._send_beside([header, data[offset : offset + _PACKET_BYTES]], descriptors, flags)
+            descriptors = []
 
-    def _send_beside(self, buffers: list[Any], descriptors: list[int], flags: int) -> int:
+    def _send_bytes(self, buf: Any) -> None:
+        self._send_packets(memoryview(buf).cast("B"), [])
+
+    def _send_beside(self, buffers: list[Any], descriptors: list[int], flags: int) -> None:
         """sendmsg, which the system refuses while too many descriptors are under way. The message
         then goes without, and who receives it asks the segments' creators; only before a segment
         goes this way for the first time it waits a little."""
-        end = time.monotonic() + _SECONDS_FOR_ROOM
+        end = time.monotonic() + _SECONDS_FOR_ROOM if descriptors else 0
         while True:
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
             try:
-                sent = self._socket.sendmsg(
+                self._socket.sendmsg(
                     buffers, rights if descriptors else [], flags | socket.MSG_NOSIGNAL
                 )
                 self._sent.update(descriptors)
-                return sent
+                return
             except OSError as error:
                 if error.errno != errno.ETOOMANYREFS or not descriptors:
                     raise
@@ -116,44 +130,67 @@ class Connection(_StandardConnection):
             else:
                 time.sleep(0.001)
 
-    def _send(self, buf: Any, write: Any = None) -> None:
-        rest = memoryview(buf)
-        while rest:
-            rest = rest[self._socket.send(rest, socket.MSG_NOSIGNAL) :]
-
     # --- receiving ---
 
     def _recv_bytes(self, maxsize: int | None = None) -> io.BytesIO | None:
-        while True:
-            (size,) = struct.unpack("!i", self._receive_start())
-            if size != _MORE_DESCRIPTORS:
-                break
-        if size == -1:
-            (size,) = struct.unpack("!Q", self._recv(8).getvalue())
-        if maxsize is not None and size > maxsize:
-            return None
-        return self._recv(size)
+        while (message := self.receive()) is None:
+            pass
+        return None if maxsize is not None and len(message) > maxsize else io.BytesIO(message)
 
-    def _receive_start(self) -> bytes:
-        """The first four bytes of a message. Maps the segments whose descriptors come with them."""
+    def receive(self) -> bytes | bytearray | None:
+        """The next message; None when its sender was killed before it had sent all of it. Packets
+        of a message whose beginning somebody else received, who was killed, are dropped."""
+        whole, number, size = bytearray(), -1, 0
+        while True:
+            if number >= 0 and not self._will_go_on():
+                self.lost += 1
+                return None
+            of, total, offset, content = self._receive_packet()
+            if total == _ONLY_DESCRIPTORS:
+                continue
+            if offset == 0:
+                self.lost += number >= 0
+                if len(content) == total:
+                    return bytes(content)
+                whole, number, size = bytearray(content), of, total
+            elif of == number and offset == len(whole):
+                whole += content
+                if len(whole) == size:
+                    return whole
+
+    def _will_go_on(self) -> bool:
+        """Waits for a packet; False when nobody is there to send the rest of a message."""
+        if self.writers is None:
+            return True
+        while not self.poll(_SECONDS_BETWEEN_LOOKS):
+            if not self.writers.is_held():
+                return self.poll(0)
+        return True
+
+    def peek_number(self) -> int:
+        """Waits for the next message and says its number."""
+        while True:
+            header = self._socket.recv(_HEADER.size, socket.MSG_PEEK)
+            if not header:
+                raise EOFError
+            number, total, offset = _HEADER.unpack(header)
+            if offset == 0 and total != _ONLY_DESCRIPTORS:
+                return number
+            self._receive_packet()  # in front of it, or what a killed process left of another
+
+    def _receive_packet(self) -> tuple[int, int, int, memoryview]:
+        """A packet's header, and its bytes, which hold until the next call. Maps the segments
+        whose descriptors come with them."""
+        if not self._packet:
+            self._packet = bytearray(_HEADER.size + _PACKET_BYTES)
         room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _INT_BYTES)
-        flags = socket.MSG_CMSG_CLOEXEC
-        start, rights, _, _ = self._socket.recvmsg(4, room, flags)
+        n, rights, _, _ = self._socket.recvmsg_into([self._packet], room, socket.MSG_CMSG_CLOEXEC)
         for level, kind, content in rights:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 _map_segments(content)
-        if not start:
+        if n == 0:
             raise EOFError
-        while len(start) < 4:
-            start += self._recv(4 - len(start)).getvalue()
-        return start
-
-
-def _header(length: int) -> bytes:
-    """A message's length as multiprocessing writes it."""
-    if length > 0x7FFFFFFF:
-        return struct.pack("!iQ", -1, length)
-    return struct.pack("!i", length)
+        return *_HEADER.unpack_from(self._packet), memoryview(self._packet)[_HEADER.size : n]
 
 
 def _map_segments(content: bytes) -> None:
@@ -180,7 +217,7 @@ def Pipe(duplex: bool = True) -> tuple[Connection, Connection]:
     >>> theirs.recv().fill_(7) is not None and x
     tensor([7., 7., 7.])
     """
-    first, second = socket.socketpair()
+    first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     return (
         Connection(first.detach(), writable=duplex),
         Connection(second.detach(), readable=duplex),

@@ -1,21 +1,41 @@
-"""Pools of processes; tensors in arguments and results share their memory."""
+"""Pools of processes; tensors in arguments and results share their memory.
+
+A worker that is killed is replaced, as in the standard library; there the task that it had never
+ends, here it raises. A worker notes which message it is about to take before it takes it. Who is
+told of its end looks whether that task's result has come.
+"""
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing.pool
+import signal
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
+
+from taeda import UntypedStorage
+
+from .reductions import Message
 
 __all__ = ["Pool"]
 
+_StandardPool: Any = multiprocessing.pool.Pool
+_WORD_BYTES = 8
 
-class Pool(multiprocessing.pool.Pool):
+
+class Pool(_StandardPool):
     """``multiprocessing.pool.Pool`` with queues for tensors.
+
+    A task whose worker is killed, or exits, raises RuntimeError where its result is asked for.
 
     >>> import taeda as torch
     >>> with torch.multiprocessing.get_context("fork").Pool(2) as pool:
     ...     [x.item() for x in pool.map(torch.sum, [torch.ones(3), torch.ones(5)])]
     [3.0, 5.0]
     """
+
+    _ctx: Any
+    _pool: Any
 
     def __init__(
         self,
@@ -30,3 +50,132 @@ class Pool(multiprocessing.pool.Pool):
         super().__init__(
             processes, initializer, initargs, maxtasksperchild, context or get_context()
         )
+
+    def _setup_queues(self) -> None:
+        self._inqueue, self._outqueue = self._ctx.SimpleQueue(), self._ctx.SimpleQueue()
+        tasks = _Tasks(self._inqueue, self._outqueue)
+        self._quick_put, self._quick_get = tasks.put, tasks.get_result
+        self._pool = _Workers(tasks)
+
+    @staticmethod
+    def Process(ctx: Any, *args: Any, **kwds: Any) -> Any:
+        """A worker, which says what it does in a word of shared memory."""
+        target, (inqueue, outqueue, *rest) = kwds["target"], kwds["args"]
+        current = UntypedStorage._new_shared(_WORD_BYTES)  # type: ignore[attr-defined]
+        _word(current)[0] = 0
+        process = ctx.Process(target=_work, args=(target, inqueue, outqueue, current, *rest))
+        process._taeda_current = current
+        return process
+
+
+def _word(storage: Any) -> memoryview:
+    return memoryview(storage).cast("q")
+
+
+def _work(target: Any, inqueue: Any, outqueue: Any, current: Any, *rest: Any) -> None:
+    """A worker's loop, the standard one, with ends of the queues that note what is taken."""
+    word = _word(current)
+    target(_TasksOfWorker(inqueue, word), _ResultsOfWorker(outqueue, word), *rest)
+
+
+class _TasksOfWorker:
+    def __init__(self, queue: Any, word: memoryview) -> None:
+        self._queue, self._word = queue, word
+        self._reader, self._writer = queue._reader, queue._writer
+
+    def get(self) -> Any:
+        with self._queue._rlock:
+            self._word[0] = self._reader.peek_number()
+            data = self._reader.recv_bytes()
+        return ForkingPickler.loads(data)
+
+
+class _ResultsOfWorker:
+    def __init__(self, queue: Any, word: memoryview) -> None:
+        self._queue, self._word = queue, word
+        self._reader, self._writer = queue._reader, queue._writer
+
+    def put(self, result: tuple) -> None:
+        self._queue.put((self._word[0], *result))
+        self._word[0] = 0
+
+
+class _Lost:
+    """In place of a result: the worker that had the task has ended."""
+
+    def __init__(self, number: int, how: str) -> None:
+        self.number, self.how = number, how
+
+
+class _Tasks:
+    """The pool's ends of both queues, and the tasks that are on their way between them."""
+
+    def __init__(self, tasks: Any, results: Any) -> None:
+        self._writer, self._results = tasks._writer, results
+        self._numbers = itertools.count(1)
+        self._running: dict[int, tuple] = {}  # by number: job, index, what is called
+
+    def put(self, task: Any) -> None:
+        """Sends a task."""
+        message = Message(task)
+        number = next(self._numbers)
+        if task is not None:
+            self._running[number] = (*task[:2], _name(task[2], task[3]))
+        try:
+            self._writer.send_message(message, number)
+        except BaseException:
+            self._running.pop(number, None)
+            raise
+
+    def get_result(self) -> Any:
+        """(job, index, (whether it succeeded, value)) of the next task that has ended."""
+        while True:
+            result = self._results._reader.recv()
+            if result is None:
+                return None
+            if not isinstance(result, _Lost):
+                number, *rest = result
+                self._running.pop(number, None)
+                return tuple(rest)
+            task = self._running.pop(result.number, None)
+            if task is not None:  # else the result came before its worker ended
+                job, index, what = task
+                error = RuntimeError(
+                    f"torch.multiprocessing.Pool: {result.how} while it ran {what}, whose result "
+                    "is lost; another process has taken its place"
+                )
+                return job, index, (False, error)
+
+    def lose(self, worker: Any) -> None:
+        """Says that the task of a worker that has ended will have no result, behind what the
+        worker may have sent."""
+        number = _word(worker._taeda_current)[0]
+        if number:
+            self._results.put(_Lost(number, _how_it_ended(worker)))
+
+
+def _name(function: Any, args: tuple) -> str:
+    chunk = function in (multiprocessing.pool.mapstar, multiprocessing.pool.starmapstar)
+    called = args[0][0] if chunk else function
+    return str(getattr(called, "__qualname__", repr(called)))
+
+
+def _how_it_ended(worker: Any) -> str:
+    code = worker.exitcode
+    who = f"worker process {worker.name} (pid {worker.pid})"
+    if code >= 0:
+        return f"{who} exited with code {code}"
+    return f"{who} was killed by signal {signal.Signals(-code).name}"
+
+
+class _Workers(list):
+    """The pool's processes. The standard library takes one out when it has ended."""
+
+    def __init__(self, tasks: _Tasks) -> None:
+        super().__init__()
+        self._tasks = tasks
+
+    def __delitem__(self, i: Any) -> None:
+        worker = self[i]
+        super().__delitem__(i)
+        self._tasks.lose(worker)

@@ -7,18 +7,19 @@ that ``put`` does not wait for a reader.
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import functools
 import multiprocessing.queues
 import threading
+import time
 import weakref
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.util import Finalize, info, is_exiting
-from queue import Full
+from queue import Empty, Full
 from typing import Any
 
 from .connection import Pipe
-from .read_lock import ReadLock, receive
+from .file_lock import FileLock
 from .reductions import Message
 
 __all__ = ["JoinableQueue", "Queue", "SimpleQueue"]
@@ -35,7 +36,7 @@ class Queue(_StandardQueue):
     _reader: Any
     _writer: Any
     _rlock: Any
-    _recv_bytes: Any
+    _wlock: Any
     _close: Any
     _unsent: int  # messages that are with the feeding thread
 
@@ -44,12 +45,12 @@ class Queue(_StandardQueue):
         self._reader.close()
         self._writer.close()
         self._reader, self._writer = Pipe(duplex=False)
-        self._rlock = ReadLock()
+        self._rlock, self._wlock = FileLock(), FileLock()
         self._reset()
 
     def _reset(self, after_fork: bool = False) -> None:
         super()._reset(after_fork)
-        self._recv_bytes = functools.partial(receive, self._reader, self._rlock)
+        self._reader.writers = self._wlock
         self._unsent = 0
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -58,6 +59,32 @@ class Queue(_StandardQueue):
         message = self._accept(obj, block, timeout)
         with self._notempty:
             self._pass_on(message)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """The next object; queue.Empty where none comes in time."""
+        if self._closed:
+            raise ValueError(f"Queue {self!r} is closed")
+        end = None if timeout is None else time.monotonic() + timeout
+        if not self._rlock.acquire(block, timeout):
+            raise Empty
+        try:
+            data = self._receive(block, end)
+        finally:
+            self._rlock.release()
+        return ForkingPickler.loads(data)
+
+    def _receive(self, block: bool, end: float | None) -> Any:
+        while True:
+            left = 0 if not block else None if end is None else max(end - time.monotonic(), 0)
+            if not self._poll(left):
+                raise Empty
+            data = self._reader.receive()
+            lost, self._reader.lost = self._reader.lost, 0
+            with contextlib.suppress(ValueError):  # given back by who could not send the rest
+                for _ in range(lost + (data is not None)):
+                    self._sem.release()
+            if data is not None:
+                return data
 
     def _accept(self, obj: Any, block: bool, timeout: float | None) -> Message:
         if self._closed:
@@ -178,7 +205,9 @@ class JoinableQueue(Queue, _StandardJoinableQueue):
 
     def put(self, obj: Any, block: bool = True, timeout: float | None = None) -> None:
         message = self._accept(obj, block, timeout)
-        with self._notempty, self._cond:
+        # Without the condition's lock, which a process that is killed meanwhile would keep: join()
+        # looks at the count of unfinished tasks, which grows before anybody can get this one.
+        with self._notempty:
             self._unfinished_tasks.release()
             self._pass_on(message)
 
@@ -194,13 +223,18 @@ class SimpleQueue(_StandardSimpleQueue):
         self._reader.close()
         self._writer.close()
         self._reader, self._writer = Pipe(duplex=False)
-        self._rlock = ReadLock()
+        self._rlock, self._wlock = FileLock(), FileLock()
         self._poll = self._reader.poll
+        self._reader.writers = self._wlock
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        self._reader.writers = self._wlock
 
     def get(self) -> Any:
         """Waits for the next object."""
         with self._rlock:
-            data = receive(self._reader, self._rlock)
+            data = self._reader.recv_bytes()
         return ForkingPickler.loads(data)
 
     def put(self, obj: Any) -> None:

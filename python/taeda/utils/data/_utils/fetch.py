@@ -82,9 +82,12 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
             if getattr(dataset, "__getitems__", None):
                 return dataset.__getitems__(index)
             data = []
-            for at in self._watched(index):
-                data.append(dataset[at])
+            for i in self._watched(index):
+                at = i
+                data.append(dataset[i])
             return data
         except StopIteration as error:
             name = type(dataset).__name__
-            raise RuntimeError(f"DataLoader: sample {at!r} of {name} raised StopIteration") from error
+            raise RuntimeError(
+                f"DataLoader: sample {at!r} of {name} raised StopIteration"
+            ) from error

@@ -238,7 +238,7 @@ def where_in_batch(cells: Any, index: Any) -> str:
 
 
 def name_indices(index: Any) -> str:
-    """" (indices 4, 5, 6, 7)" of a batch, " (index 3)" of a sample; "" of an iterable dataset's."""
+    """ " (indices 4, 5, 6, 7)" of a batch, " (index 3)" of a sample; "" of an iterable dataset's."""
     if index is None or isinstance(index, range):
         return ""
     if not isinstance(index, (list, tuple)):

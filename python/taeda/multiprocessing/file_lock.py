@@ -1,9 +1,7 @@
-"""The lock of a queue's readers, which a killed reader does not keep.
+"""The locks of a queue's readers and of its writers, which a killed process does not keep.
 
-A semaphore stays taken when the process that took it is killed, and all other readers wait for
-ever. This is a record lock on an anonymous file, which the system takes back from the dead. A byte
-of the file says that a message is being received: who is killed meanwhile leaves the rest of it,
-which cannot be told from the next message, so that later reads raise RuntimeError.
+A semaphore stays taken when the process that took it is killed, and all others wait for ever. This
+is a record lock on an anonymous file, which the system takes back from the dead.
 """
 
 from __future__ import annotations
@@ -13,26 +11,27 @@ import fcntl
 import multiprocessing.context
 import multiprocessing.util
 import os
+import struct
 import threading
 import time
 from multiprocessing.reduction import DupFd
 from typing import Any
 
-__all__ = ["ReadLock", "receive"]
+__all__ = ["FileLock"]
 
 _LONGEST_SLEEP = 0.01  # seconds between two tries where the system cannot wait
+_FLOCK = struct.Struct("hhqqi4x")  # of fcntl(2): type, whence, start, length, process
 
 
-class ReadLock:
+class FileLock:
     """Excludes the threads of all processes that inherit it."""
 
     def __init__(self, descriptor: int | None = None) -> None:
         if descriptor is None:
             descriptor = os.memfd_create("taeda-lock", os.MFD_CLOEXEC)
-            os.pwrite(descriptor, b"\0", 0)
         self._descriptor = descriptor
         self._reset()
-        multiprocessing.util.register_after_fork(self, ReadLock._reset)
+        multiprocessing.util.register_after_fork(self, FileLock._reset)
 
     def _reset(self) -> None:
         self._threads = threading.Lock()  # record locks exclude processes only
@@ -96,31 +95,14 @@ class ReadLock:
     def __exit__(self, *error: object) -> None:
         self.release()
 
-    def is_receiving(self) -> bool:
-        """Whether who had the lock has begun to receive a message and not ended."""
-        return os.pread(self._descriptor, 1, 0) == b"\1"
-
-    def set_receiving(self, receiving: bool) -> None:
-        os.pwrite(self._descriptor, b"\1" if receiving else b"\0", 0)
-
-
-def _inherited_lock(descriptor: Any) -> ReadLock:
-    return ReadLock(descriptor.detach())
+    def is_held(self) -> bool:
+        """Whether any living process has it."""
+        if self._threads.locked():
+            return True
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        found = fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked)
+        return _FLOCK.unpack(found)[0] != fcntl.F_UNLCK
 
 
-def receive(reader: Any, lock: ReadLock) -> bytes:
-    """The bytes of the next message, for who has the lock."""
-    if lock.is_receiving():
-        raise RuntimeError(
-            "torch.multiprocessing: cannot receive from a queue, a process was killed while it "
-            "received a message from it, and the rest of that cannot be told from the next"
-        )
-    reader.poll(None)  # who is killed while it waits has taken nothing
-    lock.set_receiving(True)
-    try:
-        data: bytes = reader.recv_bytes()
-    except EOFError:
-        lock.set_receiving(False)
-        raise
-    lock.set_receiving(False)
-    return data
+def _inherited_lock(descriptor: Any) -> FileLock:
+    return FileLock(descriptor.detach())

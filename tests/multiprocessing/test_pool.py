@@ -1,0 +1,114 @@
+"""Pools whose workers are killed: replaced, and the tasks that they had raise."""
+
+import os
+import signal
+import time
+
+import pytest
+
+import taeda as torch
+from taeda import multiprocessing as mp
+
+SECONDS = 60
+METHODS = ["fork", "spawn", "forkserver"]
+
+
+def square(x):
+    return x * x
+
+
+def pid_of(_):
+    return os.getpid()
+
+
+def die(how):
+    if how == "exit":
+        os._exit(3)
+    os.kill(os.getpid(), getattr(signal, how))
+    time.sleep(1000)
+
+
+def die_at_three(x):
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 10 * x
+
+
+def large(x):
+    return bytes(x) if x < 1 << 22 else os._exit(4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pool_works_on_when_idle_workers_are_killed(method):
+    with mp.get_context(method).Pool(2) as pool:
+        assert pool.map_async(square, range(8)).get(SECONDS) == [x * x for x in range(8)]
+        for _ in range(3):
+            victims = list(pool._pool)
+            for worker in victims:
+                os.kill(worker.pid, signal.SIGKILL)
+            for worker in victims:
+                worker.join(SECONDS)
+            got = pool.map_async(square, [torch.arange(3.0)] * 4).get(SECONDS)
+            assert [x.tolist() for x in got] == [[0, 1, 4]] * 4
+        assert not {worker.pid for worker in victims} & {worker.pid for worker in pool._pool}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ("SIGKILL", "was killed by signal SIGKILL while it ran die"),
+        ("SIGSEGV", "was killed by signal SIGSEGV while it ran die"),
+        ("exit", "exited with code 3 while it ran die"),
+    ],
+)
+def test_the_task_of_a_killed_worker_raises(how, words, method):
+    with mp.get_context(method).Pool(2) as pool:
+        lost = pool.apply_async(die, (how,))
+        with pytest.raises(RuntimeError, match=rf"worker process \S+ \(pid \d+\) {words}"):
+            lost.get(SECONDS)
+        assert pool.map_async(square, range(5)).get(SECONDS) == [0, 1, 4, 9, 16]
+
+
+def test_a_map_raises_and_a_stream_goes_on():
+    with mp.get_context("fork").Pool(2) as pool:
+        with pytest.raises(RuntimeError, match="while it ran die_at_three"):
+            pool.map_async(die_at_three, range(6), chunksize=1).get(SECONDS)
+        results, got = pool.imap(die_at_three, range(6)), []
+        for _ in range(6):
+            try:
+                got.append(results.next(SECONDS))
+            except RuntimeError as error:
+                got.append("SIGKILL" in str(error))
+        assert got == [0, 10, 20, True, 40, 50]
+
+
+def test_results_that_came_before_a_worker_died_count():
+    with mp.get_context("fork").Pool(1) as pool:
+        for _ in range(30):
+            done = pool.apply_async(pid_of, (0,))
+            os.kill(done.get(SECONDS), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_while_it_sends_a_large_result_is_told():
+    with mp.get_context("fork").Pool(1) as pool:
+        assert len(pool.apply_async(large, (3 << 20,)).get(SECONDS)) == 3 << 20
+        with pytest.raises(RuntimeError, match="exited with code 4"):
+            pool.apply_async(large, (1 << 22,)).get(SECONDS)
+
+
+def test_workers_that_end_as_they_should_lose_nothing():
+    with mp.get_context("fork").Pool(2, maxtasksperchild=2) as pool:
+        assert pool.map_async(square, range(40), chunksize=1).get(SECONDS) == [
+            x * x for x in range(40)
+        ]
+        pool.close()
+        pool.join()
+
+
+def test_what_cannot_be_pickled_raises_and_the_pool_works_on():
+    with mp.get_context("fork").Pool(1) as pool:
+        with pytest.raises(Exception, match="pickle"):
+            pool.apply_async(square, (lambda: 0,)).get(SECONDS)
+        assert pool.apply_async(square, (4,)).get(SECONDS) == 16
+        assert not pool._quick_put.__self__._running
