@@ -85,7 +85,8 @@ void receive(SegmentTable& table, Mapped& mapped, const SharedName& name) {
     shared::add_holder(block, mapped.segment->slot());
   }
   table.retain(mapped, name.block);
-  if (shared::receive_message(block, name.generation)) return;
+  const bool known = name.ticket == 0 || mapped.segment->redeem_ticket(name.ticket);
+  if (known && shared::receive_message(block, name.generation)) return;
   table.release(mapped, name.block);
   fail(ErrorKind::kRuntime,
        "share_memory: this message was received before, and its memory may be in use again");
@@ -127,15 +128,23 @@ SharedName send_shared(const Storage& storage) {
           hold->block,
           segment.creator(),
           segment.creator_descriptor(),
-          0};
+          segment.issue_ticket()};
 }
 
 void drop_shared(const SharedName& name) {
   SegmentTable& table = SegmentTable::instance();
   const std::lock_guard<std::mutex> lock(table.mutex());
   Mapped* const mapped = table.find(name.segment);
-  if (mapped && name.block < mapped->segment->blocks_used().load())
+  if (!mapped || name.block >= mapped->segment->blocks_used().load()) return;
+  if (name.ticket == 0 || mapped->segment->redeem_ticket(name.ticket))
     table.drop_message(*mapped, name.block, name.generation);
+}
+
+bool is_under_way(const SharedName& name) {
+  SegmentTable& table = SegmentTable::instance();
+  const std::lock_guard<std::mutex> lock(table.mutex());
+  const Mapped* const mapped = table.find(name.segment);
+  return mapped && name.ticket != 0 && mapped->segment->is_issued(name.ticket);
 }
 
 Ref<Storage> receive_shared(const SharedName& name) {

@@ -32,15 +32,18 @@ struct SharedName {
   int64_t nbytes;
   uint32_t block;
   // Where the segment's file is while the process that made it lives.
-  int32_t creator, creator_descriptor, reserved;
+  int32_t creator, creator_descriptor;
+  uint32_t ticket;  // of the message, see core/shared/segment.h
 };
 
 // A name of a shared storage, for one message. It keeps the memory until it is received or dropped,
 // also when the sender ends. RuntimeError for a storage that is not shared, and for a million
 // messages that nobody has received.
 SharedName send_shared(const Storage& storage);
-// The message will not be sent.
+// The message will not be sent, or will not be received. Nothing happens when it was received.
 void drop_shared(const SharedName& name);
+// Whether the message may still be received or dropped; false where that is not known.
+bool is_under_way(const SharedName& name);
 // The storage that a message names, once. RuntimeError when its segment is not mapped here, and
 // when the message was received before.
 Ref<Storage> receive_shared(const SharedName& name);

@@ -27,6 +27,11 @@ PyObject* drop_name(PyObject*, PyObject* name) {
   Py_RETURN_NONE;
   TD_PYTHON_CATCH(nullptr)
 }
+PyObject* is_name_under_way(PyObject*, PyObject* name) {
+  TD_PYTHON_TRY
+  return PyBool_FromLong(is_under_way(shared_name(name)));
+  TD_PYTHON_CATCH(nullptr)
+}
 PyObject* is_name_mapped(PyObject*, PyObject* name) {
   TD_PYTHON_TRY
   return PyBool_FromLong(is_mapped(shared_name(name)));
@@ -62,7 +67,10 @@ PyObject* stats(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"_drop_shared", drop_name, METH_O, "The message with this name will not be sent."},
+    {"_drop_shared", drop_name, METH_O,
+     "The message with this name will not be sent, or not be received."},
+    {"_is_shared_under_way", is_name_under_way, METH_O,
+     "Whether the message with this name may still be received or dropped."},
     {"_is_shared_mapped", is_name_mapped, METH_O, "Whether the name's segment is mapped here."},
     {"_shared_descriptor", descriptor_of, METH_O,
      "The descriptor of the name's segment, which keeps it; -1 when it is closed."},

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,6 +187,36 @@ TEST(SharedMemory, AMessageThatIsDroppedKeepsNothing) {
   EXPECT_THROW(receive_shared(other), Error);
 }
 
+TEST(SharedMemory, OnlyMessagesThatNobodyReceivedAreDropped) {
+  Ref<Storage> storage = shared_storage(1 << 20, 5);
+  void* const address = storage->data();
+  const SharedName first = send_shared(*storage), second = send_shared(*storage);
+  EXPECT_TRUE(is_under_way(first) && is_under_way(second));
+  Ref<Storage> received = receive_shared(first);
+  EXPECT_FALSE(is_under_way(first));
+  storage = received = Ref<Storage>();
+  drop_shared(first);  // leaves the second one's hold
+  EXPECT_NE(shared_storage(1 << 20, 7)->data(), address);
+  EXPECT_TRUE(is_under_way(second));
+  drop_shared(second);
+  EXPECT_FALSE(is_under_way(second));
+  EXPECT_THROW(receive_shared(second), Error);
+  EXPECT_EQ(shared_storage(1 << 20, 7)->data(), address);
+}
+
+TEST(SharedMemory, MoreMessagesThanTicketsArrive) {
+  const Ref<Storage> storage = shared_storage(64, 3);
+  std::vector<SharedName> names;
+  for (int i = 0; i < 6000; i++) names.push_back(send_shared(*storage));
+  int known = 0;
+  for (const SharedName& name : names) {
+    known += is_under_way(name);
+    EXPECT_TRUE(all_are(*receive_shared(name), 3));
+  }
+  EXPECT_GT(known, 4000);
+  EXPECT_TRUE(is_under_way(send_shared(*storage)));
+}
+
 TEST(SharedMemory, MemoryOfKilledProcessesComesBack) {
   const auto fill = [](std::vector<Ref<Storage>>& storages) {
     for (int i = 0; i < 40; i++) storages.push_back(shared_storage(1 << 20, 1));
@@ -209,6 +240,25 @@ TEST(SharedMemory, NumbersOfEndedProcessesAreGivenToOthers) {
   EXPECT_TRUE(in_child([&] {
     receive_shared(send_shared(*storage));  // only a process with a number can
     return true;
+  }));
+}
+
+TEST(SharedMemory, MoreProcessesThanNumbersKeepNothingWhenTheyHaveEnded) {
+  EXPECT_TRUE(in_child([] {
+    Ref<Storage> storage = shared_storage(1 << 20, 1);
+    void* const address = storage->data();
+    std::vector<std::unique_ptr<Child>> children;
+    for (int i = 0; i < 270; i++) children.push_back(std::make_unique<Child>([] {}));
+    storage = Ref<Storage>();
+    if (shared_storage(1 << 20, 1)->data() == address) return false;  // they hold it
+    while (children.size() > 1) children.pop_back();
+    if (shared_storage(1 << 20, 1)->data() == address) return false;  // one that has a number
+    children.clear();
+    std::vector<Ref<Storage>> others;
+    for (int i = 0; i < 80; i++) others.push_back(shared_storage(1 << 20, 1));
+    for (const Ref<Storage>& other : others)
+      if (other->data() == address) return true;
+    return false;
   }));
 }
 

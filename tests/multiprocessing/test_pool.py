@@ -1,5 +1,6 @@
 """Pools whose workers are killed: replaced, and the tasks that they had raise."""
 
+import gc
 import os
 import signal
 import time
@@ -112,3 +113,60 @@ def test_what_cannot_be_pickled_raises_and_the_pool_works_on():
             pool.apply_async(square, (lambda: 0,)).get(SECONDS)
         assert pool.apply_async(square, (4,)).get(SECONDS) == 16
         assert not pool._quick_put.__self__._running
+
+
+def first_of(x, started=None):
+    return x[0].item()
+
+
+def wait_for(name):
+    while not os.path.exists(name):
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("call", ["apply_async", "map_async", "starmap_async"])
+def test_a_write_after_the_call_is_seen(call, tmp_path):
+    """Of tensors of all sizes, though the worker comes to them later only."""
+    with mp.get_context("fork").Pool(1) as pool:
+        go = tmp_path / "go"
+        pool.apply_async(wait_for, (str(go),))
+        tensors = [torch.zeros(n) for n in (1, 1000, 1 << 20) for _ in range(20)]
+        if call == "apply_async":
+            results = [pool.apply_async(first_of, (x,)) for x in tensors]
+        elif call == "map_async":
+            results = [pool.map_async(first_of, tensors, chunksize=7)]
+        else:
+            results = [pool.starmap_async(first_of, [(x,) for x in tensors])]
+        for i, x in enumerate(tensors):
+            x.fill_(i + 1)
+        go.touch()
+        got = [result.get(SECONDS) for result in results]
+        got = got if call == "apply_async" else got[0]
+    assert got == [i + 1 for i in range(len(tensors))]
+
+
+def test_memory_that_cannot_move_is_copied_by_the_call(tmp_path):
+    with mp.get_context("fork").Pool(1) as pool:
+        go = tmp_path / "go"
+        pool.apply_async(wait_for, (str(go),))
+        x = torch.full((1000,), 5.0)
+        alias = x.numpy()
+        with pytest.warns(UserWarning, match="sends a copy"):
+            result = pool.apply_async(first_of, (x,))
+        alias[:] = 7
+        go.touch()
+        assert result.get(SECONDS) == 5
+
+
+def test_tasks_of_a_pool_that_ends_keep_no_memory(tmp_path):
+    with mp.get_context("fork").Pool(1) as pool:
+        pool.apply_async(wait_for, (str(tmp_path / "never"),))
+        x = torch.zeros(1 << 20).share_memory_()
+        address = x.data_ptr()
+        for _ in range(500):
+            pool.apply_async(first_of, (x, bytes(4000)))
+        del x
+    del pool
+    gc.collect()
+    tensors = [torch.zeros(1 << 20).share_memory_() for _ in range(8)]
+    assert address in {x.data_ptr() for x in tensors}

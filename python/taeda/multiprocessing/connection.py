@@ -16,6 +16,7 @@ import io
 import itertools
 import multiprocessing.connection
 import os
+import select
 import socket
 import struct
 import time
@@ -33,6 +34,7 @@ _INT_BYTES = array.array("i").itemsize
 _HEADER = struct.Struct("=QQQ")  # of a packet: the message's number and bytes, these bytes' offset
 _ONLY_DESCRIPTORS = (1 << 64) - 1  # in place of a message's bytes: they did not fit beside it
 _PACKET_BYTES = 1 << 16
+_LEAST_UNREAD = 256  # names that are remembered before it is asked which were received
 _SECONDS_FOR_ROOM = 0.2
 _SECONDS_BETWEEN_LOOKS = 0.02  # at who sends the rest of a message
 
@@ -56,11 +58,30 @@ class Connection(_StandardConnection):
         self._socket.setblocking(True)  # whatever the program's default timeout is
         self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
         self._packet = bytearray()
+        self._unread: list[bytes] = []  # names that were sent and may not be received yet
+        self._most_unread = _LEAST_UNREAD
         self.lost = 0  # messages whose rest has not come
         super().__init__(handle, readable, writable)
 
     def _close(self, _close: Any = os.close) -> None:
+        if self._unread and self._is_abandoned():
+            for name in self._unread:
+                _C._drop_shared(name)
+        self._unread.clear()
         _close(self._socket.detach())
+
+    def _is_abandoned(self) -> bool:
+        """Whether no process has the other end any more: what it has not received it never will."""
+        poller = select.poll()
+        poller.register(self._handle, 0)
+        return any(event & select.POLLHUP for _, event in poller.poll(0))
+
+    def _note_unread(self, names: list[bytes]) -> None:
+        """Remembers what a message names, until it has been received."""
+        if len(self._unread) >= self._most_unread:
+            self._unread = list(filter(_C._is_shared_under_way, self._unread))
+            self._most_unread = max(_LEAST_UNREAD, 2 * len(self._unread))
+        self._unread += names
 
     # --- sending ---
 
@@ -82,6 +103,7 @@ class Connection(_StandardConnection):
         except BaseException:
             message.drop()
             raise
+        self._note_unread(message.names)
 
     def try_send_message(self, message: Message) -> bool:
         """Sends a small message unless it would have to wait."""
@@ -92,6 +114,7 @@ class Connection(_StandardConnection):
             self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT)
         except OSError:
             return False  # the thread that may wait meets it again and reports it
+        self._note_unread(message.names)
         return True
 
     def _send_packets(
@@ -119,6 +142,8 @@ class Connection(_StandardConnection):
                 )
                 self._sent.update(descriptors)
                 return
+            except ConnectionResetError as error:  # it was closed before it had read everything
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
             except OSError as error:
                 if error.errno != errno.ETOOMANYREFS or not descriptors:
                     raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing.pool
+import queue
 import signal
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -27,6 +28,8 @@ class Pool(_StandardPool):
     """``multiprocessing.pool.Pool`` with queues for tensors.
 
     A task whose worker is killed, or exits, raises RuntimeError where its result is asked for.
+    Arguments are pickled by the call: what is written to a tensor afterwards, in place, is seen by
+    the worker, as in a queue. ``imap`` and ``imap_unordered`` do that as they read their iterable.
 
     >>> import taeda as torch
     >>> with torch.multiprocessing.get_context("fork").Pool(2) as pool:
@@ -56,6 +59,10 @@ class Pool(_StandardPool):
         tasks = _Tasks(self._inqueue, self._outqueue)
         self._quick_put, self._quick_get = tasks.put, tasks.get_result
         self._pool = _Workers(tasks)
+
+    def _repopulate_pool(self) -> None:
+        self._taskqueue = _TaskQueue()
+        super()._repopulate_pool()
 
     @staticmethod
     def Process(ctx: Any, *args: Any, **kwds: Any) -> Any:
@@ -100,6 +107,43 @@ class _ResultsOfWorker:
         self._word[0] = 0
 
 
+class _Task(tuple):
+    """(job, index, function, arguments, keywords), pickled; or why it cannot be."""
+
+    message: Message | None = None
+    error: Exception | None = None
+
+    def prepare(self) -> _Task:
+        """Pickles."""
+        try:
+            self.message = Message(tuple(self))
+        except Exception as error:
+            self.error = error
+        return self
+
+    def take(self) -> Message:
+        """The pickle, which is the caller's then."""
+        if self.error is not None:
+            raise self.error
+        message, self.message = self.message, None
+        return message or Message(tuple(self))
+
+    def __del__(self) -> None:
+        if self.message is not None:  # of a pool that has ended
+            self.message.drop()
+
+
+class _TaskQueue(queue.SimpleQueue):
+    """From the callers to the thread that sends tasks; all but ``imap``'s are pickled here."""
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        if item is not None:
+            tasks, set_length = item
+            if set_length is None:
+                item = [_Task(task).prepare() for task in tasks], None
+        super().put(item, block, timeout)
+
+
 class _Lost:
     """In place of a result: the worker that had the task has ended."""
 
@@ -116,8 +160,8 @@ class _Tasks:
         self._running: dict[int, tuple] = {}  # by number: job, index, what is called
 
     def put(self, task: Any) -> None:
-        """Sends a task."""
-        message = Message(task)
+        """Sends a task, or None, which ends a worker."""
+        message = task.take() if isinstance(task, _Task) else Message(task)
         number = next(self._numbers)
         if task is not None:
             self._running[number] = (*task[:2], _name(task[2], task[3]))

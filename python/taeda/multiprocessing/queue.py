@@ -144,8 +144,18 @@ class Queue(_StandardQueue):
         if close:
             close()
         elif self._thread is None:
-            self._reader.close()
-            self._writer.close()
+            _close_ends(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_thread", None) is None:  # else it closes them
+            _close_ends(self)
+
+
+def _close_ends(queue: Any) -> None:
+    """The reading end first: the writing one then knows whether anybody can read what was sent."""
+    with contextlib.suppress(AttributeError):  # of one that could not be made
+        queue._reader.close()
+        queue._writer.close()
 
 
 def _feed(
@@ -230,6 +240,9 @@ class SimpleQueue(_StandardSimpleQueue):
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
         self._reader.writers = self._wlock
+
+    def __del__(self) -> None:
+        _close_ends(self)
 
     def get(self) -> Any:
         """Waits for the next object."""

@@ -30,8 +30,9 @@ void close_end(int& descriptor) {
 void SegmentTable::before_fork() {
   mutex_.lock();
   if (segments_.empty()) return;
-  forget_failed_forks();
-  // Without descriptors a failed fork's number stays taken as long as the segment exists.
+  forget_ended_children();
+  // Without descriptors a failed fork's number stays taken as long as the segment exists, and what a
+  // child without a number inherits stays.
   if (pipe2(child_pipe_, O_CLOEXEC) != 0) child_pipe_[0] = child_pipe_[1] = -1;
   for (const auto& mapped : segments_) hold_for_child(*mapped);
 }
@@ -45,17 +46,17 @@ void SegmentTable::hold_for_child(Mapped& mapped) {
   }
   for (uint32_t block = 0; block < mapped.counts.size(); block++) {
     if (mapped.counts[block] == 0) continue;
-    // A message that nobody receives keeps the block for the child, and for good.
+    // Without a number a message that nobody receives keeps the block for the child.
     if (mapped.child_slot >= 0)
       add_holder(segment.block(block), mapped.child_slot);
-    else
-      add_message(segment.block(block));
+    else if (add_message(segment.block(block)))
+      inherited_.push_back({segment.id(), block, segment.block(block).generation.load()});
   }
 }
 
 void SegmentTable::after_fork_in_parent() {
   if (child_pipe_[0] >= 0) {
-    Child child{child_pipe_[0], {}};
+    Child child{child_pipe_[0], {}, std::move(inherited_)};
     for (const auto& mapped : segments_)
       if (mapped->child_slot >= 0)
         child.slots.emplace_back(mapped->segment->id(), mapped->child_slot);
@@ -63,6 +64,7 @@ void SegmentTable::after_fork_in_parent() {
     child_pipe_[0] = -1;
     close_end(child_pipe_[1]);
   }
+  inherited_.clear();
   mutex_.unlock();
 }
 
@@ -77,28 +79,39 @@ void SegmentTable::after_fork_in_child() {
   for (Child& other : children_) close_end(other.pipe);
   children_.clear();
   close_end(child_pipe_[0]);
+  // Its children have an inherited end of it too, as they have the blocks.
+  if (!inherited_.empty() && life_ < 0) std::swap(life_, child_pipe_[1]);
   close_end(child_pipe_[1]);
+  inherited_.clear();
   mutex_.unlock();
 }
 
-// Frees the numbers of children that have never come to be.
-void SegmentTable::forget_failed_forks() {
+// Frees the numbers of children that have never come to be, and what children without a number have
+// left when they ended.
+void SegmentTable::forget_ended_children() {
   std::erase_if(children_, [&](Child& child) {
     pollfd end = {child.pipe, POLLIN, 0};
     if (poll(&end, 1, 0) == 0) return false;
-    for (const auto& [id, slot] : child.slots) {
-      Mapped* const mapped = find(id);
-      if (!mapped || !mapped->segment->is_reserved(slot)) continue;
-      const uint32_t n = mapped->segment->blocks_used().load();
-      for (uint32_t block = 0; block < n; block++) {
-        remove_holder(mapped->segment->block(block), slot);
-        free_unused(*mapped, block);
-      }
-      mapped->segment->leave(slot);
-    }
+    forget(child);
     close_end(child.pipe);
     return true;
   });
+}
+
+void SegmentTable::forget(const Child& child) {
+  for (const auto& [id, slot] : child.slots) {
+    Mapped* const mapped = find(id);
+    if (!mapped || !mapped->segment->is_reserved(slot)) continue;
+    const uint32_t n = mapped->segment->blocks_used().load();
+    for (uint32_t block = 0; block < n; block++) {
+      remove_holder(mapped->segment->block(block), slot);
+      free_unused(*mapped, block);
+    }
+    mapped->segment->leave(slot);
+  }
+  for (const Inherited& inherited : child.inherited)
+    if (Mapped* const mapped = find(inherited.segment))
+      drop_message(*mapped, inherited.block, inherited.generation);
 }
 
 }  // namespace taeda::shared

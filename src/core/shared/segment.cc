@@ -24,6 +24,11 @@
 
 namespace taeda::shared {
 
+// A ticket is a serial number, from 1 on, above the bits of its index.
+constexpr uint32_t kTicketBits = 12, kTickets = 1u << kTicketBits;
+constexpr uint32_t kMostSerial = (1u << (32 - kTicketBits)) - 1;
+constexpr uint32_t kTicketTries = 64;
+
 struct SegmentHeader {
   uint64_t magic;
   SegmentId id;
@@ -39,6 +44,8 @@ struct SegmentHeader {
   // process of another one.
   std::array<std::atomic<uint64_t>, kMostProcesses> namespaces;
   std::array<std::atomic<uint32_t>, Segment::kHints> hints;
+  std::atomic<uint32_t> tickets_issued;
+  std::array<std::atomic<uint32_t>, kTickets> tickets;  // by the low bits; 0: a free one
 };
 
 namespace {
@@ -202,6 +209,23 @@ std::atomic<int64_t>& Segment::warm_bytes() const { return header_->warm_bytes; 
 std::atomic<int64_t>& Segment::most_warm_bytes() const { return header_->most_warm_bytes; }
 std::atomic<uint64_t>& Segment::freed() const { return header_->freed; }
 std::span<std::atomic<uint32_t>, Segment::kHints> Segment::hints() const { return header_->hints; }
+
+uint32_t Segment::issue_ticket() const {
+  const uint32_t n = header_->tickets_issued.fetch_add(1);
+  for (uint32_t i = 0; i < kTicketTries; i++) {
+    const uint32_t index = (n + i) % kTickets;
+    const uint32_t ticket = (n % kMostSerial + 1) << kTicketBits | index;
+    uint32_t free = 0;
+    if (header_->tickets[index].compare_exchange_strong(free, ticket)) return ticket;
+  }
+  return 0;
+}
+bool Segment::redeem_ticket(uint32_t ticket) const {
+  return header_->tickets[ticket % kTickets].compare_exchange_strong(ticket, 0);
+}
+bool Segment::is_issued(uint32_t ticket) const {
+  return header_->tickets[ticket % kTickets].load() == ticket;
+}
 
 void Segment::populate(size_t offset, size_t bytes) const {
   check_memory(bytes);

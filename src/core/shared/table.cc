@@ -99,7 +99,7 @@ void SegmentTable::close_descriptors() {
 // --- Blocks ---
 
 std::pair<Mapped*, uint32_t> SegmentTable::allocate(size_t bytes) {
-  if (!children_.empty()) forget_failed_forks();
+  if (!children_.empty()) forget_ended_children();
   try {
     auto found = allocate_from_segments(bytes);
     if (found.first) return found;

@@ -51,9 +51,18 @@ class SegmentTable {
   void after_fork_in_child();
 
  private:
+  struct Inherited {
+    SegmentId segment;
+    uint32_t block;
+    uint64_t generation;
+  };
+
   struct Child {  // of a fork that may have failed
-    int pipe;     // ends when it is a holder or will never be
+    // Ends when it is a holder or will never be; of one that got no number in some segment, when it
+    // ends, and what it has inherited there is held for it by messages.
+    int pipe;
     std::vector<std::pair<SegmentId, int>> slots;
+    std::vector<Inherited> inherited;
   };
 
   SegmentTable() = default;
@@ -68,7 +77,8 @@ class SegmentTable {
   void close_descriptors();
 
   void hold_for_child(Mapped& mapped);
-  void forget_failed_forks();
+  void forget_ended_children();
+  void forget(const Child& child);
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Mapped>> segments_;
@@ -77,6 +87,8 @@ class SegmentTable {
   std::chrono::steady_clock::time_point last_look_{};
   std::vector<Child> children_;
   int child_pipe_[2] = {-1, -1};
+  std::vector<Inherited> inherited_;  // by the child that will be forked now
+  int life_ = -1;  // of a child that got no number: the end of a pipe that closes with it
 };
 
 }  // namespace taeda::shared

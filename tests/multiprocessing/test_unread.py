@@ -1,0 +1,177 @@
+"""Messages that nobody will receive give their memory back."""
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import taeda as torch
+from taeda import _C
+from taeda import multiprocessing as mp
+
+SECONDS = 60
+METHODS = ["fork", "spawn", "forkserver"]
+FLOATS = 1 << 18  # of a tensor of 1 MiB
+
+
+def blocks_of(n):
+    """The addresses of so many blocks that are free now."""
+    tensors = [torch.empty(FLOATS).share_memory_() for _ in range(n)]
+    return {x.data_ptr() for x in tensors}
+
+
+def send(put, n=4):
+    """Sends tensors that live in the messages only; where they are."""
+    tensors = [torch.ones(FLOATS).share_memory_() for _ in range(n)]
+    for x in tensors:
+        put(x)
+    return {x.data_ptr() for x in tensors}
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue", "JoinableQueue"])
+@pytest.mark.parametrize("how", ["closed", "dropped"])
+def test_a_queue_that_goes_keeps_nothing(kind, how):
+    queue = getattr(mp.get_context("fork"), kind)()
+    addresses = send(queue.put)
+    queue.get()
+    if how == "closed":
+        queue.close()
+    del queue
+    gc.collect()
+    assert addresses <= blocks_of(16)
+
+
+def take_one_and_die(connection):
+    connection.recv()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pipe_whose_reader_was_killed_keeps_nothing(method):
+    context = mp.get_context(method)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=take_one_and_die, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    addresses = send(ours.send)
+    process.join(SECONDS)
+    ours.close()
+    assert addresses <= blocks_of(16)
+
+
+def wait(connection):
+    time.sleep(1000)
+
+
+def test_what_another_process_can_still_read_stays():
+    context = mp.get_context("fork")
+    ours, theirs = context.Pipe()
+    x = torch.full((FLOATS,), 3.0)
+    ours.send(x)
+    address = x.data_ptr()
+    ours.close()
+    del x
+    assert address not in blocks_of(16)
+    assert theirs.recv().eq(3).all()
+    theirs.close()
+    assert address in blocks_of(16)
+
+
+def test_what_was_received_stays_when_its_sender_closes():
+    ours, theirs = mp.Pipe()
+    ours.send(torch.full((FLOATS,), 4.0))
+    got = theirs.recv()
+    theirs.close()
+    ours.close()
+    assert got.data_ptr() not in blocks_of(16) and got.eq(4).all()
+
+
+def test_killed_receivers_cost_nothing_in_the_long_run():
+    context = mp.get_context("fork")
+    before = _C._shared_memory_stats()["own_segments"]
+    for _ in range(60):
+        ours, theirs = context.Pipe()
+        process = context.Process(target=wait, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        send(ours.send, 8)
+        process.kill()
+        process.join(SECONDS)
+        ours.close()
+    assert _C._shared_memory_stats()["own_segments"] <= before + 1
+    assert len(blocks_of(16)) == 16
+
+
+def test_sending_to_a_closed_end_is_a_broken_pipe_each_time():
+    ours, theirs = mp.Pipe()
+    ours.send(1)
+    theirs.close()
+    for _ in range(2):
+        with pytest.raises(BrokenPipeError):
+            ours.send(2)
+
+
+def test_names_of_received_messages_are_forgotten():
+    ours, theirs = mp.Pipe()
+    x = torch.ones(3)
+    for _ in range(2000):
+        ours.send(x)
+        theirs.recv()
+    assert len(ours._unread) <= 256
+
+
+def read_all(queue, n, done):
+    for _ in range(n):
+        assert queue.get()[0] == 1
+    done.put(True)
+
+
+def test_a_sender_that_closes_early_loses_nothing():
+    context = mp.get_context("fork")
+    queue, done = context.Queue(), context.Queue()
+    process = context.Process(target=read_all, args=(queue, 40, done), daemon=True)
+    process.start()
+    threads = [
+        threading.Thread(target=lambda: [queue.put(torch.ones(100)) for _ in range(10)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    del queue, threads, thread
+    gc.collect()
+    assert done.get(timeout=SECONDS)
+    process.join(SECONDS)
+
+
+def test_more_processes_than_a_segment_has_numbers_leak_nothing():
+    x = torch.ones(FLOATS).share_memory_()
+    address, pids = x.data_ptr(), []
+    hold, release = os.pipe()
+    try:
+        for _ in range(270):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    os.close(release)
+                    os.read(hold, 1)
+                finally:
+                    os._exit(0)
+            pids.append(pid)
+        del x
+        assert address not in blocks_of(16)
+        for pid in pids[:-1]:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        assert address not in blocks_of(16), "the last one, which got no number, has it"
+    finally:
+        os.close(release)
+        os.close(hold)
+        os.waitpid(pids[-1], 0)
+    end = time.monotonic() + SECONDS
+    while address not in blocks_of(80):
+        assert time.monotonic() < end
