@@ -23,6 +23,7 @@ import taeda
 from taeda.utils.data import DataLoader, Dataset
 
 SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT]
+METHODS = ["fork", "forkserver", "spawn", "thread"]
 WARM_UP = 20  # epochs before the process is measured
 GROWTH_MEGABYTES = 16.0  # that the allocators may keep
 SAMPLES, BATCH = 48, 4
@@ -82,10 +83,11 @@ def kill_later(pids: list[int], draw: random.Random) -> threading.Timer:
 
 
 def epoch(loader: Any, draw: random.Random) -> str:
-    """How a pass ended: "whole", "left" or "killed"; AssertionError for wrong batches."""
+    """How a pass ended: "whole", "left" or "killed"; AssertionError for wrong batches. Threads are
+    not killed."""
     batches = iter(loader)
     timer = None
-    if draw.random() < 0.5:
+    if draw.random() < 0.5 and loader.multiprocessing_context != "thread":
         timer = kill_later([worker.pid for worker in batches._workers], draw)
     leave_at = draw.randrange(SAMPLES // BATCH) if draw.random() < 0.3 else -1
     try:
@@ -140,7 +142,7 @@ def soak(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=1000)
-    parser.add_argument("--method", default="fork", choices=["fork", "forkserver", "spawn"])
+    parser.add_argument("--method", default="fork", choices=METHODS)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     print(soak(args.epochs, args.method, args.seed, lambda text: print(text, flush=True)))

@@ -555,9 +555,11 @@ def collect(source, target, n):
 
 
 FULL = """
+import operator
 import os
+import sys
 import taeda as torch
-context = torch.multiprocessing.get_context("fork")
+context = torch.multiprocessing.get_context(sys.argv[1])
 queue = context.Queue()
 with open("/dev/shm/full", "wb", buffering=0) as file:
     try:
@@ -568,19 +570,25 @@ with open("/dev/shm/full", "wb", buffering=0) as file:
 print("left", os.statvfs("/dev/shm").f_bavail)
 queue.put(torch.ones(1 << 22))
 print("sum", queue.get().sum().item() == 1 << 22)
+x = torch.ones(1 << 20)
+process = context.Process(target=operator.setitem, args=(x, slice(None), 7.0))
+process.start()
+process.join()
+print("written", x.eq(7).all().item() if sys.argv[1] != "fork" else process.exitcode == 0)
 """
 
 
-def test_a_full_dev_shm_does_not_matter():
-    mount = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$0" -c "$1"'
-    command = ["unshare", "--mount", "sh", "-c", mount, sys.executable, FULL]
+@pytest.mark.parametrize("method", METHODS)
+def test_a_full_dev_shm_does_not_matter(method):
+    mount = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$0" -c "$1" "$2"'
+    command = ["unshare", "--mount", "sh", "-c", mount, sys.executable, FULL, method]
     try:
         said = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
     except FileNotFoundError:
         pytest.skip("there is no unshare (util-linux)")
     if "unshare" in said.stderr or "mount:" in said.stderr:
         pytest.skip("this user may not mount a small /dev/shm")
-    assert said.stdout.split("\n")[:2] == ["left 0", "sum True"], said
+    assert said.stdout.split("\n")[:3] == ["left 0", "sum True", "written True"], said
 
 
 def test_a_default_timeout_of_sockets_is_not_ours():

@@ -129,15 +129,17 @@ def read_all(queue, n, done):
     done.put(True)
 
 
+def put_ten(queue):
+    for _ in range(10):
+        queue.put(torch.ones(100))
+
+
 def test_a_sender_that_closes_early_loses_nothing():
     context = mp.get_context("fork")
     queue, done = context.Queue(), context.Queue()
     process = context.Process(target=read_all, args=(queue, 40, done), daemon=True)
     process.start()
-    threads = [
-        threading.Thread(target=lambda: [queue.put(torch.ones(100)) for _ in range(10)])
-        for _ in range(4)
-    ]
+    threads = [threading.Thread(target=put_ten, args=(queue,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -68,7 +68,7 @@ class Pool(_StandardPool):
     def Process(ctx: Any, *args: Any, **kwds: Any) -> Any:
         """A worker, which says what it does in a word of shared memory."""
         target, (inqueue, outqueue, *rest) = kwds["target"], kwds["args"]
-        current = UntypedStorage._new_shared(_WORD_BYTES)  # type: ignore[attr-defined]
+        current = UntypedStorage._new_shared(_WORD_BYTES)
         _word(current)[0] = 0
         process = ctx.Process(target=_work, args=(target, inqueue, outqueue, current, *rest))
         process._taeda_current = current
@@ -199,8 +199,8 @@ class _Tasks:
 
 
 def _name(function: Any, args: tuple) -> str:
-    chunk = function in (multiprocessing.pool.mapstar, multiprocessing.pool.starmapstar)
-    called = args[0][0] if chunk else function
+    chunk = getattr(function, "__module__", "") == "multiprocessing.pool"  # of a map
+    called = args[0][0] if chunk and isinstance(args[0], tuple) else function
     return str(getattr(called, "__qualname__", repr(called)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,17 +39,20 @@ def _find(batch: Any, index: Any, dumps: Callable[[Any], Any]) -> tuple[str, str
     end = time.monotonic() + _SECONDS
     indices = index if isinstance(index, (list, tuple)) else ()
     for _ in range(_DEEPEST):
-        for step, at, child in _children(part):
-            if time.monotonic() > end:
-                return path, sample, part
-            if _fails(child, dumps):
-                break
-        else:
-            return path, sample, part
+        found = next(
+            (child for child in _until(end, _children(part)) if _fails(child[2], dumps)), None
+        )
+        if found is None:
+            break
+        step, at, child = found
         if not sample and at is not None and _len(part) == len(indices) > 0:
             sample = f" (index {indices[at]!r})"
         path, part = path + step, child
     return path, sample, part
+
+
+def _until(end: float, children: Iterator[tuple]) -> Iterator[tuple]:
+    return itertools.takewhile(lambda child: time.monotonic() < end, children)
 
 
 def _fails(x: Any, dumps: Callable[[Any], Any]) -> bool:

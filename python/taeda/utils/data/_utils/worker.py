@@ -238,7 +238,8 @@ def where_in_batch(cells: Any, index: Any) -> str:
 
 
 def name_indices(index: Any) -> str:
-    """ " (indices 4, 5, 6, 7)" of a batch, " (index 3)" of a sample; "" of an iterable dataset's."""
+    """What a batch (" (indices 4, 5, 6, 7)") or sample (" (index 3)") was asked for; "" where the
+    dataset is iterable."""
     if index is None or isinstance(index, range):
         return ""
     if not isinstance(index, (list, tuple)):
