@@ -82,12 +82,12 @@ def kill_later(pids: list[int], draw: random.Random) -> threading.Timer:
     return timer
 
 
-def epoch(loader: Any, draw: random.Random) -> str:
+def epoch(loader: Any, draw: random.Random, kills: float = 0.5) -> str:
     """How a pass ended: "whole", "left" or "killed"; AssertionError for wrong batches. Threads are
     not killed."""
     batches = iter(loader)
     timer = None
-    if draw.random() < 0.5 and loader.multiprocessing_context != "thread":
+    if draw.random() < kills and loader.multiprocessing_context != "thread":
         timer = kill_later([worker.pid for worker in batches._workers], draw)
     leave_at = draw.randrange(SAMPLES // BATCH) if draw.random() < 0.3 else -1
     try:
@@ -109,9 +109,19 @@ def epoch(loader: Any, draw: random.Random) -> str:
 
 
 def soak(
-    epochs: int, method: str, seed: int = 0, report: Callable[[str], None] = lambda text: None
+    epochs: int,
+    method: str,
+    seed: int = 0,
+    report: Callable[[str], None] = lambda text: None,
+    kills: float = 0.5,
+    persistent: float = 0.3,
 ) -> dict[str, int]:
-    """Runs so many epochs; how they ended. AssertionError when something is left."""
+    """Runs so many epochs; how they ended. AssertionError when something is left.
+
+    Args:
+        kills: the part of the epochs in which a worker gets a signal.
+        persistent: the part that persistent workers load; the others start their own.
+    """
     draw = random.Random(seed)
     ends = {"whole": 0, "left": 0, "killed": 0}
     kept: Any = DataLoader(
@@ -125,7 +135,7 @@ def soak(
                 kept._iterator._shutdown_workers()
             before = measure()
         fresh: Any = DataLoader(Rows(), BATCH, num_workers=2, multiprocessing_context=method)
-        ends[epoch(kept if draw.random() < 0.3 else fresh, draw)] += 1
+        ends[epoch(kept if draw.random() < persistent else fresh, draw, kills)] += 1
         if i % 100 == 99:
             report(f"{i + 1} epochs, {time.monotonic() - begin:.0f} s, {ends}, {measure()}")
     if kept._iterator is not None:
@@ -144,8 +154,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=1000)
     parser.add_argument("--method", default="fork", choices=METHODS)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=float, default=0.5, help="part of the epochs")
+    parser.add_argument("--persistent", type=float, default=0.3, help="part of the epochs")
     args = parser.parse_args()
-    print(soak(args.epochs, args.method, args.seed, lambda text: print(text, flush=True)))
+
+    def report(text: str) -> None:
+        print(text, flush=True)
+
+    print(soak(args.epochs, args.method, args.seed, report, args.kills, args.persistent))
 
 
 if __name__ == "__main__":

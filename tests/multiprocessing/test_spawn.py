@@ -154,3 +154,23 @@ def test_names_are_pytorch_s():
         name for name in torch_mp.spawn.__globals__["__all__"] if name not in mp.spawn.__globals__
     ]
     assert not missing and not spawn
+
+
+def fail_in_the_second(i):
+    if i == 1:
+        raise ValueError("no second")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_error_files_say_why_a_process_failed(method):
+    context = mp.start_processes(fail_in_the_second, nprocs=2, join=False, start_method=method)
+    for process in context.processes:
+        process.join(60)
+    texts = []
+    for path in context.error_files:
+        with open(path) as file:
+            texts.append(file.read())
+    assert texts[0] == "" and "ValueError: no second" in texts[1]
+    with pytest.raises(mp.ProcessRaisedException, match="no second"):
+        while not context.join():
+            pass

@@ -84,6 +84,11 @@ class _Report:
     def __reduce__(self) -> tuple:
         return _inherited_report, (DupFd(self._descriptor),)
 
+    @property
+    def path(self) -> str:
+        """Where this process can open it while the object lives."""
+        return f"/proc/self/fd/{self._descriptor}"
+
     def write(self, text: str) -> None:
         with open(self._descriptor, "wb", closefd=False) as file:
             file.write(text.encode(errors="backslashreplace"))
@@ -111,12 +116,20 @@ def _run(function: Callable, i: int, args: tuple, report: _Report) -> None:
 
 
 class ProcessContext:
-    """Processes that run together: ``processes``, of multiprocessing, in their order."""
+    """Processes that run together: ``processes``, of multiprocessing, in their order.
+
+    ``error_files`` are the paths of files to which they write why they failed; empty otherwise.
+    """
 
     def __init__(self, processes: list, reports: list) -> None:
         self.processes = processes
         self._reports = reports
         self.sentinels = {process.sentinel: i for i, process in enumerate(processes)}
+
+    @property
+    def error_files(self) -> list[str]:
+        """One of each process."""
+        return [report.path for report in self._reports]
 
     def pids(self) -> list[int]:
         """Their process ids."""
