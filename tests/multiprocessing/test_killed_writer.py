@@ -1,6 +1,7 @@
 """A writer that is killed inside put() leaves the queue to the others, and no half message."""
 
 import os
+import socket
 import threading
 import time
 from queue import Empty
@@ -9,7 +10,7 @@ import pytest
 
 import taeda as torch
 from taeda import multiprocessing as mp
-from taeda.multiprocessing.connection import _PACKET_BYTES
+from taeda.multiprocessing.connection import _PACKET_BYTES, Connection
 
 SECONDS = 60
 METHODS = ["fork", "spawn", "forkserver"]
@@ -162,3 +163,14 @@ def test_join_is_not_held_up_by_a_writer_that_is_killed_in_put():
     thread.start()
     thread.join(SECONDS)
     assert not thread.is_alive()
+
+
+def test_packets_are_no_larger_than_the_system_takes():
+    first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    first.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
+    writer, reader = Connection(first.detach()), Connection(second.detach())
+    data = os.urandom(100_000)
+    thread = threading.Thread(target=writer.send, args=(data,))
+    thread.start()
+    assert reader.recv() == data
+    thread.join(SECONDS)

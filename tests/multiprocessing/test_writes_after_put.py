@@ -1,5 +1,5 @@
-"""What is written to a tensor after it was sent: seen by the receiver, or, of memory that cannot move,
-not; never lost or half there."""
+"""What is written to a tensor after it was sent: seen by the receiver; of memory that cannot move,
+not. Never lost or half there."""
 
 import threading
 

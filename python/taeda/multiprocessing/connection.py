@@ -56,6 +56,8 @@ class Connection(_StandardConnection):
     def __init__(self, handle: int, readable: bool = True, writable: bool = True) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, handle)
         self._socket.setblocking(True)  # whatever the program's default timeout is
+        room = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        self._most_bytes = min(_PACKET_BYTES, room // 2)  # of a packet
         self._sent: set[int] = set()  # descriptors that went this way, or waited in vain
         self._packet = bytearray()
         self._unread: list[bytes] = []  # names that were sent and may not be received yet
@@ -108,7 +110,7 @@ class Connection(_StandardConnection):
     def try_send_message(self, message: Message) -> bool:
         """Sends a small message unless it would have to wait."""
         descriptors = message.descriptors() if message.names else []
-        if len(message.data) > _PACKET_BYTES or len(descriptors) > _MOST_DESCRIPTORS:
+        if len(message.data) > self._most_bytes or len(descriptors) > _MOST_DESCRIPTORS:
             return False
         try:
             self._send_packets(message.data, descriptors, socket.MSG_DONTWAIT)
@@ -121,9 +123,9 @@ class Connection(_StandardConnection):
         self, data: Any, descriptors: list[int], flags: int = 0, number: int | None = None
     ) -> None:
         number, size = _new_number() if number is None else number, len(data)
-        for offset in range(0, size or 1, _PACKET_BYTES):
-            header = _HEADER.pack(number, size, offset)
-            self._send_beside([header, data[offset : offset + _PACKET_BYTES]], descriptors, flags)
+        for offset in range(0, size or 1, self._most_bytes):
+            header, end = _HEADER.pack(number, size, offset), offset + self._most_bytes
+            self._send_beside([header, data[offset:end]], descriptors, flags)
             descriptors = []
 
     def _send_bytes(self, buf: Any) -> None:

@@ -350,24 +350,23 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             seconds = _SECONDS_TO_LOOK_FOR_ROOM
         workers = [self._processes[i] for i in waiting]
         pipes = [worker.pipe for worker in workers if worker.pipe >= 0]
-        for worker in workers:
-            worker.channel.arm(True)
+        channels = [worker.channel for worker in workers if worker.pipe < 0]
+        for channel in channels:
+            channel.arm(True)
         for pipe in pipes:
             self._poller.register(pipe, select.POLLIN)
         try:
-            if any(worker.pipe < 0 and worker.channel.has_message() for worker in workers):
+            if any(channel.has_message() for channel in channels):
                 return
-            events = dict(self._poller.poll(max(1, seconds * 1000)))
+            events = self._poller.poll(max(1, seconds * 1000))
         finally:
-            for worker in workers:
-                worker.channel.arm(False)
+            for channel in channels:
+                channel.arm(False)
             for pipe in pipes:
                 self._poller.unregister(pipe)
-        if any(events.get(pipe, 0) & select.POLLIN for pipe in pipes):
-            return
-        if events.keys() == {self._event}:
+        if len(events) == 1 and events[0][0] == self._event:
             os.read(self._event, 8)
-        elif events:
+        elif events and not any(fd in pipes and event & select.POLLIN for fd, event in events):
             self._look_for_deaths(waiting)
             if pipes:
                 time.sleep(_SECONDS_TO_LOOK_FOR_DEATH)
@@ -430,7 +429,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     "id": worker.id,
                     "pid": worker.pid,
                     "batches": cells[Cell.BATCHES],
-                    "bytes": cells[Cell.BYTES],
+                    "bytes": worker.nbytes,
                     "waited_seconds": cells[Cell.WAITED_NS] / 1e9,
                     "loading_seconds": cells[Cell.LOADED_NS] / 1e9,
                     "sending_seconds": cells[Cell.SENT_NS] / 1e9,

@@ -99,6 +99,7 @@ class ThreadWorker:
         self._fetcher: Any = None
         self._failed: Any = None
         self._ended = False
+        self.nbytes = 0  # of all its batches
         self._where = f"in DataLoader worker thread {worker_id}"
         self.process = threading.Thread(
             target=self._run, name=f"DataLoader worker {worker_id}", daemon=True
@@ -245,7 +246,7 @@ class ThreadWorker:
             self._results.append((number, (data, *state), nbytes))
             self._ready.notify_all()
         numbers[Cell.BATCHES] += 1
-        numbers[Cell.BYTES] += nbytes
+        self.nbytes += nbytes
         numbers[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
 

@@ -130,6 +130,8 @@ class WorkerProcess:
         self._cell_values: list[int] = []
         self._stack_bytes_read = 0
         self._overflow: _Overflow | None = None
+        self.pipe = -1  # the descriptor by which a message arrives now; -1 while none does
+        self.nbytes = 0  # of all that it has sent
         self._pipe, pipe = os.pipe()
         os.set_blocking(self._pipe, False)
         self._pidfd = -1
@@ -178,11 +180,6 @@ class WorkerProcess:
         return self._cell_values or self._cells.tolist()
 
     @property
-    def pipe(self) -> int:
-        """The descriptor by which a message arrives now; -1 while none does."""
-        return -1 if self._overflow is None else self._pipe
-
-    @property
     def received(self) -> int:
         """Bytes of that message so far: who sends them does not hang."""
         return 0 if self._overflow is None else len(self._overflow.data)
@@ -193,7 +190,7 @@ class WorkerProcess:
         self._backlog.clear()
         while self._overflow is None and (message := self._receive()) is not None:
             if message[0] == OVERFLOW:
-                self._overflow = _Overflow(message[1])
+                self._overflow, self.pipe = _Overflow(message[1]), self._pipe
 
     def put(self, number: int, task: Any) -> None:
         """Gives it something to do, at once or when there is room."""
@@ -220,17 +217,17 @@ class WorkerProcess:
 
     def get(self) -> tuple[int, Any, int] | None:
         """(number of a message, its content, its bytes), None when none is complete yet."""
-        message = self._read_pipe() if self._overflow is not None else self._receive()
-        if message is not None and message[0] == OVERFLOW:
-            self._overflow = _Overflow(message[1])
-            message = self._read_pipe()
+        if self._overflow is not None:
+            return self._read_pipe()
+        message = self._receive()
         if message is None:
             return None
         number, content, items, nbytes = message
-        if number >> EPOCH_BITS != self._cells[Cell.CURRENT_EPOCH]:
-            return number, None, 0
+        if number == OVERFLOW:
+            self._overflow, self.pipe = _Overflow(content), self._pipe
+            return self._read_pipe()
         nbytes += len(content)
-        self._cells[Cell.BYTES] += nbytes
+        self.nbytes += nbytes
         return number, self._unpickle(number, content, items), nbytes
 
     def _unpickle(self, number: int, content: bytes, items: list) -> Any:
@@ -244,8 +241,8 @@ class WorkerProcess:
             where = f"unpickling batch {batch} of DataLoader worker {self.id} (pid {self.pid})"
             return ExceptionWrapper(where=where), None, None
 
-    def _read_pipe(self) -> tuple | None:
-        """The message that arrives by the pipe when it is complete. Never waits."""
+    def _read_pipe(self) -> tuple[int, Any, int] | None:
+        """What :meth:`get` gives of the message that arrives by the pipe. Never waits."""
         message = self._overflow
         assert message is not None
         while len(message.data) < message.nbytes:
@@ -256,8 +253,12 @@ class WorkerProcess:
             if not chunk:
                 return None  # its end has closed: the process has ended
             message.data += chunk
-        self._overflow = None
-        return message.number, bytes(message.data), [], 0
+        self._overflow, self.pipe = None, -1
+        if message.number >> EPOCH_BITS != self._cells[Cell.CURRENT_EPOCH]:
+            return message.number, None, 0
+        self.nbytes += message.nbytes
+        data = self._unpickle(message.number, bytes(message.data), [])
+        return message.number, data, message.nbytes
 
     def is_alive(self) -> bool:
         """Whether it has not ended."""

@@ -90,7 +90,7 @@ class Cell:
     """Indices of a channel's numbers: what the worker does now, and what it did."""
 
     STATE, EPOCH, BATCH, SAMPLE, SAMPLES = range(5)
-    WAITED_NS, LOADED_NS, SENT_NS, BATCHES, BYTES = range(5, 10)
+    WAITED_NS, LOADED_NS, SENT_NS, BATCHES = range(5, 9)
     SIGNAL = 10  # that makes the worker write its stack; 0: none
     CURRENT_EPOCH = 11  # the trainer's; tasks of others are void
     TASKS_READ, RESULTS_READ = 12, 13  # messages that the worker, and the trainer, took
