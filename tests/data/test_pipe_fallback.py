@@ -80,13 +80,14 @@ def test_a_death_in_the_middle_of_a_message_is_named():
     start = time.monotonic()
     with pytest.raises(RuntimeError, match="is killed by signal: Killed") as caught:
         list(batches)
-    assert time.monotonic() - start < 2 + 5 * (os.getloadavg()[0] > 3)
+    assert time.monotonic() - start < 2 + 30 * (os.getloadavg()[0] > 3)
     assert re.search(r"\(worker 0, sending, batch \d \(index \d\)\)", str(caught.value))
 
 
 def test_a_message_that_stops_arriving_ends_the_wait_in_time():
-    batches, worker = begin(make(timeout=1))
+    batches, worker = begin(make(timeout=60))
     wait_until_it_writes(batches)
+    batches._timeout = 1
     os.kill(worker.pid, signal.SIGSTOP)
     try:
         with pytest.raises(RuntimeError, match="DataLoader timed out after 1 seconds") as caught:
@@ -101,12 +102,12 @@ def _interrupt(*_):
 
 
 def test_a_message_that_stops_arriving_is_warned_of(monkeypatch):
-    monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 0.5)
     batches, worker = begin(make())
     wait_until_it_writes(batches)
+    monkeypatch.setattr(_utils, "HANG_WARNING_INTERVAL", 0.5)
     os.kill(worker.pid, signal.SIGSTOP)
     old = signal.signal(signal.SIGALRM, _interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 5)
+    signal.setitimer(signal.ITIMER_REAL, 8)
     try:
         with pytest.warns(UserWarning, match=r"has been sending, batch \d \(index \d\) for"):
             with pytest.raises(InterruptedError):
