@@ -122,13 +122,8 @@ SharedName send_shared(const Storage& storage) {
   shared::BlockHeader& block = segment.block(hold->block);
   TD_CHECK(shared::add_message(block),
            "share_memory: too many messages name the same tensor and were not received");
-  return {segment.id(),
-          block.generation.load(),
-          storage.nbytes(),
-          hold->block,
-          segment.creator(),
-          segment.creator_descriptor(),
-          segment.issue_ticket()};
+  return {segment.id(),      block.generation.load(),      storage.nbytes(),      hold->block,
+          segment.creator(), segment.creator_descriptor(), segment.issue_ticket()};
 }
 
 void drop_shared(const SharedName& name) {
