@@ -467,7 +467,7 @@ def test_stats_say_what_each_worker_sent(method):
     assert len(list(source)) == 4
     stats = source.stats()
     least = 8 * (4 * 1000 + 3)
-    assert least <= stats["bytes"] < 2 * least
+    assert least <= stats["bytes"] < 10 * least  # with random states
     assert sum(worker["bytes"] for worker in stats["workers"]) == stats["bytes"]
     assert all(worker["sending_seconds"] > 0 for worker in stats["workers"])
 

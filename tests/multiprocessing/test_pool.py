@@ -170,3 +170,10 @@ def test_tasks_of_a_pool_that_ends_keep_no_memory(tmp_path):
     gc.collect()
     tensors = [torch.zeros(1 << 20).share_memory_() for _ in range(8)]
     assert address in {x.data_ptr() for x in tensors}
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 40])
+def test_chunks_are_those_of_a_full_pool(n):
+    with mp.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(square, iter(range(n))).get(SECONDS) == [x * x for x in range(n)]
+        assert pool.starmap(pow, [(x, 2) for x in range(n)]) == [x * x for x in range(n)]

@@ -39,6 +39,7 @@ class Pool(_StandardPool):
 
     _ctx: Any
     _pool: Any
+    _processes: int
 
     def __init__(
         self,
@@ -63,6 +64,17 @@ class Pool(_StandardPool):
     def _repopulate_pool(self) -> None:
         self._taskqueue = _TaskQueue()
         super()._repopulate_pool()
+
+    def _map_async(
+        self, func: Any, iterable: Any, mapper: Any, chunksize: int | None = None, *callbacks: Any,
+        **named: Any,
+    ) -> Any:  # fmt: skip
+        """As the standard one, which divides by the number of workers that live just now."""
+        if not hasattr(iterable, "__len__"):
+            iterable = list(iterable)
+        if chunksize is None:
+            chunksize = -(-len(iterable) // (4 * self._processes))
+        return super()._map_async(func, iterable, mapper, chunksize, *callbacks, **named)
 
     @staticmethod
     def Process(ctx: Any, *args: Any, **kwds: Any) -> Any:

@@ -242,11 +242,11 @@ class ThreadWorker:
         self._ended = isinstance(data, _IterableDatasetStopIteration)
         state = (_rng_state(self._rng), state_of_dataset(self._task, self._fetcher))
         nbytes = bytes_of(data)
+        self.nbytes += nbytes
         with self._ready:
             self._results.append((number, (data, *state), nbytes))
             self._ready.notify_all()
         numbers[Cell.BATCHES] += 1
-        self.nbytes += nbytes
         numbers[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
 
