@@ -31,8 +31,8 @@ void SegmentTable::before_fork() {
   mutex_.lock();
   if (segments_.empty()) return;
   forget_ended_children();
-  // Without descriptors a failed fork's number stays taken as long as the segment exists, and what a
-  // child without a number inherits stays.
+  // Without descriptors a failed fork's number stays taken as long as the segment exists, and what
+  // a child without a number inherits stays.
   if (pipe2(child_pipe_, O_CLOEXEC) != 0) child_pipe_[0] = child_pipe_[1] = -1;
   for (const auto& mapped : segments_) hold_for_child(*mapped);
 }

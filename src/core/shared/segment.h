@@ -65,9 +65,9 @@ class Segment {
   std::atomic<uint64_t>& freed() const;
   std::span<std::atomic<uint32_t>, kHints> hints() const;
 
-  // A message that names a block has a ticket, where one is free (0: none). Who receives the message
-  // redeems it, or else who sent it and knows that nobody will: true for the one that comes first,
-  // who takes the message off the block's count.
+  // A message that names a block has a ticket, where one is free (0: none). Who receives the
+  // message redeems it, or else who sent it and knows that nobody will: true for the one that comes
+  // first, who takes the message off the block's count.
   uint32_t issue_ticket() const;
   bool redeem_ticket(uint32_t ticket) const;
   bool is_issued(uint32_t ticket) const;
