@@ -7,7 +7,8 @@ with it. A new operator without one says why in its entry, `test: {on_fallback: 
 import re
 from pathlib import Path
 
-from gen import kernels
+from gen import device
+from gen.device import is_native
 from gen.table import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ def golden():
 
 
 def on_fallback():
-    return {op.ident for op in OPS if op.dispatched and not kernels.is_native(op, "cuda")}
+    return {op.ident for op in OPS if op.dispatched and not is_native(op, "cuda")}
 
 
 def marked():
@@ -50,7 +51,7 @@ def test_the_list_is_sorted():
 
 
 def test_views_never_fall_back():
-    assert all(kernels.is_native(op, "cuda") for op in OPS if op.view)
+    assert all(is_native(op, "cuda") for op in OPS if op.view)
 
 
 def test_every_kernel_that_an_entry_names_is_declared():
@@ -64,8 +65,8 @@ def test_every_kernel_that_an_entry_names_is_declared():
 
 def test_a_file_of_the_kernels_name_makes_an_operator_native(tmp_path, monkeypatch):
     softmax = next(op for op in OPS if op.body == "kernel" and not op.host)
-    assert not kernels.is_native(softmax, "cuda")
+    assert not is_native(softmax, "cuda")
     (tmp_path / "cuda").mkdir()
     (tmp_path / "cuda" / f"{softmax.source}.cc").touch()
-    monkeypatch.setattr(kernels, "FOLDER", tmp_path)
-    assert kernels.is_native(softmax, "cuda")
+    monkeypatch.setattr(device, "KERNELS", tmp_path)
+    assert is_native(softmax, "cuda")
