@@ -63,7 +63,6 @@ torch.nn.LSTM(4, 3)(x)[0] | torch.nn.MultiheadAttention(4, 1)(x, x, x)[0]
 """
 # Ours where it is another one, and why.
 OTHER_NODE = {
-    "x.t()": ("TransposeBackward0", "an entry of transpose"),
     "torch.amax(x)": ("MaxBackward1", "of all elements max() and amax() are one function"),
     "F.mse_loss(x, y)": ("MeanBackward0", "three operators, each with a step of its own"),
     "F.adaptive_avg_pool2d(x[None], 1)": ("AdaptiveAvgPool2DBackward0", "one kernel for all sizes"),

@@ -434,6 +434,11 @@ def test_workers_end_with_a_killed_trainer(how, method, sleep, tmp_path):
     assert_gone(pids)
 
 
+def _interruptible():
+    # A shell's background jobs, and so what they start, ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("sleep", [0.0, 1000.0])
 @pytest.mark.parametrize("method", PROCESSES)
 def test_interrupt_raises_at_once_and_workers_go(method, sleep, tmp_path):
@@ -444,7 +449,14 @@ def test_interrupt_raises_at_once_and_workers_go(method, sleep, tmp_path):
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     """
-    process, pids = start(method, body.strip(), sleep, folder=tmp_path, start_new_session=True)
+    process, pids = start(
+        method,
+        body.strip(),
+        sleep,
+        folder=tmp_path,
+        start_new_session=True,
+        preexec_fn=_interruptible,
+    )
     assert process.stdout.readline() == "waits\n"
     begin = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
