@@ -13,8 +13,9 @@ namespace taeda {
 namespace math_bits {
 namespace {
 
-// The keys that have had the call before this handler.
-constexpr KeySet kAbove = KeySet::below(static_cast<Key>(kNumKeys)) - KeySet::below(Key::kConjugate);
+// The keys that have had the call before this handler; what the operator calls may conjugate anew.
+constexpr KeySet kAbove =
+    KeySet::below(static_cast<Key>(kNumKeys)) - KeySet::below(Key::kConjugate) - kMathBits;
 
 bool has_bits(const Tensor& t) { return t.defined() && !(t.impl()->keys & kMathBits).empty(); }
 

@@ -206,9 +206,9 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     std::vector<uint32_t> versions;
     for (const Value& value : stack)
       versions.push_back(value.is_tensor() ? value.tensor().version() : 0);
-    // Recording, tracing and conversions are done: they lie above.
+    // Recording, tracing and conversions are done: they lie above. What the code conjugates is not.
     const ExcludeKeys above((KeySet::below(Key::kProfile) - KeySet::below(Key::kPython)) -
-                            Key::kPython);
+                            Key::kPython - kMathBits);
     const Shown seen = shown(op, stack);
     PyRef result = ask(seen.op.get(), found, seen.call, op);
     if (seen.restore)

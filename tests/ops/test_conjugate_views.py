@@ -281,6 +281,21 @@ def test_a_mode_sees_the_view_and_the_copy() -> None:
     assert seen[0] == "aten._conj.default" and "aten.mul.Tensor" in seen
 
 
+def test_code_of_a_mode_may_conjugate() -> None:
+    from taeda.utils._python_dispatch import TorchDispatchMode
+
+    class Squares(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return args[0].conj() * args[0]
+
+    x = given(torch)
+    with Squares():
+        squares = x + 1
+    assert squares.tolist() == (x.real**2 + x.imag**2).to(x.dtype).tolist()
+
+
 def test_meta_tensors_keep_the_bits() -> None:
     x = torch.empty(2, 3, dtype=torch.complex64, device="meta")
     assert x.conj().is_conj() and x.mH.is_conj() and x.conj().imag.is_neg()

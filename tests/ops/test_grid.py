@@ -61,7 +61,7 @@ def assert_same(got: Any, expected: Any, context: str, least: float = 1e-9) -> N
         tolerance = max(tolerances.get(str(theirs.dtype), 1e-9), least)
         if "float16" in str(theirs.dtype):
             mine, theirs = mine.float(), theirs.float()
-        a, b = mine.detach().cpu().resolve_conj().numpy(), theirs.detach().resolve_conj().numpy()
+        a, b = (t.detach().cpu().resolve_conj().resolve_neg().numpy() for t in (mine, theirs))
         import numpy
 
         numpy.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=context)

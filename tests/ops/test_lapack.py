@@ -35,7 +35,8 @@ def positive(dtype: str, n: int = 4, batch: tuple[int, ...] = (2,)) -> tuple[Any
 
 
 def close(got: Any, expected: Any, dtype: str) -> None:
-    np.testing.assert_allclose(got.numpy(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+    got = got.resolve_conj().numpy()
+    np.testing.assert_allclose(got, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

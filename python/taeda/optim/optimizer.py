@@ -530,7 +530,7 @@ class ElementwiseOptimizer(GroupwiseOptimizer):
             k: taeda.view_as_real(v) if isinstance(v, Tensor) and v.is_complex() else v
             for k, v in state.items()
         }
-        self._update(taeda.view_as_real(p), taeda.view_as_real(grad), view, options)
+        self._update(taeda.view_as_real(p), taeda.view_as_real(grad.resolve_conj()), view, options)
         for k, v in view.items():  # state that the update has added
             if state.get(k) is None and v is not None:
                 state[k] = taeda.view_as_complex(v)

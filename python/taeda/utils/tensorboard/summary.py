@@ -106,7 +106,7 @@ def tensor_proto(tag: str, tensor: Any) -> Any:
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise ValueError(f"{tag} has unsupported tensor dtype {tensor.dtype}")
-    flat = taeda.view_as_real(tensor) if tensor.is_complex() else tensor
+    flat = taeda.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
     values = flat.flatten().tolist()
     field = _FIELDS.get(name, "int_val")
     if field == "half_val":
