@@ -27,7 +27,8 @@ def _by_type(**names: str) -> dict[str, str]:
 TENSOR_METADATA = _by_type(
     N="sizes strides",
     I="size stride dim numel storage_offset itemsize",
-    B="is_floating_point is_complex is_conj is_neg defined requires_grad is_contiguous is_meta",
+    B="is_floating_point is_complex is_sparse is_conj is_neg defined requires_grad is_contiguous "
+    "is_meta",
     D="dtype",
     V="device",
     S="item",

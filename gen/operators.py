@@ -100,7 +100,7 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
         head = f"Tensor op::{ident}_out({op.out_parameters})"
         tensors = ", ".join(["out", *(a.name for a in op.sig.tensor_args)])
         check = f'dispatch::check_out("{op.name}", {tensors});'
-        lines += _entry(op, head, " - kDifferentiationKeys", "out", check)
+        lines += _entry(op, head, " - kDifferentiationKeys, out", "out", check)
     return lines
 
 
@@ -110,7 +110,7 @@ def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
         head,
         wrap_lines(op),
         checks,
-        f"const KeySet keys = dispatch::effective({keys_expression(op)}){keys};",
+        f"const KeySet keys = dispatch::entry_keys(dispatch::effective({keys_expression(op)}){keys});",
         f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});",
     )
 

@@ -174,7 +174,12 @@ class Build:
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
         )
         files = {name for name in listed.decode().split("\0") if (ROOT / name).is_file()}
-        for path in [p for p in self.source.rglob("*") if p.is_file()]:
+        marker = self.source / ".build_time"  # what else is in the folder is not ours to delete
+        if self.source.exists() and any(self.source.iterdir()) and not marker.exists():
+            raise SystemExit(f"build_time: {self.source} is not a copy that this program has made")
+        self.source.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        for path in [p for p in self.source.rglob("*") if p.is_file() and p != marker]:
             if str(path.relative_to(self.source)) not in files:
                 path.unlink()
         for name in files:

@@ -53,8 +53,8 @@ class Tracer {
           dtype(t.dtype()),
           bits(t.impl()->keys & kMathBits) {}
     bool has_layout_of(const Tensor& t) const {
-      return dtype == t.dtype() && bits == (t.impl()->keys & kMathBits) && sizes == t.sizes() && strides == t.strides() &&
-             offset == t.storage_offset();
+      return dtype == t.dtype() && bits == (t.impl()->keys & kMathBits) && sizes == t.sizes() &&
+             strides == t.strides() && offset == t.storage_offset();
     }
     Tensor tensor;  // kept, so that its address is nobody else's
     const Storage* storage;
@@ -157,7 +157,8 @@ int Tracer::number_of_memory(const Tensor& t) {
       numbers_[t.impl()] = same;
       return same;
     }
-    if (candidate.dtype == t.dtype() && candidate.bits == (t.impl()->keys & kMathBits)) other = *number;
+    if (candidate.dtype == t.dtype() && candidate.bits == (t.impl()->keys & kMathBits))
+      other = *number;
   }
   if (same != kNoValue && !t.requires_grad()) return add_view("aten::detach", same, {}, t);
   if (same != kNoValue) other = same;

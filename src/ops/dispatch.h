@@ -27,6 +27,12 @@ inline KeySet keys(TensorSpan list) {
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }
 
+// Those of an entry; of out= how it is read, and the class that answers for it.
+[[gnu::always_inline]] inline KeySet entry_keys(KeySet keys) { return keys; }
+[[gnu::always_inline]] inline KeySet entry_keys(KeySet given, const Tensor& out) {
+  return given | ((keys(out) & (kMathBits | Key::kPython)) - thread_modes.excluded);
+}
+
 // out= takes no part in autograd and vmap: RuntimeError when it, or while recording an argument,
 // requires grad, or one of them is batched. `all` are the keys of them all.
 void check_out_keys(std::string_view op, const Tensor& out, KeySet all, bool any_requires_grad);

@@ -30,7 +30,7 @@ struct Written {
 };
 
 // The conjugate, the negative, or both of a tensor without bits.
-Tensor turned(const Tensor& t, KeySet bits) {
+Tensor applied(const Tensor& t, KeySet bits) {
   const Tensor conjugate = bits.has(Key::kConjugate) ? op::conj_physical(t) : t;
   return bits.has(Key::kNegative) ? op::neg(conjugate) : conjugate;
 }
@@ -39,7 +39,7 @@ Tensor turned(const Tensor& t, KeySet bits) {
 void write_back(const Written& written) {
   const Tensor& to = written.tensor;
   if (to.sizes() != written.copy.sizes()) op::resize_(to, written.copy.sizes(), std::nullopt);
-  op::copy_(with_bits(to, {}), turned(written.copy, to.impl()->keys & kMathBits), false);
+  op::copy_(with_bits(to, {}), applied(written.copy, to.impl()->keys & kMathBits), false);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Tensor with_bits(const Tensor& t, KeySet bits) {
 Tensor resolved(const Tensor& t) {
   if (!has_bits(t)) return t;
   const ExcludeKeys above(kAbove);
-  return turned(with_bits(t, {}), t.impl()->keys & kMathBits);
+  return applied(with_bits(t, {}), t.impl()->keys & kMathBits);
 }
 
 void handle(const Operator& op, KeySet keys, Stack& stack) {
@@ -62,11 +62,13 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
   const ExcludeKeys above(kAbove);
   std::vector<Written> written;
   const Schema& schema = op.schema();
+  // Steps of optimizers write lists, which their schemas do not say.
+  const bool writes_lists = op.name().ends_with("_") && !schema.is_mutable();
   for (size_t i = 0; i < stack.size(); i++) {
     change_tensors(stack[i], [&](const Tensor& t) {
       if (!has_bits(t)) return t;
       const Tensor copy = resolved(t);
-      if (schema.arguments[i].alias.written) written.push_back({t, copy});
+      if (schema.arguments[i].alias.written || writes_lists) written.push_back({t, copy});
       return copy;
     });
   }

@@ -1,5 +1,5 @@
-// The conjugate and the negative bit: tensors whose elements are the conjugates, or the negatives, of
-// what lies in their memory.
+// The conjugate and the negative bit: tensors whose elements are the conjugates, or the negatives,
+// of what lies in their memory.
 //
 // conj() and the imaginary part of a conjugate are views (PyTorch's): they alias the storage and
 // turn a bit over, a key of the tensor (Key::kConjugate, Key::kNegative), which further views pass

@@ -149,6 +149,7 @@ void refresh(const Operator& op) {
 bool any() { return tables().count.load(std::memory_order_relaxed) != 0; }
 
 Found find(const Operator& op, Key key, Stack& stack) {
+  if ((kMathBits | Key::kSparse).has(key)) return {};  // those that follow get plain tensors
   if (!any() || !op.record()) return {};
   Stack arguments = stack;
   const Operator& which = called(op, arguments);

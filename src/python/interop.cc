@@ -150,8 +150,7 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
                  "the tensor is not contiguous and the consumer wants no strides");
   }
   if (x.is_conj() || x.is_neg())
-    raise_python(PyExc_BufferError,
-                 "the memory holds the tensor's {}: use tensor.resolve_{}()",
+    raise_python(PyExc_BufferError, "the memory holds the tensor's {}: use tensor.resolve_{}()",
                  x.is_conj() ? "conjugates" : "negatives", x.is_conj() ? "conj" : "neg");
   if ((flags & PyBUF_WRITABLE) && !x.storage()->writable())
     raise_python(PyExc_BufferError, "the tensor is read-only");

@@ -584,9 +584,10 @@ PyMethodDef methods[] = {
     TD_ENTRY(is_conj,
              "is_conj() -> bool\n\nWhether the elements are the conjugates of what lies in memory: "
              "conj() makes such views."),
-    TD_ENTRY(is_neg,
-             "is_neg() -> bool\n\nWhether the elements are the negatives of what lies in memory, as "
-             "of the imaginary part of a conjugate."),
+    TD_ENTRY(
+        is_neg,
+        "is_neg() -> bool\n\nWhether the elements are the negatives of what lies in memory, as "
+        "of the imaginary part of a conjugate."),
     TD_ENTRY(_set_conj, nullptr),
     TD_ENTRY(_set_neg, nullptr),
     TD_ENTRY(is_pinned, "is_pinned() -> bool\n\nWhether the memory is pinned for devices."),

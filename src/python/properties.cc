@@ -127,9 +127,7 @@ PyObject* get_real(PyObject* self, const Tensor& x) {
   return x.is_complex() ? wrap(op::real(x)) : new_ref(self);
 }
 
-PyObject* get_imag(PyObject*, const Tensor& x) {
-  return wrap(op::imag(x));
-}
+PyObject* get_imag(PyObject*, const Tensor& x) { return wrap(op::imag(x)); }
 
 int set_grad(PyObject* self, PyObject* value, void*) {
   TD_PYTHON_TRY

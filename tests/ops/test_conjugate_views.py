@@ -144,6 +144,62 @@ def test_out_may_be_a_conjugate() -> None:
     np.testing.assert_allclose(bases[0].tolist(), bases[1].tolist())
 
 
+def test_out_with_bits_is_written_through_them_though_no_input_has_any() -> None:
+    results = []
+    for framework in (torch, theirs):
+        x, out = given(framework), given(framework)
+        framework.exp(x, out=out.conj())
+        part = given(framework).conj().imag
+        framework.add(x.real, x.imag, out=part)
+        results.append([*out.flatten().tolist(), *part.flatten().tolist()])
+    np.testing.assert_allclose(*results)
+
+
+def test_gradients_of_complex_numbers_made_of_parts_pass_conjugates() -> None:
+    gradients = []
+    for framework in (torch, theirs):
+        a = framework.tensor([1.0, 2.0], requires_grad=True)
+        b = framework.tensor([0.5, -1.0], requires_grad=True)
+        (framework.complex(a, b).conj() * 3j).imag.sum().backward()
+        (framework.polar(a, b).conj() @ framework.complex(b, a)).abs().sum().backward()
+        gradients.append([*a.grad.tolist(), *b.grad.tolist()])
+    np.testing.assert_allclose(*gradients, rtol=1e-5)
+
+
+def test_a_tangent_may_be_a_conjugate() -> None:
+    x, tangent = given(torch), given(torch).flip(0)
+    _, moved = torch.func.jvp(lambda t: t.real * t.imag, (x,), (tangent.conj(),))
+    expected = tangent.real * x.imag - x.real * tangent.imag
+    np.testing.assert_allclose(moved.tolist(), expected.tolist())
+
+
+def test_sparse_tensors_are_conjugated_at_once() -> None:
+    x = given(torch)
+    sparse = x.to_sparse()
+    assert sparse.conj().to_dense().tolist() == x.conj().tolist()
+    assert sparse.mH.to_dense().tolist() == x.mH.tolist()
+
+
+def test_an_optimizer_steps_a_negative_view() -> None:
+    for framework in (torch, theirs):
+        weight = framework.nn.Parameter(framework.ones(2, dtype=framework.float64)._neg_view())
+        weight.grad = framework.ones(2, dtype=framework.float64)
+        framework.optim.SGD([weight], lr=0.5, foreach=False).step()
+        assert weight.tolist() == [-1.5, -1.5]
+
+
+def test_a_replaced_kernel_gets_the_elements() -> None:
+    seen = []
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("exp", lambda t: seen.append(t.is_conj()) or t.sin(), "CPU")
+    try:
+        x = given(torch)
+        assert torch.allclose(x.conj().exp(), x.conj().sin())
+        assert seen == [False]
+    finally:
+        library._destroy()
+
+
 def test_a_write_counts_as_a_change_of_the_base() -> None:
     x = given(torch)
     version = x._version
@@ -224,7 +280,7 @@ def test_forward_mode_follows_the_bits() -> None:
     for name, view in VIEWS.items():
         if name == "detach":
             continue
-        y, moved = torch.func.jvp(view, (x,), (tangent,))
+        _, moved = torch.func.jvp(view, (x,), (tangent,))
         assert summary(moved)[0] == summary(view(tangent))[0], name
 
 
