@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from taeda import _C, _sparse_methods
 from taeda._C import Tensor
-from taeda._tensor_state import get_tensor_metadata, set_tensor_metadata
 
 TYPE_CHECKING = False  # typing's own would load typing
 if TYPE_CHECKING:
@@ -340,6 +339,8 @@ def _rebuild_tensor(
     """What multiprocessing's pickle of a tensor, and a shallow copy, call."""
     tensor = _C._tensor_from_storage(storage, dtype, offset, size, stride)
     if metadata:
+        from taeda._tensor_state import set_tensor_metadata
+
         set_tensor_metadata(tensor, metadata)
     if cls is not Tensor:
         tensor = tensor.as_subclass(cls)
@@ -383,6 +384,8 @@ def __copy__(self: Tensor) -> Tensor:
             self.dtype, tuple(self.size()), self.stride(), self.requires_grad
         )
     else:
+        from taeda._tensor_state import get_tensor_metadata
+
         copied = _rebuild_tensor(
             self.__class__,
             self.untyped_storage(),

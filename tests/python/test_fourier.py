@@ -31,7 +31,7 @@ def compare(call, values):
     ours, theirs = run(taeda, call, values), run(torch, call, values)
     for a, b in zip(ours, theirs, strict=True):
         assert str(a.dtype) == str(b.dtype)
-        a, b = a.detach().numpy(), b.detach().resolve_conj().numpy()
+        a, b = (t.detach().resolve_conj().numpy() for t in (a, b))
         np.testing.assert_allclose(a, b, tolerance, tolerance * max(1.0, np.abs(b).max()))
 
 

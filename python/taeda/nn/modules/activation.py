@@ -879,9 +879,9 @@ class MultiheadAttention(Module):
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             error = AssertionError("embed_dim must be divisible by num_heads")
-            fitting = ", ".join(str(n) for n in range(1, embed_dim + 1) if embed_dim % n == 0)
+            fitting = [str(n) for n in range(1, min(embed_dim, 256) + 1) if embed_dim % n == 0]
             error.add_note(f"embed_dim is {embed_dim} and num_heads {num_heads}")
-            error.add_note(f"Fix: num_heads may be {fitting}")
+            error.add_note(f"Fix: num_heads may be {', '.join(fitting)}")
             raise error
         if not self._qkv_same_embed_dim:
             self.q_proj_weight = Parameter(taeda.empty((embed_dim, embed_dim), **options))
