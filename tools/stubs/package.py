@@ -100,6 +100,8 @@ def _nn_functional(names: Names) -> str:
         found = [*sources.functions(path), *made]
         from_python.update(found)
         lines.append(_imported(f"taeda.nn._functional.{part}", found))
+    private = PACKAGE / "nn" / "_functional" / "private.py"  # found when they are asked for
+    lines.append(_imported("taeda.nn._functional.private", sources.listed(private)))
     shared = sorted(n for n in sources.words(tree, "_SHARED") if ("torch", n) in names)
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))

@@ -77,6 +77,12 @@ def words(module: ast.Module, name: str) -> set[str]:
     return set(str(next(n.value for n in nodes if isinstance(n, ast.Constant))).split())
 
 
+def listed(path: Path) -> list[str]:
+    """``__all__`` of a module."""
+    value: list[str] = ast.literal_eval(_assignment(tree(path), "__all__").value)
+    return value
+
+
 def names_by_module(module: ast.Module, name: str) -> list[tuple[str, list[str]]]:
     """The dictionary of names by module that a variable is made of."""
     table = next(n for n in ast.walk(_assignment(module, name)) if isinstance(n, ast.Dict))

@@ -177,7 +177,9 @@ class LBFGS(Optimizer):
         for p in self._params:
             grad = taeda.zeros_like(p) if p.grad is None else p.grad
             grad = grad.detach()
-            views.append((taeda.view_as_real(grad.resolve_conj()) if grad.is_complex() else grad).reshape(-1))
+            views.append(
+                (taeda.view_as_real(grad.resolve_conj()) if grad.is_complex() else grad).reshape(-1)
+            )
         return taeda.cat(views)
 
     def _add_direction(self, step: float, direction: Tensor) -> None:
