@@ -95,6 +95,12 @@ class _ExcludeDispatchKeyGuard:
             _C._set_autocast_state(device, *state)
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether a call runs inside of vmap, grad, vjp, jvp or another transform of torch.func."""
+    run = sys.modules.get("taeda.func._run")
+    return bool(_C._vmap_level()) or (run is not None and run._levels.depth > 0)
+
+
 def _log_api_usage_once(event: str) -> None:
     """Counts nothing: taeda keeps no records of what programs use."""
 
@@ -214,7 +220,7 @@ def __getattr__(name: str) -> Any:
         from taeda import _ops
 
         return getattr(_ops, name)
-    if name in ("has_lapack", "has_mkl", "has_openmp", "has_spectral"):
+    if name in ("Tag", "has_lapack", "has_mkl", "has_openmp", "has_spectral"):
         from taeda._functions import build
 
         return getattr(build, name)

@@ -44,25 +44,42 @@ def _operator(name: str) -> Callable:
     return Tensor.zero_ if name == "zero" else getattr(Tensor, name)
 
 
+def _scalars(packed: Tensor) -> list:
+    """The numbers of a tensor with one for each tensor of a list."""
+    if packed.dim() != 1:
+        raise RuntimeError(
+            f"Expected packed scalar Tensor to be of dimension 1. Got {packed.dim()} instead."
+        )
+    return packed.tolist()
+
+
 def _functions(name: str) -> tuple[Callable, Callable]:
     operator, in_place = _operator(name), getattr(Tensor, name + "_", None)
 
     def values(args: tuple, options: dict) -> tuple[tuple, dict]:
         """Arguments given by name in their places; alpha stays an option."""
         alpha = {key: value for key, value in options.items() if key == "alpha"}
-        return (*args, *(v for key, v in options.items() if key != "alpha")), alpha
+        args = (*args, *(v for key, v in options.items() if key != "alpha"))
+        if name in ("addcmul", "addcdiv") and len(args) == 3 and isinstance(args[2], Tensor):
+            args = (*args[:2], _scalars(args[2]))
+        return args, alpha
 
     def foreach(self: Any, *args: Any, **options: Any) -> tuple[Tensor, ...]:
         args, alpha = values(args, options)
+        if name == "pow" and not isinstance(self, (list, tuple)):  # a base for all the exponents
+            return tuple(
+                _C._functions["torch"]["pow"](self, *row) for row in _each(name, *args, ())
+            )
         return tuple(operator(*row, **alpha) for row in _each(name, self, args))
 
-    def foreach_(self: Any, *args: Any, **options: Any) -> None:
+    def foreach_(self: Any, *args: Any, **options: Any) -> list[Tensor]:
         args, alpha = values(args, options)
         for x, *rest in _each(name, self, args):
             if in_place is None or name in ("addcmul", "addcdiv"):
                 x.copy_(operator(x, *rest, **alpha))
             else:
                 in_place(x, *rest, **alpha)
+        return list(self)
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}"
     foreach_.__name__ = foreach_.__qualname__ = f"_foreach_{name}_"

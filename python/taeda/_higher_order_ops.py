@@ -51,3 +51,4 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any) -> Any
 
 
 __getattr__, __dir__ = _missing.attributes(__name__)
+_missing.add_namesakes(__name__)

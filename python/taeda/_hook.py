@@ -51,9 +51,12 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         name = "taeda" + fullname.removeprefix("torch")
-        if name not in sys.modules and importlib.util.find_spec(name) is None:
+        loaded = sys.modules.get(name)
+        found = importlib.util.find_spec(name) if loaded is None else loaded.__spec__
+        if loaded is None and found is None:
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=name)
+        is_package = found is not None and found.submodule_search_locations is not None
+        return importlib.machinery.ModuleSpec(fullname, self, origin=name, is_package=is_package)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         assert spec.origin is not None
@@ -65,6 +68,12 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """It has run already; only its own spec is put back, which the import system replaced."""
         found, spec = self._own_spec
         found.__spec__ = spec
+
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        """What `runpy` runs for ``-m torch.X``: the code of taeda.X."""
+        found = importlib.util.find_spec("taeda" + fullname.removeprefix("torch"))
+        loader: Any = found and found.loader
+        return loader.get_code(found.name) if hasattr(loader, "get_code") else None
 
 
 def _rename(namespace: dict[str, Any]) -> None:

@@ -325,7 +325,9 @@ class _OpNamespace(types.ModuleType):
             import taeda._library.assertions
             import taeda._library.aten
         elif self.name == "profiler":
-            import taeda._library.profiler  # noqa: F401
+            import taeda._library.profiler
+        elif self.name in ("_c10d_functional", "c10d", "c10d_functional"):
+            import taeda._library.collectives  # noqa: F401
 
         return bool(_C._operators(f"{self.name}::{name}"))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -26,6 +28,12 @@ def maybe_enable_compiled_autograd(should_enable: bool, *args: Any, **kwargs: An
 def is_parameter_freezing() -> bool:
     """Whether parameters are made constants: never."""
     return False
+
+
+@functools.cache
+def warn_once(msg: str, stacklevel: int = 1) -> None:
+    """Warns of what no call has warned of before."""
+    warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
 __getattr__, __dir__ = _missing.attributes(__name__)

@@ -213,3 +213,53 @@ def _scaled_mm(
     if scale_result is not None:
         product = product * scale_result
     return product.to(self.dtype if out_dtype is None else out_dtype)
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether a tensor can take the metadata of another in place, as ``x.data = y`` does: both are
+    of one layout and kind of device."""
+    return input.layout == from_.layout and input.device.type == from_.device.type
+
+
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two int8 matrices in int32.
+
+    >>> torch._int_mm(torch.full((1, 2), 100).char(), torch.full((2, 1), 100).char())
+    tensor([[20000]], dtype=torch.int32)
+    """
+    for name, matrix in (("self", input), ("mat2", mat2)):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"_int_mm: expected a matrix for {name}, got {matrix.dim()} dims")
+        if matrix.dtype not in (taeda.int8, taeda.uint8):
+            raise RuntimeError(f"_int_mm: expected int8 or uint8 for {name}, got {matrix.dtype}")
+    product = taeda.mm(input.to(taeda.int32), mat2.to(taeda.int32))
+    return product if out is None else out.resize_(product.shape).copy_(product)
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """`v` scaled so that its norm over all dimensions but `dim` is `g`.
+
+    >>> torch._weight_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[10.0]]))
+    tensor([[6., 8.]])
+    """
+    return v * (g / taeda.norm_except_dim(v, 2, dim))
+
+
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: taeda.dtype
+) -> Tensor:
+    """The gradient of softmax's argument, given that of `output` = softmax over `dim`.
+
+    >>> torch._softmax_backward_data(torch.tensor([1.0, 0]), torch.tensor([0.5, 0.5]), 0,
+    ...                              torch.float32)
+    tensor([ 0.2500, -0.2500])
+    """
+    weighted = grad_output * output
+    return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _log_softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: taeda.dtype
+) -> Tensor:
+    """The same of log_softmax."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)

@@ -47,7 +47,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-_TABLES = ("aliases", "backends", "compilers", "constants", "distributed", "members", "parts")
+_TABLES = (
+    "aliases", "backends", "compilers", "constants", "distributed", "lowering", "members", "parts",
+    "quantizing",
+)  # fmt: skip
 
 
 def mark(found: Any, name: str, why: str) -> Any:
@@ -213,11 +216,16 @@ def _value(text: str) -> Any:
         from ast import literal_eval
 
         return literal_eval(text)
+    module, _, name = text.rpartition(".")
     try:
-        return importlib.import_module(_taeda(text))
+        found = importlib.import_module(_taeda(text))
     except ModuleNotFoundError:
-        module, _, name = text.rpartition(".")
         return getattr(importlib.import_module(_taeda(module)), name)
+    if not module or f"{name}={text}" in _words(module).get(name, ("", []))[1]:
+        return found
+    if name in _words(module):  # a package may have a function of the name that a module in it has
+        return getattr(_loaded(module), name)
+    return vars(_loaded(module)).get(name, found)
 
 
 def _make(module: str, why: str, words: list[str]) -> Any:
@@ -309,14 +317,66 @@ def attributes(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str
 
 
 def find_spec(name: str) -> Any:
-    """Of a module that has an entry; None for others."""
-    module = _torch(name)
-    if module not in _modules() and not _submodules(module):
-        return None
+    """Of a module that has an entry, or that is an attribute of its package; None for others."""
     from importlib.machinery import ModuleSpec
 
-    loader: Any = _Loader()
-    return ModuleSpec(name, loader, is_package=bool(_submodules(module)))
+    module = _torch(name)
+    if module in _modules() or _submodules(module):
+        loader: Any = _Loader()
+        return ModuleSpec(name, loader, is_package=bool(_submodules(module)))
+    found = _made_by_package(name)
+    loader = _Made(found)
+    return (
+        None if found is None else ModuleSpec(name, loader, is_package=hasattr(found, "__path__"))
+    )
+
+
+_asked: set[str] = set()
+
+
+def _made_by_package(name: str) -> ModuleType | None:
+    """The module without a file that a package has as an attribute: torch.ops, torch._C._nn."""
+    package, _, own_name = name.rpartition(".")
+    if name in _asked or package not in sys.modules:  # reading the attribute imports the module
+        return None
+    _asked.add(name)
+    try:
+        found = getattr(sys.modules[package], own_name, None)
+    finally:
+        _asked.discard(name)
+    return found if isinstance(found, ModuleType) else None
+
+
+class _Made:
+    """Gives a module that is there already."""
+
+    def __init__(self, module: ModuleType | None) -> None:
+        self._module = module
+
+    def create_module(self, spec: Any) -> ModuleType | None:
+        assert self._module is not None
+        self._spec = getattr(self._module, "__spec__", None)
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run; its own spec is put back, which the import system has replaced."""
+        if self._spec is not None:
+            module.__spec__ = self._spec
+
+
+def add_namesakes(package: str) -> None:
+    """Loads the modules of a package whose names are those of functions in it, which importing them
+    later would replace: torch.export.unflatten is both.
+
+    A package with an entry and a file calls it at its end."""
+    name = _torch(package)
+    for own_name in _submodules(name) & {*_words(name), *vars(_loaded(name))}:
+        full = f"{name}.{own_name}"
+        if f"{own_name}={full}" in _words(name).get(own_name, ("", []))[1]:
+            continue
+        module = ModuleType(_taeda(full))
+        sys.modules[module.__name__] = module
+        _Loader().exec_module(module)
 
 
 class _Loader:
@@ -324,6 +384,12 @@ class _Loader:
 
     def create_module(self, spec: Any) -> None:
         """None: a module as usual."""
+
+    def get_code(self, name: str) -> Any:
+        """What ``python -m`` runs: NotImplementedError, with what is missing."""
+        name = _torch(name)
+        why = _modules()[name][0] if name in _modules() else "taeda has no such program"
+        return compile(f"raise NotImplementedError({f'{name}: {why}'!r})", name, "exec")
 
     def exec_module(self, module: ModuleType) -> None:
         name = _torch(module.__name__)
@@ -335,6 +401,7 @@ class _Loader:
         members["__doc__"] = f"Not part of taeda: {why}."
         members["__getattr__"], members["__dir__"] = attributes(module.__name__)
         members["__all__"] = sorted(n for n in _words(name) if not n.startswith("_"))
+        add_namesakes(module.__name__)
         if any("=torch" not in word for _, words in _words(name).values() for word in words):
             members["_only_raises"] = True
             return

@@ -127,6 +127,10 @@ MODULES = {
     ),
     "torch._higher_order_ops.associative_scan": (_OPERATORS, "associative_scan"),
     "torch._higher_order_ops.scan": (_OPERATORS, "scan"),
+    **{
+        f"torch._higher_order_ops.{name}": (_OPERATORS, f"{name}=torch._higher_order_ops.{name}")
+        for name in "cond invoke_subgraph map out_dtype strict_mode while_loop wrap".split()
+    },
     "torch._higher_order_ops.flex_attention": (
         "taeda has no such operator; use torch.nn.attention.flex_attention",
         "flex_attention flex_attention_backward"
@@ -138,6 +142,10 @@ MODULES = {
         "ShapesCollection UnflattenedModule default_decompositions dims draft_export export "
         "load register_dataclass save unflatten",
     ),
+    "torch.export.unflatten": (_EXPORT, "InterpreterModule " + " ".join(
+        f"{name}=torch.export.{name}"
+        for name in "FlatArgsAdapter UnflattenedModule unflatten".split()
+    )),
     "torch.export.dynamic_shapes": (_EXPORT, "Dim ShapesCollection dims"),
     "torch.export.exported_program": (_EXPORT, "ExportedProgram"),
     "torch.export.graph_signature": (
@@ -193,7 +201,8 @@ MODULES = {
     ),
     "torch.fx.experimental.symbolic_shapes": (
         _SYMBOLS,
-        "ConstraintViolationError DimDynamic GuardOnDataDependentSymNode ShapeEnv "
+        "no:has_free_symbols no:has_free_unbacked_symbols ConstraintViolationError DimDynamic "
+        "GuardOnDataDependentSymNode ShapeEnv "
         "StatelessSymbolicContext StrictMinMaxConstraint SymNode definitely_true "
         "free_symbols free_unbacked_symbols guard_bool guard_int guard_or_false guard_or_true "
         "guard_size_oblivious hint_int is_concrete_int statically_known_true sym_eq",

@@ -56,8 +56,8 @@ MODULES = {
     ),
     "torch.distributed.distributed_c10d": (
         _ALONE,
-        "*torch.distributed _get_default_group _get_group_size _pg_map={} is_initialized="
-        "torch.distributed.is_initialized "
+        "*torch.distributed _get_default_group _get_group_size _resolve_process_group _pg_map={} "
+        "is_initialized=torch.distributed.is_initialized "
         + " ".join(f"{name}=torch.distributed.{name}" for name in (
             *_COLLECTIVES.split(), *"Backend GroupMember group get_rank get_world_size get_backend "
             "get_global_rank get_group_rank get_process_group_ranks get_node_local_rank new_group "
@@ -75,6 +75,8 @@ MODULES = {
     "torch.distributed.tensor.placement_types": (
         _SHARDS, "_StridedShard " + _options("Partial Placement Replicate Shard")
     ),
+    "torch.distributed.tensor._dispatch": (_SHARDS, "OpDispatcher"),
+    "torch.distributed.tensor._ops": (_SHARDS, "@register_op_strategy @register_prop_rule"),
     "torch.distributed.tensor.device_mesh": (_SHARDS, "*torch.distributed.device_mesh"),
     "torch.distributed.tensor._utils": (
         _SHARDS,
@@ -94,7 +96,9 @@ MODULES = {
         "_ContextParallel _context_parallel_shard context_parallel_unshard set_rotate_method "
         "context_parallel=torch.distributed.tensor.experimental.context_parallel",
     ),
-    "torch.distributed._tensor": (_SHARDS, "*torch.distributed.tensor"),
+    "torch.distributed._tensor": (
+        _SHARDS, "*torch.distributed.tensor *torch.distributed.device_mesh"
+    ),
     "torch.distributed._tensor.api": (_SHARDS, "DTensor=torch.distributed.tensor.DTensor"),
     "torch.distributed._tensor.device_mesh": (_SHARDS, "*torch.distributed.device_mesh"),
     "torch.distributed._tensor.placement_types": (

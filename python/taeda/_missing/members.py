@@ -280,6 +280,11 @@ MODULES = {
         "ContextProp GenericModule PropModule disable_global_flags flags flags_frozen set_flags",
     ),
     "torch.backends.cudnn": (_LIBRARIES, "CudnnModule"),
+    "torch.backends.cudnn.rnn": (_LIBRARIES, "Unserializable get_cudnn_mode init_dropout_state"),
+    "torch.cuda.jiterator": (
+        "taeda compiles no C++ of programs; use functions of torch or a custom operator",
+        "_create_jit_fn _create_multi_output_jit_fn",
+    ),
     "torch.backends.miopen": (_LIBRARIES, "MiopenModule"),
     "torch.backends.opt_einsum": (
         "taeda has no such class; set torch.backends.opt_einsum.enabled and strategy",

@@ -127,6 +127,7 @@ MODULES = {
         "OrderedImporter PackageExporter PackageImporter PackagingError find_file_dependencies "
         "is_from_package",
     ),
+    "torch.package.find_file_dependencies": (_PACKAGES, "find_files_source_depends_on"),
     "torch.numa.binding": (
         "taeda binds no threads; use numactl",
         "AffinityMode{NODE,SOCKET,EXCLUSIVE,CORE_COMPLEX} NumaOptions",

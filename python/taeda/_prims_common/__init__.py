@@ -60,6 +60,8 @@ from ._shapes import (  # noqa: F401
     is_channels_last_contiguous,
     is_contiguous,
     is_contiguous_for_memory_format,
+    is_contiguous_for_memory_format_or_false,
+    is_contiguous_or_false,
     is_cpu_scalar_tensor,
     is_expandable_to,
     is_same_shape,

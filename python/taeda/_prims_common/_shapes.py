@@ -300,6 +300,10 @@ def is_contiguous(a: Tensor) -> bool:
     return a.is_contiguous()
 
 
+# Sizes are numbers, of which one always knows.
+is_contiguous_or_false = is_contiguous
+
+
 def is_channels_last_contiguous(a: Tensor) -> bool:
     """Whether a tensor of images or volumes has its channels side by side."""
     return any(
@@ -312,6 +316,9 @@ def is_contiguous_for_memory_format(a: Tensor, *, memory_format: Any) -> bool:
     """Whether a tensor has the layout of a memory format."""
     validate_memory_format(memory_format)
     return a.is_contiguous(memory_format=memory_format)
+
+
+is_contiguous_for_memory_format_or_false = is_contiguous_for_memory_format
 
 
 def suggest_memory_format(x: Any) -> Any:

@@ -80,6 +80,7 @@ cudnn = _members(
     conv=types.SimpleNamespace(fp32_precision="none"),
     rnn=types.SimpleNamespace(fp32_precision="none"),
 )
+_missing.add_namesakes(cudnn.__name__)
 
 # Attention on a GPU is computed in one way; these switches choose between PyTorch's.
 _attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}

@@ -228,7 +228,6 @@ for _name, _why in {
     "current_blas_handle": _LIBRARY,
     "current_solver_handle": _LIBRARY,
     "check_error": _LIBRARY,
-    "jiterator": "taeda compiles no C++ of programs; use functions of torch or a custom operator",
     "make_graphed_callables": _GRAPHS,
     "graph_pool_handle": _GRAPHS,
     "get_sync_debug_mode": "taeda does not watch synchronization; use torch.profiler.profile",

@@ -21,6 +21,7 @@ __all__ = [
     "register_optimizer_step_post_hook",
 ]
 
+StateDict = dict[str, Any]
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 _global_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
