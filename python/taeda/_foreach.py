@@ -68,7 +68,7 @@ def _functions(name: str) -> tuple[Callable, Callable]:
         args, alpha = values(args, options)
         if name == "pow" and not isinstance(self, (list, tuple)):  # a base for all the exponents
             return tuple(
-                _C._functions["torch"]["pow"](self, *row) for row in _each(name, *args, ())
+                _C._functions["torch"]["pow"](self, *row) for row in _each(name, args[0], ())
             )
         return tuple(operator(*row, **alpha) for row in _each(name, self, args))
 

@@ -72,7 +72,9 @@ class _AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def get_code(self, fullname: str) -> types.CodeType | None:
         """What `runpy` runs for ``-m torch.X``: the code of taeda.X."""
         found = importlib.util.find_spec("taeda" + fullname.removeprefix("torch"))
-        loader: Any = found and found.loader
+        if found is None:
+            return None
+        loader: Any = found.loader
         return loader.get_code(found.name) if hasattr(loader, "get_code") else None
 
 

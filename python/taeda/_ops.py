@@ -327,7 +327,9 @@ class _OpNamespace(types.ModuleType):
         elif self.name == "profiler":
             import taeda._library.profiler
         elif self.name in ("_c10d_functional", "c10d", "c10d_functional"):
-            import taeda._library.collectives  # noqa: F401
+            import taeda._library.collectives
+        elif self.name == "quantized_decomposed":
+            import taeda._library.decomposed  # noqa: F401
 
         return bool(_C._operators(f"{self.name}::{name}"))
 

@@ -89,9 +89,9 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
     return decorate
 
 
-def is_tensor_like(argument: Any) -> bool:
+def is_tensor_like(inp: Any) -> bool:
     """A Tensor, or an object whose class has a __torch_function__."""
-    return isinstance(argument, _C.Tensor) or hasattr(type(argument), "__torch_function__")
+    return isinstance(inp, _C.Tensor) or hasattr(type(inp), "__torch_function__")
 
 
 def get_default_nowrap_functions() -> set[Callable]:

@@ -65,6 +65,13 @@ class OptimizedModule(Module):
         else:
             delattr(self._orig_mod, name)
 
+    def __len__(self) -> int:
+        """That of the module, where it has one; TypeError otherwise."""
+        return len(self._orig_mod)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 

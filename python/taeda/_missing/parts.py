@@ -76,10 +76,10 @@ MODULES = {
     # Layouts
     "torch.sparse": (
         _SPARSE,
-        "SparseSemiStructuredTensor spsolve to_sparse_semi_structured",
+        "SparseSemiStructuredTensor._DEFAULT_ALG_ID spsolve to_sparse_semi_structured",
     ),
     "torch.sparse.semi_structured": (
-        _SPARSE, "SparseSemiStructuredTensor to_sparse_semi_structured"
+        _SPARSE, "SparseSemiStructuredTensor=torch.sparse.SparseSemiStructuredTensor to_sparse_semi_structured"
     ),
     # Others
     "torch": (

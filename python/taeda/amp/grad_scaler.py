@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +21,9 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-_READY, _UNSCALED, _STEPPED = "ready", "unscaled", "stepped"
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What is known of an optimizer before its gradients are divided by the scale."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -70,8 +73,11 @@ class GradScaler:
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
         self._growth_tracker = 0
-        self._stages: dict[int, str] = {}  # of each optimizer since the last update()
-        self._overflowed: dict[int, bool] = {}
+        # id(optimizer) -> its stage since the last update(), and for each device 1 or 0 in a
+        # tensor: whether a gradient there is infinite or NaN.
+        self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     def is_enabled(self) -> bool:
         """Whether the scaler does anything."""
@@ -106,15 +112,15 @@ class GradScaler:
         """Divides the gradients of the optimizer's parameters by the scale; once before a step."""
         if not self._enabled:
             return
-        stage = self._stages.get(id(optimizer), _READY)
-        if stage == _UNSCALED:
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if stage == _STEPPED:
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = float(self._used_scale("unscale_").double().reciprocal().float())
-        overflowed = False
+        found: dict[Any, bool] = {}
         with taeda.no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
@@ -122,10 +128,26 @@ class GradScaler:
                         continue
                     if p.grad.dtype == taeda.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    overflowed |= not bool(p.grad.isfinite().all())
+                    overflows = not bool(p.grad.isfinite().all())
+                    found[p.grad.device] = found.get(p.grad.device, False) or overflows
                     p.grad.mul_(inverse)
-        self._overflowed[id(optimizer)] = overflowed
-        self._stages[id(optimizer)] = _UNSCALED
+        state["found_inf_per_device"] = {
+            device: taeda.full((), float(overflows), device=device)
+            for device, overflows in (found or {taeda.device("cpu"): False}).items()
+        }
+        state["stage"] = OptState.UNSCALED
+
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        """Makes the tensor of the scale, which the first use makes otherwise."""
+        self._scale_tensor()
+
+    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
+        """For each device, whether a gradient there was infinite or NaN, as 1 or 0 in a tensor."""
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+
+    def _overflowed(self, optimizer_id: int) -> bool:
+        found = self._per_optimizer_states[optimizer_id]["found_inf_per_device"]
+        return any(value.item() for value in found.values())
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step()`` on unscaled gradients, unless one of them is infinite or NaN."""
@@ -133,15 +155,15 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        stage = self._stages.get(id(optimizer), _READY)
-        if stage == _STEPPED:
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if stage == _READY:
+        if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
         result = None
-        if not self._overflowed[id(optimizer)]:
+        if not self._overflowed(id(optimizer)):
             result = optimizer.step(*args, **kwargs)
-        self._stages[id(optimizer)] = _STEPPED
+        state["stage"] = OptState.STEPPED
         return result
 
     def update(self, new_scale: Any = None) -> None:
@@ -151,9 +173,9 @@ class GradScaler:
         scale = self._used_scale("update")
         if new_scale is not None:
             scale.fill_(float(new_scale))
-        elif not self._overflowed:
+        elif not any(s["found_inf_per_device"] for s in self._per_optimizer_states.values()):
             raise AssertionError("No inf checks were recorded prior to update.")
-        elif any(self._overflowed.values()):
+        elif any(self._overflowed(key) for key in self._per_optimizer_states):
             scale.mul_(self._backoff_factor)
             self._growth_tracker = 0
         else:
@@ -163,8 +185,7 @@ class GradScaler:
                 if bool(grown.isfinite()):
                     scale.copy_(grown)
                 self._growth_tracker = 0
-        self._stages.clear()
-        self._overflowed.clear()
+        self._per_optimizer_states.clear()
 
     def get_scale(self) -> float:
         """The scale; 1.0 when disabled."""

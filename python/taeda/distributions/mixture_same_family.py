@@ -99,9 +99,9 @@ class MixtureSameFamily(Expandable, Distribution):
         cdf = self.component_distribution.cdf(self._pad(value))
         return taeda.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._checked(value)
-        of_component = self.component_distribution.log_prob(self._pad(value))
+    def log_prob(self, x: Tensor) -> Tensor:
+        self._checked(x)
+        of_component = self.component_distribution.log_prob(self._pad(x))
         log_weights = taeda.log_softmax(self.mixture_distribution.logits, dim=-1)
         return taeda.logsumexp(of_component + log_weights, dim=-1)
 

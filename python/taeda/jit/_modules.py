@@ -13,16 +13,26 @@ Attribute = namedtuple("Attribute", ["value", "type"])
 _NO_COMPILER = "there is no script compiler; the module runs eagerly"
 
 
+class _NotCompiled(AttributeError, NotImplementedError):
+    """For what only compiled programs have: hasattr() is False, and reading it says why."""
+
+
 class ScriptModule(Module):
     """A module that PyTorch compiles; subclasses run eagerly here."""
 
     def _refuse(self) -> NoReturn:
-        raise NotImplementedError(f"{type(self).__name__}: {_NO_COMPILER}")
+        raise _NotCompiled(f"{type(self).__name__}: {_NO_COMPILER}")
 
     graph = property(_refuse)
     code = property(_refuse)
     inlined_graph = property(_refuse)
     code_with_constants = property(_refuse)
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks here after the property has raised an AttributeError.
+        if name in ("graph", "code", "inlined_graph", "code_with_constants"):
+            self._refuse()
+        return super().__getattr__(name)
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """Raises: archives of scripts cannot be written."""
@@ -84,7 +94,7 @@ class ScriptFunction:
         return self
 
     def _refuse(self) -> NoReturn:
-        raise NotImplementedError(f"{self.name}: there is no script compiler; it runs eagerly")
+        raise _NotCompiled(f"{self.name}: there is no script compiler; it runs eagerly")
 
     graph = property(_refuse)
     code = property(_refuse)

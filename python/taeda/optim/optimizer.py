@@ -21,6 +21,14 @@ __all__ = [
     "register_optimizer_step_post_hook",
 ]
 
+# What optimizers of other libraries put into their docstrings for the options that all have.
+_params_doc = "params (iterable): the tensors to optimize, dicts of groups, or pairs (name, tensor)"
+_foreach_doc = "foreach (bool, optional): whether to step over lists of tensors, not one by one"
+_fused_doc = "fused (bool, optional): whether one kernel makes the whole step of a tensor"
+_capturable_doc = "capturable (bool, optional): whether the state stays on the device"
+_differentiable_doc = "differentiable (bool, optional): whether autograd records the step"
+_maximize_doc = "maximize (bool, optional): whether to ascend instead of to descend"
+
 StateDict = dict[str, Any]
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 

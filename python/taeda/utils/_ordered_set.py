@@ -72,7 +72,8 @@ class OrderedSet(MutableSet[T]):
         return OrderedSet(elem for elem in self if elem not in removed)
 
     def symmetric_difference(self, other: Iterable[T]) -> OrderedSet[T]:
-        return self ^ OrderedSet(other)
+        elements = OrderedSet(other)
+        return self.difference(elements).union(elements.difference(self))
 
     def intersection_update(self, *others: Iterable[T]) -> None:
         self._elements = self.intersection(*others)._elements

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import taeda
@@ -140,6 +140,22 @@ class RNNBase(Module):
         """The parameters, one list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        """The parameters' names in one list."""
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        """The parameters in one list, as functions of ``torch._VF`` take them."""
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: Sequence[Tensor]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if getattr(self, name, None) is not weight:
+                setattr(self, name, weight)
+
     def flatten_parameters(self) -> None:
         """Nothing to do here: there is no fused buffer of weights."""
 
@@ -170,6 +186,30 @@ class RNNBase(Module):
         directions = 2 if self.bidirectional else 1
         size = self.hidden_size if cell or self.proj_size == 0 else self.proj_size
         return (self.num_layers * directions, batch, size)
+
+    def get_expected_hidden_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The sizes of the state for an input, of a packed sequence where `batch_sizes` is given:
+        ``(D num_layers, N, features of the output)``."""
+        return self._hidden_shape(self._batch(input, batch_sizes))
+
+    def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int:
+        if batch_sizes is not None:
+            return int(batch_sizes[0])
+        return input.size(0 if self.batch_first else 1)
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Errors for an input or a state of other sizes than the layer takes."""
+        self.check_input(input, batch_sizes)
+        state = hidden if isinstance(hidden, tuple) else (hidden,)
+        self._check_state(state, self._batch(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The states with their batch in another order."""
+        if isinstance(hx, tuple):
+            return tuple(_permute(h, permutation) for h in hx)
+        return _permute(hx, permutation)
 
     def check_hidden_size(
         self, hx: Tensor, expected: tuple, msg: str = "Expected hidden size {}, got {}"
@@ -419,6 +459,12 @@ class LSTM(RNNBase):
             taeda.zeros(self._hidden_shape(batch), **options),
             taeda.zeros(self._hidden_shape(batch, cell=True), **options),
         )
+
+    def get_expected_cell_size(
+        self, input: Tensor, batch_sizes: Tensor | None
+    ) -> tuple[int, int, int]:
+        """The sizes of the second state: ``(D num_layers, N, hidden_size)``."""
+        return self._hidden_shape(self._batch(input, batch_sizes), cell=True)
 
     def _check_state(self, hx: tuple, batch: int) -> None:
         self.check_hidden_size(
