@@ -99,6 +99,7 @@ _LAZY = {
         "taeda._streams": "Event Stream get_device_module",
         "taeda.func": "vmap",
         "taeda.compiler": "compile",
+        "taeda._compile": "_disable_dynamo",
         "taeda.futures": "Future",
         "taeda._higher_order_ops": "cond while_loop",
         "taeda._lobpcg": "lobpcg",

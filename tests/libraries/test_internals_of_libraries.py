@@ -121,3 +121,13 @@ def test_contiguity_is_known_of_every_tensor():
 
     assert is_contiguous_or_false(taeda.ones(2, 3))
     assert not is_contiguous_or_false(taeda.ones(2, 3).t())
+
+
+def test_kinds_of_scales_have_pytorchs_values():
+    for name in ("ScalingType", "SwizzleType"):
+        ours, theirs = getattr(taeda.nn.functional, name), getattr(torch.nn.functional, name)
+        assert ours is getattr(taeda.nn.functional, name)
+        assert {m.name: m.value for m in ours} == {
+            n: m.value for n, m in theirs.__members__.items()
+        }
+    assert taeda._disable_dynamo(len) is len

@@ -63,10 +63,12 @@ def test_names_that_torchao_imports_are_there():
     from taeda.ao.quantization.fx._decomposed import quantized_decomposed_lib  # noqa: F401
     from taeda.fx.experimental.symbolic_shapes import has_free_symbols
     from taeda.sparse._triton_ops_meta import get_meta
-    from taeda.testing._internal.composite_compliance import check_with_mode  # noqa: F401
+    from taeda.testing._internal.composite_compliance import check_with_mode, is_inplace  # noqa: F401
 
     from taeda._dynamo.utils import warn_once
 
+    assert is_inplace(taeda.ops.aten.add_.Tensor)
+    assert not is_inplace(taeda.ops.aten.add.Tensor)
     with pytest.raises(NotImplementedError, match="Triton"):
         get_meta("mm", ())
     assert has_free_symbols((2, 3)) is False

@@ -20,7 +20,8 @@ _INDUCTOR = {
     "fx_passes.freezing_patterns": "freezing_passes @register_freezing_graph_pattern",
     "fx_passes.mkldnn_fusion": "_gelu_fusion_1 _gelu_fusion_2 _get_remaining_users "
     "_hardswish_fusion _hardtanh_fusion _silu_fusion",
-    "ir": "Buffer ChoiceCaller FixedLayout IRNode Layout Pointwise TensorBox get_fill_order",
+    "ir": "Buffer ChoiceCaller CppTemplateBuffer FixedLayout IRNode Layout Pointwise "
+    "TensorBox get_fill_order",
     "kernel.flex.common": "construct_strides maybe_realize",
     "lowering": "lowerings={} @register_lowering to_dtype",
     "pattern_matcher": "Arg CallFunction KeywordArg Match PatternMatcherPass filter_nodes "
@@ -60,6 +61,6 @@ MODULES = {
     "torch.testing._internal.composite_compliance": (
         "taeda keeps PyTorch's tests of its own operators out; use torch.library.opcheck",
         "CompositeCompliantTensorMode check_all_permutations check_backward_formula "
-        "check_forward_ad_formula check_with_mode",
+        "check_forward_ad_formula check_with_mode is_inplace=torch._library.in_place.is_inplace",
     ),
 }  # fmt: skip

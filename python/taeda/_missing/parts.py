@@ -79,7 +79,9 @@ MODULES = {
         "SparseSemiStructuredTensor._DEFAULT_ALG_ID spsolve to_sparse_semi_structured",
     ),
     "torch.sparse.semi_structured": (
-        _SPARSE, "SparseSemiStructuredTensor=torch.sparse.SparseSemiStructuredTensor to_sparse_semi_structured"
+        _SPARSE,
+        "SparseSemiStructuredTensor=torch.sparse.SparseSemiStructuredTensor "
+        "to_sparse_semi_structured",
     ),
     # Others
     "torch": (

@@ -52,7 +52,12 @@ def _publish() -> None:
 _publish()
 
 
-_SCALED = ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType")
+_SCALED: dict[str, str] = {
+    "scaled_mm": "",
+    "scaled_grouped_mm": "",
+    "ScalingType": "TensorWise RowWise BlockWise1x16 BlockWise1x32 BlockWise1x128 BlockWise128x128",
+    "SwizzleType": "NO_SWIZZLE SWIZZLE_32_4_4",
+}
 
 
 def __dir__() -> list[str]:
@@ -68,8 +73,12 @@ def __getattr__(name: str) -> Any:  # says to type checkers that names are added
         from taeda import _missing
 
         why = "taeda multiplies no packed low-precision matrices; use torch._scaled_mm, or bfloat16"
-        make = _missing.function if name.islower() else _missing.class_
-        return make(f"torch.nn.functional.{name}", why)
+        if not _SCALED[name]:
+            return _missing.function(f"torch.nn.functional.{name}", why)
+        from enum import Enum
+
+        globals()[name] = Enum(name, _SCALED[name], module="torch.nn.functional", start=0)
+        return globals()[name]
     if name.startswith(("_", "GRID_")) or name == "grad":
         from ._functional import private
 
