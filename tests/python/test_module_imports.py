@@ -79,6 +79,17 @@ def test_names_that_torchao_imports_are_there():
     assert [str(w.message) for w in caught] == ["a warning of this test"]
 
 
+def test_operators_in_place_and_views_are_told_apart():
+    from taeda._library.in_place import is_inplace, is_inplace_view_fn, is_view_fn
+
+    aten = taeda.ops.aten
+    for op in (aten.transpose.int, aten.split.Tensor, aten.detach.default):
+        assert is_view_fn(op) and not is_inplace(op) and not is_inplace_view_fn(op)
+    for op in (aten.transpose_.default, aten.unsqueeze_.default, aten.detach_.default):
+        assert is_inplace_view_fn(op) and is_inplace(op) and not is_view_fn(op)
+    assert not is_inplace_view_fn(aten.add_.Tensor) and not is_view_fn(aten.add.Tensor)
+
+
 def test_an_ordered_set_keeps_its_order():
     from taeda.utils._ordered_set import OrderedSet
 

@@ -69,3 +69,9 @@ def _to_dtype_layout(
         device or self.device, dtype or self.dtype, non_blocking, copy, memory_format=memory_format
     )
     return made.pin_memory() if pin_memory else made
+
+
+@define("lift_fresh(Tensor(a) self) -> Tensor(a)")
+def _lift_fresh(self: Tensor) -> Tensor:
+    """The tensor: what PyTorch's traces mark as made by the program."""
+    return self

@@ -61,6 +61,10 @@ MODULES = {
     "torch.testing._internal.composite_compliance": (
         "taeda keeps PyTorch's tests of its own operators out; use torch.library.opcheck",
         "CompositeCompliantTensorMode check_all_permutations check_backward_formula "
-        "check_forward_ad_formula check_with_mode is_inplace=torch._library.in_place.is_inplace",
+        "check_forward_ad_formula check_with_mode "
+        + " ".join(
+            f"{name}=torch._library.in_place.{name}"
+            for name in ("is_inplace", "is_inplace_view_fn", "is_view_fn")
+        ),
     ),
 }  # fmt: skip
