@@ -152,3 +152,10 @@ def test_whether_a_transform_is_at_work_is_known():
     taeda.func.grad(square)(taeda.ones(2))
     taeda.vmap(square)(taeda.ones(2, 3))
     assert seen == [True, True] and not active()
+
+
+def test_blocks_of_profiles_are_entered_and_left_by_both_pairs():
+    profiler = taeda.ops.profiler
+    handle = profiler._record_function_enter_new.default("block")
+    profiler._record_function_exit._RecordFunction(handle)
+    profiler._record_function_exit.default(profiler._record_function_enter.default("block"))

@@ -24,3 +24,8 @@ def _exit(handle: Tensor) -> None:
 
 _C._define_composite("profiler::_record_function_enter(str name, str? args=None) -> Tensor", _enter)
 _C._define_composite("profiler::_record_function_exit(Tensor handle) -> ()", _exit)
+# The pair of newer traces; the handle is of a class in PyTorch.
+_C._define_composite(
+    "profiler::_record_function_enter_new(str name, str? args=None) -> Tensor", _enter
+)
+_C._define_composite("profiler::_record_function_exit._RecordFunction(Tensor handle) -> ()", _exit)
