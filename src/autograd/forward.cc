@@ -41,20 +41,20 @@ constexpr uint64_t kAllLevels = ~uint64_t{0};
 
 // A thread's part in forward mode.
 struct Local {
-  uint64_t seen_below = kAllLevels;
+  batching::TangentLevels seen = {kAllLevels};
   const void* owner = nullptr;  // null: itself
 };
 thread_local Local local;
 const void* this_owner() { return local.owner ? local.owner : &local; }
 
-Local get_local() { return {local.seen_below, this_owner()}; }
+Local get_local() { return {local.seen, this_owner()}; }
 void set_local(Local of_caller) { local = of_caller; }
 const CarriedValue<get_local, set_local> carried_local;
 
 // Stored while the library is loaded: the layer below cannot name this file.
 const bool known_to_vmap =
     (batching::set_differentiation(
-         {[] { return local.seen_below; }, [](uint64_t limit) { local.seen_below = limit; },
+         {[] { return local.seen; }, [](batching::TangentLevels levels) { local.seen = levels; },
           [] { return levels().entered; },
           [](const Tensor& result, const Tensor& base, bool one_of_several) {
             track_view(result, base, one_of_several ? uint32_t{kOneOfSeveral} : 0u);
@@ -213,16 +213,16 @@ void exit_dual_level(uint64_t number) {
   l.lowest = l.active.empty() ? 0 : l.active.begin()->first;
 }
 
-LevelScope::LevelScope() : outer_limit_(local.seen_below), outer_excluded_(thread_modes.excluded) {}
+LevelScope::LevelScope() : outer_limit_(local.seen.limit), outer_excluded_(thread_modes.excluded) {}
 LevelScope::~LevelScope() {
-  local.seen_below = outer_limit_;
+  local.seen.limit = outer_limit_;
   thread_modes.excluded = outer_excluded_;
 }
 
 BelowLevel::BelowLevel(uint64_t level) {
-  local.seen_below = std::min(level, outer_limit_);
+  local.seen.limit = std::min(level, outer_limit_);
   const uint64_t lowest = levels().lowest.load(std::memory_order_relaxed);
-  if (lowest == 0 || local.seen_below <= lowest)
+  if (lowest == 0 || local.seen.limit <= lowest)
     thread_modes.excluded = outer_excluded_ | Key::kForward;
 }
 
@@ -232,7 +232,7 @@ namespace {
 class EveryLevel : public LevelScope {
  public:
   EveryLevel() {
-    local.seen_below = kAllLevels;
+    local.seen.limit = kAllLevels;
     thread_modes.excluded = outer_excluded_ - KeySet(Key::kForward);
   }
 };
@@ -248,9 +248,12 @@ Tensor copy_for_backward(const Tensor& t) {
 namespace {
 
 // The highest level below `limit` at which a slot has a tangent and that is seen: inside of vmap
-// those that were entered there. The others are handled outside, on values.
+// those that were entered there. The others are handled outside, on values; there, those entered
+// inside are hidden.
 uint64_t seen_level(const TangentSlot& slot, uint64_t limit) {
-  const uint64_t level = slot.highest_below(limit);
+  uint64_t level = slot.highest_below(limit);
+  if (level > local.seen.hidden && level <= local.seen.newest)
+    level = slot.highest_below(local.seen.hidden + 1);
   const batching::Level* batch = batching::current();
   const uint64_t floor = std::max(batch ? batch->forward_floor : 0, functionalize::forward_floor());
   return level <= floor ? 0 : level;
@@ -265,7 +268,7 @@ uint64_t level_of(const Tensor& t) {
     t.impl()->keys = t.impl()->keys - Key::kForward;  // its level has ended
     return 0;
   }
-  return seen_level(*meta->forward, local.seen_below);
+  return seen_level(*meta->forward, local.seen.limit);
 }
 
 namespace {

@@ -21,11 +21,12 @@ namespace {
 
 // x[indices] of one sample: where indices lie, and what they make of the dimensions.
 struct Selection {
-  TensorList indices;    // one a dimension of a sample, undefined for a whole one; no masks
-  bool batched = false;  // one of them has a batch
-  int64_t ndim = 0;      // of the broadcast indices
-  size_t place = 0;      // the dimension of the result where theirs begin
-  int64_t dims = 0;      // of a sample's result
+  TensorList indices;     // one a dimension of a sample, undefined for a whole one; no masks
+  bool batched = false;   // one of them has a batch
+  bool adjacent = false;  // they lie side by side
+  int64_t ndim = 0;       // of the broadcast indices
+  size_t place = 0;       // the dimension of the result where theirs begin
+  int64_t dims = 0;       // of a sample's result
 
   Selection(const Call& call, const TensorList& given, int64_t self_dims);
 };
@@ -54,7 +55,7 @@ Selection::Selection(const Call& call, const TensorList& given, int64_t self_dim
     last = i;
     count++;
   }
-  const bool adjacent = count > 0 && last - first + 1 == count;
+  adjacent = count > 0 && last - first + 1 == count;
   place = adjacent ? first : 0;
   dims = self_dims - static_cast<int64_t>(count) + ndim;
 }
@@ -85,14 +86,6 @@ Tensor move_dims(const Tensor& t, int64_t from, int64_t count, int64_t to) {
   return op::permute(t, order);
 }
 
-// Where x[None, indices] puts the batch: in front, unless indices that do not lie side by side put
-// their dimensions there.
-bool separated(const Selection& chosen) {
-  size_t first = 0;
-  while (first < chosen.indices.size() && !chosen.indices[first].defined()) first++;
-  return first != chosen.place;
-}
-
 }  // namespace
 
 void index(Call& call) {
@@ -107,7 +100,8 @@ void index(Call& call) {
       result = move_dims(result, 1, chosen.ndim, place + 1);
     } else if (call.has_batch(0)) {
       result = op::index(call.value(0), batch_indices(call, chosen, false));
-      if (separated(chosen)) result = move_dims(result, chosen.ndim, 1, 0);
+      // Indices that do not lie side by side put their dimensions in front of the batch.
+      if (!chosen.adjacent) result = move_dims(result, chosen.ndim, 1, 0);
     } else {
       TensorList all = batch_indices(call, chosen, false);
       all.erase(all.begin());
@@ -121,7 +115,7 @@ void index(Call& call) {
 // (self, dim, index): x[:, ..., index] where the samples' indices differ.
 void index_select(Call& call) {
   if (!call.has_batch(2) || call.tensor(0).dim() == 0) return along(call);
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   const Tensor& index = call.tensor(2);
   TensorList indices(static_cast<size_t>(call.stack[1].integer()));
   indices.push_back(index.dim() == 0 ? op::unsqueeze(index, 0) : index);
@@ -155,14 +149,14 @@ void index_put_(Call& call) {
 
 // (self, index): elements of all samples by their row-major indices.
 void take(Call& call) {
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   call.stack = {op::index(op::reshape(call.tensor(0), {-1}), {call.tensor(1)})};
 }
 
 // (self, index, source, accumulate): x.view(-1)[index] = source, on a copy where there is no such
 // view.
 void put_(Call& call) {
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   const Tensor self = call.tensor(0), flat = op::reshape(self, {-1});
   op::index_put_(flat, {op::reshape(call.tensor(1), {-1})}, op::reshape(call.tensor(2), {-1}),
                  call.stack[3].boolean());
@@ -174,7 +168,7 @@ void put_(Call& call) {
 void masked_scatter_(Call& call) {
   const Tensor self = call.tensor(0), &source = call.tensor(2);
   if (source.numel() == 0) return by_samples(call);
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   const Tensor hit = op::expand(call.tensor(1), self.sizes(), false);
   const Tensor count = op::cumsum(op::reshape(hit, {-1}), 0, DType::kInt64);
   // 0 in front of the first hit; too few elements are an index out of range.

@@ -53,6 +53,9 @@ Tensor with_storage(const Tensor& value, const Tensor& shared, Level& level, Ref
 
 void set_differentiation(const Differentiation& functions) { installed = functions; }
 const Differentiation& differentiation() { return installed; }
+TangentLevels tangents_outside(TangentLevels entered, uint64_t floor) {
+  return {entered.limit, floor, installed.newest_forward_level()};
+}
 
 Level* current() { return innermost; }
 Level* exchange_current(Level* level) { return std::exchange(innermost, level); }
@@ -67,7 +70,7 @@ Level& enter(int64_t size, Randomness randomness) {
   level->outer = Ref<Level>(innermost);
   level->outside = thread_modes;
   level->randomness = randomness;
-  level->tangents = installed.tangent_limit();
+  level->tangents = installed.tangents();
   level->forward_floor = installed.newest_forward_level();
   // A trace that has begun outside of the level records what is computed there.
   const KeySet outside = KeySet(Key::kAutograd) | (thread_modes.included & Key::kTrace);
@@ -216,8 +219,8 @@ KeySet included_outside(const ThreadModes& entered) {
 }
 
 Outside::Outside(const Level& level)
-    : modes_(thread_modes), tangents_(installed.tangent_limit()), current_(innermost) {
-  installed.set_tangent_limit(level.tangents);
+    : modes_(thread_modes), tangents_(installed.tangents()), current_(innermost) {
+  installed.set_tangents(tangents_outside(level.tangents, level.forward_floor));
   const KeySet handled = Key::kAutocast;  // conversions have seen the call as the function made it
   thread_modes.excluded = level.outside.excluded | handled;
   thread_modes.included = included_outside(level.outside) - handled;
@@ -226,7 +229,7 @@ Outside::Outside(const Level& level)
 }
 Outside::~Outside() {
   thread_modes = modes_;
-  installed.set_tangent_limit(tangents_);
+  installed.set_tangents(tangents_);
   innermost = current_;
 }
 

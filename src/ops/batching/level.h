@@ -22,6 +22,12 @@ namespace taeda::batching {
 // What random operators draw: nothing (an error), other numbers for each sample, the same for all.
 enum class Randomness : uint8_t { kError, kDifferent, kSame };
 
+// Which levels of forward mode a thread sees: those under `limit`, but none that is over `hidden`
+// and not over `newest`.
+struct TangentLevels {
+  uint64_t limit, hidden = 0, newest = 0;
+};
+
 struct Level final : RefCounted {
   int64_t size;         // of the batch
   int64_t depth;        // 1: the outermost one
@@ -29,23 +35,26 @@ struct Level final : RefCounted {
   ThreadModes outside;  // of the thread when it entered
   Randomness randomness;
   bool ended = false;
-  bool records = false;        // a transform inside is at work: kAutograd is not excluded
-  uint64_t tangents = 0;       // which levels of forward mode were seen when it was entered
-  uint64_t forward_floor = 0;  // those up to this one are of the code outside
+  bool records = false;         // a transform inside is at work: kAutograd is not excluded
+  TangentLevels tangents = {};  // seen when it was entered
+  uint64_t forward_floor = 0;   // those up to this one are of the code outside
 };
 
 // What autograd, a layer above, puts in.
 struct Differentiation {
   // Forward mode's state of the thread: what is computed outside of a level of vmap sees the
   // tangents that were seen there.
-  uint64_t (*tangent_limit)();
-  void (*set_tangent_limit)(uint64_t limit);
+  TangentLevels (*tangents)();
+  void (*set_tangents)(TangentLevels levels);
   uint64_t (*newest_forward_level)();
   // Makes `result` a view whose writes reach the history and tangents of `base`.
   void (*track_view)(const Tensor& result, const Tensor& base, bool one_of_several);
 };
 void set_differentiation(const Differentiation& functions);
 const Differentiation& differentiation();
+// What is seen outside of a level that was entered when `entered` were seen and `floor` was the
+// newest one: none that code inside has entered since, whose tangents are for that code.
+TangentLevels tangents_outside(TangentLevels entered, uint64_t floor);
 
 // The innermost level of the calling thread; null outside of vmap.
 Level* current();
@@ -124,7 +133,7 @@ class Outside {
 
  private:
   const ThreadModes modes_;
-  const uint64_t tangents_;
+  const TangentLevels tangents_;
   Level* const current_;
 };
 

@@ -30,7 +30,7 @@ void by_matmul(Call& call) {
 
 // beta * input + alpha * product, on batched tensors.
 void add_product(Call& call, const Tensor& product) {
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   const Scalar beta = call.stack[3].scalar(), alpha = call.stack[4].scalar();
   const Tensor scaled = alpha == Scalar(int64_t{1}) ? product : op::mul(product, Tensor(alpha));
   const Tensor input = call.tensor(0);
@@ -84,7 +84,7 @@ namespace {
 
 // product(argument 1, argument 2), on batched tensors.
 Tensor product_of(const Call& call, Tensor (*product)(const Tensor&, const Tensor&)) {
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   return product(call.tensor(1), call.tensor(2));
 }
 
@@ -105,7 +105,7 @@ void linear(Call& call) {
     }
     return call.give(result);
   }
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   const Tensor& weight = call.tensor(1);
   const Tensor product =
       op::matmul(call.tensor(0), weight.dim() == 2 ? op::transpose(weight, 0, 1) : weight);

@@ -399,7 +399,7 @@ void by_channels(Call& call) {
 
 void by_definition(Call& call) {
   const OperatorRecord& record = *call.op.record();
-  const ExcludeKeys below(kDifferentiationKeys);
+  const BelowDifferentiation below(call.level);
   boxing::Unboxed unboxed(record, call.stack);
   boxing::Results results(call.op.schema());
   record.invoke_definition(record.batch_rule, unboxed.args(), results.pointers());

@@ -30,6 +30,23 @@ struct Call {
   void give(const Tensor& result);  // with the batch in front
 };
 
+// Until the end of the scope, operators on batched tensors pass by the layers that differentiate,
+// through which the call has come. What the code outside differentiates is computed outside.
+class BelowDifferentiation {
+ public:
+  explicit BelowDifferentiation(Level& level) : level_(level), records_(level.records) {
+    level.records = false;
+  }
+  ~BelowDifferentiation() { level_.records = records_; }
+  BelowDifferentiation(const BelowDifferentiation&) = delete;
+  BelowDifferentiation& operator=(const BelowDifferentiation&) = delete;
+
+ private:
+  const ExcludeKeys excluded_{kDifferentiationKeys};
+  Level& level_;
+  const bool records_;
+};
+
 // [B, 1, ..., 1, rest], so that a sample has `ndim` dimensions.
 Tensor pad_dims(const Tensor& value, int64_t ndim);
 

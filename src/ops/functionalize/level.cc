@@ -42,9 +42,10 @@ Level* current_level() { return current; }
 Outside::Outside()
     : level_(current),
       modes_(thread_modes),
-      tangents_(batching::differentiation().tangent_limit()),
+      tangents_(batching::differentiation().tangents()),
       batch_(batching::exchange_current(level_->batch)) {
-  batching::differentiation().set_tangent_limit(level_->tangents);
+  batching::differentiation().set_tangents(
+      batching::tangents_outside(level_->tangents, level_->forward_floor));
   thread_modes.excluded = level_->modes.excluded;
   thread_modes.included = batching::included_outside(level_->modes);
   current = level_->outer;
@@ -52,7 +53,7 @@ Outside::Outside()
 Outside::~Outside() {
   thread_modes.excluded = modes_.excluded;
   thread_modes.included = modes_.included;
-  batching::differentiation().set_tangent_limit(tangents_);
+  batching::differentiation().set_tangents(tangents_);
   batching::exchange_current(batch_);
   current = level_;
 }
@@ -113,7 +114,7 @@ void enter(Remove remove) {
                       thread_modes,
                       remove == Remove::kMutationsAndViews,
                       current ? current->depth + 1 : 1,
-                      batching::differentiation().tangent_limit(),
+                      batching::differentiation().tangents(),
                       batching::differentiation().newest_forward_level(),
                       batching::current()};
   // What watches the program sees what it becomes.

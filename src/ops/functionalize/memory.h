@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/batching/level.h"
 #include "ops/functionalize.h"
 #include "taeda/operator.h"
 
@@ -18,8 +19,9 @@ struct Level {
   ThreadModes modes;  // of the caller
   bool copies_views;
   int depth;
-  uint64_t tangents, forward_floor;  // as batching::Level's
-  batching::Level* batch;            // of vmap, around it
+  batching::TangentLevels tangents;  // as batching::Level's
+  uint64_t forward_floor;
+  batching::Level* batch;  // of vmap, around it
 };
 // The handler of kFunctionalize for all operators.
 void handle(const Operator& op, KeySet keys, Stack& stack);
@@ -38,7 +40,7 @@ class Outside {
  private:
   Level* const level_;
   const ThreadModes modes_;
-  const uint64_t tangents_;
+  const batching::TangentLevels tangents_;
   batching::Level* const batch_;
 };
 
