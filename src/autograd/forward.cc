@@ -261,14 +261,50 @@ uint64_t seen_level(const TangentSlot& slot, uint64_t limit) {
 
 }  // namespace
 
+void follow_base(const Tensor& view, const Tensor& of) {
+  if (!is_inexact(view.dtype())) return;
+  const AutogradMeta* meta = of.impl()->view_base ? meta_of(of) : nullptr;
+  if (meta && meta->follows_below != kAllLevels)
+    make_meta(view.impl()).follows_below = meta->follows_below;
+  view.impl()->keys = view.impl()->keys | Key::kForward;
+}
+
+namespace {
+
+const TangentSlot* slot_if_any(const TensorImpl* t) {
+  const AutogradMeta* meta = t ? meta_of(t) : nullptr;
+  return meta && meta->forward && !meta->forward->empty() ? meta->forward.get() : nullptr;
+}
+
+// A view's own limit to the levels at which it follows its base.
+uint64_t follows_below(const Tensor& view) {
+  const AutogradMeta* meta = meta_of(view);
+  return meta ? meta->follows_below : kAllLevels;
+}
+
+Tensor own_tangent(const Tensor& t, uint64_t level) {
+  const TangentSlot* const slot = slot_if_any(t.impl());
+  return slot ? slot->at(level) : Tensor();
+}
+
+bool carries_tangent(const Tensor& t) {
+  return has_tangent(t) && (slot_if_any(t.impl()) || slot_if_any(t.impl()->view_base.get()));
+}
+
+}  // namespace
+
 uint64_t level_of(const Tensor& t) {
   if (!has_tangent(t)) return 0;
-  const AutogradMeta* meta = meta_of(t);
-  if (!meta || !meta->forward || meta->forward->empty()) {
+  const TangentSlot* const own = slot_if_any(t.impl());
+  const TangentSlot* const of_base = slot_if_any(t.impl()->view_base.get());
+  if (!own && !(t.impl()->view_base && any_dual_level())) {
     t.impl()->keys = t.impl()->keys - Key::kForward;  // its level has ended
     return 0;
   }
-  return seen_level(*meta->forward, local.seen.limit);
+  const uint64_t limit = local.seen.limit;
+  const uint64_t level = own ? seen_level(*own, limit) : 0;
+  if (!of_base) return level;
+  return std::max(level, seen_level(*of_base, std::min(limit, follows_below(t))));
 }
 
 namespace {
@@ -281,7 +317,7 @@ Tensor outside_of_level(const Tensor& t) {
 }
 
 bool differentiated_farther_out(const Tensor& t) {
-  if (requires_grad(t) || has_tangent(t)) return true;
+  if (requires_grad(t) || carries_tangent(t)) return true;
   if (batching::is_batched(t)) return differentiated_farther_out(batching::content_of(t));
   if (!t.impl()->keys.has(Key::kFunctionalize)) return false;
   const Tensor value = functionalize::unwrap(t);  // itself where its level is farther out: perhaps
@@ -298,14 +334,31 @@ bool differentiated_outside_of_level(const Tensor& t) {
 bool differentiated_below(const Tensor& t) {
   for (Tensor below = t; batching::is_batched(below);) {
     below = batching::content_of(below);
-    if (requires_grad(below) || has_tangent(below)) return true;
+    if (requires_grad(below) || carries_tangent(below)) return true;
   }
   return false;
 }
 
 Tensor tangent(const Tensor& t, uint64_t level) {
-  const AutogradMeta* meta = has_tangent(t) ? meta_of(t) : nullptr;
-  return meta && meta->forward ? meta->forward->at(level) : Tensor();
+  if (!has_tangent(t)) return {};
+  const TangentSlot* const of_base = slot_if_any(t.impl()->view_base.get());
+  const Tensor found = own_tangent(t, level);
+  if (found.defined() || !of_base || level >= follows_below(t)) return found;
+  const Tensor whole = of_base->at(level);
+  if (!whole.defined()) return {};
+  const BelowLevel values_only(level);
+  const Tensor part = part_of(whole, Tensor(t.impl()->view_base), t);
+  put(t, part, level);
+  return part;
+}
+
+void keep_tangents_of_base(const Tensor& view) {
+  if (!has_tangent(view) || !slot_if_any(view.impl()->view_base.get())) return;
+  for (uint64_t level = level_of(view); level != 0;) {
+    tangent(view, level);
+    const BelowLevel farther_out(level);
+    level = level_of(view);
+  }
 }
 
 bool any_tangent(TensorSpan list, uint64_t level) {
@@ -327,7 +380,10 @@ TensorList tangents_or_zeros(TensorSpan list, uint64_t level) {
 void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
   if (level == 0 || !result.defined() || !is_inexact(result.dtype())) return;
   const BelowLevel values_only(level);
-  const Tensor before = tangent(result, level);
+  // A view just made, not one just written: its tangent is that view of the tangent it was made
+  // from.
+  const bool new_view = result.impl()->view_base && result.version() == result.impl()->view_version;
+  const Tensor before = new_view ? own_tangent(result, level) : tangent(result, level);
   if (!given.defined()) {
     // Written without a tangent: what was there becomes zero, for views of it too.
     if (before.defined())
@@ -340,11 +396,9 @@ void set_tangent(const Tensor& result, const Tensor& given, uint64_t level) {
   Tensor fitted = given.dtype() == result.dtype() ? given : math::cast(given, result.dtype());
   if (before.defined()) return math::copy_(before, fitted);
   if (result.impl()->view_base) {
+    if (new_view) return put(result, fitted, level);
     const Tensor base(result.impl()->view_base);
     Tensor base_tangent = tangent(base, level);
-    // A view just made, not one just written: its tangent is that view of the tangent it was made
-    // from.
-    if (result.version() == result.impl()->view_version) return put(result, fitted, level);
     if (!base_tangent.defined()) {
       base_tangent = with_layout_of(math::zeros(base.sizes(), base.dtype(), base.device()), base);
       batching::prepare_to_write(base_tangent);
@@ -372,7 +426,8 @@ void set_tangent(const TensorList& results, const TensorList& tangents, uint64_t
 void clear_tangents(const Tensor& written) {
   for (uint64_t level = level_of(written); level != 0;) {
     set_tangent(written, Tensor(), level);
-    level = seen_level(*meta_of(written)->forward, level);
+    const BelowLevel farther_out(level);
+    level = level_of(written);
   }
 }
 
@@ -408,7 +463,10 @@ Tensor make_dual(const Tensor& t, const Tensor& given, uint64_t level) {
 std::pair<Tensor, Tensor> unpack_dual(const Tensor& t, uint64_t level) {
   Tensor found = tangent(t, level);
   const BelowLevel values_only(level);
-  return {math::view(t), found};
+  Tensor value = math::view(t);
+  AutogradMeta& meta = make_meta(value.impl());
+  meta.follows_below = std::min(meta.follows_below, level);
+  return {value, found};
 }
 
 Tensor cut_history(const Tensor& original) {
@@ -423,6 +481,7 @@ Tensor cut_history(const Tensor& original) {
 
 void share_tangent(const Tensor& alias, const Tensor& original) {
   if (!any_dual_level() || !is_inexact(original.dtype())) return;
+  keep_tangents_of_base(original);
   make_meta(alias.impl()).forward = Ref<TangentSlot>(&slot_of(original));
   refresh_tangent_key(alias);
 }

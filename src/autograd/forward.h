@@ -45,6 +45,9 @@ class BelowLevel : public LevelScope {
   explicit BelowLevel(uint64_t level);
 };
 
+// `view` was just made from `of`: what gives its base a tangent later gives it one too.
+void follow_base(const Tensor& view, const Tensor& of);
+
 // Whether `t` may carry a tangent.
 inline bool has_tangent(const Tensor& t) {
   return t.defined() && t.impl()->keys.has(Key::kForward);
@@ -67,6 +70,8 @@ uint64_t top_level(const Tensors&... tensors) {
 
 // The tangent of `t` at a level; undefined where it (or t) has none.
 Tensor tangent(const Tensor& t, uint64_t level);
+// Of a view: what its base's tangents, at the levels seen, have for it is its own from now on.
+void keep_tangents_of_base(const Tensor& view);
 bool any_tangent(TensorSpan list, uint64_t level);
 // Tangents of a list, zeros where a tensor has none.
 TensorList tangents_or_zeros(TensorSpan list, uint64_t level);

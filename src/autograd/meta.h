@@ -3,7 +3,8 @@
 //
 // The key kAutograd is in a tensor's keys exactly when it requires grad, is a differentiable view
 // (its base may start to require grad at any time) or is an inference tensor (which must not be
-// saved or changed outside inference mode). kForward is there exactly when it carries a tangent.
+// saved or changed outside inference mode). kForward is there when it carries a tangent, or is a
+// view made in forward mode, whose base may be given one.
 #pragma once
 
 #include <atomic>
@@ -68,6 +69,7 @@ struct AutogradMeta final : AutogradMetaBase {
   std::unique_ptr<TensorHooks> hooks;
   Ref<GradSlot> retained;  // retain_grad() was called
   Ref<TangentSlot> forward;
+  uint64_t follows_below = ~uint64_t{0};  // of a view: up to which level it has its base's tangents
 
   static void* operator new(size_t size);
   static void operator delete(void* object);

@@ -197,6 +197,8 @@ void track_view(const Tensor& result, const Tensor& base, uint32_t flags) {
   view->view_flags = flags ? flags : from->view_flags;
   view->view_version = view->version();
   view->keys = view->keys | Key::kAutograd;
+  if (any_dual_level()) [[unlikely]]
+    follow_base(result, base);
 }
 
 TensorList layouts(TensorSpan tensors) {

@@ -354,6 +354,7 @@ PyObject* unpack_dual(PyObject*, PyObject* args) {
 PyObject* tangents(PyObject*, PyObject* object) {
   TD_PYTHON_TRY
   const Tensor t = tensor_or_none(object, "_tangents");
+  autograd::keep_tangents_of_base(t);
   TensorList found;
   for (uint64_t level = autograd::level_of(t); level != 0;) {
     found.push_back(autograd::tangent(t, level));

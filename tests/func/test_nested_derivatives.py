@@ -81,7 +81,13 @@ def test_third_derivatives_of_products(name, order):
     near(f(vector(taeda, 2.0)), third(2.0))
 
 
-# --- what is written ---
+# --- what is written through views ---
+
+
+def written_part(t, x):
+    y = x * 1
+    y[:2].mul_(x[:2])
+    return y.sum()
 
 
 def square_in_a_fresh_tensor(t, x):
@@ -99,9 +105,53 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
+def test_second_derivatives_of_what_a_view_wrote(order):
+    found = ORDERS[order](lambda x: written_part(taeda, x))(vector(taeda))
+    near(found, np.diag([2.0, 2.0, 0.0]))
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_second_derivatives_of_what_a_fresh_tensor_was_given(order):
     found = ORDERS[order](lambda x: square_in_a_fresh_tensor(taeda, x))(vector(taeda))
     near(found.detach(), np.diag([12.0, 0.0, 0.0]))
+
+
+VIEWS = {  # made before their base has a tangent
+    "all": lambda m: m[:],
+    "turned": lambda m: m.view(3, 1).t()[0],
+    "a view of a view": lambda m: m[:][1:],
+    "strided": lambda m: m.as_strided((2,), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_reaches_the_tangents_of_views_made_before(name):
+    def f(t, x):
+        m = t.zeros(3, dtype=x.dtype)
+        view = VIEWS[name](m)
+        m[:2].copy_(x[:2])
+        return view * 1
+
+    given = vector(taeda), vector(taeda, [10.0, 20.0, 30.0])
+    found = taeda.func.jvp(lambda x: f(taeda, x), given[:1], given[1:])
+    expected = torch.func.jvp(
+        lambda x: f(torch, x), (vector(torch),), (vector(torch, [10.0, 20.0, 30.0]),)
+    )
+    near(found[0], expected[0])
+    near(found[1], expected[1])
+    near(
+        taeda.func.jacfwd(lambda x: f(taeda, x))(vector(taeda)),
+        torch.func.jacrev(lambda x: f(torch, x))(vector(torch)),
+    )
+
+
+def test_a_primal_has_no_tangent_though_its_base_has_one():
+    with taeda.autograd.forward_ad.dual_level() as _:
+        dual = taeda.autograd.forward_ad.make_dual(vector(taeda), vector(taeda)) * 2
+        primal, tangent = taeda.autograd.forward_ad.unpack_dual(dual)
+        assert tangent.tolist() == [2.0, 4.0, 6.0]
+        for value in (primal, primal[1:], primal * 3):
+            assert taeda.autograd.forward_ad.unpack_dual(value).tangent is None
 
 
 # --- indices in vmap ---
