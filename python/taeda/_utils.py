@@ -190,10 +190,9 @@ class ExceptionWrapper:
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             message = KeyErrorMessage(message)
-        elif getattr(self.exc_type, "message", None):
-            raise self.exc_type(message=message)
+        by_name = bool(getattr(self.exc_type, "message", None))
         try:
-            exception = self.exc_type(message)
+            exception = self.exc_type(message=message) if by_name else self.exc_type(message)
         except Exception:
             raise RuntimeError(message) from None
         try:

@@ -40,6 +40,7 @@ class PageFile {
 
   // Whether some process has stored its pages.
   bool is_stored() const { return *state_ == kStored; }
+  bool is_being_stored() const { return *state_ == kStoring; }
   // Whether one could not.
   bool has_failed() const { return *state_ == kFailed; }
   // Copies the ranges' pages to the file, once in all processes: false when another one does or

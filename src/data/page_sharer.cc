@@ -127,13 +127,18 @@ void PageSharer::look() {
   if (mapped_) return drop(map);
   const std::vector<PageRange> ranges = candidates(map);
   const bool stored = file_->is_stored();
+  if (file_->is_being_stored()) return look_again();
   if (!stored && !is_worth_storing(ranges)) return;
   const BlockSignals blocked;
   if (stored || file_->store(ranges))
     map_stored(ranges);
+  else if (file_->has_failed())
+    off_ = true;
   else
-    off_ = file_->has_failed();
+    look_again();
 }
+
+void PageSharer::look_again() { faults_between_ = 0; }
 
 bool PageSharer::is_worth_storing(const std::vector<PageRange>& ranges) {
   const PageFile::Count count = file_->count(ranges);

@@ -44,6 +44,7 @@ class PageSharer {
 
  private:
   void look();
+  void look_again();  // at the next batch: another worker is storing, most likely at this moment
   bool is_worth_storing(const std::vector<PageRange>& ranges);
   std::vector<PageRange> candidates(const MemoryMap& map) const;
   void map_stored(const std::vector<PageRange>& ranges);

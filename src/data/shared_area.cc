@@ -316,6 +316,7 @@ void SharedArea::make_private(bool parent_counts) {
     between(kept, data_, data_ + bytes_, [](char* begin, char* end) {
       mmap(begin, static_cast<size_t>(end - begin), PROT_NONE, kOwn, -1, 0);
     });
+    mprotect(data_, kPage, PROT_READ | PROT_WRITE);  // who looks at a channel's cells
   }
   if (handle_ >= 0) close(std::exchange(handle_, -1));
   private_ = true;

@@ -7,8 +7,9 @@
 //
 // The area consists of blocks that count their holders: storages and messages in either process. A
 // process that forks while it holds blocks (a data set that keeps batches of another loader) gives
-// its child copies of them at the same addresses, and the child does not count.
-// All functions may be called from any thread.
+// its child copies of them at the same addresses, and the child does not count. Of the rest only
+// the first page can be touched there, which reads as zeros. All functions may be called from any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -57,6 +58,8 @@ class SharedArea : public std::enable_shared_from_this<SharedArea> {
 
   // A storage on bytes of a block, which takes over one of its holders.
   Ref<Storage> storage(Block* block, char* begin, int64_t nbytes);
+  // Whether this process was forked from a user of the area: it has copies of what that held.
+  bool is_copy() const { return private_; }
   // The block of such a storage, null for others.
   Block* block_of(const Storage& storage) const;
   // What storages of this process hold, in all areas.

@@ -65,6 +65,7 @@ std::shared_ptr<WorkerChannel> WorkerChannel::open(int handle) {
 }
 
 void WorkerChannel::serve() {
+  area_->set_inherited(false);  // by the worker's own children
   worker_ = true;
   make_allocator();
 }
@@ -93,7 +94,9 @@ uint64_t* WorkerChannel::slots(const Queue& queue) const {
   return header_->slots + (&queue == &header_->results ? header_->capacity : 0);
 }
 
-Block* WorkerChannel::allocate(size_t bytes) { return allocator_->allocate(bytes); }
+Block* WorkerChannel::allocate(size_t bytes) {
+  return area_->is_copy() ? nullptr : allocator_->allocate(bytes);
+}
 
 bool WorkerChannel::push(Block* block) {
   Queue& queue = outgoing();

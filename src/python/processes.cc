@@ -1,4 +1,6 @@
 // What torch.multiprocessing asks of the core.
+#include <csignal>
+
 #include "base/parent_watch.h"
 #include "core/shared_memory.h"
 #include "python/arguments.h"
@@ -66,6 +68,12 @@ PyObject* stats(PyObject*, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
+// _interrupt_when_dropped(): an object whose end shows Ctrl-C to the main thread.
+PyObject* interrupt_when_dropped(PyObject*, PyObject*) {
+  static char nothing;
+  return PyCapsule_New(&nothing, nullptr, [](PyObject*) { PyErr_SetInterruptEx(SIGINT); });
+}
+
 PyMethodDef functions[] = {
     {"_drop_shared", drop_name, METH_O,
      "The message with this name will not be sent, or not be received."},
@@ -81,6 +89,8 @@ PyMethodDef functions[] = {
      "What this process maps of shared memory: segments, descriptors, blocks, address space."},
     {"_end_with_process", end_with, METH_O,
      "_end_with_process(pid)\n\nKills this process as soon as the other one has ended."},
+    {"_interrupt_when_dropped", interrupt_when_dropped, METH_NOARGS,
+     "An object whose end shows Ctrl-C to the main thread, later than where it is let go of."},
     {nullptr, nullptr, 0, nullptr},
 };
 

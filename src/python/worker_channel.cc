@@ -25,6 +25,10 @@ ChannelObject* cast(PyObject* self) { return reinterpret_cast<ChannelObject*>(se
 
 WorkerChannel& channel_of(PyObject* self) {
   if (!cast(self)->channel) raise_python(PyExc_ValueError, "_WorkerChannel: retired");
+  if (cast(self)->channel->area().is_copy())
+    raise_python(PyExc_RuntimeError,
+                 "DataLoader: this process was forked while a loader was in use; only the process "
+                 "that it was forked from can use that loader's workers");
   return *cast(self)->channel;
 }
 
@@ -109,9 +113,11 @@ PyObject* channel_has_message(PyObject* self, PyObject*) {
   TD_PYTHON_CATCH(nullptr)
 }
 
-// empty(nbytes): a storage that can be sent as it is, None when there is no memory for it.
+// empty(nbytes): a storage that can be sent as it is, None when there is no memory for it, or in a
+// forked child.
 PyObject* channel_empty(PyObject* self, PyObject* nbytes) {
   TD_PYTHON_TRY
+  if (cast(self)->channel && cast(self)->channel->area().is_copy()) Py_RETURN_NONE;
   const long long n = PyLong_AsLongLong(nbytes);
   if (n < 0 && PyErr_Occurred()) return nullptr;
   Block* const block = channel_of(self).allocate(static_cast<size_t>(n));

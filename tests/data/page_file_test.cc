@@ -1,6 +1,7 @@
 #include "data/page_file.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -284,6 +285,29 @@ TEST(PageSharer, SharesWhatWasReadUnlessThereIsAnotherThread) {
   EXPECT_GE(sharer.counts().dropped, 20'000);
   EXPECT_EQ(copies(*file, memory), 0u);
   EXPECT_EQ(memory.content(), before);
+}
+
+TEST(PageSharer, LooksAgainAtTheNextBatchWhereAnotherWorkerIsStoring) {
+  const Memory memory(20'000);
+  big_ranges = {memory.range()};
+  const auto file = PageFile::create();
+  ASSERT_TRUE(file);
+  file->set_inherited(true);
+  const pid_t other = fork();
+  if (other == 0) _exit(file->store(big_ranges) ? 0 : 1);
+  PageSharer sharer(file, 4, threads_of_this_process(), PageSharer::kMemory, arenas);
+  EXPECT_FALSE(sharer.after_batch());
+  const Memory used(6000);
+  for (size_t i = 0; i < used.pages(); i++) *static_cast<volatile char*>(used.page(i)) = 1;
+  while (!file->is_being_stored() && !file->is_stored() && !file->has_failed()) sched_yield();
+  EXPECT_TRUE(sharer.after_batch());
+  int status = -1;
+  waitpid(other, &status, 0);
+  ASSERT_EQ(status, 0);
+  if (!is_mapped(*file, memory.page(10))) {
+    EXPECT_TRUE(sharer.after_batch());
+  }
+  EXPECT_TRUE(is_mapped(*file, memory.page(10)));
 }
 
 }  // namespace

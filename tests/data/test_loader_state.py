@@ -294,3 +294,66 @@ def test_states_of_other_loaders_are_refused():
         DataLoader(range(8)).load_state_dict(loader.state_dict())
     with pytest.raises(ValueError, match="expected what state_dict"):
         DataLoader(range(8)).load_state_dict({})
+
+
+@pytest.mark.parametrize("workers", [(0, None), (2, "fork")])
+@pytest.mark.parametrize(
+    "n, options, told",
+    [
+        (8, {"batch_size": 3}, "with batch_size=2, this one has batch_size=3"),
+        (8, {"batch_size": None}, "this one has batch_size=None"),
+        (
+            8,
+            {"shuffle": True},
+            "with sampler=SequentialSampler, this one has sampler=RandomSampler",
+        ),
+        (8, {"drop_last": True}, "with drop_last=False, this one has drop_last=True"),
+        (6, {}, "with samples=8, this one has samples=6"),
+        (6, {"batch_size": 1}, "batch_size=2, samples=8, this one has batch_size=1, samples=6"),
+    ],
+)
+def test_states_of_loaders_with_other_batches_are_refused(n, options, told, workers):
+    loader = DataLoader(range(8), **{**options_of(workers), "batch_size": 2})
+    next(iter(loader))
+    other = DataLoader(range(n), **{**options_of(workers), "batch_size": 2, **options})
+    with pytest.raises(ValueError, match=told):
+        other.load_state_dict(loader.state_dict())
+
+
+def test_what_is_no_state_is_refused():
+    loader = DataLoader(range(8), 2)
+    next(iter(loader))
+    for x in (None, [], 3):
+        with pytest.raises(TypeError, match="expected the dict that state_dict"):
+            loader.load_state_dict(x)
+    state = loader.state_dict()
+    for name in state:
+        part = {key: value for key, value in state.items() if key != name}
+        with pytest.raises(ValueError, match=f"{name}'|got version None"):
+            loader.load_state_dict(part)
+    with pytest.raises(TypeError, match="'loader'"):
+        loader.load_state_dict({**state, "loader": None})
+    loader.load_state_dict(state)
+    assert len(list(loader)) == 3
+
+
+@pytest.mark.parametrize("taken_after", [None, 0, 3, 4, 5, "the iterator"])
+def test_the_loaders_own_generator_goes_on_from_any_state(taken_after):
+    def make(seed):
+        generator = taeda.Generator()
+        generator.manual_seed(seed)
+        return DataLoader(range(8), 2, shuffle=True, generator=generator)
+
+    whole, again = make(5), make(77)
+    rest = whole
+    if taken_after == "the iterator":
+        list(whole)
+    elif taken_after is not None:
+        rest = iter(whole)
+        for _ in range(taken_after):
+            next(rest, None)
+    again.load_state_dict(whole.state_dict())
+    if taken_after not in (5, "the iterator"):
+        assert [plain(b) for b in again] == [plain(b) for b in rest]
+    for _ in range(2):
+        assert [plain(b) for b in again] == [plain(b) for b in whole]

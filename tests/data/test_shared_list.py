@@ -21,8 +21,9 @@ def test_it_reads_like_a_list():
     for i in (100, -101):
         with pytest.raises(IndexError, match=f"index {i} is out of range for 100 items"):
             rows[i]
-    with pytest.raises(AttributeError):
-        rows["a"]
+    for index in ("a", 1.0, None):
+        with pytest.raises(TypeError, match="indices must be integers or slices, not"):
+            rows[index]
 
 
 def test_changes_of_an_item_are_not_kept():

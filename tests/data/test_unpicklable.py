@@ -1,6 +1,7 @@
 """Batches that cannot travel to the trainer, and samples that would end a pass without a word."""
 
 import os
+import pickle
 import re
 import time
 
@@ -198,3 +199,146 @@ def test_loading_goes_on_after_a_stop_iteration():
     with pytest.raises(RuntimeError):
         next(batches)
     assert [len(batch) for batch in batches] == [4]
+
+
+class Evil(dict):
+    """Raises whatever is asked of it; a KeyError, say, from its items."""
+
+    def __init__(self, what):
+        super().__init__(a=1)
+        self.what = what
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("no pickle of me")
+
+    def __getitem__(self, key):
+        raise KeyError(self.what)
+
+    def __iter__(self):
+        if self.what == "iter":
+            raise OSError(self.what)
+        return super().__iter__()
+
+    @property
+    def __dict__(self):
+        raise ValueError("no attributes")
+
+
+class EvilKey:
+    def __repr__(self):
+        raise ValueError("no repr")
+
+
+class Deep:
+    def __init__(self, child=None):
+        self.child = child
+
+
+class EvilSamples(Samples):
+    def items(self):
+        return Evil("items")
+
+    def iteration(self):
+        return Evil("iter")
+
+    def key(self):
+        return {EvilKey(): lambda: 0}
+
+    def deep(self):
+        x = Deep()
+        for _ in range(20_000):
+            x = Deep(x)
+        return x
+
+
+@pytest.mark.parametrize(
+    "what, kind, part",
+    [
+        ("items", TypeError, "test_unpicklable.Evil"),
+        ("iteration", TypeError, "test_unpicklable.Evil"),
+        ("key", (AttributeError, pickle.PicklingError), "is a dict"),
+        ("deep", RecursionError, "test_unpicklable.Deep"),
+    ],
+)
+def test_a_search_that_objects_stop_tells_how_far_it_came(what, kind, part):
+    loader = DataLoader(
+        EvilSamples(what), 4, num_workers=1, collate_fn=as_list, multiprocessing_context="fork"
+    )
+    with pytest.raises(kind, match=r"batch\[2\].* \(index 6\) is a") as caught:
+        list(loader)
+    assert part in str(caught.value)
+
+
+class Forgetful(data.IterableDataset):
+    """Its state cannot be asked for after a number of times."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def __iter__(self):
+        return iter(range(4))
+
+    def state_dict(self):
+        self.times -= 1
+        if self.times < 0:
+            raise OSError("no disk")
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+
+@pytest.mark.parametrize("times", [0, 2])
+@pytest.mark.parametrize("method", ["fork", "thread"])
+def test_a_state_dict_that_raises_is_told(method, times):
+    batches = iter(DataLoader(Forgetful(times), num_workers=1, multiprocessing_context=method))
+    got = []
+    with pytest.raises(OSError, match="no disk") as caught:
+        got.extend(batches)
+    assert "in state_dict" in str(caught.value) and "in DataLoader worker" in str(caught.value)
+
+
+def stop_in_init(worker_id):
+    next(iter([]))
+
+
+class StopInIter(data.IterableDataset):
+    def __iter__(self):
+        raise StopIteration
+
+
+class StopInSetstate(Samples):
+    def __setstate__(self, state):
+        raise StopIteration
+
+
+class StopsWhenRead:
+    def __init__(self, batch):
+        pass
+
+    def __reduce__(self):
+        return next, (iter([]),)
+
+
+@pytest.mark.parametrize("method", [*PROCESSES, "thread"])
+@pytest.mark.parametrize("where", ["worker_init_fn", "__iter__", "__setstate__", "a batch"])
+def test_no_stop_iteration_ends_a_pass_without_a_word(where, method):
+    if (where == "__setstate__" and method in ("fork", "thread")) or (
+        where == "a batch" and method == "thread"
+    ):
+        return  # nothing is unpickled there
+    options = {
+        "worker_init_fn": {"dataset": Samples("ordinary"), "worker_init_fn": stop_in_init},
+        "__iter__": {"dataset": StopInIter()},
+        "__setstate__": {"dataset": StopInSetstate("ordinary")},
+        "a batch": {"dataset": Samples("ordinary"), "collate_fn": StopsWhenRead},
+    }[where]
+    batches = iter(DataLoader(num_workers=1, multiprocessing_context=method, **options))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        next(batches)
+
+
+def test_a_dataset_whose_iterator_raises_stop_iteration_is_told_here_too():
+    with pytest.raises(RuntimeError, match=r"StopInIter.__iter__ raised StopIteration") as caught:
+        list(DataLoader(StopInIter()))
+    assert isinstance(caught.value.__cause__, StopIteration)

@@ -177,3 +177,38 @@ def test_chunks_are_those_of_a_full_pool(n):
     with mp.get_context("fork").Pool(2) as pool:
         assert pool.map_async(square, iter(range(n))).get(SECONDS) == [x * x for x in range(n)]
         assert pool.starmap(pow, [(x, 2) for x in range(n)]) == [x * x for x in range(n)]
+
+
+class NeedsTwo(Exception):
+    """Its pickle has one argument."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+class Unreadable:
+    def __reduce__(self):
+        return int, ("zz",)
+
+
+def raise_needs_two(x):
+    raise NeedsTwo(x, x)
+
+
+def unreadable(x):
+    return Unreadable() if x == 1 else x
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_result_that_cannot_be_unpickled_is_its_tasks_error(method):
+    with mp.get_context(method).Pool(2) as pool:
+        with pytest.raises(RuntimeError, match="raise_needs_two returned or raised cannot") as got:
+            pool.apply_async(raise_needs_two, (1,)).get(SECONDS)
+        assert isinstance(got.value.__cause__, TypeError)
+        tasks = [pool.apply_async(unreadable, (x,)) for x in range(3)]
+        assert tasks[0].get(SECONDS) == 0 and tasks[2].get(SECONDS) == 2
+        with pytest.raises(RuntimeError, match=r"unreadable returned .* ValueError: invalid lit"):
+            tasks[1].get(SECONDS)
+        with pytest.raises(RuntimeError, match="unreadable returned"):
+            pool.map_async(unreadable, range(4), chunksize=2).get(SECONDS)
+        assert pool.map_async(square, range(4)).get(SECONDS) == [0, 1, 4, 9]

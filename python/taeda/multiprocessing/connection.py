@@ -162,7 +162,11 @@ class Connection(_StandardConnection):
     def _recv_bytes(self, maxsize: int | None = None) -> io.BytesIO | None:
         while (message := self.receive()) is None:
             pass
-        return None if maxsize is not None and len(message) > maxsize else io.BytesIO(message)
+        if maxsize is not None and len(message) > maxsize:
+            return None
+        content = io.BytesIO(message)
+        content.seek(0, io.SEEK_END)  # recv_bytes_into() asks where it ends
+        return content
 
     def receive(self) -> bytes | bytearray | None:
         """The next message; None when its sender was killed before it had sent all of it. Packets

@@ -11,6 +11,7 @@ import itertools
 import multiprocessing.pool
 import queue
 import signal
+import struct
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -22,6 +23,8 @@ __all__ = ["Pool"]
 
 _StandardPool: Any = multiprocessing.pool.Pool
 _WORD_BYTES = 8
+_HEAD = struct.Struct("=cq")  # of a result, in front of its pickle: the number of its task
+_IS_RESULT = b"\0"  # with which no pickle begins
 
 
 class Pool(_StandardPool):
@@ -115,7 +118,9 @@ class _ResultsOfWorker:
         self._reader, self._writer = queue._reader, queue._writer
 
     def put(self, result: tuple) -> None:
-        self._queue.put((self._word[0], *result))
+        message = Message(result, _HEAD.pack(_IS_RESULT, self._word[0]))
+        with self._queue._wlock:
+            self._writer.send_message(message)
         self._word[0] = 0
 
 
@@ -186,13 +191,13 @@ class _Tasks:
     def get_result(self) -> Any:
         """(job, index, (whether it succeeded, value)) of the next task that has ended."""
         while True:
-            result = self._results._reader.recv()
+            with self._results._rlock:
+                data = self._results._reader.recv_bytes()
+            if data[:1] == _IS_RESULT:
+                return self._unpickle(data)
+            result = ForkingPickler.loads(data)
             if result is None:
                 return None
-            if not isinstance(result, _Lost):
-                number, *rest = result
-                self._running.pop(number, None)
-                return tuple(rest)
             task = self._running.pop(result.number, None)
             if task is not None:  # else the result came before its worker ended
                 job, index, what = task
@@ -201,6 +206,23 @@ class _Tasks:
                     "is lost; another process has taken its place"
                 )
                 return job, index, (False, error)
+
+    def _unpickle(self, data: bytes) -> tuple:
+        """A result; where it cannot be unpickled, that is its task's error."""
+        _, number = _HEAD.unpack_from(data)
+        task = self._running.pop(number, None)
+        try:
+            return ForkingPickler.loads(memoryview(data)[_HEAD.size :])
+        except BaseException as error:  # any that gets out would end the thread, and all tasks wait
+            if task is None:
+                raise
+            job, index, what = task
+            told = RuntimeError(
+                f"torch.multiprocessing.Pool: what {what} returned or raised cannot be unpickled: "
+                f"{type(error).__name__}: {error}"
+            )
+            told.__cause__ = error
+            return job, index, (False, told)
 
     def lose(self, worker: Any) -> None:
         """Says that the task of a worker that has ended will have no result, behind what the

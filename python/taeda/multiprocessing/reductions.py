@@ -38,12 +38,14 @@ class Message:
     Args:
         obj: what is pickled, now: later changes of its lists and attributes are not sent, later
             writes to its tensors are seen by the receiver.
+        head: bytes in front of the pickle.
     """
 
     __slots__ = ("data", "names", "storages")
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: Any, head: bytes = b"") -> None:
         buffer = io.BytesIO()
+        buffer.write(head)
         pickler = _MessagePickler(buffer, pickle.HIGHEST_PROTOCOL)
         self.names: list[bytes] = pickler.names
         try:

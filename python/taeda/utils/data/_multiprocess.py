@@ -6,6 +6,8 @@ import functools
 import itertools
 import os
 import select
+import signal
+import threading
 import time
 import warnings
 import weakref
@@ -186,6 +188,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(
         self, loader: Any, first_iter: bool = False, resume: dict[str, Any] | None = None
     ) -> None:
+        self._check_owner()
         self._epoch_start = EpochStart(loader)
         if not first_iter:
             self._begin = time.perf_counter_ns()
@@ -259,7 +262,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._tasks_outstanding += 1
         self._processes[worker_id].put(self._epoch << EPOCH_BITS | self._send_idx, index)
 
+    def _check_owner(self) -> None:
+        if self._owner != os.getpid():
+            raise RuntimeError(
+                f"DataLoader: its workers belong to process {self._owner}, which this one (pid "
+                f"{os.getpid()}) was forked from in the middle of an epoch; make a new iterator"
+            )
+
     def _next_data(self) -> Any:
+        self._check_owner()
         while True:
             waiting = self._awaited()
             if not waiting:
@@ -321,6 +332,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _process_data(self, data: Any, worker_idx: int) -> Any:
         self._try_put_index()
         if isinstance(data, ExceptionWrapper):
+            if issubclass(data.exc_type, StopIteration):  # which would end the pass without a word
+                data.exc_type = RuntimeError
             data.reraise()
         return _utils.pin_memory.pin_memory(data) if self._pin_memory else data
 
@@ -408,6 +421,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     # --- state, stats ---
 
     def _state(self) -> dict[str, Any]:
+        self._check_owner()
         return {
             **super()._state(),
             "base_seed": self._base_seed,
@@ -421,6 +435,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         }
 
     def _stats(self) -> dict[str, Any]:
+        self._check_owner()
         stats = super()._stats()
         for worker in self._processes:
             cells = worker.cells()
@@ -455,10 +470,38 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         os.close(self._event)
 
     def __del__(self) -> None:
-        if self._shutdown or self._owner == os.getpid():
-            self._shutdown_workers()
-            if hasattr(self, "_processes"):
-                super().__del__()
+        if self._shutdown:
+            self._keep_record()
+        elif self._owner == os.getpid():
+            later = _InterruptsLater()
+            with later:
+                self._shutdown_workers()
+                self._keep_record()
+                if later.came:  # weak references' callbacks would swallow it too
+                    _living.discard(self)
+                    self.__dict__.clear()
+
+    def _keep_record(self) -> None:
+        if hasattr(self, "_processes") and self._owner == os.getpid():
+            super().__del__()
+
+
+class _InterruptsLater:
+    """Keeps Ctrl-C, whose exception a destructor would swallow, until that has returned."""
+
+    def __enter__(self) -> None:
+        self.came: Any = None
+        self._handler: Any = None
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._handler = signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, *_: Any) -> None:
+        self.came = _C._interrupt_when_dropped()  # type: ignore[attr-defined]
+
+    def __exit__(self, *exc: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
 
 
 class _Watch:

@@ -8,10 +8,17 @@ import taeda
 
 from ._utils.seeds import RandomState, state_tensor, taeda_state
 
-__all__ = ["EpochStart", "Resuming", "restore_epoch_start"]
+__all__ = [
+    "EpochStart",
+    "Resuming",
+    "generator_states",
+    "generators_of",
+    "restore_epoch_start",
+    "set_generators",
+]
 
 
-def _generators_of(loader: Any) -> list:
+def generators_of(loader: Any) -> list:
     """The generators that a loader and its samplers were given, each once."""
     batch_sampler = getattr(loader, "batch_sampler", None)
     owners = (loader, loader.sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
@@ -27,7 +34,8 @@ def _draws_here_only(loader: Any) -> bool:
     return all(owner is None or type(owner).__module__.startswith("taeda.") for owner in owners)
 
 
-def _states(generators: list) -> list[bytes]:
+def generator_states(generators: list) -> list[bytes]:
+    """Their states as plain values."""
     return [bytes(generator.get_state().untyped_storage()) for generator in generators]
 
 
@@ -35,8 +43,8 @@ class EpochStart:
     """Generators as they are when an epoch begins."""
 
     def __init__(self, loader: Any) -> None:
-        self._generators = _generators_of(loader)
-        self._explicit = _states(self._generators)
+        self._generators = generators_of(loader)
+        self._explicit = generator_states(self._generators)
         own = _draws_here_only(loader)
         self._random = RandomState(None, taeda_state(), None) if own else RandomState.now()
         self._sampler = getattr(loader, "sampler", None)
@@ -46,20 +54,21 @@ class EpochStart:
         return {
             "random": tuple(self._random),
             "generators": self._explicit,
-            "generators_now": _states(self._generators),
+            "generators_now": generator_states(self._generators),
             "sampler_epoch": getattr(self._sampler, "epoch", None),
         }
 
 
-def _set(loader: Any, states: list[bytes]) -> None:
-    for generator, state in zip(_generators_of(loader), states):
+def set_generators(loader: Any, states: list[bytes]) -> None:
+    """Sets the generators that a loader and its samplers were given."""
+    for generator, state in zip(generators_of(loader), states):
         generator.set_state(state_tensor(state))
 
 
 def restore_epoch_start(loader: Any, state: dict[str, Any]) -> None:
     """Puts all generators where they were."""
     RandomState(*state["random"]).restore()
-    _set(loader, state["generators"])
+    set_generators(loader, state["generators"])
     if state["sampler_epoch"] is not None and hasattr(loader.sampler, "set_epoch"):
         loader.sampler.set_epoch(state["sampler_epoch"])
 
@@ -83,4 +92,4 @@ class Resuming:
     def __exit__(self, *exc: object) -> None:
         if self._state is not None:
             self._now.restore()
-            _set(self._loader, self._state["generators_now"])
+            set_generators(self._loader, self._state["generators_now"])

@@ -72,15 +72,23 @@ def _restore(rng: _RNG, state: RandomState) -> None:
 
 
 def bytes_of(data: Any) -> int:
-    """What the tensors, arrays and texts of a batch take, as they would travel."""
+    """What the tensors, arrays and texts of a batch take, as they would travel; 0 where objects do
+    not say."""
+    try:
+        return _bytes_of(data)
+    except Exception:  # of an attribute, or too many lists in each other
+        return 0
+
+
+def _bytes_of(data: Any) -> int:
     if isinstance(data, taeda.Tensor):
         return data.numel() * data.element_size()
     if isinstance(data, (str, bytes, bytearray)):
         return len(data)
     if isinstance(data, collections.abc.Mapping):
-        return sum(map(bytes_of, data.values()))
+        return sum(map(_bytes_of, data.values()))
     if isinstance(data, (list, tuple)):
-        return sum(map(bytes_of, data))
+        return sum(map(_bytes_of, data))
     nbytes = getattr(data, "nbytes", 0)
     return nbytes if isinstance(nbytes, int) else 0
 
@@ -240,11 +248,15 @@ class ThreadWorker:
         numbers[Cell.LOADED_NS] += loaded - begin
         numbers[Cell.STATE] = State.SENDING
         self._ended = isinstance(data, _IterableDatasetStopIteration)
-        state = (_rng_state(self._rng), state_of_dataset(self._task, self._fetcher))
+        random_state, state = _rng_state(self._rng), None
+        try:
+            state = state_of_dataset(self._task, self._fetcher)
+        except BaseException:
+            data = self._wrap()
         nbytes = bytes_of(data)
         self.nbytes += nbytes
         with self._ready:
-            self._results.append((number, (data, *state), nbytes))
+            self._results.append((number, (data, random_state, state), nbytes))
             self._ready.notify_all()
         numbers[Cell.BATCHES] += 1
         numbers[Cell.SENT_NS] += time.perf_counter_ns() - loaded

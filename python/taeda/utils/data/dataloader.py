@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from . import _utils
 from ._iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
 from ._iterators import _DatasetKind, _SingleProcessDataLoaderIter
+from ._loader_state import check_state, complete_state, is_in_epoch, restore_between_epochs
 from ._state import Resuming
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -231,7 +232,7 @@ class DataLoader(Generic[T_co]):
     def __iter__(self) -> Iterator[Any]:
         if self.persistent_workers and self.num_workers > 0:
             known = self._iterator
-            if known is None or known._shutdown or self._resume is not None:
+            if not _can_go_on(known) or self._resume is not None:
                 if known is not None:
                     known._shutdown_workers()
                 self._iterator = known = self._get_iterator()
@@ -265,7 +266,7 @@ class DataLoader(Generic[T_co]):
             return self._resume
         latest = None if self._latest is None else self._latest()
         state = self._record.get("state", _FRESH) if latest is None else latest._state()
-        return {"version": 1, "num_workers": self.num_workers, **state}
+        return complete_state(self, state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next pass goes on where ``state_dict`` was taken, without loading anything again.
@@ -274,20 +275,14 @@ class DataLoader(Generic[T_co]):
         their order again, as an epoch does when it begins, and go to the index at once. Other
         samplers are asked for the indices again. Iterable datasets without a ``state_dict`` and
         ``load_state_dict`` of their own are read up to there, with a warning.
+
+        ValueError where this loader would not go on with the same batches: its ``num_workers``,
+        ``batch_size``, ``drop_last``, sampler (``shuffle``) or number of samples is another.
         """
-        if state_dict.get("version") != 1:
-            raise ValueError(
-                "DataLoader.load_state_dict: expected what state_dict() gives (version 1), got "
-                f"version {state_dict.get('version')!r}"
-            )
-        workers = state_dict["num_workers"]
-        if workers != self.num_workers and state_dict["batches"] > 0:
-            raise ValueError(
-                f"DataLoader.load_state_dict: the state is of a loader with num_workers={workers}, "
-                f"this one has {self.num_workers}"
-            )
-        fresh = state_dict["batches"] == 0 or state_dict["finished"]
-        self._resume = None if fresh else state_dict
+        check_state(self, state_dict)
+        self._resume = state_dict if is_in_epoch(state_dict) else None
+        if self._resume is None:
+            restore_between_epochs(self, state_dict)
 
     def stats(self) -> dict[str, Any]:
         """Where the time of the current or last pass goes.
@@ -336,6 +331,11 @@ class DataLoader(Generic[T_co]):
             "avoid potential slowness/freeze if necessary.",
             stacklevel=3,
         )
+
+
+def _can_go_on(iterator: Any) -> bool:
+    """Whether persistent workers can load another epoch: they live, and are this process's."""
+    return iterator is not None and not iterator._shutdown and iterator._owner == os.getpid()
 
 
 def _check_context(context: Any, num_workers: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -79,7 +80,12 @@ class SharedList(Sequence):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        i = index.__index__()
+        try:
+            i = operator.index(index)
+        except TypeError:
+            raise TypeError(
+                "SharedList: indices must be integers or slices, not " + type(index).__name__
+            ) from None
         n = len(self)
         if not -n <= i < n:
             raise IndexError(f"SharedList: index {i} is out of range for {n} items")

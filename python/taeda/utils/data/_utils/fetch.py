@@ -40,7 +40,11 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
     ) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
-        self.dataset_iter = iter(dataset)
+        try:
+            self.dataset_iter = iter(dataset)
+        except StopIteration as error:
+            name = type(dataset).__name__
+            raise RuntimeError(f"DataLoader: {name}.__iter__ raised StopIteration") from error
         self.ended = False
 
     def fetch(self, possibly_batched_index: Any) -> Any:

@@ -82,12 +82,16 @@ class _Pickler(pickle.Pickler):
 
     def _tensor(self, x: Any, kind: type) -> Any:
         refuse_history(x)
-        if x.layout is not taeda.strided or not x.is_cpu or not _has_memory(x, kind):
-            return NotImplemented  # it knows what it consists of
-        if kind is Tensor and not x.__dict__:
-            return self._item(x.contiguous() if _is_wasteful(x) else x)
         with _C.DisableTorchFunctionSubclass():
+            in_memory = x.layout is taeda.strided and x.is_cpu and not x.is_nested
+            if not in_memory or not _has_memory(x, kind):
+                return NotImplemented  # it knows what it consists of
+            has_bits = x.is_conj() or x.is_neg()  # its memory is not what it reads as
+            if kind is Tensor and not x.__dict__ and not has_bits:
+                return self._item(x.contiguous() if _is_wasteful(x) else x)
             data = x.detach().as_subclass(Tensor)
+            if has_bits:
+                data = data.resolve_conj().resolve_neg()
         return _rebuild_subclass, (kind, data, x.requires_grad, state_of(x))
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import errno
 import multiprocessing.connection  # noqa: F401  # joining needs it, maybe within an import
 import os
 import pickle
 import resource
+import select
 import signal
 import time
+import traceback
 import warnings
 from typing import Any
 
@@ -23,6 +26,9 @@ __all__ = ["Link", "WorkerProcess"]
 
 _SPARE_MESSAGES = 2  # the other side's count may be seen before the room that it stands for
 _SECONDS_FOR_STACK = 1.0  # that a worker has to write it
+_SECONDS_FOR_EXIT_CODE = 1.0  # of a worker that has ended: a server of forks has to send it
+_UNKNOWN_EXIT_CODE = 255  # as multiprocessing says of a process that others have waited for
+_MOST_TRACEBACK_BYTES = 1 << 16
 _SECONDS_TO_END = 3.0  # before a worker is terminated, and half a second later killed
 # Of the trainer: a channel, a pipe, a pidfd and multiprocessing's two; and while processes start.
 _DESCRIPTORS_A_WORKER = 5
@@ -40,6 +46,7 @@ class Link:
         self._trainers = trainers  # descriptors that a forked worker has no use for
         self._pages: Any = None  # what forked workers share
         self._is_forked = True
+        self._stacks = -1  # a descriptor of the channel's file, where stacks are written
 
     def __getstate__(self) -> tuple:
         from multiprocessing.reduction import DupFd
@@ -54,6 +61,7 @@ class Link:
         os.close(channel)
         self._pages = None
         self._is_forked = False
+        self._stacks = -1
 
     def attach(self) -> Any:
         """The channel, in the worker."""
@@ -93,11 +101,20 @@ class Link:
         except OSError:
             return  # without /proc, without stacks
         os.lseek(file, self._channel.stack_offset(), os.SEEK_SET)
+        self._stacks = file
         faulthandler.enable(file)
         number = signal.SIGRTMIN + 7
         if signal.getsignal(number) == signal.SIG_DFL:
             faulthandler.register(number, file, all_threads=True, chain=False)
             cells[Cell.SIGNAL] = number
+
+    def write_traceback(self) -> None:
+        """Writes that of the current exception, which ends the worker, to the same place."""
+        if self._stacks < 0:
+            return
+        with contextlib.suppress(Exception):
+            text = traceback.format_exc().encode(errors="replace")[-_MOST_TRACEBACK_BYTES:]
+            os.write(self._stacks, text)
 
 
 class _Overflow:
@@ -261,8 +278,23 @@ class WorkerProcess:
         return message.number, data, message.nbytes
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
-        return self.process.is_alive()
+        """Whether it has not ended. Its exit code tells that only while nobody else waits for the
+        program's children."""
+        return not self._has_ended(0) if self._pidfd >= 0 else self.process.is_alive()
+
+    def _has_ended(self, seconds: float) -> bool:
+        poller = select.poll()
+        poller.register(self._pidfd, select.POLLIN)
+        return bool(poller.poll(seconds * 1000))
+
+    def _join(self, seconds: float) -> None:
+        if self._pidfd < 0:
+            self.process.join(seconds)
+        elif self._has_ended(seconds):
+            self.process.join(_SECONDS_FOR_EXIT_CODE)
+            popen = self.process._popen
+            if popen.returncode is None:  # or multiprocessing would wait for it, or kill its number
+                popen.returncode = _UNKNOWN_EXIT_CODE
 
     def where(self, index: Any) -> str:
         """What it does: "loading sample 2 of batch 3 (index 17)"."""
@@ -270,7 +302,7 @@ class WorkerProcess:
 
     def describe_death(self, index_of: Any) -> str:
         """How it ended and at what, in the words that programs look for."""
-        self.process.join(1)
+        self._join(1)
         code = self.process.exitcode
         text = f"DataLoader worker (pid(s) {self.pid}) exited unexpectedly"
         if code is not None and code < 0:
@@ -278,6 +310,8 @@ class WorkerProcess:
                 f"\nDataLoader worker (pid {self.pid}) is killed by signal: "
                 f"{signal.strsignal(-code)}. "
             )
+        elif code == _UNKNOWN_EXIT_CODE:
+            text += " (its exit code is not known: the program waits for its children itself)"
         else:
             text += f" with exit code {code}"
         index = index_of(self.cells()[Cell.BATCH]) if index_of else None
@@ -311,12 +345,12 @@ class WorkerProcess:
     def end(self, deadline: float) -> None:
         """Waits until it has ended, first patiently; lets go of what there was to reach it."""
         process = self.process
-        process.join(max(0.0, deadline - time.monotonic()))
+        self._join(max(0.0, deadline - time.monotonic()))
         for end in (process.terminate, process.kill):
-            if not process.is_alive():
+            if not self.is_alive():
                 break
             end()
-            process.join(0.5)
+            self._join(0.5)
         self._cell_values = self._cells.tolist()
         self._cells.release()
         self._channel.retire()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,10 @@ def describe(batch: Any, index: Any, dumps: Callable[[Any], Any]) -> str:
     """
     if not _fails(batch, dumps):
         return "cannot be sent, since the dataset's state_dict() cannot be pickled"
-    path, sample, part = _find(batch, index, dumps)
+    try:
+        path, sample, part = _find(batch, index, dumps)
+    except Exception:  # of the repr of an index, say
+        path, sample, part = "batch", "", batch
     kind = type(part)
     name = kind.__qualname__ if kind.__module__ == "builtins" else (
         f"{kind.__module__}.{kind.__qualname__}"
@@ -52,7 +56,8 @@ def _find(batch: Any, index: Any, dumps: Callable[[Any], Any]) -> tuple[str, str
 
 
 def _until(end: float, children: Iterator[tuple]) -> Iterator[tuple]:
-    return itertools.takewhile(lambda child: time.monotonic() < end, children)
+    with contextlib.suppress(Exception):  # of what the objects' own methods raise
+        yield from itertools.takewhile(lambda child: time.monotonic() < end, children)
 
 
 def _fails(x: Any, dumps: Callable[[Any], Any]) -> bool:

@@ -274,7 +274,10 @@ def _worker_loop(link: Any, sent: SentTask, trainer: int) -> None:
         channel = link.attach()
         _WorkerLoop(link, channel, sent, trainer).run()
     except (KeyboardInterrupt, BrokenPipeError):
-        pass  # the trainer is interrupted too, or gone
+        link.write_traceback()  # the trainer is interrupted too, or gone, or will show it
+    except BaseException:
+        link.write_traceback()
+        raise
 
 
 class _WorkerLoop:
@@ -407,7 +410,13 @@ class _WorkerLoop:
         cells[Cell.SENT_NS] += time.perf_counter_ns() - loaded
 
     def _send(self, number: int, data: Any, index: Any) -> None:
-        state = (self._snapshots.take(), state_of_dataset(self._task, self._fetcher))
+        state: tuple = (self._snapshots.take(), None)
+        try:
+            state = (state[0], state_of_dataset(self._task, self._fetcher))
+        except Exception:
+            from taeda._utils import ExceptionWrapper
+
+            data = ExceptionWrapper(where=self._where)
         try:
             content, items = self._dumps((data, *state))
         except Exception as error:
