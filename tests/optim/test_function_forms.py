@@ -142,6 +142,7 @@ def test_fused_forms_divide_by_the_scale_and_skip_what_is_not_finite(module, fou
         np.testing.assert_allclose(own, theirs, rtol=2e-6, atol=1e-12)
 
 
+@pytest.mark.cpu_only(reason="PyTorch's tensors are on the CPU")
 @pytest.mark.parametrize(
     "flags",
     [
@@ -193,6 +194,7 @@ def test_functional_has_the_same_functions():
     assert {name for name in names if not name.startswith("_")} <= set(dir(own))
 
 
+@pytest.mark.cpu_only(reason="PyTorch's tensors are on the CPU")
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("kinds", [["float"], ["float", "int"], ["complex"], [None, "float"]])
 def test_the_default_between_fused_and_foreach_is_pytorchs(kinds, fused):
