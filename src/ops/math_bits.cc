@@ -35,10 +35,28 @@ Tensor applied(const Tensor& t, KeySet bits) {
   return bits.has(Key::kNegative) ? op::neg(conjugate) : conjugate;
 }
 
+// Takes a tensor's bits away until the end of the scope.
+class WithoutBits {
+ public:
+  explicit WithoutBits(const Tensor& t) : impl_(t.ref()), bits_(impl_->keys & kMathBits) {
+    impl_->keys = impl_->keys - kMathBits;
+  }
+  ~WithoutBits() { impl_->keys = impl_->keys | bits_; }
+  WithoutBits(const WithoutBits&) = delete;
+  WithoutBits& operator=(const WithoutBits&) = delete;
+
+ private:
+  const Ref<TensorImpl> impl_;
+  const KeySet bits_;
+};
+
 // Gives `to` the copy's sizes and elements.
 void write_back(const Written& written) {
   const Tensor& to = written.tensor;
-  if (to.sizes() != written.copy.sizes()) op::resize_(to, written.copy.sizes(), std::nullopt);
+  if (to.sizes() != written.copy.sizes()) {
+    const WithoutBits plain(to);
+    op::resize_(to, written.copy.sizes(), std::nullopt);
+  }
   op::copy_(with_bits(to, {}), applied(written.copy, to.impl()->keys & kMathBits), false);
 }
 

@@ -155,6 +155,15 @@ def test_out_with_bits_is_written_through_them_though_no_input_has_any() -> None
     np.testing.assert_allclose(*results)
 
 
+def test_a_conjugate_can_be_resized() -> None:
+    x = given(torch).conj()
+    first = x.flatten()[:6].tolist()
+    assert x.resize_(2, 3).flatten().tolist() == first and x.is_conj()
+    with pytest.warns(UserWarning, match="resized"):
+        torch.rsqrt(torch.ones(1), out=x)
+    assert x.tolist() == [1] and x.is_conj()
+
+
 def test_gradients_of_complex_numbers_made_of_parts_pass_conjugates() -> None:
     gradients = []
     for framework in (torch, theirs):
