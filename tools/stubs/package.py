@@ -105,6 +105,8 @@ def _nn_functional(names: Names) -> str:
     shared = sorted(n for n in sources.words(tree, "_SHARED") if ("torch", n) in names)
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))
+    lines.append("from enum import Enum")
+    lines += [f"class {name}(Enum): ..." for name in ("ScalingType", "SwizzleType")]
     own = module(names, "nn.functional", {*from_python, *shared})
     return "\n".join([IMPORTS, *lines, "", *own])
 

@@ -92,6 +92,13 @@ class SharedList(Sequence):
         i %= n
         return pickle.loads(self._bytes[self._offsets[i] : self._offsets[i + 1]])
 
+    def index(self, value: Any, *args: Any) -> int:
+        """Where a value stands first; ValueError where it does not."""
+        try:
+            return super().index(value, *args)
+        except ValueError:
+            raise ValueError(f"SharedList: {value!r} is not in the list") from None
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
