@@ -1,12 +1,16 @@
 """Forked workers and the objects of the trainer: what they read stays shared, writes are theirs."""
 
+import ast
 import multiprocessing
 import random
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from tests.children import ENVIRONMENT
 
 import taeda
 from taeda.utils import data
@@ -101,9 +105,25 @@ def share_at_any_price(monkeypatch):
     monkeypatch.setenv("TAEDA_LOADER_SHARE_PAGES", "1")
 
 
-def test_workers_that_read_all_objects_keep_them_shared():
+def alone(function, price):
+    """What a function of this module gives in a process whose heap holds its objects and little
+    else: what was tested before would be looked through too."""
+    program = f"from tests.data import test_shared_pages as t; print(t.{function.__name__}())"
+    environment = ENVIRONMENT | {"TAEDA_LOADER_SHARE_PAGES": price}
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ast.literal_eval(done.stdout)
+
+
+def read_twice():
     amounts, stats = read_all(forked(Rows(ROWS)), 2)
-    assert min(worker["pages_dropped"] for worker in stats) > 2_000
+    return amounts, [worker["pages_dropped"] for worker in stats]
+
+
+def test_workers_that_read_all_objects_keep_them_shared():
+    amounts, dropped = alone(read_twice, "1")
+    assert min(dropped) > 2_000
     assert all(last < 30 for last in amounts[-1]), amounts
 
 
@@ -115,12 +135,15 @@ class Working(Rows):
         return super().__getitem__(i)
 
 
-def test_workers_whose_samples_take_long_share_unasked(monkeypatch):
-    monkeypatch.delenv("TAEDA_LOADER_SHARE_PAGES")
+def work_on_half():
     loader = forked(Working(ROWS), sampler=random.sample(range(ROWS), ROWS // 2), shuffle=False)
     for _ in loader:
         pass
-    assert max(worker["pages_dropped"] for worker in loader.stats()["workers"]) > 1_000
+    return [worker["pages_dropped"] for worker in loader.stats()["workers"]]
+
+
+def test_workers_whose_samples_take_long_share_unasked():
+    assert max(alone(work_on_half, "")) > 1_000
 
 
 def test_workers_that_do_nothing_but_read_do_not_share_unasked(monkeypatch):

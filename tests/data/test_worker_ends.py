@@ -128,12 +128,16 @@ def test_ctrl_c_while_an_iterator_is_destroyed_is_not_lost(monkeypatch):
     next(batches)
     gone = weakref.ref(batches)
     monkeypatch.setattr(_multiprocess, "end_workers", end_interrupted)
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        del batches
-        for _ in range(2):  # Python looks for signals here
-            pass
-    assert gone() is None and signal.getsignal(signal.SIGINT) is handler
+    handler = signal.default_int_handler  # a shell's background jobs ignore interrupts
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            del batches
+            for _ in range(2):  # Python looks for signals here
+                pass
+        assert gone() is None and signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(ended) == 1 and not any(worker.is_alive() for worker in ended[0])
 
 
