@@ -81,7 +81,8 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
         lines += block(head, f'contract::fail_sizes("{op.name}");')
     cuda = device if is_native(op, "cuda") else f"fallback::handler<record::{ident}, {device}>"
     modes = f"dispatch::modes<record::{ident}>"
-    below = " - kDifferentiationKeys"
+    given, below = keys_expression(op), " - kDifferentiationKeys"
+    keys = f"dispatch::effective({given})"
     if op.grad != {} or op.mutates or op.view or "inplace" in op.variants:
         below, layers = "", [f"autograd_layer::{ident}", f"forward_layer::{ident}"]
     row = ", ".join([device, meta, cuda, *[modes] * 6, *layers, *[modes] * 3])
@@ -92,15 +93,16 @@ def dispatched_lines(op: Op, table: Table) -> list[str]:
             f"{op.result} redispatch::{ident}({op.internal_parameters})",
             f"return table_{ident}[(keys{below}).highest()]({op.internal_names(f'keys{below}')});",
         ),
-        *_entry(op, f"{op.result} op::{ident}({op.parameters})", below, "Tensor()"),
+        *_entry(op, f"{op.result} op::{ident}({op.parameters})", f"{keys}{below}", "Tensor()"),
     ]
     if op.writes_into:
-        lines += _entry(op, f"Tensor op::{ident}_inplace({op.parameters})", "", op.sig.args[0].name)
+        head = f"Tensor op::{ident}_inplace({op.parameters})"
+        lines += _entry(op, head, keys, op.sig.args[0].name)
     if loops and "out" in op.variants:
         head = f"Tensor op::{ident}_out({op.out_parameters})"
         tensors = ", ".join(["out", *(a.name for a in op.sig.tensor_args)])
         check = f'dispatch::check_out("{op.name}", {tensors});'
-        lines += _entry(op, head, " - kDifferentiationKeys, out", "out", check)
+        lines += _entry(op, head, f"dispatch::effective({given}, out)", "out", check)
     return lines
 
 
@@ -110,7 +112,7 @@ def _entry(op: Op, head: str, keys: str, into: str, *checks: str) -> list[str]:
         head,
         wrap_lines(op),
         checks,
-        f"const KeySet keys = dispatch::entry_keys(dispatch::effective({keys_expression(op)}){keys});",
+        f"const KeySet keys = {keys};",
         f"return table_{op.ident}[keys.highest()]({op.internal_names(into=into)});",
     )
 

@@ -99,7 +99,7 @@ extern constinit thread_local ThreadModes thread_modes;
 #endif
 
 // Skips `keys` on this thread until the end of the scope: a handler that calls the operator again
-// does so below itself.
+// does so below itself. kMathBits stay: they say what a tensor's elements are.
 //
 //   const Tensor x = ones({2}).requires_grad_();
 //   const ExcludeKeys below(Key::kAutograd);
@@ -107,7 +107,7 @@ extern constinit thread_local ThreadModes thread_modes;
 class ExcludeKeys {
  public:
   explicit ExcludeKeys(KeySet keys) : saved_(thread_modes.excluded) {
-    thread_modes.excluded = saved_ | keys;
+    thread_modes.excluded = saved_ | (keys - kMathBits);
   }
   ~ExcludeKeys() { thread_modes.excluded = saved_; }
   ExcludeKeys(const ExcludeKeys&) = delete;

@@ -76,8 +76,7 @@ Tensor part_of(const Tensor& base_tangent, const Tensor& base, const Tensor& vie
   const Tensor part = math::as_strided(
       base_tangent, view.sizes(), view.strides(),
       view.storage_offset() - base.storage_offset() + base_tangent.storage_offset());
-  const Tensor turned = view.is_conj() != base.is_conj() ? math::conjugate(part) : part;
-  return view.is_neg() != base.is_neg() ? math::negative_view(turned) : turned;
+  return math::as_read(part, view.impl()->keys, base.impl()->keys);
 }
 
 // Whether views of one tensor have a counterpart in the other, of the same sizes.

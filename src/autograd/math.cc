@@ -70,7 +70,11 @@ Tensor pairs_as_complex(const Tensor& t) {
 }
 void copy_(const Tensor& to, const Tensor& from) { op::copy_(to, from, false); }
 Tensor conjugate(const Tensor& t) { return op::conj(t); }
-Tensor negative_view(const Tensor& t) { return op::_neg_view(t); }
+Tensor as_read(const Tensor& part, KeySet view, KeySet base) {
+  const auto differ = [&](Key bit) { return view.has(bit) != base.has(bit); };
+  const Tensor conjugate = differ(Key::kConjugate) ? op::conj(part) : part;
+  return differ(Key::kNegative) ? op::_neg_view(conjugate) : conjugate;
+}
 Tensor view(const Tensor& t) { return op::alias(t); }
 
 namespace {

@@ -24,9 +24,10 @@ Tensor view_as_real(const Tensor& t);
 // Neighbours of a vector of even length as complex numbers.
 Tensor pairs_as_complex(const Tensor& t);
 void copy_(const Tensor& to, const Tensor& from);
-// The conjugate, the negative, as a view.
 Tensor conjugate(const Tensor& t);
-Tensor negative_view(const Tensor& t);
+// A view of `part`, which lies where a view with the bits `view` (kMathBits) has its elements, as
+// that view reads them; `part` reads them as its base, with the bits `base`.
+Tensor as_read(const Tensor& part, KeySet view, KeySet base);
 // A differentiable view of the whole tensor.
 Tensor view(const Tensor& t);
 // Any NaN among the elements of a floating or complex tensor.

@@ -25,11 +25,7 @@ class GradientBuffer {
   // The part that a view covers, as the view reads it. Elements outside of the base's own range (a
   // view by as_strided) have no place here.
   Tensor part(const ViewGeometry& view) const {
-    const Tensor plain = memory_of(view);
-    const bool conjugate = view.bits.has(Key::kConjugate) != base_.bits.has(Key::kConjugate);
-    const bool negative = view.bits.has(Key::kNegative) != base_.bits.has(Key::kNegative);
-    const Tensor turned = conjugate && is_complex(view.dtype) ? math::conjugate(plain) : plain;
-    return negative ? math::negative_view(turned) : turned;
+    return math::as_read(memory_of(view), view.bits, base_.bits);
   }
 
  private:

@@ -27,10 +27,11 @@ inline KeySet keys(TensorSpan list) {
   return keys.empty() ? KeySet(Key::kCPU) : keys;
 }
 
-// Those of an entry; of out= how it is read, and the class that answers for it.
-[[gnu::always_inline]] inline KeySet entry_keys(KeySet keys) { return keys; }
-[[gnu::always_inline]] inline KeySet entry_keys(KeySet given, const Tensor& out) {
-  return given | ((keys(out) & (kMathBits | Key::kPython)) - thread_modes.excluded);
+// Those of a call with out=, which is not differentiated: of `out` itself how it is read, and the
+// class that answers for it.
+[[gnu::always_inline]] inline KeySet effective(KeySet given, const Tensor& out) {
+  return (effective(given) - kDifferentiationKeys) |
+         ((keys(out) & (kMathBits | Key::kPython)) - thread_modes.excluded);
 }
 
 // out= takes no part in autograd and vmap: RuntimeError when it, or while recording an argument,

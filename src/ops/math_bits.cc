@@ -13,9 +13,9 @@ namespace taeda {
 namespace math_bits {
 namespace {
 
-// The keys that have had the call before this handler; what the operator calls may conjugate anew.
+// The keys that have had the call before this handler.
 constexpr KeySet kAbove =
-    KeySet::below(static_cast<Key>(kNumKeys)) - KeySet::below(Key::kConjugate) - kMathBits;
+    KeySet::below(static_cast<Key>(kNumKeys)) - KeySet::below(Key::kConjugate);
 
 bool has_bits(const Tensor& t) { return t.defined() && !(t.impl()->keys & kMathBits).empty(); }
 

@@ -206,9 +206,9 @@ void handle(const Operator& op, KeySet keys, Stack& stack) {
     std::vector<uint32_t> versions;
     for (const Value& value : stack)
       versions.push_back(value.is_tensor() ? value.tensor().version() : 0);
-    // Recording, tracing and conversions are done: they lie above. What the code conjugates is not.
+    // Recording, tracing and conversions are done: they lie above.
     const ExcludeKeys above((KeySet::below(Key::kProfile) - KeySet::below(Key::kPython)) -
-                            Key::kPython - kMathBits);
+                            Key::kPython);
     const Shown seen = shown(op, stack);
     PyRef result = ask(seen.op.get(), found, seen.call, op);
     if (seen.restore)

@@ -118,7 +118,7 @@ def test_second_derivatives_of_what_a_fresh_tensor_was_given(order):
 
 VIEWS = {  # made before their base has a tangent
     "all": lambda m: m[:],
-    "turned": lambda m: m.view(3, 1).t()[0],
+    "transposed": lambda m: m.view(3, 1).t()[0],
     "a view of a view": lambda m: m[:][1:],
     "strided": lambda m: m.as_strided((2,), (2,)),
 }

@@ -19,7 +19,7 @@ std::vector<Scalar> ends(const Call& call, size_t i) {
   if (!call.stack[i].is_tensor()) return std::vector(size, call.stack[i].scalar());
   if (!call.has_batch(i)) return std::vector(size, call.tensor(i).item_scalar());
   std::vector<Scalar> all;
-  const ExcludeKeys one_call(kModeKeys - kMathBits);
+  const ExcludeKeys one_call(kModeKeys);
   for (const Tensor& one : op::unbind(op::to_device(call.value(i), Device(), false), 0))
     all.push_back(one.item_scalar());
   return all;
@@ -53,7 +53,7 @@ void rows(Call& call, size_t options, const Make& make) {
     const std::vector<Scalar> first = ends(call, 0), last = ends(call, 1);
     const TensorOptions given = options_of(&call.stack[options]);
     {
-      const ExcludeKeys one_call(kModeKeys - kMathBits);  // modes see the whole, not each row
+      const ExcludeKeys one_call(kModeKeys);  // modes see the whole, not each row
       for (size_t i = 0; i < first.size(); i++) made.push_back(make(first[i], last[i], given));
     }
     result = op::stack(made, 0);

@@ -70,7 +70,7 @@ Tensor run_plain(const Call& call, Stack args) {
 void handle(const Operator& op, KeySet keys, Stack& stack) {
   const KeySet below = keys - KeySet(Key::kSparse);
   if (!op.record()) return op.redispatch(below, stack);
-  const ExcludeKeys above((kModeKeys | kDifferentiationKeys) - Key::kSparse - kMathBits);
+  const ExcludeKeys above((kModeKeys | kDifferentiationKeys) - Key::kSparse);
   if (op.record()->sparse == OperatorRecord::Sparse::kBody) return op.redispatch(below, stack);
   run_by_rule(op, stack);
 }
