@@ -106,7 +106,9 @@ def _nn_functional(names: Names) -> str:
     lines.append(_imported("taeda._operators", shared))
     lines.append(_imported("taeda._functions.layers", ["conv_tbc"]))
     lines.append("from enum import Enum")
-    lines += [f"class {name}(Enum): ..." for name in ("ScalingType", "SwizzleType")]
+    for name, members in sources.names_by_module(tree, "_SCALED"):
+        numbered = "; ".join(f"{member} = {i}" for i, member in enumerate(members))
+        lines += [f"class {name}(Enum): {numbered}"] if members else []
     own = module(names, "nn.functional", {*from_python, *shared})
     return "\n".join([IMPORTS, *lines, "", *own])
 

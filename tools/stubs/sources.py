@@ -84,7 +84,7 @@ def listed(path: Path) -> list[str]:
 
 
 def names_by_module(module: ast.Module, name: str) -> list[tuple[str, list[str]]]:
-    """The dictionary of names by module that a variable is made of."""
+    """The dictionary of words by name, as of names by module, that a variable is made of."""
     table = next(n for n in ast.walk(_assignment(module, name)) if isinstance(n, ast.Dict))
     return [(key, value.split()) for key, value in ast.literal_eval(table).items()]
 

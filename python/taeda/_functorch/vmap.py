@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taeda import Tensor
-from taeda.func._vmap import RANDOMNESS, _Call, level, name_of
+from taeda.func._vmap import RANDOMNESS, _Call, common_size, flat_out_dims, level, name_of
 from taeda.func._vmap import vmap as vmap
 from taeda.utils._pytree import (
     TreeSpec,
@@ -34,13 +34,7 @@ def _check_randomness_arg(randomness: str) -> None:
 
 def _validate_and_get_batch_size(flat_in_dims: list, flat_args: list) -> int:
     """The size that all mapped dimensions have; ValueError where they differ."""
-    sizes = [x.size(dim) for dim, x in zip(flat_in_dims, flat_args) if dim is not None]
-    if any(size != sizes[0] for size in sizes):
-        raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
-        )
-    return sizes[0] if sizes else 0
+    return common_size(flat_args, flat_in_dims) or 0
 
 
 def _process_batched_inputs(
@@ -67,15 +61,7 @@ def _unwrap_batched(
 ) -> Any:
     """The results of all samples, along `out_dims`."""
     flat, spec = tree_flatten(batched_outputs)
-    if isinstance(batched_outputs, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
-        out_dims = out_dims[0]
-    dims = _broadcast_to_and_flatten(out_dims, spec)
-    if dims is None:
-        raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
-            f"compatible with the structure of `outputs`. out_dims has structure "
-            f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}."
-        )
+    dims = flat_out_dims(name_of(func), out_dims, batched_outputs, spec)
     opened = [
         y if dim is None else _remove_batch_dim(y, vmap_level, batch_size, dim)
         for y, dim in zip(flat, dims)

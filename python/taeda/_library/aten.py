@@ -8,6 +8,7 @@ from typing import Any
 
 from taeda import _C, Tensor
 
+from .aten_copies import converted
 from .spelling import SPELLINGS, aten, from_table, ours
 from .spelling import define as _define
 from .spelling import like as _like
@@ -38,10 +39,7 @@ def _to_copy(
     memory_format: Any = None,
 ) -> Tensor:
     """A copy of another dtype or on another device, always new."""
-    made = self.to(
-        device or self.device, dtype or self.dtype, non_blocking, True, memory_format=memory_format
-    )
-    return made.pin_memory() if pin_memory else made
+    return converted(self, dtype, device, pin_memory, non_blocking, True, memory_format)
 
 
 @_spells("_cast")

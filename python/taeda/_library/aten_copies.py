@@ -8,6 +8,23 @@ from taeda import Tensor
 
 from .spelling import define
 
+
+def converted(
+    self: Tensor,
+    dtype: Any,
+    device: Any,
+    pin_memory: bool | None,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: Any,
+) -> Tensor:
+    """With another dtype, on another device, where they are given; in pinned memory."""
+    made = self.to(
+        device or self.device, dtype or self.dtype, non_blocking, copy, memory_format=memory_format
+    )
+    return made.pin_memory() if pin_memory else made
+
+
 _TAIL = "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
 
 
@@ -65,10 +82,7 @@ def _to_dtype_layout(
             f"to(): cannot change the layout from {self.layout} to {layout}; use to_dense() or "
             "to_sparse()"
         )
-    made = self.to(
-        device or self.device, dtype or self.dtype, non_blocking, copy, memory_format=memory_format
-    )
-    return made.pin_memory() if pin_memory else made
+    return converted(self, dtype, device, pin_memory, non_blocking, copy, memory_format)
 
 
 @define("lift_fresh(Tensor(a) self) -> Tensor(a)")

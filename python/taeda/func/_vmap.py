@@ -139,15 +139,10 @@ class _Call:
         return leaves, spec, [_checked_dim(call, x, dim) for x, dim in zip(leaves, dims)]
 
     def _batch_size(self) -> int:
-        sizes = [x.size(dim) for x, dim in zip(self.leaves, self.dims) if dim is not None]
-        if not sizes:
+        size = common_size(self.leaves, self.dims)
+        if size is None:
             raise ValueError("vmap: Expected at least one Tensor to vmap over")
-        if any(size != sizes[0] for size in sizes):
-            raise ValueError(
-                "vmap: Expected all tensors to have the same size in the mapped dimension, got "
-                f"sizes {sizes} for the mapped dimension"
-            )
-        return sizes[0]
+        return size
 
     def run(self, kwargs: dict, chunk_size: int | None) -> Any:
         if chunk_size is None or chunk_size >= self.size:
@@ -181,17 +176,7 @@ class _Call:
             return [self._result(y, dim, depth) for y, dim in zip(flat, dims)], spec, dims
 
     def _flat_out_dims(self, outputs: Any, spec: TreeSpec) -> list:
-        out_dims = self.out_dims
-        if isinstance(outputs, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
-            out_dims = out_dims[0]
-        dims = _broadcast_to_and_flatten(out_dims, spec)
-        if dims is None:
-            raise ValueError(
-                f"vmap({self.name}, ..., out_dims={self.out_dims})(<inputs>): out_dims is not "
-                f"compatible with the structure of `outputs`. out_dims has structure "
-                f"{tree_flatten(self.out_dims)[1]} but outputs has structure {spec}."
-            )
-        return dims
+        return flat_out_dims(self.name, self.out_dims, outputs, spec)
 
     def _result(self, y: Any, dim: int | None, depth: int) -> Any:
         if dim is None:
@@ -210,6 +195,31 @@ class _Call:
                 f"{type(y)}. Did you mean to set out_dims= to None for output?"
             )
         return _C._remove_batch_dim(y, depth, dim)
+
+
+def common_size(leaves: list, dims: list) -> int | None:
+    """The size that all mapped dimensions have, None where there is none; ValueError where they
+    differ."""
+    sizes = [x.size(dim) for x, dim in zip(leaves, dims) if dim is not None]
+    if any(size != sizes[0] for size in sizes):
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{sizes} for the mapped dimension"
+        )
+    return sizes[0] if sizes else None
+
+
+def flat_out_dims(name: str, out_dims: Any, outputs: Any, spec: TreeSpec) -> list:
+    """A dimension for each leaf of the results; ValueError where `out_dims` does not fit them."""
+    alone = isinstance(outputs, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
+    dims = _broadcast_to_and_flatten(out_dims[0] if alone else out_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+            f"compatible with the structure of `outputs`. out_dims has structure "
+            f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    return dims
 
 
 def _checked_dim(call: str, x: Any, dim: Any) -> int | None:

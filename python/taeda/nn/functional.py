@@ -52,7 +52,7 @@ def _publish() -> None:
 _publish()
 
 
-_SCALED: dict[str, str] = {
+_SCALED = {
     "scaled_mm": "",
     "scaled_grouped_mm": "",
     "ScalingType": "TensorWise RowWise BlockWise1x16 BlockWise1x32 BlockWise1x128 BlockWise128x128",
