@@ -22,7 +22,7 @@ def leave():
 
     def leave(n):
         numbers = [int(name) for name in os.listdir("/proc/self/fd")]
-        free = sorted(set(range(max(numbers) + n + 1)) - set(numbers))
+        free = sorted(set(range(max(numbers) + n + 2)) - set(numbers))
         resource.setrlimit(resource.RLIMIT_NOFILE, (free[n], hard))
 
     yield leave
