@@ -100,8 +100,10 @@ Ref<Storage> Storage::wrap(void* data, int64_t nbytes, Device device, Deleter de
 }
 
 Storage::~Storage() {
-  // Nothing is to be done for memory inside of the block, unless somebody counts its bytes.
-  if (data_ != inline_data(this) || storage_bytes_counters.load(std::memory_order_relaxed))
+  // Nothing is to be done for memory inside of the block, unless somebody counts its bytes. In
+  // blocks without any, the address is that of whatever follows.
+  if (kInlineBytes == 0 || data_ != inline_data(this) ||
+      storage_bytes_counters.load(std::memory_order_relaxed))
     free_data();
 }
 
@@ -111,7 +113,8 @@ void Storage::last_release() const { delete this; }
   if (deleter_) return deleter_(context_);
   if (!owned_ || !data_) return;
   count_bytes(device_, -allocated_);
-  if (data_ != inline_data(this)) device_memory(device_.type).release(data_, allocated_, device_);
+  if (!is_inline(device_, allocated_))
+    device_memory(device_.type).release(data_, allocated_, device_);
 }
 
 void Storage::resize(int64_t nbytes) {

@@ -101,6 +101,16 @@ TEST(CpuAllocator, BlocksReleasedByOtherThreads) {
   EXPECT_EQ(cpu_live_bytes(), before);
 }
 
+TEST(Storage, MemoryRightBehindItIsReleased) {
+  int released = 0;
+  auto storage = Storage::allocate(0, DeviceType::kCPU);
+  char* const behind = reinterpret_cast<char*>(storage.get()) + 128;  // the end of its block
+  storage->replace(
+      behind, [](void* count) { ++*static_cast<int*>(count); }, &released);
+  storage = {};
+  EXPECT_EQ(released, 1);
+}
+
 TEST(CpuAllocator, ChildrenAllocateWhileTheParentsThreadsDo) {
   const std::jthread busy([](std::stop_token stop) {
     while (!stop.stop_requested()) {
