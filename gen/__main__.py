@@ -12,7 +12,7 @@ from pathlib import Path
 from . import autograd, cpp, headers, operators, pointwise, python, records, table
 from .op import Op
 from .schema import SchemaError
-from .text import cut, join_lines
+from .text import cut, join_lines, macro
 
 
 def pieces(ops: list[Op]) -> dict[str, list[Op]]:
@@ -36,10 +36,10 @@ def generate(ops_folder: Path) -> dict[str, str]:
         "include/taeda/ops.h": headers.public_header(known),
         "internal_operators.h": join_lines(
             "// X(NAME) for every operator without a name in Python, for the tests that call each.",
-            " \\\n  ".join(["#define TD_INTERNAL_OPERATORS(X)", *internal]),
+            macro("TD_INTERNAL_OPERATORS", internal),
         ),
+        "src/ops_records.cc": records.list_file(ops),
     }
-    files["src/ops_records.cc"] = records.list_file(ops)
     small: list[str] = []
     for stem, members in pieces(ops).items():
         texts = {f"ops_{stem}.cc": operators.source_file(members, known)}

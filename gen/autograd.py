@@ -189,10 +189,8 @@ def _names_in_rule(op: Op) -> set[str]:
         return set()
     if isinstance(op.jvp, str):
         return set(reads(op.jvp))
-    groups = op.gradient_groups
-    tangents = {f"{name}_t" for targets, _ in groups for name in targets}
-    texts = [*(text for _, text in groups), *op.dual_grad.values()]
-    return tangents.union(*map(reads, texts))
+    texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
+    return {f"{name}_t" for name in op.differentiated}.union(*map(reads, texts))
 
 
 def _tangents(op: Op, table: Table) -> dict[str, list[str]]:

@@ -26,16 +26,12 @@ def is_native(op: Op, device: str) -> bool:
 
 def device_function(op: Op, table: Table) -> list[str]:
     head = f"static {op.result} device_{op.ident}([[maybe_unused]] {op.internal_parameters})"
-    if op.body == "pointwise":
-        body = _pointwise_body(op)
-    elif op.body == "kernel":
-        body = _kernel_body(op, table)
-    else:
-        body = _hand_written_body(op)
-    return block(head, contract_lines(op, table), body)
+    bodies = {"pointwise": _pointwise_body, "kernel": _kernel_body}
+    body = bodies.get(op.body, _hand_written_body)
+    return block(head, contract_lines(op, table), body(op, table))
 
 
-def _hand_written_body(op: Op) -> list[str]:
+def _hand_written_body(op: Op, table: Table) -> list[str]:
     call = f"impl::{op.implementation}({op.names})"
     guard = "const ExcludeKeys below(KeySet(Key::kAutograd) | Key::kForward);"
     if op.mutates:
@@ -51,7 +47,7 @@ def _hand_written_body(op: Op) -> list[str]:
     return [guard, f"return {call};"]
 
 
-def _pointwise_body(op: Op) -> list[str]:
+def _pointwise_body(op: Op, table: Table) -> list[str]:
     inputs = ", ".join(f"&{a.name}" for a in op.sig.tensor_args)
     promote = f"pointwise::Promote::{enumerator(op.promote)}"
     same_out = ", true" if op.out_dtype == "same" else ""

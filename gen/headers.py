@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from .cpp import Table
 from .op import Op
-from .schema import Argument
+from .schema import Signature
 from .text import INTERNAL, cut, join_lines
 
 
@@ -79,10 +79,9 @@ def source(
 
 def _forms(op: Op) -> list[tuple[str, str, str]]:
     """Result, public name and function of an operator and of its in-place form."""
-    forms = [(op.result, op.name, f"op::{op.ident}")]
-    if "inplace" in op.variants:
-        forms.append(("Tensor", f"{op.name}_", f"op::{op.ident}_inplace"))
-    return forms
+    inplace = ("Tensor", f"{op.name}_", f"op::{op.ident}_inplace")
+    written = [inplace] if "inplace" in op.variants else []
+    return [(op.result, op.name, f"op::{op.ident}"), *written]
 
 
 def _distinct(ops: Iterable[Op], skipped: int) -> list[Op]:
@@ -122,12 +121,11 @@ def _taken_for_numbers(op: Op, table: Table) -> bool:
     """Whether numbers, which convert to Tensor as to Scalar, would call `op` as well as an overload
     for numbers alone."""
 
-    def types(args: list[Argument]) -> list[str]:
-        return [a.cpp_type.replace("Tensor&", "Scalar&") for a in args]
+    def types(sig: Signature) -> list[str]:
+        return [a.cpp_type.replace("Tensor&", "Scalar&") for a in sig.args]
 
-    numbers = (o for o in table.overloads(op.name) if not any(a.is_tensor for a in o.args))
-    mine = op.sig.args
-    return any(a.is_tensor for a in mine) and any(types(mine) == types(o.args) for o in numbers)
+    numbers = [types(sig) for sig in table.overloads(op.name) if not sig.tensor_args]
+    return bool(op.sig.tensor_args) and types(op.sig) in numbers
 
 
 def _defaults_that_stay_unique(op: Op, table: Table) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from .schema import Argument
 # Places that know functions of torch (or methods of Tensor) by names of their own, without in-place
 # forms: torch.special.expit is torch.sigmoid. "foreach" are the names of taeda._foreach.
 BORROWERS = ("special", "foreach")
-INTERNAL = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
+HIDDEN = {"nn.functional": "_C._nn"}  # where in-place forms are that users do not see
 OPTIONS = [  # what an `options` argument is in Python
     *(Argument(name, f"{name}?", "None", True) for name in ("dtype", "layout", "device")),
     *(Argument(name, "bool?", "False", True) for name in ("pin_memory", "requires_grad")),
@@ -35,7 +34,7 @@ class Call:
         self.named = op.named and not self.inplace and not op.mutates
         # What it takes in Python.
         given = ([a] if a.type != "options" else OPTIONS for a in op.sig.args)
-        self.arguments = list(itertools.chain(*given))
+        self.arguments = [a for arguments in given for a in arguments]
         if self.has_out:
             kind = "Tensor?" if len(op.sig.returns) == 1 else "Tensor[]?"
             self.arguments.append(Argument("out", kind, "None", keyword_only=True))
@@ -54,8 +53,8 @@ def python_names(ops: list[Op]) -> Names:
             found[owner, name].append(Call(op))
             if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
                 inside = owner == "Tensor" or place in op.inplace_python
-                if inside or owner in INTERNAL:
-                    home = owner if inside else INTERNAL[owner]
+                if inside or owner in HIDDEN:
+                    home = owner if inside else HIDDEN[owner]
                     found[home, name + "_"].append(Call(op, inplace=True))
     for calls in found.values():  # those of old programs come last, and users are not told of them
         calls.sort(key=lambda call: call.op.hidden)

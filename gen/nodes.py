@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .cpp import Table, one_pass
-from .expr import Translator
+from .expr import TENSOR_METADATA, Translator
 from .op import Op
-from .saved import METADATA, Saved, formulas, gy_names, names_needed, reads_once, reads_values
+from .saved import SHOWN, Saved, formulas, gy_names, names_needed, reads_once, reads_values
 from .schema import Argument
 from .text import block, indented
-from .values import Value
+from .values import OWNERS, Value
 
 TENSOR, LIST = "SavedTensor", "std::vector<SavedTensor>"
 NOT_SHOWN = ("device", "memory_format", "Generator", "options")
@@ -61,11 +61,9 @@ class BackwardNode:
         self.op, self.table = op, table
         words = "".join(part.capitalize() for part in op.ident.split("_"))
         self.name = f"{words}{'Inplace' if op.ident.endswith('_') else ''}Node"
-        wanted = [name for names, _ in op.gradient_groups for name in names]
-        if op.replays_backward:
-            wanted = [a.name for a in op.sig.tensors]
         # Tensor arguments with an index among the next edges (lists: one index an element).
-        self.edges = [a for a in op.sig.args if a.name in wanted]
+        wanted = op.differentiated
+        self.edges = [a for a in op.sig.tensors if op.replays_backward or a.name in wanted]
         self.indices: dict[str, str] = {}  # the C++ index of the first edge
         self.needs: dict[str, str] = {}  # C++ condition in apply(): is the gradient wanted?
         single, counts = 0, ""
@@ -111,9 +109,8 @@ class BackwardNode:
             return "", ""
         if op.inplace_grad:  # one form of the operator may not read it
             *plain, inplace = (reads_values(text, name) for text in formulas(op))
-            if any(plain) == inplace:
-                return "", ""
-            return ("into.defined()", "in_place") if inplace else ("!into.defined()", "!in_place")
+            no = "" if inplace else "!"
+            return ("", "") if any(plain) == inplace else (f"{no}into.defined()", f"{no}in_place")
         readers = [
             target
             for targets, text in op.gradient_groups
@@ -135,13 +132,14 @@ class BackwardNode:
         return Kept(a.name, a.expr_type, cpp, f"stored({source})", shown, when, wanted)
 
     def _metadata(self, tensor: str, m: str) -> Kept:
-        cpp, kind, shown = METADATA[m]
+        kind = TENSOR_METADATA.get(m, "L")
+        cpp = OWNERS[kind]
         arg = next((a for a in self.op.sig.args if a.name == tensor), None)
         source = tensor if arg else self.made[tensor]
         value = f"autograd::layouts({source})" if m == "layouts" else f"stored({source}.{m}())"
         if arg and arg.optional:
             value = f"({source}.defined() ? {value} : {cpp}{{}})"
-        shown = f"{tensor}_{shown}" if shown else ""
+        shown = f"{tensor}_{SHOWN[m]}" if m in SHOWN else ""
         return Kept(f"{tensor}__{m}", kind, cpp, value, shown, is_result=arg is None)
 
     # --- the class, and what fills one ---
@@ -159,11 +157,8 @@ class BackwardNode:
             members.append(f"const char* title = {title};")
             title = "title"
         members.append(f"const char* name() const override {{ return {title}; }}")
-        shown = (
-            f'visit("{op.saved_as.get(k.shown, k.shown)}", {k.member});'
-            for k in self.kept
-            if k.shown
-        )
+        named = ((op.saved_as.get(k.shown, k.shown), k.member) for k in self.kept if k.shown)
+        shown = (f'visit("{name}", {member});' for name, member in named)
         members += block("void fields([[maybe_unused]] const auto& visit)", shown)
         members += [
             "void release_saved() override { fields(autograd::Release()); }",

@@ -110,8 +110,9 @@ class Op:
     # those that no call of a program is shown as, which reach PyTorch's another way
     aten_unseen: list[str] = key([])
     # for one of the table's own: the call of PyTorch's operator as which modes see it, in Python,
-    # or several, each with the condition when; [i] behind it says which of its results is this one's
-    seen_as: str | dict[str, str] = key("")
+    # or several by the condition when (here "condition => call" in lines); [i] behind it says which
+    # of its results is this one's
+    seen_as: str = key("")
     # torch.NAME, Tensor.NAME, nn.functional.NAME, ..., foreach.NAME (torch._foreach_NAME; NAME_: in
     # place only)
     python: list[str] = key([])
@@ -227,6 +228,7 @@ class Op:
         self.params = [a for a in args if not a.is_tensor and a is not self.selector]
         # Each formula with the arguments whose gradients it gives, in the order of its results.
         self.gradient_groups = [(k.split(", "), str(v)) for k, v in (self.grad or {}).items()]
+        self.differentiated = [name for names, _ in self.gradient_groups for name in names]
         # Whether the in-place form changes sizes and strides, not values.
         copies = "inplace" in self.variants and not self.writes_into
         self.changes_layout = copies and bool(self.view or self.family == "shape")

@@ -1,8 +1,8 @@
 """The constant record of every operator, and the functions through which generic keys are reached.
 
-A record holds the operator's schema, the types of its C++ arguments as
-one letter each, and a few function pointers; src/ops/modes.h says what they are for. What can be
-worked out from the text is worked out at run time, when someone asks.
+A record holds the operator's schema, the types of its C++ arguments as one letter each, and a few
+function pointers; src/ops/modes.h says what they are for. What can be worked out from the text is
+worked out at run time, when someone asks.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_leaf(op: Op) -> bool:
 
 
 def batch(op: Op) -> str:
-    """How vmap runs the operator: a word of table.BATCHES."""
+    """How vmap runs the operator: a word of op.BATCHES."""
     if op.batch:
         return op.batch
     if op.host == "sizes":
@@ -94,15 +94,15 @@ def record_lines(op: Op) -> list[str]:
     (name, overload), word = full_name(op), batch(op)
     below = f"redispatch::{op.ident}" if op.dispatched else f"composite_{op.ident}"
     inplace = "inplace" in op.variants and op.body != "pointwise"
-    rule = ["nullptr", "nullptr"]  # batch_rule and invoke_definition
+    # The fields batch_rule and invoke_definition.
+    defined = word == "definition" or (word == "first" and op.is_replayed)
+    rule = _boxed(f"definition::{op.ident}", defined)
     if word == "own":
-        rule = [_boxed(f"batching::{op.ident}")[0], "nullptr"]
-    elif word == "definition" or (word == "first" and op.is_replayed):
-        rule = _boxed(f"definition::{op.ident}")
+        rule[0] = _boxed(f"batching::{op.ident}")[0]
     fields = [
         f'{quoted(schema_text(op))[:-1]}\\0" "{letters(op.sig)}"',
         *_boxed(below),
-        *(_boxed(f"op::{op.ident}_inplace") if inplace else ["nullptr", "nullptr"]),
+        *_boxed(f"op::{op.ident}_inplace", inplace),
         f"table_{op.ident}" if op.dispatched else "nullptr",
         f"forms_{op.ident}",
         *rule,
@@ -115,42 +115,35 @@ def record_lines(op: Op) -> list[str]:
         str(len(name)),
         str(len(overload)),
     ]
-    own = {"batching": word, "sparse": op.sparse}
-    rules = [f"namespace {n} {{ Rule {op.ident}; }}" for n, said in own.items() if said == "own"]
+    rules = {"batching": word, "sparse": op.sparse}  # by namespace
     return [
-        *rules,
+        *(f"namespace {n} {{ Rule {op.ident}; }}" for n, said in rules.items() if said == "own"),
         f"static std::atomic<const Operator*> forms_{op.ident}[3];",
         *initializer(f"const OperatorRecord record::{op.ident}", fields),
     ]
 
 
-def _boxed(function: str) -> list[str]:
+def _boxed(function: str, given: bool = True) -> list[str]:
     """The fields for a function: its address, and what calls it with boxed arguments."""
-    cast = "reinterpret_cast<OperatorRecord::Function>"
-    return [f"{cast}(&{function})", f"dispatch::invoker(&{function})"]
+    cast = f"reinterpret_cast<OperatorRecord::Function>(&{function})"
+    return [cast, f"dispatch::invoker(&{function})"] if given else ["nullptr", "nullptr"]
 
 
-def _aliases(op: Op) -> Iterator[tuple[str, str]]:
-    """Further names in PyTorch, and what OverloadRecord says of each: of the plain form but the first,
-    of the others all that the entry gives."""
-    own = list((op.aten or {}).items())[1:]
-    for form, suffix, overloads in (
-        ("kPlain", "", own),
-        ("kInplace", "_", op.aten_inplace.items()),
-        ("kOut", "", op.aten_out.items()),
+def _aliases(op: Op) -> Iterator[str]:
+    """The OverloadRecords of further names in PyTorch: of the plain form but the first, of the others
+    all that the entry gives."""
+    plain = [*(op.aten or {}).items()][1:]
+    inplace, out = op.aten_inplace.items(), op.aten_out.items()
+    for form, stem, overloads in (
+        ("kPlain", op.name, plain),
+        ("kInplace", f"{op.name}_", inplace),
+        ("kOut", op.name, out),
     ):
         for name, arguments in overloads:
-            whole = f"{namespace(op)}::{op.name}{suffix}.{'' if name == 'default' else name}"
+            whole = f"{namespace(op)}::{stem}.{'' if name == 'default' else name}"
             seen = str(name not in op.aten_unseen).lower()
-            fields = (f"&record::{op.ident}", quoted(arguments), f"Operator::Form::{form}", seen)
-            yield whole, ", ".join(fields)
-
-
-def _calls(op: Op) -> str:
-    """As what modes see the operator: one call, or "condition => call" in lines."""
-    if isinstance(op.seen_as, str):
-        return op.seen_as
-    return "\n".join(f"{condition} => {call}" for condition, call in op.seen_as.items())
+            form_and_seen = f"Operator::Form::{form}, {seen}"
+            yield f'{{"{whole}", &record::{op.ident}, {quoted(arguments)}, {form_and_seen}}}'
 
 
 def list_file(ops: list[Op]) -> str:
@@ -159,18 +152,17 @@ def list_file(ops: list[Op]) -> str:
     for one, other in itertools.pairwise(records):
         if full_name(one) == full_name(other):
             raise other.fail(f"has the name of {one.where} in PyTorch's namespace; set 'aten'")
-    aliases = sorted(line for op in ops for line in _aliases(op))
-    spelled = [f"{{&record::{op.ident}, {quoted(_calls(op))}}}" for op in records if op.seen_as]
+    aliases = sorted(alias for op in ops for alias in _aliases(op))
+    spelled = [f"{{&record::{op.ident}, {quoted(op.seen_as)}}}" for op in records if op.seen_as]
     pointwise = sorted({name.split(".")[-1] for op in ops if op.is_pointwise for name in op.python})
     listed = (f"&record::{op.ident}" for op in records)
-    also = (f'{{"{name}", {rest}}}' for name, rest in aliases)
     return join_lines(
         '#include "ops/overloads.h"',
         "namespace taeda {",
         *map(declaration, records),
         *initializer("const OperatorRecord* const kOperatorRecords[]", listed),
         f"const size_t kNumOperatorRecords = {len(records)};",
-        *initializer("const OverloadRecord kOverloads[]", also),
+        *initializer("const OverloadRecord kOverloads[]", aliases),
         f"const size_t kNumOverloads = {len(aliases)};",
         *initializer("const SpellingRecord kSpellings[]", spelled),
         f"const size_t kNumSpellings = {len(spelled)};",

@@ -11,18 +11,10 @@ from functools import cache
 from .op import Op
 from .schema import Argument
 
-# C++ type of what is kept, the type in expressions, and PyTorch's name where its nodes show it.
-METADATA = {
-    "sizes": ("DimVector", "N", "sym_sizes"),
-    "dtype": ("DType", "D", "scalar_type"),
-    "dim": ("int64_t", "I", "dim"),
-    "numel": ("int64_t", "I", ""),
-    "strides": ("DimVector", "N", "sym_strides"),
-    "storage_offset": ("int64_t", "I", ""),
-    "device": ("Device", "V", ""),
-    "is_complex": ("bool", "B", ""),
-    "layouts": ("TensorList", "L", ""),  # of a list: tensors without memory
-}
+# What may be kept of a tensor instead of it; of a list `layouts`, tensors without memory.
+METADATA = {*"sizes dtype dim numel strides storage_offset device is_complex layouts".split()}
+# What of it PyTorch's nodes show, and by which name.
+SHOWN = {"sizes": "sym_sizes", "strides": "sym_strides", "dtype": "scalar_type", "dim": "dim"}
 
 
 # --- formulas ---

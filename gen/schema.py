@@ -173,10 +173,9 @@ def _declared(text: str, keyword_only: bool = False, unnamed: str = "") -> Argum
     if not (base and (base.optional if kind.endswith("?") else base.cpp)):
         what = "result" if unnamed else "argument"
         raise SchemaError(f"unknown type '{kind}' of {what} '{match['name'] or unnamed}'")
-    mutated, repeat, named = "!" in (match["alias"] or ""), int(match["n"] or 0), match["name"]
-    return Argument(
-        named or unnamed, kind, match["default"], keyword_only, mutated, repeat, bool(named)
-    )
+    mutated, repeat = "!" in (match["alias"] or ""), int(match["n"] or 0)
+    name, named = match["name"] or unnamed, bool(match["name"])
+    return Argument(name, kind, match["default"], keyword_only, mutated, repeat, named)
 
 
 def parse(text: str) -> Signature:

@@ -28,26 +28,23 @@ def _flat(items: list) -> list:
 
 # --- twins ---
 
+ABSENT = object()
+
 
 def _of_twin(value: Any, n: int) -> Any:
     """What a value of an entry with twins is for `n` dimensions: {N} is the number, and a mapping
-    with numbers as its keys has a value for each; where it has none, nothing is there."""
+    with numbers as its keys has a value for each; ABSENT where it has none."""
     match value:
         case str():
             return value.replace("{N}", str(n))
         case list():
-            return [_of_twin(item, n) for item in value if _has_twin(item, n)]
+            return [x for item in value if (x := _of_twin(item, n)) is not ABSENT]
         case dict() if any(isinstance(key, int) for key in value):
-            return _of_twin(value[n], n)
+            return _of_twin(value.get(n, ABSENT), n)
         case dict():
-            pairs = [pair for pair in value.items() if _has_twin(pair[1], n)]
-            return {_of_twin(key, n): _of_twin(item, n) for key, item in pairs}
+            items = {_of_twin(key, n): _of_twin(item, n) for key, item in value.items()}
+            return {key: item for key, item in items.items() if item is not ABSENT}
     return value
-
-
-def _has_twin(value: Any, n: int) -> bool:
-    choice = isinstance(value, dict) and any(isinstance(key, int) for key in value)
-    return not choice or n in value
 
 
 def _twins(entry: dict) -> list[dict]:
@@ -116,6 +113,8 @@ def _read(entry: dict, sig: Signature) -> dict[str, Any]:
     values = {key: value for key, value in entry.items() if key in CHOICES}
     for key in {"check", "inplace_check"} & values.keys():
         values[key] = [_check(item) for item in _flat(values[key])]
+    if isinstance(calls := values.get("seen_as"), dict):
+        values["seen_as"] = "\n".join(f"{condition} => {call}" for condition, call in calls.items())
     match values.get("grad"):
         case "none":
             values["grad"] = {}
@@ -165,9 +164,8 @@ def _mistakes(op: Op) -> Iterator[str]:
         yield "'recorded' is for dispatched operators with 'grad' and 'jvp'"
     if any(op.sig.arg(name).type != "bool" for name in op.recorded):
         yield f"'recorded' lists bool arguments, got {op.recorded}"
-    grouped = [name for names, _ in op.gradient_groups for name in names]
     listed = [] if isinstance(op.numbers, str) else op.numbers
-    for name in [*grouped, *op.antiholomorphic, *op.contiguous, *listed]:
+    for name in [*op.differentiated, *op.antiholomorphic, *op.contiguous, *listed]:
         op.sig.arg(name)  # raises where there is none
 
 

@@ -30,6 +30,11 @@ def indented(*parts: str | Iterable[str]) -> list[str]:
     return ["  " + line for part in parts for line in ([part] if isinstance(part, str) else part)]
 
 
+def macro(name: str, rows: Iterable[str]) -> str:
+    """The definition of a macro that gives each row to X."""
+    return " \\\n  ".join([f"#define {name}(X)", *rows])
+
+
 def enumerator(word: str) -> str:
     """kIntegralBool for integral_bool."""
     return "k" + word.title().replace("_", "")

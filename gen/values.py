@@ -21,10 +21,9 @@ class Value(NamedTuple):
 Args = list[Value]
 Named = dict[str, Value]
 
-# The C++ types of locals; others are `auto`.
-LOCAL_TYPES: dict[str | tuple[str, ...], str] = {
-    kind.expr: kind.owner for kind in TYPES.values() if kind.expr in "IFBTNLSD"
-}
+# The C++ types that hold values, and those of locals; others are `auto`.
+OWNERS = {kind.expr: kind.owner for kind in TYPES.values()}
+LOCAL_TYPES: dict[str | tuple[str, ...], str] = {kind: OWNERS[kind] for kind in "IFBTNLSD"}
 
 
 def plain(value: Value) -> str:
@@ -44,6 +43,8 @@ def common_type(a: Value, b: Value) -> tuple[str, str | tuple[str, ...]]:
     return LOCAL_TYPES.get(common, ""), common
 
 
+# The parts of an `options` argument that expressions may name.
+OPTIONS = ("dtype", "device")
 # Parameter's type -> other types of values that C++ converts to it.
 FITS = {"T": "IFBS0", "S": "IFB", "S?": "IFB", "F": "I", "G": "0"}
 
@@ -62,25 +63,19 @@ def converted(value: Value, param: Argument) -> str | None:
 
 def bind(sig: Signature, args: Args, kwargs: Named) -> list[str] | None:
     """C++ arguments for a call of `sig`, or None where it does not fit."""
-    named = {a.name for a in sig.args}
-    positional = [a for a in sig.args if not a.keyword_only and a.type != "options"]
-    options = {k: v for k, v in kwargs.items() if k in ("dtype", "device") and k not in named}
-    given = {param.name: value for param, value in zip(positional, args)}
-    rest = {k: v for k, v in kwargs.items() if k not in options}
-    if (
-        len(args) > len(positional)
-        or any(key in given or key not in named for key in rest)
-        or (options and not any(a.type == "options" for a in sig.args))
-    ):
+    positional = [a.name for a in sig.args if not a.keyword_only and a.type != "options"]
+    known = {n for a in sig.args for n in (OPTIONS if a.type == "options" else [a.name])}
+    given = dict(zip(positional, args))
+    if len(args) > len(positional) or given.keys() & kwargs or not kwargs.keys() <= known:
         return None
-    given |= rest
-    out = [_argument(param, given, options) for param in sig.args]
-    return None if None in out else [text for text in out if text is not None]
+    given |= kwargs
+    out = [text for a in sig.args if (text := _argument(a, given)) is not None]
+    return out if len(out) == len(sig.args) else None
 
 
-def _argument(param: Argument, given: Named, options: Named) -> str | None:
+def _argument(param: Argument, given: Named) -> str | None:
     if param.type == "options":
-        parts = [options[k].cpp if k in options else "std::nullopt" for k in ("dtype", "device")]
+        parts = [given[name].cpp if name in given else "std::nullopt" for name in OPTIONS]
         return f"expr::options({', '.join(parts)})"
     if param.name not in given:
         return param.cpp_default
