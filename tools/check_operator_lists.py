@@ -2,10 +2,12 @@
 
 A passage that names eight operators one after the other is a second table that someone would have
 to keep in step: as string literals, as arguments of macros (`X(add)`, `REGISTER(mul)`), or as words
-of one string ("add sub mul"), as functions that are passed on (`torch.add, torch.mul`, `&op::add`).
+of one string ("add sub mul"), as functions or attributes that are named but not called (`torch.add,
+F.relu`, `aten.add.Tensor: rule`, `&op::add`), as keys (`dict(add=...)`), or as what one import takes.
 A name counts in whatever spelling: "aten::add.Tensor", "torch.add", "add_"; comments between names
-do not part them. Lists that have to be stand in ALLOWED with the reason. Prints each offence and
-exits 1.
+do not part them. An import of names that the file imported from defines itself is no list: they
+are that file's functions. Lists that have to be stand in ALLOWED with the reason. Prints each
+offence and exits 1.
 """
 
 from __future__ import annotations
@@ -39,12 +41,18 @@ ALLOWED = {
     "python/taeda/nn/_functional/activation.py": "__all__: functions that the file defines",
 }
 NAME = re.compile(r"^\s*(?:- op|\d):\s*([A-Za-z_0-9]+)[.(]", re.M)
-# A string, an argument of a macro, a function that is named and not called.
+# A string, an argument of a macro, a member that is named and not called, a keyword.
 MENTION = re.compile(
     r"""["'](?P<string>\w+(?:(?:::|\.)\w+)*)["']"""
     r"|\b[A-Z_]+\(\s*(?P<macro>[a-z_0-9]+)\s*[,)]"
-    r"|\b(?:torch|taeda|aten|op|_C)(?:::|\.)(?P<function>[a-z_0-9]+)\s*(?=[,\]})])"
+    r"|\b\w+(?P<member>(?:(?:::|\.)\w+)+)(?!\w|::|\s*[.(])"
+    r"|[(,]\s*(?P<keyword>[a-z_0-9]+)=(?!=)"
 )
+# Of an import: what it takes, and what a file defines at its top level.
+IMPORT = re.compile(r"^[ \t]*from\s+(?P<module>[\w.]+)\s+import\s+(?P<names>\([^)]*\)|.*)", re.M)
+DEFINITION = re.compile(r"^(?:(?:async )?def |class )?(\w+)(?= *[(:=])", re.M)
+# Where operators are named: begin, end, which.
+Mention = tuple[int, int, set[str]]
 # At most this many characters may stand between two names of one list.
 GAP = 80
 STRING = re.compile(r'\"\"\"(.*?)\"\"\"|"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.S)
@@ -59,10 +67,28 @@ def operator_names(root: Path) -> set[str]:
     return names
 
 
-def _mentions(text: str, names: set[str]) -> Iterator[tuple[int, int, set[str]]]:
-    """Where operators are named: begin, end, which."""
+def _own_names(module: str, file: Path, root: Path) -> set[str]:
+    """What a module of the repository that `file` imports from defines; nothing of others'."""
+    dots = len(module) - len(module.lstrip("."))
+    start = file.parents[dots - 1] if dots else root / "python"
+    path = start.joinpath(*filter(None, module.split(".")))
+    sources = [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
+    found = (DEFINITION.findall(f.read_text()) for f in sources)
+    return {name for names in found for name in names}
+
+
+def _imports(file: Path, text: str, root: Path, names: set[str]) -> Iterator[Mention]:
+    """Operators that an import takes from where they are not defined."""
+    for match in IMPORT.finditer(text):
+        taken = re.findall(r"(\w+)(?:\s+as\s+\w+)?", re.sub(r"#.*", "", match["names"]))
+        if found := names.intersection(taken) - _own_names(match["module"], file, root):
+            yield match.start(), match.end(), found
+
+
+def _mentions(text: str, names: set[str]) -> Iterator[Mention]:
+    """Where operators are named otherwise."""
     for match in MENTION.finditer(text):
-        words = re.split(r"::|\.", match["string"] or match["macro"] or match["function"])
+        words = re.split(r"::|\.", match[match.lastgroup or 0])
         if found := names.intersection(word.removesuffix("_") for word in words):
             yield match.start(), match.end(), found
     for match in STRING.finditer(text):
@@ -80,12 +106,16 @@ def _code(file: Path) -> str:
     return re.sub(r"^\s*#.*", "", text, flags=re.M) if file.suffix in PYTHON else text
 
 
-def longest_list(text: str, names: set[str]) -> tuple[int, int]:
-    """(how many different operators the longest list in `text` names, the line it starts at)."""
+def longest_list(file: Path, root: Path, names: set[str]) -> tuple[int, int]:
+    """(how many different operators the longest list in `file` names, the line it starts at)."""
+    text = _code(file)
+    mentions = [*_mentions(text, names)]
+    if file.suffix in PYTHON:
+        mentions += _imports(file, text, root, names)
     best, best_line = 0, 0
     run: set[str] = set()
     start = end = 0
-    for begin, stop, found in sorted(_mentions(text, names), key=lambda mention: mention[:2]):
+    for begin, stop, found in sorted(mentions, key=lambda mention: mention[:2]):
         if not run or begin - end > GAP:
             run, start = set(), begin
         run = run | found
@@ -103,7 +133,7 @@ def check(root: Path, allowed: dict[str, str] = ALLOWED) -> list[str]:
             if file.suffix not in SUFFIXES or not file.is_file() or "__pycache__" in file.parts:
                 continue
             place = str(file.relative_to(root))
-            count, line = longest_list(_code(file), names)
+            count, line = longest_list(file, root, names)
             if count >= SHORTEST and place not in allowed:
                 found.append(f"{place}:{line}: lists {count} operators by hand")
             elif count < SHORTEST and place in allowed:

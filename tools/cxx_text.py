@@ -7,24 +7,24 @@ import re
 # A literal, which is kept, or a comment.
 TOKEN = re.compile(
     r'(?P<literal>R"(?P<tag>[^()\\\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\')'
-    r"|//(?:\\\n|[^\n])*|/\*.*?\*/",
+    r"|//[^\n]*|/\*.*?\*/",
     re.S,
 )
 
 
+# A line that goes on behind a backslash.
+CONTINUED = re.compile(r"(?:[^\n]*\\[ \t]*\n)+[^\n]*")
+
+
 def without_comments(text: str) -> str:
-    """`text` with a space for each comment and each continued line, and as many line ends."""
+    """`text` with a space for each comment and continued lines joined, and as many line ends."""
+
+    def joined(match: re.Match[str]) -> str:
+        # First of all, as compilers do: a word or the start of a comment may be parted. The line
+        # ends that are lost follow the line.
+        return re.sub(r"\\[ \t]*\n", "", match[0]) + "\n" * match[0].count("\n")
 
     def kept(match: re.Match[str]) -> str:
         return match[0] if match["literal"] else " " + "\n" * match[0].count("\n")
 
-    # A continued line is one line; the ends that it loses follow it.
-    joined, owed = [], 0
-    for line in TOKEN.sub(kept, text).split("\n"):
-        if line.endswith("\\"):
-            joined.append(line[:-1] + " ")
-            owed += 1
-        else:
-            joined.append(line + "\n" * (owed + 1))
-            owed = 0
-    return "".join(joined).removesuffix("\n")
+    return TOKEN.sub(kept, CONTINUED.sub(joined, text))

@@ -90,6 +90,8 @@ def test_kernel_calls_in_other_spellings_are_found(tmp_path, text, message):
         ("src/core/a.cc", '#include /* why */ "ops/launch.h"', "which belongs to ops"),
         ("src/core/a.cc", '/* why\n*/ # include "ops/launch.h"', "which belongs to ops"),
         ("src/core/a.cc", '#include \\\n  "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.cc", '#inc\\\nlude "ops/launch.h"', "which belongs to ops"),
+        ("src/core/a.cc", '/\\\n* why */ #include "ops/lau\\ \nnch.h"', "which belongs to ops"),
         ("src/core/a.inc", '#include "ops/launch.h"', "which belongs to ops"),
         ("src/core/a.hpp", '#include "ops/launch.h"', "which belongs to ops"),
         ("src/kernels/a.cc", '#include "taeda/tensor_methods.inc"', "which belongs to ops"),
@@ -149,17 +151,36 @@ def twelve_operators(tmp_path):
         lambda names: ", ".join(f'"torch.{name}"' for name in names),
         lambda names: ", ".join(f'"{name}_"' for name in names),
         lambda names: "{" + ", ".join(f"&op::{name}" for name in names) + " }",
+        lambda names: ", ".join(f"torch.ops.aten.{name}" for name in names),
+        lambda names: "{" + ", ".join(f"aten.{name}.default: rule" for name in names) + "}",
+        lambda names: ", ".join(f"F.{name}" for name in names),
+        lambda names: f"dict({', '.join(f'{name}=rule' for name in names)})",
+        lambda names: f"from torch import {', '.join(names)}",
+        lambda names: "from torch import (\n    " + ",\n    ".join(names) + ",\n)",
+        lambda names: "\n".join(f"from torch import {name} as {name}_rule" for name in names),
         lambda names: f"  // {'why ' * 30}\n".join(f'"{name}",' for name in names),
     ],
 )
 def test_a_list_of_operators_is_found(twelve_operators, written):
     root, names = twelve_operators
-    file = root / "src" / "list.cc"
-    file.write_text(written(names[:7]))
+    place = "src/list.py" if "import" in written(names) else "src/list.cc"
+    (root / place).write_text(written(names[:7]))
     assert lists.check(root, {}) == []
-    file.write_text("\n" + written(names[:8]))
-    assert lists.check(root, {}) == ["src/list.cc:2: lists 8 operators by hand"]
-    assert lists.check(root, {"src/list.cc": "why"}) == []
+    (root / place).write_text("\n" + written(names[:8]))
+    assert lists.check(root, {}) == [f"{place}:2: lists 8 operators by hand"]
+    assert lists.check(root, {place: "why"}) == []
+
+
+@pytest.mark.parametrize("module", [".low", "taeda.low", "..taeda.low"])
+def test_an_import_of_what_a_file_defines_is_no_list(twelve_operators, module):
+    root, names = twelve_operators
+    (root / "python/taeda").mkdir(parents=True)
+    (root / "python/taeda/high.py").write_text(f"from {module} import {', '.join(names)}")
+    defined = "\n".join(f"def {name}(x):\n    return x" for name in names[:5])
+    (root / "python/taeda/low.py").write_text(defined)
+    assert lists.check(root, {}) == []
+    (root / "python/taeda/low.py").write_text("from torch import *")
+    assert lists.check(root, {}) == ["python/taeda/high.py:1: lists 12 operators by hand"]
 
 
 def test_prose_is_no_list(twelve_operators):
@@ -197,5 +218,5 @@ def test_symbols_point_one_way(tmp_path):
 
 def test_comments_leave_line_numbers_and_literals():
     text = 'a /* b\nc */ d // e\n"// f" \'"\' R"x(/* g */)x" \\\n h\n'
-    expected = 'a  \n d  \n"// f" \'"\' R"x(/* g */)x"   h\n\n'
+    expected = 'a  \n d  \n"// f" \'"\' R"x(/* g */)x"  h\n\n'
     assert tool("cxx_text").without_comments(text) == expected
