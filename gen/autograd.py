@@ -187,8 +187,8 @@ def _names_in_rule(op: Op) -> set[str]:
     """What the tangent is computed from: NAME for an argument's values, NAME_t for its tangent."""
     if op.jvp == "linear" or op.view:
         return set()
-    if isinstance(op.jvp, str):
-        return set(reads(op.jvp))
+    if isinstance(op.jvp, dict):
+        return set().union(*map(reads, op.jvp.values()))
     texts = [*(text for _, text in op.gradient_groups), *op.dual_grad.values()]
     return {f"{name}_t" for name in op.differentiated}.union(*map(reads, texts))
 
@@ -208,14 +208,12 @@ def _tangents(op: Op, table: Table) -> dict[str, list[str]]:
         return {}
     if op.jvp == "linear" or (op.view and op.jvp is None):
         return {"made": _linear(op)}
-    if op.jvp not in (None, "replay"):
-        return {"made": _formula(op, env, table, op.jvp)}
     return {"made": _diagonal(op, env, table)} if op.body == "pointwise" else {}
 
 
 def _linear(op: Op) -> list[str]:
     first = op.sig.tensors[0]
-    args = ", ".join(f"{first.name}_t" if a.name == first.name else a.name for a in op.sig.args)
+    args = ", ".join(f"{a.name}_t" if a is first else a.name for a in op.sig.args)
     given = f"{first.name}_t.defined()"
     if first.is_tensor_list:
         given = f"autograd::any_tangent({first.name}, level)"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from .schema import SchemaError, Signature
 from .text import quoted
-from .values import LOCAL_TYPES, Args, Named, Value, bind, common_type, plain
+from .values import LOCAL_TYPES, OWNERS, Args, Named, Value, bind, common_type, plain
 
 
 def _by_type(**names: str) -> dict[str, str]:
@@ -150,9 +150,8 @@ class Translator(ast.NodeVisitor):
         values = self._all([e.value if isinstance(e, ast.Starred) else e for e in node.elts])
         if any(isinstance(e, ast.Starred) for e in node.elts):
             return Value(f"expr::joined({_listed(values)})", "N")
-        if any(v.type in ("T", "L") for v in values):
-            return Value(f"TensorList{{{_listed(values)}}}", "L")
-        return Value(f"DimVector{{{_listed(values)}}}", "N")
+        kind = "L" if any(v.type in ("T", "L") for v in values) else "N"
+        return Value(f"{OWNERS[kind]}{{{_listed(values)}}}", kind)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.visit(node.operand)

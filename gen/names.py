@@ -52,9 +52,8 @@ def python_names(ops: list[Op]) -> Names:
             owner = owner.removeprefix("torch.")
             found[owner, name].append(Call(op))
             if "inplace" in op.variants and not name.startswith("__") and owner not in BORROWERS:
-                inside = owner == "Tensor" or place in op.inplace_python
-                if inside or owner in HIDDEN:
-                    home = owner if inside else HIDDEN[owner]
+                shown = owner == "Tensor" or place in op.inplace_python
+                if home := owner if shown else HIDDEN.get(owner):
                     found[home, name + "_"].append(Call(op, inplace=True))
     for calls in found.values():  # those of old programs come last, and users are not told of them
         calls.sort(key=lambda call: call.op.hidden)

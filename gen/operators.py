@@ -42,7 +42,7 @@ def composite_lines(op: Op, table: Table) -> list[str]:
     result, params, args = op.result, op.parameters, op.names
     composite = f"composite_{op.ident}"
     keys = "dispatch::composite_keys()"
-    if records.is_leaf(op):
+    if records.makes_its_result(op):
         keys = f"dispatch::leaf_keys({keys_expression(op)})"
     body = [f"return impl::{op.implementation}({args});"]
     if op.body == "expr":

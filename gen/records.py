@@ -43,7 +43,7 @@ def letters(sig: Signature) -> str:
     return "".join("n" if a.one_for_all else letter for a, letter in zip(sig.args, own))
 
 
-def is_leaf(op: Op) -> bool:
+def makes_its_result(op: Op) -> bool:
     """A composite that makes its result by itself: factories, and what gives a value of elements."""
     reads = op.sig.returns[0].type in ("bool", "Scalar") and bool(op.sig.tensors)
     return not op.dispatched and op.body == "cpp" and (op.is_factory or reads)
@@ -59,7 +59,7 @@ def batch(op: Op) -> str:
         return "random"
     if op.body == "pointwise":
         return "pointwise"
-    if op.view or is_leaf(op) or any(a.type.startswith("dim") for a in op.sig.args):
+    if op.view or makes_its_result(op) or any(a.type.startswith("dim") for a in op.sig.args):
         return "leading"
     return "definition" if op.is_replayed else "loop"
 
@@ -78,7 +78,7 @@ def _flags(op: Op) -> str:
         "kOutSameDtype": op.out_dtype in ("same", "argument") and not op.is_factory,
         "kOutGivesDtype": op.out_dtype == "argument" or op.is_factory,
         "kOutAnyDtype": op.out_dtype == "any",
-        "kLeaf": is_leaf(op),
+        "kLeaf": makes_its_result(op),
         "kAnyDevices": op.devices == "any",
         "kElementwise": op.is_pointwise,
     }

@@ -21,11 +21,10 @@ def docstring(owner: str, name: str, calls: list[Call]) -> str:
     if owner == "foreach":
         return ""
     lines = [signature_text(name, call) for call in shown(calls)]
-    doc = next((c.op.doc.strip() for c in calls if c.op.doc), "")
+    doc = next((f"\n\n{c.op.doc.strip()}" for c in calls if c.op.doc), "")
     if calls[0].inplace:
-        doc = f"In-place version of {name[:-1]}."
-    text = "\n".join(lines) + ("\n\n" + doc if doc else "")
-    return f"{name}({parameters(owner, calls)})\n--\n\n{text}"
+        doc = f"\n\nIn-place version of {name[:-1]}."
+    return "\n".join([f"{name}({parameters(owner, calls)})\n--\n", *lines]) + doc
 
 
 def parameters(owner: str, calls: list[Call]) -> str:

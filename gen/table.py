@@ -120,6 +120,8 @@ def _read(entry: dict, sig: Signature) -> dict[str, Any]:
             values["grad"] = {}
         case str() as formula:  # one that stands alone is the first argument's
             values["grad"] = {sig.args[0].name: formula}
+    if isinstance(rule := values.get("jvp"), str) and rule not in ("linear", "replay", "none"):
+        values["jvp"] = {sig.returns[0].name: rule}  # and the first result's
     for key in {"aten", "aten_inplace", "aten_out"} & values.keys():
         if isinstance(aten := values[key], str):
             values[key] = {} if aten == "none" else {aten: ""}
