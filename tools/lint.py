@@ -1,10 +1,11 @@
 """All static checks: `make lint`. With --fix, applies the formatters instead.
 
 C++: clang-format; other faults are left to compiler warnings and the sanitizers. Python: ruff's
-rules and formatting, mypy. The project's own rules: includes and symbols point one way
-(check_layers.py, check_links.py), only generated code calls the table's kernels (check_kernels.py),
-no list of operators outside the table (check_operator_lists.py), and the table itself, which the
-generator reads in full (unknown keys are errors).
+rules and formatting, mypy. The project's own rules: includes, symbols and what the compiler read
+point one way (check_layers.py, check_links.py, check_dependencies.py), only generated code calls
+the table's kernels (check_kernels.py), no list of operators outside the table
+(check_operator_lists.py), and the table itself, which the generator reads in full (unknown keys are
+errors).
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def main() -> int:
         run("mypy", [*python, "-m", "mypy", "--no-error-summary", "--no-site-packages"]),
         run("layers", [*python, "tools/check_layers.py"]),
         run("links", [*python, "tools/check_links.py", "--build", args.build]),
+        run("dependencies", [*python, "tools/check_dependencies.py", "--build", args.build]),
         run("kernel calls", [*python, "tools/check_kernels.py"]),
         run("operator lists", [*python, "tools/check_operator_lists.py"]),
         run("operator table", [*python, "-m", "gen", "--out", f"{args.build}/lint-generated"]),

@@ -15,12 +15,13 @@
 #include <mutex>
 #include <optional>
 
+#include "taeda/device.h"
 #include "taeda/ref.h"
-#include "taeda/tensor.h"
 
 namespace taeda {
 
 class Mt19937;
+class Tensor;
 
 // One stream of random numbers; the same seed gives the same numbers on every machine and for every
 // number of threads. Copies are made by clone() only.

@@ -10,6 +10,7 @@
 #include "base/fork.h"
 #include "core/mersenne.h"
 #include "taeda/storage.h"
+#include "taeda/tensor.h"
 
 namespace taeda {
 namespace {

@@ -1,6 +1,7 @@
 #include "core/mersenne.h"
 
 #include "taeda/generator.h"
+#include "taeda/tensor.h"
 
 // The instruction sets of kernels/cpu/simd/simd.h.
 #ifndef HWY_DISABLED_TARGETS

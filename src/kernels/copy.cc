@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/device_memory.h"
-#include "core/layout.h"
+#include "core/strides.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/launch.h"

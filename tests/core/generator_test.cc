@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "taeda/error.h"
+#include "taeda/tensor.h"
 
 namespace taeda {
 namespace {

@@ -22,6 +22,7 @@ def tool(name):
 
 layers = tool("check_layers")
 links = tool("check_links")
+dependencies = tool("check_dependencies")
 lists = tool("check_operator_lists")
 kernels = tool("check_kernels")
 
@@ -183,6 +184,15 @@ def test_an_import_of_what_a_file_defines_is_no_list(twelve_operators, module):
     assert lists.check(root, {}) == ["python/taeda/high.py:1: lists 12 operators by hand"]
 
 
+def test_what_a_file_exports_is_no_list(twelve_operators):
+    root, names = twelve_operators
+    exported = ",\n    ".join(f'"{name}"' for name in names)
+    (root / "src/a.py").write_text(f"__all__ = [\n    {exported}\n]\n")
+    assert lists.check(root, {}) == []
+    (root / "src/a.py").write_text(f"__all__ = []\nrules = [\n    {exported}\n]\n")
+    assert lists.check(root, {}) == ["src/a.py:3: lists 12 operators by hand"]
+
+
 def test_prose_is_no_list(twelve_operators):
     root, names = twelve_operators
     prose = " is one, while ".join(names)
@@ -213,6 +223,44 @@ def test_symbols_point_one_way(tmp_path):
     assert links.check(tmp_path) == [
         "src/kernels/bad.cc: uses taeda::high(), which ops defines",
         "src/kernels/worse.cc: uses taeda::Tensor::low(), but kernels know no tensors",
+    ]
+
+
+RULES = """
+rule cxx
+  command = g++ -MD -MF $out.d -Isrc -Iinclude -Igenerated -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+"""
+
+
+def test_what_the_compiler_read_points_one_way(tmp_path):
+    sources = {
+        "src/base/low.h": "",
+        "src/ops/high.h": "namespace taeda { inline int high(int x) { return x; } }",
+        "include/taeda/tensor.h": "namespace taeda { struct Tensor { int low() { return 1; } }; }",
+        "generated/op/add.h": "namespace taeda::op { int add(); }",
+        "src/core/shared.h": '#include "taeda/tensor.h"',
+        "src/kernels/good.cc": '#include "base/low.h"\n#include <vector>',
+        "src/kernels/macro.cc": '#define HIGH "ops/high.h"\n#include HIGH',
+        "src/kernels/parted.cc": '%:inc\\\nlude "../ops/high.h"\nint x = taeda::high(1);',
+        "src/kernels/generated.cc": '#include "op/add.h"',
+        "src/kernels/inline.cc": '#include "core/shared.h"\nint x = taeda::Tensor().low();',
+        "src/ops/good.cc": '#include "op/add.h"\n#include "core/shared.h"',
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    built = [f"build CMakeFiles/taeda.dir/{n}.o: cxx {n}\n" for n in sources if n.endswith(".cc")]
+    (tmp_path / "build.ninja").write_text(RULES + "".join(built))
+    assert dependencies.check(tmp_path, tmp_path) == [f"{tmp_path} holds no objects: build first"]
+    subprocess.run([dependencies.NINJA, "-C", tmp_path], check=True, capture_output=True)
+    read = "the compiler read"
+    assert dependencies.check(tmp_path, tmp_path) == [
+        f"src/kernels/generated.cc: {read} add.h, which belongs to ops",
+        f"src/kernels/inline.cc: {read} tensor.h, but kernels know no tensors",
+        f"src/kernels/macro.cc: {read} high.h, which belongs to ops",
+        f"src/kernels/parted.cc: {read} high.h, which belongs to ops",
     ]
 
 

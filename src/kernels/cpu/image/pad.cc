@@ -8,8 +8,8 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/pointwise/loop.h"
 #include "kernels/cpu/pool/pool.h"
+#include "kernels/optional.h"
 #include "kernels/view.h"
-#include "taeda/tensor.h"
 
 namespace taeda::cpu {
 

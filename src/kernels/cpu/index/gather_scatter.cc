@@ -17,7 +17,7 @@
 #include "kernels/cpu/index/index_common.h"
 #include "kernels/cpu/simd/prefetch.h"
 #include "kernels/cpu/simd/stream.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 // Checking indices is a loop that vector code pays for, and so are the loops that move elements.
 #pragma GCC optimize("O3")

@@ -6,7 +6,7 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/pool/pool.h"
 #include "kernels/cpu/simd/scratch.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 namespace taeda::cpu {
 

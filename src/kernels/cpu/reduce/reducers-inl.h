@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/reduce/reduce.h"
 #include "kernels/cpu/rows/row_io.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 namespace taeda::cpu {
 

@@ -14,7 +14,7 @@
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/rows/rows.h"
 #include "kernels/cpu/simd/stream.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 // Vector code for lanes that lie side by side.
 #pragma GCC optimize("O3")

@@ -14,8 +14,8 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/rows/row_buffer.h"
 #include "kernels/cpu/rows/rows.h"
+#include "kernels/optional.h"
 #include "taeda/error.h"
-#include "taeda/tensor.h"
 
 namespace taeda::cpu {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/with_dtype.h"
 #include "kernels/cpu/rows/row_buffer.h"
 #include "kernels/cpu/rows/rows.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 namespace taeda::cpu {
 namespace {

@@ -18,7 +18,7 @@
 #include "kernels/cpu/rows/row_io.h"
 #include "kernels/cpu/simd/scratch.h"
 #include "kernels/cpu/sort/radix.h"
-#include "taeda/tensor.h"
+#include "kernels/optional.h"
 
 namespace taeda::cpu {
 namespace {
